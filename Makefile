@@ -1,0 +1,43 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: run test lint bench clean help
+
+run: $(VENV)/.core  ## compare sumwise with scikit-learn; writes build/report.md
+	$(BIN)/sumwise compare --report build/report.md
+
+test: lint  ## lint, then run all tests
+	$(BIN)/pytest -n auto --dist worksteal
+
+lint: $(VENV)/.dev  ## style, types, import layers, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+bench: $(VENV)/.dev  ## measure sumwise side by side with its rivals
+	$(BIN)/python -m benchmarks.compare
+
+clean:  ## remove everything that make and the tools created
+	rm -rf $(VENV) build dist catboost_info .hypothesis .*_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps make a second call quick; `.dev` includes what `.core` installs.
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.core

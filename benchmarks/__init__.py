@@ -1,0 +1,1 @@
+"""Speed, memory and accuracy of sumwise beside its rivals."""

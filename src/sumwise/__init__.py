@@ -1,0 +1,16 @@
+"""sumwise: ensemble learning on one engine, with the scikit-learn API."""
+
+from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise.estimators.persistence import load
+from sumwise.sampling import Columns, Subsample
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Columns",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "Subsample",
+    "__version__",
+    "load",
+]

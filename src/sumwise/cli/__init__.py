@@ -1,0 +1,1 @@
+"""The `sumwise` command: one module per subcommand."""

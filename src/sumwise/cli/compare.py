@@ -1,0 +1,215 @@
+"""`sumwise compare`: cross-validated scores and times, ours beside scikit-learn's."""
+
+import argparse
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import KFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+import sumwise
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise.cli.datasets import NAMES, Dataset, Task, load_dataset
+
+
+class Competitor(NamedTuple):
+    """One line of the comparison: a classifier, its regressor, and what sets them apart."""
+
+    name: str
+    classifier: type[Any]
+    regressor: type[Any]
+    parameters: dict[str, Any]
+    rounds_parameter: str = "n_estimators"
+
+    def build(self, task: Task, n_rounds: int, n_jobs: int | None) -> Any:
+        """Make an unfitted estimator; `n_jobs=None` is all CPUs."""
+        model = (self.classifier if task == "classification" else self.regressor)(
+            random_state=0, **{self.rounds_parameter: n_rounds}, **self.parameters
+        )
+        if "n_jobs" in model.get_params():
+            model.set_params(n_jobs=n_jobs or -1)
+        return model
+
+
+_BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
+_HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+
+COMPETITORS = (
+    Competitor("sumwise leaf", *_BOOSTING, {"growth": "leaf"}),
+    Competitor("sumwise depth", *_BOOSTING, {"growth": "depth"}),
+    Competitor("sumwise symmetric", *_BOOSTING, {"growth": "symmetric"}),
+    Competitor("HistGradientBoosting", *_HIST, {"early_stopping": False}, "max_iter"),
+)
+
+_SCORES = {"classification": ("accuracy", accuracy_score), "regression": ("R²", r2_score)}
+
+_WARM_UP_ROUNDS = 2
+
+
+class Result(NamedTuple):
+    """Test scores and seconds of one competitor, one entry per fold."""
+
+    name: str
+    scores: list[float]
+    fit_seconds: list[float]
+    predict_seconds: list[float]
+
+
+def split_folds(data: Dataset, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Split the rows into shuffled folds, the same for every competitor."""
+    splitter = StratifiedKFold if data.task == "classification" else KFold
+    return list(splitter(n_folds, shuffle=True, random_state=0).split(data.X, data.y))
+
+
+def cross_validate(
+    competitor: Competitor, data: Dataset, n_folds: int, n_rounds: int, n_jobs: int | None
+) -> Result:
+    """Fit and score `competitor` on every fold."""
+    result = Result(competitor.name, [], [], [])
+    _, score = _SCORES[data.task]
+    for train, test in split_folds(data, n_folds):
+        model = competitor.build(data.task, n_rounds, n_jobs)
+        X_train, y_train, X_test = data.X[train], data.y[train], data.X[test]
+        start = perf_counter()
+        model.fit(X_train, y_train)
+        fitted = perf_counter()
+        predicted = model.predict(X_test)
+        result.predict_seconds.append(perf_counter() - fitted)
+        result.fit_seconds.append(fitted - start)
+        result.scores.append(score(data.y[test], predicted))
+    return result
+
+
+def warm_up(datasets: Sequence[Dataset], n_jobs: int | None) -> float:
+    """Run every competitor briefly on every data set, so that no timing compiles; return seconds.
+
+    `sumwise warmup` covers more kernels than a comparison uses; this covers exactly those it does.
+    """
+    start = perf_counter()
+    for data in datasets:
+        for competitor in COMPETITORS:
+            model = competitor.build(data.task, _WARM_UP_ROUNDS, n_jobs)
+            model.fit(data.X, data.y).predict(data.X)
+    return perf_counter() - start
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format an aligned Markdown table: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    return "\n".join(
+        f"| {row[0]:<{widths[0]}} | "
+        + " | ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        + " |"
+        for row in (header, rule, *rows)
+    )
+
+
+def format_results(data: Dataset, results: Sequence[Result]) -> str:
+    """Format the section of one data set."""
+    score_name, _ = _SCORES[data.task]
+    rows = [
+        (
+            result.name,
+            f"{np.mean(result.scores):.4f} ± {np.std(result.scores):.4f}",
+            f"{np.mean(result.fit_seconds):.3f}",
+            f"{1e3 * np.mean(result.predict_seconds):.2f}",
+        )
+        for result in results
+    ]
+    n_rows, n_features = data.X.shape
+    table = format_table(("method", score_name, "fit (s)", "predict (ms)"), rows)
+    return f"## {data.name}\n\n{n_rows:,} rows, {n_features} features, {data.task}\n\n{table}\n"
+
+
+def format_heading(n_folds: int, n_rounds: int, n_jobs: int | None, warm_up_seconds: float) -> str:
+    """Format what holds for every data set: settings, versions, machine."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn"))
+    return (
+        "# sumwise compare\n\n"
+        f"- {n_folds} folds, {n_rounds} rounds, {n_jobs or 'all'} of {os.cpu_count()} CPUs\n"
+        f"- sumwise {sumwise.__version__}, Python {platform.python_version()}, {libraries}, "
+        f"{platform.system()} {platform.machine()}\n"
+        f"- score: mean ± standard deviation over the folds, higher is better; times: mean\n"
+        f"- kernels warmed up before timing: {warm_up_seconds:.1f} s\n"
+    )
+
+
+def compare(names: Sequence[str], n_folds: int, n_rounds: int, n_jobs: int | None) -> Iterator[str]:
+    """Run the comparison; yield the heading, then each data set's section as it is done."""
+    datasets = [load_dataset(name) for name in names]
+    for data in datasets:
+        try:
+            split_folds(data, n_folds)
+        except ValueError as error:
+            raise argparse.ArgumentError(None, f"--folds {n_folds}: {error}") from error
+    with threadpool_limits(n_jobs, user_api="openmp"):  # rivals without an `n_jobs`
+        yield format_heading(n_folds, n_rounds, n_jobs, warm_up(datasets, n_jobs))
+        for data in datasets:
+            results = [
+                cross_validate(competitor, data, n_folds, n_rounds, n_jobs)
+                for competitor in COMPETITORS
+            ]
+            yield format_results(data, results)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write `text` to `path` in one step, creating its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _count(text: str, minimum: int = 1) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = minimum - 1
+    if value < minimum:
+        raise argparse.ArgumentTypeError(f"expected an integer of at least {minimum}, got {text!r}")
+    return value
+
+
+def _fold_count(text: str) -> int:
+    return _count(text, minimum=2)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `sumwise compare`."""
+    parser.add_argument(
+        "--data",
+        action="append",
+        choices=NAMES,
+        help="data set, may be repeated: %(choices)s (default: all but digits)",
+        metavar="NAME",
+    )
+    parser.add_argument("--folds", type=_fold_count, default=5, metavar="N", help="default: 5")
+    parser.add_argument("--rounds", type=_count, default=100, metavar="N", help="default: 100")
+    parser.add_argument("--jobs", type=_count, metavar="N", help="threads (default: all CPUs)")
+    parser.add_argument("--report", type=Path, metavar="PATH", help="also write a Markdown report")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the comparison, and write it to `--report`."""
+    if args.report is not None and args.report.is_dir():
+        raise argparse.ArgumentError(None, f"--report {args.report}: a directory, not a file")
+    names = args.data or [name for name in NAMES if name != "digits"]
+    sections = []
+    for section in compare(names, args.folds, args.rounds, args.jobs):
+        print(section, flush=True)
+        sections.append(section)
+    if args.report is not None:
+        write_atomically(args.report, "\n".join(sections))
+        print(f"Report: {args.report}")

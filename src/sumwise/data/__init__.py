@@ -1,0 +1,1 @@
+"""From any table to one binned table that every tree method shares."""

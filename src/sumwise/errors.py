@@ -1,0 +1,25 @@
+"""Exceptions and warnings. Each is also the built-in kind that callers would expect."""
+
+
+class SumwiseError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class ParameterError(SumwiseError, ValueError):
+    """A parameter has a value that cannot be used."""
+
+
+class DataError(SumwiseError, ValueError):
+    """The data cannot be used; the message says what, where and what to do."""
+
+
+class TrainingError(SumwiseError, ArithmeticError):
+    """Training cannot go on, for example because gradients are not finite."""
+
+
+class ModelFileError(SumwiseError, ValueError):
+    """A file is not a model that this version can read."""
+
+
+class DataWarning(UserWarning):
+    """The data was changed in a way that may surprise."""

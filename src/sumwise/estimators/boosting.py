@@ -1,0 +1,557 @@
+"""Gradient boosting estimators."""
+
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.errors import DataError
+from sumwise.estimators.inputs import check_init_score, check_sample_weight, warn_of_rounding
+from sumwise.estimators.jobs import count_threads
+from sumwise.estimators.parameters import (
+    check_choice,
+    check_integer,
+    check_nested,
+    check_number,
+    resolve_part,
+)
+from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.inspection.importance import importance
+from sumwise.kernels.threads import Team
+from sumwise.losses import Exponential, Logistic, Loss, Multinomial, Squared
+from sumwise.sampling import Columns, Subsample
+from sumwise.training.boost import BoostingSettings, RoundWatcher, TrainingRows, boost
+from sumwise.training.stopping import EarlyStopping
+from sumwise.tree import GrowthSettings, TreeEnsemble
+from sumwise.tree.grower import GROWTH
+
+_Class = TypeVar("_Class", bound=type)
+
+_PARAMETERS = """n_estimators : int, default=100
+        Rounds of boosting; a round adds one tree (one a class for more than two classes).
+    learning_rate : float, default=0.1
+        Factor on each tree's values.
+    growth : {"leaf", "depth", "symmetric"}, default="leaf"
+        How trees grow: always the best leaf next; level by level; or one split for a whole level.
+    max_leaves : int or None, default=None
+        Most leaves of a tree. None: 31 for leaf-wise growth, no limit otherwise.
+    max_depth : int or None, default=None
+        Most splits from the root to a leaf. None: no limit for leaf-wise growth; otherwise 6, or
+        no limit of its own if ``max_leaves`` is given. Symmetric trees have at most 16 levels.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf.
+    min_child_weight : float, default=1e-3
+        Smallest sum of hessians of a leaf.
+    min_gain : float, default=0.0
+        A split must gain more than this (half the difference of scores, as in the XGBoost paper).
+    l1, l2 : float, default=0.0 and 1.0
+        Penalties on leaf values.
+    max_delta_step : float, default=0.0
+        Largest leaf value before the learning rate; 0 means no limit.
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255; missing values have one more of their own.
+    sampler : Subsample, "subsample" or None, default=None
+        Rows that each round's trees are grown on; None for all.
+    columns : Columns or None, default=None
+        Features that each tree, level or node may split on; None for all.
+    early_stopping : bool, default=False
+        Hold out rows, stop when their loss stops falling, and keep the best round.
+    validation_fraction : float, default=0.1
+        Share of the rows held out for early stopping.
+    n_iter_no_change : int, default=10
+        Rounds without improvement after which early stopping stops.
+    n_jobs : int or None, default=None
+        Threads; None or -1 for all CPUs. The model is the same, bit for bit, for any number.
+    random_state : int, RandomState or None, default=None
+        Seed of sampling and of the held-out rows.
+    verbose : bool, default=False
+        Write the losses of each round to standard error."""
+
+
+def _document_parameters(kind: _Class) -> _Class:
+    """Put the parameters that both estimators share into the docstring."""
+    assert kind.__doc__ is not None
+    kind.__doc__ = kind.__doc__.replace("{parameters}", _PARAMETERS)
+    return kind
+
+
+class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
+    """What classifier and regressor share."""
+
+    _losses: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        *,
+        loss: str = "auto",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        growth: str = "leaf",
+        max_leaves: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_child_weight: float = 1e-3,
+        min_gain: float = 0.0,
+        l1: float = 0.0,
+        l2: float = 1.0,
+        max_delta_step: float = 0.0,
+        max_bins: int = 255,
+        sampler: Subsample | str | None = None,
+        columns: Columns | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.growth = growth
+        self.max_leaves = max_leaves
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.min_gain = min_gain
+        self.l1 = l1
+        self.l2 = l2
+        self.max_delta_step = max_delta_step
+        self.max_bins = max_bins
+        self.sampler = sampler
+        self.columns = columns
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @abstractmethod
+    def _encode_target(self, y: np.ndarray) -> np.ndarray:
+        """Return y as the loss takes it."""
+
+    @abstractmethod
+    def _make_loss(self) -> Loss:
+        """Return the loss, after the target is known."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, init_score: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Numbers of any type; NaN is a missing value, infinities are values.
+        y : array-like of shape (n_rows,)
+            Target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights; a weight of 2 counts as the row twice, of 0 as not at all.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+            Raw scores to start from, in place of the best constant. Predictions do not contain
+            them: add them to ``decision_function`` (or to ``predict`` of a regressor).
+
+        Returns
+        -------
+        self
+        """
+        self._forget_fit()
+        growth = self._check_parameters()
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype="numeric",
+            ensure_all_finite=False,
+            y_numeric=isinstance(self, RegressorMixin),
+        )
+        warn_of_rounding(X)
+        target = np.ascontiguousarray(self._encode_target(y), dtype=np.float64)
+        loss = self._make_loss()
+        weight = check_sample_weight(sample_weight, X.shape[0])
+        start = check_init_score(init_score, X.shape[0], loss.n_outputs)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        rows = self._split_rows(target, weight, start, seed)
+        settings = BoostingSettings(
+            loss=loss,
+            growth=growth,
+            n_rounds=self.n_estimators,
+            sampler=resolve_part(self, "sampler", [Subsample], names=True),
+            columns=resolve_part(self, "columns", [Columns], names=False) or Columns(),
+            stopping=EarlyStopping(self.n_iter_no_change) if self.early_stopping else None,
+            seed=seed,
+            track_training_loss=bool(self.verbose),
+        )
+        with Team(count_threads(self.n_jobs, X.size)) as team:
+            mapper = BinMapper.fit(X, self.max_bins, weight, rows.train, seed)
+            data = mapper.transform(X, team)
+            result = boost(data, mapper, rows, settings, team, self._make_watcher())
+        self.ensemble_ = result.ensemble
+        self.history_ = result.history
+        self.best_iteration_ = result.ensemble.n_rounds
+        return self
+
+    def _forget_fit(self) -> None:
+        """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
+        for name in ("ensemble_", "history_", "best_iteration_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ensemble_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of parts as ``sampler__rate=...``."""
+        check_nested(self, params, {"sampler": "Subsample", "columns": "Columns"})
+        return super().set_params(**params)
+
+    def _check_parameters(self) -> GrowthSettings:
+        check_choice(self, "loss", self._losses)
+        check_integer(self, "n_estimators", 1)
+        check_integer(self, "max_bins", 2, MAX_BINS)
+        check_choice(self, "early_stopping", (True, False))
+        check_number(self, "validation_fraction", 0.0, 0.99, open_low=True)
+        check_integer(self, "n_iter_no_change", 1)
+        return GrowthSettings(
+            growth=check_choice(self, "growth", tuple(GROWTH)),
+            max_leaves=check_integer(self, "max_leaves", 2, optional=True),
+            max_depth=check_integer(self, "max_depth", 1, optional=True),
+            min_samples_leaf=check_integer(self, "min_samples_leaf", 1) or 1,
+            min_child_weight=check_number(self, "min_child_weight", 0.0),
+            min_gain=check_number(self, "min_gain", 0.0),
+            l1=check_number(self, "l1", 0.0),
+            l2=check_number(self, "l2", 0.0),
+            max_delta_step=check_number(self, "max_delta_step", 0.0),
+            learning_rate=check_number(self, "learning_rate", 0.0, open_low=True),
+        )
+
+    def _split_rows(
+        self,
+        target: np.ndarray,
+        weight: np.ndarray | None,
+        init_score: np.ndarray | None,
+        seed: int,
+    ) -> TrainingRows:
+        """Choose training and validation rows; rows of weight zero are in neither."""
+        if target.size >= 1 << 32:
+            raise DataError(f"{target.size} rows are too many; the limit is {(1 << 32) - 1}")
+        rows = np.arange(target.size, dtype=np.uint32)
+        if weight is not None:
+            rows = rows[weight > 0]
+        valid = rows[:0]
+        if self.early_stopping:
+            if rows.size < 2:
+                raise DataError("early stopping needs at least 2 rows, one to hold out")
+            rows, valid = train_test_split(
+                rows,
+                test_size=self.validation_fraction,
+                random_state=seed,
+                stratify=self._stratification(target[rows]),
+            )
+            rows, valid = np.sort(rows), np.sort(valid)
+        no_weight = np.empty(0) if weight is None else weight
+        return TrainingRows(target, no_weight, rows, valid, init_score)
+
+    def _stratification(self, target: np.ndarray) -> np.ndarray | None:
+        """The labels by which to hold out rows, if there are any."""
+        return None
+
+    def _make_watcher(self) -> RoundWatcher | None:
+        if not self.verbose:
+            return None
+
+        def watch(n_rounds: int, losses: dict[str, float]) -> None:
+            text = "  ".join(f"{name} {value:.6g}" for name, value in losses.items())
+            sys.stderr.write(f"round {n_rounds}/{self.n_estimators}  {text}\n")
+
+        return watch
+
+    # --- prediction ---
+
+    def _check_input(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=False)
+        return X
+
+    def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
+        with Team(count_threads(self.n_jobs, X.shape[0] * self.ensemble_.n_trees)) as team:
+            return work(team)
+
+    def _predict_raw(self, X: Any) -> np.ndarray:
+        X = self._check_input(X)
+        return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
+
+    def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
+        X = self._check_input(X)
+        n_threads = count_threads(self.n_jobs, X.shape[0] * self.ensemble_.n_outputs)
+        with Team(n_threads) as team:
+            yield from self.ensemble_.staged_predict_raw(X, team)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of int32, shape (n_rows, n_trees)
+            Node numbers within each tree.
+        """
+        X = self._check_input(X)
+        return self._with_team(X, lambda team: self.ensemble_.apply(X, team))
+
+    def truncate(self, n_rounds: int) -> Self:
+        """Return a fitted copy that has only the first rounds.
+
+        Parameters
+        ----------
+        n_rounds : int
+            Rounds to keep, from 1 to ``best_iteration_``.
+        """
+        check_is_fitted(self)
+        if not 1 <= n_rounds <= self.best_iteration_:
+            raise DataError(f"n_rounds={n_rounds!r}; the model has {self.best_iteration_} rounds")
+        model = copy(self)
+        model.ensemble_ = self.ensemble_.truncate(n_rounds)
+        model.best_iteration_ = n_rounds
+        return model
+
+    @property
+    def n_trees_(self) -> int:
+        """Number of trees."""
+        check_is_fitted(self)
+        return self.ensemble_.n_trees
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Total gain of each feature's splits, as shares of one."""
+        return self.get_feature_importances()
+
+    def get_feature_importances(self, kind: str = "gain", normalize: bool = True) -> np.ndarray:
+        """Return the importance of each feature.
+
+        Parameters
+        ----------
+        kind : {"gain", "count"}, default="gain"
+            Sum of the gains of a feature's splits, or their number.
+        normalize : bool, default=True
+            Whether they are shares of one.
+        """
+        check_is_fitted(self)
+        return importance(self.ensemble_, kind, normalize)
+
+
+@_document_parameters
+class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
+    """Gradient boosted trees for classification.
+
+    Parameters
+    ----------
+    loss : {"auto", "log_loss", "exponential"}, default="auto"
+        "auto" and "log_loss": logistic loss for two classes, multinomial for more. "exponential":
+        AdaBoost's loss, for two classes.
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Class labels, sorted.
+    n_trees_ : int
+        Number of trees.
+    best_iteration_ : int
+        Rounds in the model; with early stopping, the best number of rounds.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of the total gain.
+    history_ : dict of ndarray
+        Losses after each round: "validation_loss" with early stopping, "training_loss" if verbose.
+    ensemble_ : TreeEnsemble
+        The trees.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray
+        Their names, if X had any.
+
+    Notes
+    -----
+    For K > 2 classes each round grows K trees on the gradient p_k - [y = k] and the hessian
+    K / (K - 1) p_k (1 - p_k).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sumwise import GradientBoostingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GradientBoostingClassifier(n_estimators=20).fit(X, y)
+    >>> model.predict(X[:3])
+    array([0, 0, 0])
+    """
+
+    _losses = ("auto", "log_loss", "exponential")
+    _saved_attributes = (
+        "classes_",
+        "n_features_in_",
+        "feature_names_in_",
+        "best_iteration_",
+        "history_",
+    )
+
+    def _encode_target(self, y: np.ndarray) -> np.ndarray:
+        check_classification_targets(y)
+        self.classes_, indices = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise DataError(
+                f"y has only one class, {self.classes_[0]!r}; a classifier needs at least 2 classes"
+            )
+        return indices
+
+    def _make_loss(self) -> Loss:
+        n_classes = self.classes_.size
+        if n_classes == 2:
+            return Exponential() if self.loss == "exponential" else Logistic()
+        if self.loss == "exponential":
+            raise DataError(f"loss='exponential' is for two classes; y has {n_classes}")
+        return Multinomial(n_classes)
+
+    def _stratification(self, target: np.ndarray) -> np.ndarray | None:
+        n_valid = int(np.ceil(self.validation_fraction * target.size))
+        counts = np.unique(target, return_counts=True)[1]
+        enough = counts.min() >= 2 and counts.size <= min(n_valid, target.size - n_valid)
+        return target if enough else None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return raw scores: log odds for two classes, one score a class for more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        return self._scores(self._predict_raw(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return self.ensemble_.predict_mean(self._predict_raw(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._labels(self._predict_raw(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield :meth:`decision_function` after each round."""
+        return map(self._scores, self._staged_predict_raw(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield :meth:`predict_proba` after each round."""
+        return (self.ensemble_.predict_mean(raw) for raw in self._staged_predict_raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield :meth:`predict` after each round."""
+        return map(self._labels, self._staged_predict_raw(X))
+
+    def _scores(self, raw: np.ndarray) -> np.ndarray:
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def _labels(self, raw: np.ndarray) -> np.ndarray:
+        indices = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
+        return self.classes_[indices]
+
+
+@_document_parameters
+class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
+    """Gradient boosted trees for regression.
+
+    Parameters
+    ----------
+    loss : {"auto", "squared_error"}, default="auto"
+        "auto" is the squared error.
+    {parameters}
+
+    Attributes
+    ----------
+    n_trees_ : int
+        Number of trees.
+    best_iteration_ : int
+        Rounds in the model; with early stopping, the best number of rounds.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of the total gain.
+    history_ : dict of ndarray
+        Losses after each round: "validation_loss" with early stopping, "training_loss" if verbose.
+    ensemble_ : TreeEnsemble
+        The trees.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray
+        Their names, if X had any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(growth="symmetric").fit(X, y)
+    >>> bool(model.score(X, y) > 0.5)
+    True
+    """
+
+    _losses = ("auto", "squared_error")
+    _saved_attributes = ("n_features_in_", "feature_names_in_", "best_iteration_", "history_")
+
+    def _encode_target(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def _make_loss(self) -> Loss:
+        return Squared()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted value of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.ensemble_.predict_mean(self._predict_raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield :meth:`predict` after each round."""
+        return (self.ensemble_.predict_mean(raw) for raw in self._staged_predict_raw(X))

@@ -1,0 +1,83 @@
+"""Checks of estimator parameters, with messages that name the parameter and what it may be."""
+
+import math
+import numbers
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import ParameterError
+from sumwise.parts import Part
+
+
+def check_number(
+    owner: object, name: str, low: float, high: float = math.inf, open_low: bool = False
+) -> float:
+    """Return a finite number of [low, high], or (low, high] if open."""
+    value = getattr(owner, name)
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if not is_number or not (low < value if open_low else low <= value) or not value <= high:
+        above = "above" if open_low else "at least"
+        upper = "" if high == math.inf else f" and at most {high:g}"
+        _refuse(owner, name, f"must be a number {above} {low:g}{upper}")
+    if not math.isfinite(value):
+        _refuse(owner, name, "must be finite")
+    return float(value)
+
+
+def check_integer(
+    owner: object, name: str, low: int, high: int | None = None, optional: bool = False
+) -> int | None:
+    """Return an integer of [low, high], or None where that is allowed."""
+    value = getattr(owner, name)
+    if optional and value is None:
+        return None
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    if not is_integer or value < low or (high is not None and value > high):
+        upper = "" if high is None else f" and at most {high}"
+        none = " or None" if optional else ""
+        _refuse(owner, name, f"must be an integer of at least {low}{upper}{none}")
+    return int(value)
+
+
+def check_choice(owner: object, name: str, choices: Collection[Any]) -> Any:
+    """Return one of the choices."""
+    value = getattr(owner, name)
+    if not isinstance(value, (str, bool)) or value not in choices:
+        _refuse(owner, name, f"must be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def resolve_part(owner: object, name: str, kinds: Collection[type[Part]], names: bool) -> Any:
+    """Return a checked part or None; a part may be given by its name if ``names`` is true."""
+    value = getattr(owner, name)
+    by_name = {kind.__name__.lower(): kind for kind in kinds} if names else {}
+    if isinstance(value, str) and value in by_name:
+        value = by_name[value]()
+    if value is None:
+        return None
+    if not isinstance(value, tuple(kinds)):
+        classes = [f"{kind.__name__}(...)" for kind in kinds]
+        _refuse(owner, name, f"must be {', '.join(classes + [repr(k) for k in by_name])} or None")
+    value.check()
+    return value
+
+
+def check_nested(owner: object, params: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
+    """Refuse ``part__name=...`` where the part is given by name or not at all.
+
+    ``kinds`` says which class to use for each part.
+    """
+    for key in params:
+        name, nested, inner = key.partition("__")
+        value = params.get(name, getattr(owner, name, None))
+        if nested and name in kinds and (value is None or isinstance(value, str)):
+            raise ParameterError(
+                f"{type(owner).__name__}: cannot set {key}, because {name}={value!r} is not an "
+                f"object; pass {name}={kinds[name]}({inner}=...)"
+            )
+
+
+def _refuse(owner: object, name: str, rule: str) -> None:
+    raise ParameterError(f"{type(owner).__name__}: {name}={getattr(owner, name)!r}; {rule}")

@@ -1,0 +1,158 @@
+"""Estimators to and from the native model file."""
+
+import os
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.errors import ModelFileError
+from sumwise.export.native import read_model, write_model
+from sumwise.parts import Part
+from sumwise.sampling import Columns, Subsample
+from sumwise.tree import TreeEnsemble
+
+_PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample}
+# How a model was trained to run, not what it is: never in the file.
+_NOT_SAVED = {"n_jobs", "verbose"}
+
+
+class SavedModelMixin:
+    """Adds ``save``; every public estimator that has it can be loaded by its class name."""
+
+    _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
+    _saved_attributes: ClassVar[tuple[str, ...]] = ()
+
+    ensemble_: TreeEnsemble
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("sumwise.") and not cls.__name__.startswith("_"):
+            SavedModelMixin._by_name[cls.__name__] = cls
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file that :func:`sumwise.load` reads.
+
+        The file is documented in ``sumwise.export.native``; it holds no code. It is written in
+        full before it takes the place of an old one.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+        """
+        check_is_fitted(self)
+        params = self.get_params(deep=False)  # type: ignore[attr-defined]
+        about = {
+            "estimator": type(self).__name__,
+            "params": {k: _encode_param(k, v) for k, v in params.items() if k not in _NOT_SAVED},
+            "fitted": {
+                name: _encode_fitted(name, getattr(self, name))
+                for name in self._saved_attributes
+                if hasattr(self, name)
+            },
+        }
+        write_model(path, self.ensemble_, about)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load a model that ``save`` has written.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to read. A file that is damaged, not a model or too new raises
+        :class:`sumwise.errors.ModelFileError`; no file can make code run.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator. ``n_jobs`` and ``verbose`` are not stored and have their defaults.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import sumwise
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = sumwise.GradientBoostingRegressor(n_estimators=10).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.sumwise")
+    ...     model.save(path)
+    ...     again = sumwise.load(path)
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    ensemble, about = read_model(path)
+    try:
+        kind = SavedModelMixin._by_name[about["estimator"]]
+        estimator: Any = kind(**{k: _decode_param(v) for k, v in about["params"].items()})
+        for name, value in about["fitted"].items():
+            if name not in kind._saved_attributes:
+                raise KeyError(name)
+            setattr(estimator, name, _decode_fitted(name, value, ensemble))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelFileError(f"{os.fspath(path)}: unknown content ({error!r})") from None
+    missing = set(kind._saved_attributes) - set(about["fitted"]) - {"feature_names_in_"}
+    if missing:
+        raise ModelFileError(f"{os.fspath(path)}: lacks {', '.join(sorted(missing))}")
+    estimator.ensemble_ = ensemble
+    return estimator
+
+
+def _encode_param(name: str, value: Any) -> Any:
+    if isinstance(value, Part):
+        return {"part": type(value).__name__, "params": _plain(value.get_params())}
+    if name == "random_state" and not isinstance(value, (int, np.integer)):
+        return None  # a generator has moved on; it cannot be saved
+    return _plain(value)
+
+
+def _decode_param(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _PARTS[value["part"]](**value["params"])
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars as Python ones, for JSON."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _encode_fitted(name: str, value: Any) -> Any:
+    if name == "history_":
+        return {key: array.tolist() for key, array in value.items()}
+    if isinstance(value, np.ndarray):
+        items = value.tolist()
+        if not all(isinstance(item, (str, int, float, bool)) for item in items):
+            kinds = sorted({type(item).__name__ for item in items})
+            raise TypeError(
+                f"{name} holds {', '.join(kinds)}; a model file takes strings, numbers and "
+                "booleans. Use pickle, or encode the labels"
+            )
+        return {"dtype": value.dtype.str, "items": items}
+    return _plain(value)
+
+
+def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:
+    if name == "history_":
+        return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
+    if isinstance(value, dict):
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "biufUO" or not isinstance(value["items"], list):
+            raise ValueError(f"{name} has dtype {dtype}")
+        items = value["items"]
+        if not all(isinstance(item, (str, int, float, bool)) for item in items):
+            raise ValueError(f"{name} holds something that is not a label")
+        array = np.array(items, dtype=dtype)
+        expected = {"classes_": max(2, ensemble.n_outputs), "feature_names_in_": ensemble.n_features}
+        if array.shape != (expected[name],):
+            raise ValueError(f"{name} has shape {array.shape}")
+        return array
+    if name == "n_features_in_" and value != ensemble.n_features:
+        raise ValueError(f"{name} is {value}, and the trees have {ensemble.n_features}")
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}")
+    return value

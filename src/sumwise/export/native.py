@@ -1,0 +1,171 @@
+"""The native model file: a JSON header and plain arrays. No pickle, nothing that can run.
+
+==================  ======================================================================
+bytes               content (all numbers little-endian)
+==================  ======================================================================
+0 .. 7              ``SUMWISE`` and a zero byte
+8 .. 11             format version, uint32
+12 .. 15            zero
+16 .. 23            length of the header in bytes, uint64
+24 ..               header: JSON in UTF-8, keys sorted; its entry ``arrays`` lists name,
+                    dtype and length of each array, in the order of the file
+then                the arrays, each starting at a multiple of 8 bytes
+last 32             SHA-256 of everything before
+==================  ======================================================================
+
+Meaning of the arrays: see :class:`sumwise.tree.TreeEnsemble`. A value of at most the threshold
+goes left; a missing value (NaN) goes as ``missing_left`` says; the raw score is the base score
+plus the values of the leaves, in the order of the trees. Nothing in the file depends on threads,
+verbosity or time.
+"""
+
+import hashlib
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import ModelFileError
+from sumwise.losses.links import LINKS
+from sumwise.tree import TreeEnsemble
+
+FORMAT_VERSION = 1
+_MAGIC = b"SUMWISE\0"
+_PREFIX = 24
+_DIGEST = 32
+_ARRAYS = {
+    "start": "<i8",
+    "output": "<i4",
+    "feature": "<i4",
+    "threshold": "<f8",
+    "missing_left": "|u1",
+    "left": "<i4",
+    "value": "<f8",
+    "gain": "<f8",
+    "n_rows": "<i8",
+    "weight": "<f8",
+    "base_score": "<f8",
+}
+
+
+def write_model(path: str | os.PathLike[str], ensemble: TreeEnsemble, about: dict[str, Any]) -> None:
+    """Write an ensemble and a JSON-ready description; an old file stays until the new is whole."""
+    data = dump_model(ensemble, about)
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def dump_model(ensemble: TreeEnsemble, about: dict[str, Any]) -> bytes:
+    """Return the bytes of a model file."""
+    arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in _ARRAYS.items()}
+    header = {
+        "about": about,
+        "arrays": [
+            {"name": name, "dtype": _ARRAYS[name], "length": int(array.size)}
+            for name, array in arrays.items()
+        ],
+        "link": ensemble.link,
+        "n_features": ensemble.n_features,
+    }
+    text = json.dumps(header, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
+    prefix = _MAGIC + FORMAT_VERSION.to_bytes(8, "little") + len(text).to_bytes(8, "little")
+    data = bytearray(prefix + text)
+    for array in arrays.values():
+        data += b"\0" * (-len(data) % 8) + array.tobytes()
+    data += hashlib.sha256(data).digest()
+    return bytes(data)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble, dict[str, Any]]:
+    """Read a model file; raise ModelFileError for anything that is not a sound one."""
+    data = Path(path).read_bytes()
+    try:
+        return parse_model(data)
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+
+
+def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
+    """Return what :func:`dump_model` was given."""
+    if not data.startswith(_MAGIC):
+        raise ModelFileError("not a sumwise model file")
+    if len(data) < _PREFIX + _DIGEST:
+        raise ModelFileError("the file is truncated")
+    version = int.from_bytes(data[8:12], "little")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"the file has format {version}, and this version of sumwise reads up to "
+            f"{FORMAT_VERSION}; install a newer sumwise"
+        )
+    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        raise ModelFileError("the checksum does not match: the file is damaged or truncated")
+    header_end = _PREFIX + int.from_bytes(data[16:24], "little")
+    body = data[:-_DIGEST]
+    try:
+        header = json.loads(body[_PREFIX:header_end])
+        link, n_features, about = header["link"], header["n_features"], header["about"]
+        entries = {e["name"]: (e["dtype"], e["length"]) for e in header["arrays"]}
+        names = [e["name"] for e in header["arrays"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFileError(f"the header is not valid ({error})") from None
+    if names != list(_ARRAYS) or not isinstance(about, dict):
+        raise ModelFileError("the header does not describe the arrays of a model")
+    arrays = {}
+    place = header_end
+    for name, (dtype, length) in entries.items():
+        place += -place % 8
+        if dtype != _ARRAYS[name] or not isinstance(length, int) or length < 0:
+            raise ModelFileError(f"array {name!r} has a wrong type or length")
+        size = length * np.dtype(dtype).itemsize
+        if place + size > len(body):
+            raise ModelFileError(f"array {name!r} goes beyond the end of the file")
+        array = np.frombuffer(body, dtype=dtype, count=length, offset=place)
+        arrays[name] = array.astype(np.dtype(dtype).newbyteorder("="))
+        place += size
+    if not isinstance(n_features, int) or isinstance(n_features, bool) or n_features < 1:
+        raise ModelFileError("the number of features is not a positive integer")
+    if not isinstance(link, str) or link not in LINKS:
+        raise ModelFileError(f"unknown link {link!r}")
+    ensemble = TreeEnsemble(**arrays, link=link, n_features=n_features)
+    _check_ensemble(ensemble)
+    return ensemble, about
+
+
+def _check_ensemble(e: TreeEnsemble) -> None:
+    """Refuse arrays that prediction could not walk safely."""
+    n_nodes = e.feature.size
+    by_node = (e.threshold, e.missing_left, e.left, e.value, e.gain, e.n_rows, e.weight)
+    sound = all(array.size == n_nodes for array in by_node)
+    sound = sound and e.output.size == e.start.size and e.n_outputs >= 1 and e.n_trees >= 1
+    sound = sound and e.n_trees % e.n_outputs == 0
+    sound = sound and (e.n_outputs > 2 if e.link == "softmax" else e.n_outputs == 1)
+    sound = sound and bool(np.all((e.output >= 0) & (e.output < e.n_outputs)))
+    if not sound:
+        raise ModelFileError("the arrays do not fit together")
+    ends = np.append(e.start[1:], n_nodes)
+    if e.start[0] != 0 or np.any(ends <= e.start) or np.any(e.start >= n_nodes):
+        raise ModelFileError("the trees do not follow one another")
+    node = np.arange(n_nodes)
+    end = np.repeat(ends, ends - e.start)
+    is_split = e.feature >= 0
+    # Children come after their parent and in the same tree, so every walk ends.
+    left = e.left.astype(np.int64)
+    inside = (left > node) & (left + 1 < end) & (e.feature < e.n_features)
+    if not np.all(np.where(is_split, inside, (e.feature == -1) & (left == -1))):
+        raise ModelFileError("a node points outside its tree or to a feature that is not there")
+    if np.isnan(e.threshold).any() or not (
+        np.isfinite(e.value).all() and np.isfinite(e.base_score).all()
+    ):
+        raise ModelFileError("a threshold, value or base score is not a number")

@@ -1,0 +1,18 @@
+"""Importances of features from the splits of an ensemble."""
+
+import numpy as np
+
+from sumwise.tree import TreeEnsemble
+
+
+def importance(ensemble: TreeEnsemble, kind: str = "gain", normalize: bool = True) -> np.ndarray:
+    """Sum the splits' gains (``kind="gain"``) or count them (``"count"``) for each feature.
+
+    Normalized importances sum to one, or are all zero if there is no split.
+    """
+    is_split = ensemble.feature >= 0
+    weights = ensemble.gain[is_split] if kind == "gain" else None
+    sums = np.bincount(ensemble.feature[is_split], weights, minlength=ensemble.n_features)
+    sums = sums.astype(np.float64)
+    total = sums.sum()
+    return sums / total if normalize and total > 0 else sums

@@ -1,0 +1,162 @@
+"""How kernels are compiled: two decorators, and a cache keyed by the sources of all kernels.
+
+A *kernel* is called from Python: it is cached on disk and releases the GIL. A *routine* is called
+from kernels only and is compiled into them. Numba's own cache looks at one file's time stamp and
+so misses an edit in a file that a kernel calls into; ours lives in a folder named after a hash of
+every file of this package. The classes of Numba it needs are private; they are used here alone.
+"""
+
+import hashlib
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+logger = logging.getLogger("sumwise")
+
+# "numpy": a division by zero gives inf or nan instead of a branch that stops vectorization.
+# Never fastmath: it lets the compiler reorder sums, and the model's bytes would follow.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def routine(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call."""
+    return numba.njit(**_OPTIONS)(function)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, and keep the result on disk."""
+    dispatcher = numba.njit(**_OPTIONS)(function)
+    dispatcher._cache = _open_cache(function)
+    return dispatcher
+
+
+@cache
+def hash_sources() -> str:
+    """Hash the text of every file in this package."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+@cache
+def find_cache_folder() -> Path | None:
+    """Return the first folder that can be written to, or None: then nothing is cached."""
+    for root in _candidate_roots():
+        folder = root / hash_sources()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Numba unpickles what lies here, so the folder must be ours alone.
+            if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+                continue
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+def _candidate_roots() -> Iterator[Path]:
+    if chosen := os.environ.get("SUMWISE_CACHE_DIR"):
+        yield Path(chosen)
+        return
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    if base:
+        # expanduser leaves "~" alone where there is no home; that folder must not be made here.
+        path = Path(os.path.expanduser(base))
+        if path.is_absolute():
+            yield path / "sumwise"
+    owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    yield Path(tempfile.gettempdir()) / f"sumwise-{owner}"
+
+
+@cache
+def _announce_compilation() -> None:
+    logger.info(
+        "sumwise compiles its kernels for this machine; this takes some seconds, once%s",
+        "" if find_cache_folder() else " a process (no folder to keep them in can be written to)",
+    )
+
+
+class _SourceHashLocator(_CacheLocator):
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self._line = function.__code__.co_firstlineno
+        self._folder = folder
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> "_SourceHashLocator | None":
+        folder = find_cache_folder()
+        return None if folder is None else cls(function, folder)
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return hash_sources()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_SourceHashLocator]  # noqa: RUF012
+
+
+class _KernelCache(FunctionCache):
+    """Numba's function cache, for which a broken or full disk is a miss and never an error."""
+
+    _impl_class = _KernelCacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception:
+            logger.debug("unreadable kernel cache entry for %s", self._name, exc_info=True)
+            found = None
+        if found is None:
+            _announce_compilation()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            logger.debug("could not write the kernel cache for %s", self._name, exc_info=True)
+
+
+class _NoCache:
+    """Stands in where no folder can be written to."""
+
+    cache_path = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        _announce_compilation()
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        pass
+
+    def enable(self) -> None:
+        pass
+
+    def disable(self) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+def _open_cache(function: Callable[..., Any]) -> Any:
+    return _KernelCache(function) if find_cache_folder() else _NoCache()

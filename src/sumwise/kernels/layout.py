@@ -1,0 +1,113 @@
+"""The arrays that kernels share, as named tuples, and the numeric contract in one place.
+
+Bins
+    Bin 0 of a feature is "missing"; its values lie in bins 1 .. n_value_bins. A split after bin b
+    sends bins 1 .. b left. Missing rows go left or right as the split says.
+Histograms
+    A histogram is an integer sum per (feature, bin, statistic). Feature f owns
+    ``n_stats * (n_value_bins[f] + 1)`` integers from ``n_stats * bin_start[f]`` on: all bins of the
+    first statistic, then all of the second, and so on. The last statistic is always the row count.
+    Integer addition is associative: no result depends on the number of threads.
+Records
+    A row on its way through a tree is one 64-bit word: the row number in the upper half, what the
+    payload needs to know of it in the lower half. Partition moves records, so that a node's
+    records are contiguous and in order.
+Tiles
+    The binned table is kept twice. By column, one byte a value, for partition and prediction; and
+    in tiles of up to 16 features, two 64-bit words a row (one word for up to 8), for histograms.
+"""
+
+from typing import Any, NamedTuple
+
+# The packed histogram word is (g << 38) + (h << 12) + count; see histogram.py.
+GRADIENT_LIMIT = 8191
+HESSIAN_LIMIT = 16383
+PACKED_ROWS = 4095
+# Exact values have 62 - ceil(log2(n)) bits, so that n of them cannot overflow an int64; and at
+# most 50, so that rounding by adding and subtracting 1.5 * 2**52 is right.
+EXACT_BITS = 50
+# Below this many rows histograms sum the exact values, which costs little there.
+EXACT_ROWS = 2048
+# Heavy tails: packed values keep fewer than five bits for the average row beyond this ratio.
+HEAVY_TAIL = 512.0
+# A gain must exceed this fraction of the parent's score, or it is rounding noise.
+NOISE = 1e-12
+
+LEAF_WISE, LEVEL_WISE, SYMMETRIC = 0, 1, 2
+
+# What the first thread tells the others through the ``control`` array.
+STATUS, NODE, SMALL, MODE, N_NODES, N_LEAVES, N_HEAP, N_FREE, LEVEL_FIRST, LEVEL_SIZE = range(10)
+CONTROL_LENGTH = 10
+# control[STATUS]
+GROWING, DONE, ABORTED, NOT_FINITE = 0, 1, 2, 3
+# control[MODE]: how the children of a split get their histograms
+NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
+# Rows of ``allowed``: features of the tree, of a level, of the first and of the second child.
+TREE, LEVEL, CHILD = 0, 1, 2
+
+
+class Table(NamedTuple):
+    """The binned table as kernels see it."""
+
+    columns: Any  # uint8 (n_features, n_rows)
+    tiles: Any  # uint64, tile after tile, row after row
+    tile_start: Any  # int64 (n_tiles,): first word of a tile
+    tile_words: Any  # int64 (n_tiles,): 64-bit words a row, 1 or 2
+    tile_first: Any  # int64 (n_tiles + 1,): first feature of a tile
+    n_value_bins: Any  # int64 (n_features,)
+    bin_start: Any  # int64 (n_features + 1,)
+
+
+class GrowthOptions(NamedTuple):
+    """What the policy allows, as plain numbers."""
+
+    growth: int
+    max_leaves: int
+    max_depth: int
+    min_samples_leaf: int
+    min_gain: float
+    columns_by_tree: float
+    columns_by_level: float
+    columns_by_node: float
+
+
+class Nodes(NamedTuple):
+    """The nodes of a tree while it grows; a node's split is tentative until it has children."""
+
+    feature: Any  # int32, -1 where no split was found
+    split_bin: Any  # uint8
+    missing_left: Any  # uint8
+    left: Any  # int32, -1 for a leaf; the right child is left + 1
+    depth: Any  # int32
+    gain: Any  # float64
+    anchor: Any  # int32: the node whose rows decide this node's value
+    first: Any  # int64 (n_threads, n_nodes): records [first, last) of each thread
+    last: Any  # int64 (n_threads, n_nodes)
+    totals: Any  # int64 (n_nodes, n_stats): sums as histograms have them
+    left_totals: Any  # int64 (n_nodes, n_stats): the part that the split sends left
+    slot: Any  # int32: place of the histogram in the pool, -1 for none
+    splittable: Any  # uint8: rows and depth allow a split
+    sums: Any  # int64 (n_threads, n_nodes, n_stats): exact sums, merged into the first
+    weight: Any  # float64 (n_nodes,): sum of hessians
+    value: Any  # float64 (n_nodes, n_outputs)
+
+
+class Workspace(NamedTuple):
+    """Buffers that live as long as a fit."""
+
+    control: Any  # int64 (CONTROL_LENGTH,)
+    records: Any  # uint64 (2, n_rows); a node of depth d has its records in row d & 1
+    histograms: Any  # int64 (n_slots + 2, n_stats * n_bins); the last two are scratch
+    free_slots: Any  # int32 (n_slots,)
+    partial: Any  # int64 (2 * n_threads, n_stats * n_bins): shared tiles before the merge
+    packed: Any  # int64 (n_threads, 16 * 256): a tile's histogram in packed words, else zero
+    prefix: Any  # int64 (n_threads, n_stats, 256)
+    gains: Any  # float64 (n_threads, 4, 256)
+    heap: Any  # int32 (max_leaves,)
+    usable: Any  # uint8 (n_features,): features with more than one bin
+    allowed: Any  # uint8 (4, n_features)
+    tile_owner: Any  # int64 (n_tiles,): the thread that sums a tile, -1 if all share its rows
+    feature_owner: Any  # int64 (n_features,): the thread that scores a feature
+    candidate_gain: Any  # float64 (2, n_features)
+    candidate_bin: Any  # int64 (2, n_features)
+    candidate_left: Any  # uint8 (2, n_features)

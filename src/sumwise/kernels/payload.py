@@ -1,0 +1,53 @@
+"""Payloads: what a histogram counts. A compile-time choice, made by the type of a named tuple.
+
+The grower calls the functions below; when Numba compiles it, the type of the first argument picks
+the implementation. So there is one grower, and nothing is dispatched at run time. A new payload is
+a module with these functions and a line in ``_MODULES``.
+"""
+
+from typing import Any
+
+from numba.extending import overload
+
+from sumwise.kernels import class_counts, gradients
+from sumwise.kernels.class_counts import ClassCounts
+from sumwise.kernels.gradients import Gradients
+
+_MODULES = {Gradients: gradients, ClassCounts: class_counts}
+
+
+def _by_payload(name: str) -> Any:
+    """Make a function of ``(payload, ...)`` that each payload's module implements."""
+
+    def function(payload, *args):
+        raise TypeError(f"{name} is called from kernels only")
+
+    @overload(function)
+    def choose(payload, *args):
+        implementation = getattr(_MODULES[payload.instance_class], name)
+
+        def call(payload, *args):
+            return implementation(payload, *args)
+
+        return call
+
+    return function
+
+
+# (thread, n_threads, sync, rows, records): make a record of each row.
+# Returns whether all is finite, and whether histograms need exact values.
+load_rows = _by_payload("load_rows")
+# (): statistics a bin has, the row count last.
+count_stats = _by_payload("count_stats")
+# (exact, table, tile, records, words, histogram): add rows to the histograms of a tile.
+add_rows = _by_payload("add_rows")
+# (totals): the score of a node.
+node_score = _by_payload("node_score")
+# (left, totals, min_rows): the gain of one split, -inf if a child is too small.
+split_gain = _by_payload("split_gain")
+# (bins, n_candidates, both_ways, totals, min_rows, prefix, right, left): the gains of all splits.
+fill_gains = _by_payload("fill_gains")
+# (records, sums): add the exact statistics of rows.
+sum_rows = _by_payload("sum_rows")
+# (sums, value): write a node's value; returns its weight.
+set_value = _by_payload("set_value")

@@ -1,0 +1,65 @@
+"""Counter-based random numbers: a value is a hash of what it is for, never of when it is drawn.
+
+A key is made from (seed, purpose, round, node ...) one :func:`extend_key` at a time; the number for
+a row or feature is :func:`uniform` of the key and its index. No thread owns a generator, so
+nothing depends on how the work is divided.
+"""
+
+import numpy as np
+
+from sumwise.kernels.jit import kernel, routine
+
+# Purposes: two streams of one seed never meet.
+ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = 1, 2, 3, 4, 5, 6
+
+
+@routine
+def extend_key(key, value):
+    """Mix one more integer into a key (the finalizer of SplitMix64)."""
+    z = np.uint64(key) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(value) + np.uint64(1))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@routine
+def uniform(key, index):
+    """Return the number of [0, 1) that belongs to an index under a key."""
+    return np.float64(extend_key(key, index) >> np.uint64(12)) * (1.0 / (1 << 52))
+
+
+@kernel
+def make_key(seed, purpose, number):
+    """Return the key of (seed, purpose, number)."""
+    return extend_key(extend_key(extend_key(np.uint64(0), seed), purpose), number)
+
+
+@kernel
+def choose_rows(key, candidates, out):
+    """Fill ``out`` with a simple random sample of ``candidates``, in their order.
+
+    Selection sampling: item i is taken with probability needed / remaining, so exactly
+    ``len(out)`` are taken and every subset of that size is equally likely.
+    """
+    n = candidates.size
+    taken = 0
+    for i in range(n):
+        if uniform(key, i) * (n - i) < out.size - taken:
+            out[taken] = candidates[i]
+            taken += 1
+
+
+@routine
+def choose_features(key, pool, n_chosen, chosen):
+    """Mark ``n_chosen`` features of those marked in ``pool``, by the same method."""
+    remaining = 0
+    for f in range(pool.size):
+        remaining += pool[f]
+    needed = min(n_chosen, remaining)
+    for f in range(pool.size):
+        chosen[f] = 0
+        if pool[f]:
+            if uniform(key, f) * remaining < needed:
+                chosen[f] = 1
+                needed -= 1
+            remaining -= 1

@@ -1,0 +1,39 @@
+"""Losses of two classes, y = 0 or 1.
+
+Logistic: L = log(1 + e^f) - y f with p = 1 / (1 + e^-f), so g = p - y and h = p (1 - p).
+Exponential (AdaBoost's): L = e^(-s f) with s = 2 y - 1, so g = -s L and h = L. Its minimizer is
+half the log odds, hence p = 1 / (1 + e^(-2 f)).
+"""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from sumwise.kernels import losses as kernels
+from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
+
+
+class Logistic(Loss):
+    """Negative log likelihood of two classes; scores are log odds."""
+
+    link = "logistic"
+    _log_odds: ClassVar[float] = 1.0  # a score is this many log odds
+    _gradient_kernel = kernels.logistic_gradient
+    _value_kernel = kernels.logistic_value
+
+    def initial_score(
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        p = weighted_mean(target[rows], at_rows(weight, rows))
+        p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
+        return np.array([self._log_odds * math.log(p / (1.0 - p))])
+
+
+class Exponential(Logistic):
+    """Exponential loss of the margin; scores are half log odds."""
+
+    link = "half_logistic"
+    _log_odds = 0.5
+    _gradient_kernel = kernels.exponential_gradient
+    _value_kernel = kernels.exponential_value

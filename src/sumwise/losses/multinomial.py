@@ -1,0 +1,37 @@
+"""Negative log likelihood of K > 2 classes, one tree a class and round.
+
+p = softmax(f), g_k = p_k - [y = k]. The true hessian couples the classes; one tree at a time sees
+its diagonal p_k (1 - p_k). We take K / (K - 1) times that, as Friedman (2001, algorithm 6) and
+LightGBM do: it makes the step of a class equal to the binary one for K = 2. scikit-learn's
+HistGradientBoosting takes the plain diagonal, XGBoost twice the diagonal.
+"""
+
+import numpy as np
+
+from sumwise.kernels import losses as kernels
+from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
+
+
+class Multinomial(Loss):
+    """Cross-entropy of the softmax; scores are log probabilities up to a constant.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes, at least 3.
+    """
+
+    link = "softmax"
+    _gradient_kernel = kernels.multinomial_gradient
+    _value_kernel = kernels.multinomial_value
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_outputs = n_classes
+
+    def initial_score(
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        labels, weight = target[rows], at_rows(weight, rows)
+        is_class = (labels == k for k in range(self.n_outputs))
+        shares = [weighted_mean(mask.astype(np.float64), weight) for mask in is_class]
+        return np.log(np.maximum(shares, SMALLEST_PROBABILITY))

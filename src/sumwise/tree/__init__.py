@@ -1,0 +1,7 @@
+"""Trees: one flat tree, ensembles of them, and the grower that makes them."""
+
+from sumwise.tree.ensemble import TreeEnsemble
+from sumwise.tree.grower import GrowthSettings, TreeGrower
+from sumwise.tree.tree import Tree
+
+__all__ = ["GrowthSettings", "Tree", "TreeEnsemble", "TreeGrower"]

@@ -1,0 +1,168 @@
+"""TreeEnsemble: trees, the outputs they add to, and the raw scores they give."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sumwise.data.matrix import read_chunks
+from sumwise.kernels import predict as kernels
+from sumwise.kernels.threads import Team
+from sumwise.losses.links import LINKS
+from sumwise.tree.tree import Tree
+
+
+@dataclass(frozen=True)
+class TreeEnsemble:
+    """Trees laid end to end. The raw score of a row is the base score plus its leaves' values,
+    added in the order of the trees.
+
+    Attributes
+    ----------
+    start : ndarray of int64, shape (n_trees,)
+        First node of each tree.
+    output : ndarray of int32, shape (n_trees,)
+        The output (class) each tree adds to.
+    feature, threshold, missing_left, left, value, gain, n_rows, weight : ndarray
+        As in :class:`Tree`, with one value a node; ``left`` counts over all trees.
+    base_score : ndarray of float64, shape (n_outputs,)
+        Score before the first tree.
+    link : str
+        Name of the function from scores to predictions.
+    n_features : int
+        Features a row must have.
+    """
+
+    start: np.ndarray
+    output: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    value: np.ndarray
+    gain: np.ndarray
+    n_rows: np.ndarray
+    weight: np.ndarray
+    base_score: np.ndarray
+    link: str
+    n_features: int
+
+    @classmethod
+    def from_trees(
+        cls,
+        trees: Sequence[Tree],
+        output: Sequence[int],
+        base_score: np.ndarray,
+        link: str,
+        n_features: int,
+    ) -> "TreeEnsemble":
+        """Join trees; tree i adds to ``output[i]``."""
+        ends = np.cumsum([tree.n_nodes for tree in trees], dtype=np.int64)
+        start = np.concatenate(([0], ends[:-1])).astype(np.int64)
+        left = [np.where(t.left < 0, -1, t.left + s) for t, s in zip(trees, start, strict=True)]
+        return cls(
+            start=start,
+            output=np.array(output, dtype=np.int32),
+            feature=np.concatenate([t.feature for t in trees]),
+            threshold=np.concatenate([t.threshold for t in trees]),
+            missing_left=np.concatenate([t.missing_left for t in trees]),
+            left=np.concatenate(left).astype(np.int32),
+            value=np.concatenate([t.value[:, 0] for t in trees]),
+            gain=np.concatenate([t.gain for t in trees]),
+            n_rows=np.concatenate([t.n_rows for t in trees]),
+            weight=np.concatenate([t.weight for t in trees]),
+            base_score=base_score,
+            link=link,
+            n_features=n_features,
+        )
+
+    @property
+    def n_trees(self) -> int:
+        return int(self.start.size)
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.base_score.size)
+
+    @property
+    def n_rounds(self) -> int:
+        return self.n_trees // self.n_outputs
+
+    def truncate(self, n_rounds: int) -> "TreeEnsemble":
+        """Return the ensemble of the first rounds."""
+        n_trees = n_rounds * self.n_outputs
+        n_nodes = self.feature.size if n_trees >= self.n_trees else int(self.start[n_trees])
+        by_tree = {k: getattr(self, k)[:n_trees] for k in ("start", "output")}
+        names = "feature threshold missing_left left value gain n_rows weight".split()
+        by_node = {k: getattr(self, k)[:n_nodes] for k in names}
+        return TreeEnsemble(
+            **by_tree,
+            **by_node,
+            base_score=self.base_score,
+            link=self.link,
+            n_features=self.n_features,
+        )
+
+    def predict_raw(self, X: np.ndarray, team: Team) -> np.ndarray:
+        """Raw scores, shape (n_rows, n_outputs)."""
+        raw = self._start_scores(X)
+        self._add_trees(X, team, 0, self.n_trees, raw)
+        return raw
+
+    def staged_predict_raw(self, X: np.ndarray, team: Team) -> Iterator[np.ndarray]:
+        """Raw scores after each round; each array is new."""
+        raw = self._start_scores(X)
+        for first in range(0, self.n_trees, self.n_outputs):
+            self._add_trees(X, team, first, first + self.n_outputs, raw)
+            yield raw.copy()
+
+    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions (n_rows,) or class probabilities (n_rows, n_classes) from raw scores."""
+        return LINKS[self.link](raw)
+
+    def apply(self, X: np.ndarray, team: Team) -> np.ndarray:
+        """The leaf of each row in each tree, shape (n_rows, n_trees), numbered within the tree."""
+        leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
+        for first, part in read_chunks(X):
+            out = leaves[first : first + part.n_rows]
+            team.run(
+                kernels.find_leaves,
+                part.values,
+                part.row_stride,
+                part.column_stride,
+                part.n_rows,
+                self._flat(),
+                out,
+            )
+        return leaves
+
+    def _start_scores(self, X: np.ndarray) -> np.ndarray:
+        return np.tile(self.base_score, (X.shape[0], 1))
+
+    def _add_trees(
+        self, X: np.ndarray, team: Team, first_tree: int, last_tree: int, raw: np.ndarray
+    ) -> None:
+        for first, part in read_chunks(X):
+            out = raw[first : first + part.n_rows]
+            team.run(
+                kernels.add_predictions,
+                part.values,
+                part.row_stride,
+                part.column_stride,
+                part.n_rows,
+                first_tree,
+                last_tree,
+                self._flat(),
+                out,
+            )
+
+    def _flat(self) -> kernels.FlatTrees:
+        return kernels.FlatTrees(
+            self.start,
+            self.output,
+            self.feature,
+            self.threshold,
+            self.missing_left,
+            self.left,
+            self.value,
+        )

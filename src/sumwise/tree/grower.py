@@ -1,0 +1,271 @@
+"""The grower: settings in, trees out. Owns the buffers that live as long as a fit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sumwise.data.binned import BinnedData
+from sumwise.data.binning import BinMapper
+from sumwise.errors import ParameterError, TrainingError
+from sumwise.kernels import layout
+from sumwise.kernels.class_counts import ClassCounts
+from sumwise.kernels.gradients import Gradients
+from sumwise.kernels.grow import grow_tree
+from sumwise.kernels.predict import add_binned_predictions
+from sumwise.kernels.threads import Team
+from sumwise.sampling.columns import Columns
+from sumwise.tree.tree import Tree
+
+GROWTH = {
+    "leaf": layout.LEAF_WISE,
+    "depth": layout.LEVEL_WISE,
+    "symmetric": layout.SYMMETRIC,
+}
+DEFAULT_LEAVES = 31
+DEFAULT_DEPTH = 6
+MAX_SYMMETRIC_DEPTH = 16
+_UNLIMITED_DEPTH = 1 << 30
+# Histograms beyond this much memory are summed again instead of kept.
+_POOL_BYTES = 1 << 29
+_SYMMETRIC_POOL_BYTES = 1 << 33
+
+
+@dataclass(frozen=True)
+class GrowthSettings:
+    """How trees grow and how their leaves are regularized."""
+
+    growth: str = "leaf"
+    max_leaves: int | None = None
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    min_gain: float = 0.0
+    l1: float = 0.0
+    l2: float = 1.0
+    max_delta_step: float = 0.0
+    learning_rate: float = 0.1
+
+    def limits(self, n_rows: int) -> tuple[int, int]:
+        """Return (max_leaves, max_depth) for a number of rows, defaults filled in."""
+        leaves, depth = self.max_leaves, self.max_depth
+        if leaves is None and self.growth == "leaf":
+            leaves = DEFAULT_LEAVES
+        if leaves is None and depth is None:
+            depth = DEFAULT_DEPTH
+        most = max(1, n_rows // max(1, self.min_samples_leaf))
+        if self.growth == "symmetric":
+            if leaves is not None:
+                by_leaves = leaves.bit_length() - 1
+                depth = by_leaves if depth is None else min(depth, by_leaves)
+            assert depth is not None
+            if depth > MAX_SYMMETRIC_DEPTH:
+                raise ParameterError(
+                    f"symmetric trees have 2**depth leaves: max_depth={depth} is too deep, "
+                    f"at most {MAX_SYMMETRIC_DEPTH}"
+                )
+            return 1 << depth, depth
+        leaves = most if leaves is None else min(leaves, most)
+        if depth is not None and depth < 31:
+            leaves = min(leaves, 1 << depth)
+        return leaves, _UNLIMITED_DEPTH if depth is None else depth
+
+
+class TreeGrower:
+    """Grows trees on one binned table.
+
+    Parameters
+    ----------
+    data : BinnedData
+    mapper : BinMapper
+        Gives the thresholds of the finished trees.
+    settings : GrowthSettings
+    columns : Columns
+        Column sampling.
+    n_rows : int
+        The most rows a tree is grown on.
+    team : Team
+    """
+
+    def __init__(
+        self,
+        data: BinnedData,
+        mapper: BinMapper,
+        settings: GrowthSettings,
+        columns: Columns,
+        n_rows: int,
+        team: Team,
+        n_classes: int = 0,
+    ) -> None:
+        self._data = data
+        self._mapper = mapper
+        self._settings = settings
+        self._team = team
+        max_leaves, max_depth = settings.limits(n_rows)
+        self._options = layout.GrowthOptions(
+            growth=GROWTH[settings.growth],
+            max_leaves=max_leaves,
+            max_depth=max_depth,
+            min_samples_leaf=max(1, settings.min_samples_leaf),
+            min_gain=float(settings.min_gain),
+            columns_by_tree=float(columns.by_tree),
+            columns_by_level=float(columns.by_level),
+            columns_by_node=float(columns.by_node),
+        )
+        n_stats = n_classes + 1 if n_classes else 3
+        self._work = self._allocate_workspace(n_rows, n_stats)
+        self._nodes = self._allocate_nodes(n_stats, max(1, n_classes))
+        n_threads = team.n_threads
+        self._exact_gradient = np.empty(0 if n_classes else data.n_rows, dtype=np.int64)
+        self._exact_hessian = np.empty_like(self._exact_gradient)
+        self._ranges = np.zeros((n_threads, 8))
+        self._sums = np.zeros((n_threads, 8), dtype=np.int64)
+        self._units = np.ones(4)
+
+    def grow_on_gradients(
+        self,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        rows: np.ndarray,
+        key: int,
+        scores: np.ndarray,
+    ) -> Tree:
+        """Grow a tree on gradients and add its values to the scores of ``rows``."""
+        s = self._settings
+        payload = Gradients(
+            gradient,
+            hessian,
+            self._exact_gradient,
+            self._exact_hessian,
+            self._ranges,
+            self._sums,
+            self._units,
+            float(s.l1),
+            float(s.l2),
+            float(s.max_delta_step),
+            float(s.min_child_weight),
+            float(s.learning_rate),
+        )
+        return self._grow(payload, rows, key, scores)
+
+    def grow_on_classes(
+        self, class_idx: np.ndarray, weight: np.ndarray, n_classes: int, rows: np.ndarray, key: int
+    ) -> Tree:
+        """Grow a classification tree by Gini impurity; values are class frequencies."""
+        payload = ClassCounts(class_idx, weight, n_classes)
+        return self._grow(payload, rows, key, np.empty(0))
+
+    def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
+        """Add a tree's values to the scores of rows it was not grown on."""
+        self._team.run(
+            add_binned_predictions,
+            self._data.table.columns,
+            rows,
+            tree.feature,
+            tree.split_bin,
+            tree.missing_left,
+            tree.left,
+            tree.value,
+            scores,
+        )
+
+    def _grow(self, payload: Any, rows: np.ndarray, key: int, scores: np.ndarray) -> Tree:
+        work, nodes = self._work, self._nodes
+        self._team.run(
+            grow_tree,
+            self._data.table,
+            payload,
+            self._options,
+            rows,
+            np.uint64(key),
+            work,
+            nodes,
+            scores,
+        )
+        if work.control[layout.STATUS] == layout.NOT_FINITE:
+            raise TrainingError(
+                "gradients are not finite: targets, weights or scores are too large in magnitude; "
+                "scale them down, or lower learning_rate"
+            )
+        n = int(work.control[layout.N_NODES])
+        feature, split_bin = nodes.feature[:n].copy(), nodes.split_bin[:n].copy()
+        threshold = np.zeros(n)
+        for node in np.flatnonzero(feature >= 0):
+            threshold[node] = self._mapper.threshold(feature[node], split_bin[node])
+        return Tree(
+            feature=feature,
+            threshold=threshold,
+            split_bin=split_bin,
+            missing_left=nodes.missing_left[:n].copy(),
+            left=nodes.left[:n].copy(),
+            value=nodes.value[:n].copy(),
+            gain=nodes.gain[:n].copy(),
+            n_rows=nodes.sums[0, :n, -1].copy(),
+            weight=nodes.weight[:n].copy(),
+        )
+
+    def _allocate_workspace(self, n_rows: int, n_stats: int) -> layout.Workspace:
+        n_threads, table, options = self._team.n_threads, self._data.table, self._options
+        n_features, n_tiles = self._data.n_features, table.tile_start.size
+        length = n_stats * int(table.bin_start[-1])
+        # Tiles that do not divide evenly among the threads are summed by all, a part of rows each.
+        n_whole = n_tiles - n_tiles % n_threads
+        tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
+        feature = np.arange(n_features)
+        tile = np.searchsorted(table.tile_first, feature, side="right") - 1
+        owner = tile_owner[tile] if n_features else tile
+        return layout.Workspace(
+            control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
+            records=np.empty((2, n_rows), dtype=np.uint64),
+            # Pages that are never touched cost no memory.
+            histograms=np.empty((self._count_slots(n_rows, 8 * length) + 2, length), np.int64),
+            free_slots=np.empty(self._count_slots(n_rows, 8 * length), dtype=np.int32),
+            partial=np.empty((2 * n_threads, length), dtype=np.int64),
+            packed=np.zeros((n_threads, 16 * 256), dtype=np.int64),
+            prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
+            gains=np.empty((n_threads, 4, 256)),
+            heap=np.empty(options.max_leaves + 1, dtype=np.int32),
+            usable=self._data.usable,
+            allowed=np.zeros((4, n_features), dtype=np.uint8),
+            tile_owner=tile_owner.astype(np.int64),
+            feature_owner=np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
+            candidate_gain=np.empty((2, n_features)),
+            candidate_bin=np.empty((2, n_features), dtype=np.int64),
+            candidate_left=np.empty((2, n_features), dtype=np.uint8),
+        )
+
+    def _count_slots(self, n_rows: int, n_bytes: int) -> int:
+        """Histograms that may be alive at once: one for each leaf that can still be split."""
+        options = self._options
+        alive = min(options.max_leaves, n_rows // (2 * options.min_samples_leaf)) + 1
+        if options.growth == layout.SYMMETRIC:
+            if alive * n_bytes > _SYMMETRIC_POOL_BYTES:
+                raise ParameterError(
+                    f"symmetric growth to max_depth={options.max_depth} would keep "
+                    f"{alive * n_bytes / 2**30:.1f} GiB of histograms; lower max_depth or "
+                    "max_bins, or raise min_samples_leaf"
+                )
+            return alive
+        return min(alive, max(1, _POOL_BYTES // max(1, n_bytes)))
+
+    def _allocate_nodes(self, n_stats: int, n_outputs: int) -> layout.Nodes:
+        n_threads = self._team.n_threads
+        n = 2 * self._options.max_leaves - 1
+        return layout.Nodes(
+            feature=np.empty(n, dtype=np.int32),
+            split_bin=np.zeros(n, dtype=np.uint8),
+            missing_left=np.zeros(n, dtype=np.uint8),
+            left=np.empty(n, dtype=np.int32),
+            depth=np.empty(n, dtype=np.int32),
+            gain=np.empty(n),
+            anchor=np.empty(n, dtype=np.int32),
+            first=np.empty((n_threads, n), dtype=np.int64),
+            last=np.empty((n_threads, n), dtype=np.int64),
+            totals=np.empty((n, n_stats), dtype=np.int64),
+            left_totals=np.empty((n, n_stats), dtype=np.int64),
+            slot=np.empty(n, dtype=np.int32),
+            splittable=np.empty(n, dtype=np.uint8),
+            sums=np.empty((n_threads, n, n_stats), dtype=np.int64),
+            weight=np.empty(n),
+            value=np.empty((n, n_outputs)),
+        )

@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from sumwise.cli import compare
+from sumwise.cli.datasets import NAMES, Dataset, load_dataset, make_friedman
+from sumwise.cli.main import main
+
+
+class CountingRegressor(DummyRegressor):
+    """A regressor with the parameters a competitor is given; it predicts the mean."""
+
+    def __init__(self, n_estimators=1, n_jobs=None, random_state=None):
+        super().__init__()
+        self.n_estimators = n_estimators
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+
+class CountingClassifier(DummyClassifier):
+    """The same for classes; it predicts the most frequent one."""
+
+    def __init__(self, n_estimators=1, random_state=None):
+        super().__init__(strategy="most_frequent")
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+
+
+MEAN = compare.Competitor("mean", CountingClassifier, CountingRegressor, {})
+
+
+@pytest.fixture
+def _only_mean(monkeypatch):
+    monkeypatch.setattr(compare, "COMPETITORS", (MEAN,))
+
+
+@pytest.fixture
+def tiny():
+    X = np.arange(40.0).reshape(20, 2)
+    return Dataset("tiny", "classification", X, np.repeat([0, 1], [15, 5]))
+
+
+def test_build_passes_settings():
+    model = MEAN.build("regression", n_rounds=7, n_jobs=3)
+    assert isinstance(model, CountingRegressor)
+    assert (model.n_estimators, model.n_jobs, model.random_state) == (7, 3, 0)
+
+
+def test_build_asks_for_all_cpus_by_default():
+    assert MEAN.build("regression", n_rounds=1, n_jobs=None).n_jobs == -1
+
+
+def test_build_accepts_models_without_n_jobs():
+    assert isinstance(MEAN.build("classification", 1, n_jobs=2), CountingClassifier)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_every_competitor_can_be_built(task):
+    for competitor in compare.COMPETITORS:
+        parameters = competitor.build(task, n_rounds=3, n_jobs=1).get_params()
+        assert parameters[competitor.rounds_parameter] == 3
+        assert parameters.items() >= competitor.parameters.items()
+
+
+def test_folds_are_stratified_and_cover_every_row_once(tiny):
+    folds = compare.split_folds(tiny, 5)
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(20))
+    assert [tiny.y[test].sum() for _, test in folds] == [1] * 5
+
+
+def test_cross_validate_scores_each_fold(tiny):
+    result = compare.cross_validate(MEAN, tiny, n_folds=5, n_rounds=1, n_jobs=1)
+    assert result.scores == [0.75] * 5
+    assert len(result.fit_seconds) == len(result.predict_seconds) == 5
+
+
+def test_table_is_aligned():
+    assert compare.format_table(("method", "R²"), [("a", "0.5000"), ("longer name", "-1.0")]) == (
+        "| method      |     R² |\n"
+        "| ----------- | -----: |\n"
+        "| a           | 0.5000 |\n"
+        "| longer name |   -1.0 |"
+    )
+
+
+def test_results_show_mean_and_deviation(tiny):
+    result = compare.Result("some", [0.5, 0.7], [1.0, 2.0], [0.001, 0.002])
+    section = compare.format_results(tiny, [result])
+    assert "## tiny\n\n20 rows, 2 features, classification\n" in section
+    assert "| some   | 0.6000 ± 0.1000 |   1.500 |         1.50 |" in section
+
+
+def test_report_is_what_was_printed(tmp_path, capsys):
+    report = tmp_path / "new" / "report.md"
+    options = ["--data", "diabetes", "--folds", "2", "--rounds", "2", "--jobs", "1"]
+    assert main(["compare", *options, "--report", str(report)]) == 0
+    text = report.read_text(encoding="utf-8")
+    assert capsys.readouterr().out == f"{text}\nReport: {report}\n"
+    assert "2 folds, 2 rounds, 1 of" in text
+    assert "kernels warmed up before timing" in text
+    assert "442 rows, 10 features, regression" in text
+    for competitor in compare.COMPETITORS:
+        assert f"| {competitor.name} " in text
+    assert list(report.parent.iterdir()) == [report]
+
+
+@pytest.mark.usefixtures("_only_mean")
+def test_default_data_sets(capsys):
+    assert main(["compare", "--folds", "2"]) == 0
+    headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("## ")]
+    assert headings == ["## breast_cancer", "## diabetes", "## friedman"]
+
+
+def test_too_many_folds(capsys):
+    assert main(["compare", "--data", "diabetes", "--folds", "1000"]) == 2
+    assert "error: --folds 1000: " in capsys.readouterr().err
+
+
+def test_report_in_the_way_of_a_directory(tmp_path, capsys):
+    assert main(["compare", "--report", str(tmp_path)]) == 2
+    assert "a directory, not a file" in capsys.readouterr().err
+
+
+def test_failed_write_keeps_the_old_report(tmp_path, monkeypatch):
+    report = tmp_path / "report.md"
+    report.write_text("old")
+    monkeypatch.setattr("pathlib.Path.replace", _fail)
+    with pytest.raises(OSError, match="disk full"):
+        compare.write_atomically(report, "new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def _fail(*args):
+    raise OSError("disk full")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_data_sets_are_complete(name):
+    data = load_dataset(name)
+    assert data.name == name
+    assert data.X.ndim == 2
+    assert data.y.shape == (len(data.X),)
+    assert np.isfinite(data.X).all()
+    assert (data.task == "classification") == (len(np.unique(data.y)) <= 10)
+
+
+def test_friedman_follows_its_formula():
+    X, y = make_friedman(n_rows=5_000, seed=1)
+    signal = (
+        10 * np.sin(np.pi * X[:, 0] * X[:, 1])
+        + 20 * (X[:, 2] - 0.5) ** 2
+        + 10 * X[:, 3]
+        + 5 * X[:, 4]
+    )
+    noise = y - signal
+    assert abs(noise.mean()) < 0.06  # four standard errors
+    assert abs(noise.std() - 1) < 0.05
+
+
+def test_friedman_repeats_with_its_seed():
+    np.testing.assert_array_equal(make_friedman(10, seed=3)[1], make_friedman(10, seed=3)[1])
+    assert (make_friedman(10, seed=3)[1] != make_friedman(10, seed=4)[1]).all()

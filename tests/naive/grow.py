@@ -1,0 +1,239 @@
+"""Growing one tree: leaf-wise, level-wise ("depth") or symmetric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .quantize import quantize_packed, quantize_wide
+from .split import (
+    Codes,
+    Rows,
+    Split,
+    SplitOptions,
+    find_best_split,
+    find_level_split,
+    goes_left,
+    leaf_weight,
+    sum_rows,
+    to_floats,
+)
+
+Growth = Literal["leaf", "depth", "symmetric"]
+
+LEAF = -1
+NO_CHILD = -1
+
+
+@dataclass(frozen=True)
+class GrowOptions(SplitOptions):
+    """What shapes a tree. `features(node_idx, depth)` lists the allowed features.
+
+    Symmetric growth asks once a level, with its leftmost node.
+    """
+
+    growth: Growth = "leaf"
+    max_leaves: int | None = None
+    max_depth: int | None = None
+    features: Callable[[int, int], Iterable[int]] | None = None
+    wide: bool = False
+    learning_rate: float = 1.0
+
+
+@dataclass
+class Tree:
+    """One entry per node; node 0 is the root. A leaf has feature -1."""
+
+    feature: list[int] = field(default_factory=list)
+    split_bin: list[int] = field(default_factory=list)
+    missing_left: list[bool] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+    gain: list[float] = field(default_factory=list)
+    n_rows: list[int] = field(default_factory=list)
+    sum_hessian: list[float] = field(default_factory=list)
+    depth: list[int] = field(default_factory=list)
+    leaf_rows: dict[int, Rows] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaf_rows)
+
+
+class Grower:
+    """A tree under construction.
+
+    Rows are held as positions in the array `rows` of the tree, and become row
+    indices again in `leaf_rows`.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        n_value_bins: Sequence[int],
+        g: NDArray[np.float64],
+        h: NDArray[np.float64],
+        rows: Rows,
+        options: GrowOptions,
+    ) -> None:
+        self.codes = codes[:, rows]
+        self.n_value_bins = n_value_bins
+        self.wide = quantize_wide(g[rows], h[rows])
+        self.quantized = self.wide if options.wide else quantize_packed(g[rows], h[rows])
+        self.options = options
+        self.tree = Tree()
+        self.positions: list[Rows] = []
+        # The node whose rows give a node its value; usually the node itself.
+        self.anchors: list[int] = []
+        self.add_node(np.arange(len(rows), dtype=np.int64), depth=0)
+
+    def add_node(self, positions: Rows, depth: int, anchor: int | None = None) -> int:
+        node_idx = self.tree.n_nodes
+        self.positions.append(positions)
+        self.anchors.append(node_idx if anchor is None else anchor)
+        self.tree.feature.append(LEAF)
+        self.tree.split_bin.append(0)
+        self.tree.missing_left.append(False)
+        self.tree.left.append(NO_CHILD)
+        self.tree.right.append(NO_CHILD)
+        self.tree.gain.append(0.0)
+        self.tree.n_rows.append(len(positions))
+        self.tree.depth.append(depth)
+        return node_idx
+
+    def allowed_features(self, node_idx: int) -> Iterable[int]:
+        if self.options.features is None:
+            return range(len(self.codes))
+        return self.options.features(node_idx, self.tree.depth[node_idx])
+
+    def find_split(self, node_idx: int) -> Split | None:
+        """Return the accepted split of a node, or None if it is not splittable."""
+        max_depth = self.options.max_depth
+        if max_depth is not None and self.tree.depth[node_idx] >= max_depth:
+            return None
+        if self.tree.n_rows[node_idx] < 2 * self.options.min_rows:
+            return None
+        return find_best_split(
+            self.codes,
+            self.n_value_bins,
+            self.quantized,
+            self.positions[node_idx],
+            self.allowed_features(node_idx),
+            self.options,
+        )
+
+    def apply_split(self, node_idx: int, split: Split, place: int = 0) -> list[int]:
+        """Split a node, the `place`-th of its level; return [left, right]."""
+        tree, positions = self.tree, self.positions[node_idx]
+        is_left = np.array(
+            [
+                goes_left(int(code), split.split_bin, split.missing_left)
+                for code in self.codes[split.feature, positions]
+            ],
+            dtype=bool,
+        )
+        anchor = None if split.valid[place] else self.anchors[node_idx]
+        depth = tree.depth[node_idx] + 1
+        tree.feature[node_idx] = split.feature
+        tree.split_bin[node_idx] = split.split_bin
+        tree.missing_left[node_idx] = split.missing_left
+        tree.gain[node_idx] = split.gains[place]
+        tree.left[node_idx] = self.add_node(positions[is_left], depth, anchor)
+        tree.right[node_idx] = self.add_node(positions[~is_left], depth, anchor)
+        return [tree.left[node_idx], tree.right[node_idx]]
+
+    def grow_by_best_node(self) -> None:
+        """Split one node at a time: the best one, or the best of the top level."""
+        splits: dict[int, Split] = {}
+        new_nodes = [0]
+        n_leaves = 1
+        while True:
+            for node_idx in new_nodes:
+                split = self.find_split(node_idx)
+                if split is not None:
+                    splits[node_idx] = split
+            max_leaves = self.options.max_leaves
+            if not splits or (max_leaves is not None and n_leaves >= max_leaves):
+                return
+            node_idx = min(splits, key=lambda idx: self.priority(idx, splits[idx]))
+            new_nodes = self.apply_split(node_idx, splits.pop(node_idx))
+            n_leaves += 1
+
+    def priority(self, node_idx: int, split: Split) -> tuple[int, float, int]:
+        """Return a key whose minimum is the node to split next."""
+        level = self.tree.depth[node_idx] if self.options.growth == "depth" else 0
+        return level, -split.gain, node_idx
+
+    def grow_by_level(self) -> None:
+        """Split all nodes of a level by one shared split, level after level."""
+        level = [0]
+        depth = 0
+        while self.may_grow_level(depth):
+            split = find_level_split(
+                self.codes,
+                self.n_value_bins,
+                self.quantized,
+                [self.positions[node_idx] for node_idx in level],
+                self.allowed_features(level[0]),
+                self.options,
+            )
+            if split is None:
+                return
+            level = [
+                child
+                for place, node_idx in enumerate(level)
+                for child in self.apply_split(node_idx, split, place)
+            ]
+            depth += 1
+
+    def may_grow_level(self, depth: int) -> bool:
+        max_depth, max_leaves = self.options.max_depth, self.options.max_leaves
+        if max_depth is not None and depth >= max_depth:
+            return False
+        # One more level has 2 ** (depth + 1) leaves.
+        return max_leaves is None or 2 ** (depth + 1) <= max_leaves
+
+    def set_values(self) -> None:
+        """Give every node its hessian sum and the value of its anchor."""
+        own_values = []
+        for positions in self.positions:
+            g, h = to_floats(sum_rows(self.wide, positions), self.wide)
+            self.tree.sum_hessian.append(h)
+            own_values.append(leaf_weight(g, h, self.options) * self.options.learning_rate)
+        self.tree.value = [own_values[anchor] for anchor in self.anchors]
+
+
+def grow_tree(
+    codes: Codes,
+    n_value_bins: Sequence[int],
+    g: NDArray[np.float64],
+    h: NDArray[np.float64],
+    rows: Rows,
+    options: GrowOptions,
+) -> Tree:
+    """Grow a tree on `rows` of codes (n_features, n_rows).
+
+    Both quantizations take their scales from the used rows only.
+    """
+    grower = Grower(codes, n_value_bins, g, h, rows, options)
+    if options.growth == "symmetric":
+        grower.grow_by_level()
+    else:
+        grower.grow_by_best_node()
+    grower.set_values()
+    tree = grower.tree
+    tree.leaf_rows = {
+        node_idx: rows[grower.positions[node_idx]]
+        for node_idx in range(tree.n_nodes)
+        if tree.feature[node_idx] == LEAF
+    }
+    return tree

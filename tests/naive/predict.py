@@ -1,0 +1,62 @@
+"""The leaf of each row, from bins or from raw values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .grow import LEAF, Tree
+from .split import Codes, goes_left
+
+
+def find_leaf(tree: Tree, is_left: Callable[[int], bool]) -> int:
+    """Walk down from the root; `is_left` answers for a node."""
+    node_idx = 0
+    while tree.feature[node_idx] != LEAF:
+        children = tree.left if is_left(node_idx) else tree.right
+        node_idx = children[node_idx]
+    return node_idx
+
+
+def predict_binned(tree: Tree, codes: Codes) -> NDArray[np.int64]:
+    """Return the leaf index of each row of codes (n_features, n_rows)."""
+
+    def leaf_of(row: int) -> int:
+        return find_leaf(
+            tree,
+            lambda node_idx: goes_left(
+                int(codes[tree.feature[node_idx], row]),
+                tree.split_bin[node_idx],
+                tree.missing_left[node_idx],
+            ),
+        )
+
+    return np.array([leaf_of(row) for row in range(codes.shape[1])], dtype=np.int64)
+
+
+def node_threshold(tree: Tree, node_idx: int, thresholds: Sequence[NDArray[np.float64]]) -> float:
+    """Return the largest value that goes left; +inf where only missing goes right."""
+    of_feature = thresholds[tree.feature[node_idx]]
+    n_value_bins = len(of_feature) + 1
+    split_bin = tree.split_bin[node_idx]
+    return math.inf if split_bin == n_value_bins else float(of_feature[split_bin - 1])
+
+
+def predict_raw(
+    tree: Tree, X: NDArray[np.float64], thresholds: Sequence[NDArray[np.float64]]
+) -> NDArray[np.int64]:
+    """Return the leaf index of each row of X (n_rows, n_features)."""
+
+    def leaf_of(row: int) -> int:
+        def is_left(node_idx: int) -> bool:
+            value = float(X[row, tree.feature[node_idx]])
+            if math.isnan(value):
+                return tree.missing_left[node_idx]
+            return value <= node_threshold(tree, node_idx, thresholds)
+
+        return find_leaf(tree, is_left)
+
+    return np.array([leaf_of(row) for row in range(len(X))], dtype=np.int64)
