@@ -23,7 +23,7 @@ class Quantized(NamedTuple):
 def wide_limit(n_rows: int) -> float:
     """Return the largest wide value such that the sum of n_rows of them fits int64."""
     ceil_log2 = (n_rows - 1).bit_length()
-    return 2.0 ** min(62 - ceil_log2, 61)
+    return 2.0 ** min(62 - ceil_log2, 50)
 
 
 def power_scale(maximum: float, limit: float) -> float:

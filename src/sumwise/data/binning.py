@@ -139,6 +139,7 @@ def _cut_quantiles(
     distinct = values[starts]
     if distinct.size <= max_bins:
         return distinct, np.arange(distinct.size - 1)
+    is_heavy = np.empty(distinct.size, dtype=np.bool_)
     is_last = np.empty(distinct.size, dtype=np.bool_)
-    kernels.cut_by_weight(mass, max_bins, is_last)
+    kernels.cut_by_weight(mass, max_bins, is_heavy, is_last)
     return distinct, np.flatnonzero(is_last)

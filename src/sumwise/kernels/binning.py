@@ -36,7 +36,7 @@ def find_distinct(values, limit, out):
 
 
 @kernel
-def cut_by_weight(weights, n_bins, is_last):
+def cut_by_weight(weights, n_bins, is_heavy, is_last):
     """Mark which of the sorted distinct values are the last of their bin.
 
     A value that carries more than an equal share of the weight gets a bin of its own; the rest is
@@ -46,10 +46,9 @@ def cut_by_weight(weights, n_bins, is_last):
     rest = weights.sum()
     bins_left = n_bins
     share_each = rest / n_bins
-    is_heavy = np.zeros(n, dtype=np.bool_)
     for i in range(n):
-        if weights[i] >= share_each:
-            is_heavy[i] = True
+        is_heavy[i] = weights[i] >= share_each
+        if is_heavy[i]:
             rest -= weights[i]
             bins_left -= 1
     n_cuts = 0

@@ -74,20 +74,21 @@ def split_gain(payload, left, totals, min_rows):
 
 @routine
 def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left):
-    """Write the gain of a split after each bin; ``bins`` has shape (n_classes + 1, n_bins)."""
-    n_stats = bins.shape[0]
+    """Write the gain of a split after each bin; missing right, and left if asked."""
+    n_stats = payload.n_classes + 1
+    n_bins = bins.size // n_stats
     running = prefix[:, 0]
     running[:n_stats] = 0
     for i in range(n_candidates):
         for s in range(n_stats):
-            running[s] += bins[s, i + 1]
+            running[s] += bins[s * n_bins + i + 1]
         right[i] = split_gain(payload, running[:n_stats], totals, min_rows)
     if both_ways:
         for s in range(n_stats):
-            running[s] = bins[s, 0]
+            running[s] = bins[s * n_bins]
         for i in range(n_candidates):
             for s in range(n_stats):
-                running[s] += bins[s, i + 1]
+                running[s] += bins[s * n_bins + i + 1]
             left[i] = split_gain(payload, running[:n_stats], totals, min_rows)
 
 

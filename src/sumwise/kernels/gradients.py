@@ -23,6 +23,7 @@ class Gradients(NamedTuple):
     ranges: Any  # float64 (n_threads, 8): maxima found by each thread
     sums: Any  # int64 (n_threads, 8)
     units: Any  # float64 (4,): worth of 1 in histograms (g, h) and in exact values (g, h)
+    exact_rows: int  # histograms sum exact values up to this many rows
     l1: float
     l2: float
     max_delta_step: float
@@ -110,12 +111,14 @@ def split_gain(payload, left, totals, min_rows):
 def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left):
     """Write the gain of a split after each bin: missing to the right, and to the left if asked.
 
-    ``bins`` is the feature's histogram, shape (3, n_bins). Entry i is the split after bin i + 1.
+    ``bins`` is the feature's histogram. Entry i is the split after bin i + 1.
     """
+    n_bins = bins.size // 3
     for s in range(3):
         running = np.int64(0)
+        values = bins[s * n_bins + 1 : (s + 1) * n_bins]
         for i in range(n_candidates):
-            running += bins[s, i + 1]
+            running += values[i]
             prefix[s, i] = running
     score = node_score(payload, totals)
     for i in range(n_candidates):
@@ -123,7 +126,7 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
             payload, prefix[0, i], prefix[1, i], prefix[2, i], totals, score, min_rows
         )
     if both_ways:
-        missing_g, missing_h, missing_n = bins[0, 0], bins[1, 0], bins[2, 0]
+        missing_g, missing_h, missing_n = bins[0], bins[n_bins], bins[2 * n_bins]
         for i in range(n_candidates):
             left[i] = _gain(
                 payload,

@@ -8,7 +8,7 @@ meet at a barrier. What is summed is integers, so nothing depends on how the wor
 import numpy as np
 
 from sumwise.kernels.histogram import clear_tile
-from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.jit import kernel, routine, inlined
 from sumwise.kernels.layout import (
     ABORTED,
     BUILD_BOTH,
@@ -33,6 +33,7 @@ from sumwise.kernels.layout import (
     SUBTRACT,
     SYMMETRIC,
     TREE,
+    USABLE,
 )
 from sumwise.kernels.partition import partition_records
 from sumwise.kernels.payload import (
@@ -61,10 +62,10 @@ from sumwise.kernels.threads import ABORT, atomic_load, share, wait_for_all
 @routine
 def _comes_before(nodes, growth, a, b):
     """Whether node a is split before node b."""
-    if growth == LEVEL_WISE and nodes.depth[a] != nodes.depth[b]:
-        return nodes.depth[a] < nodes.depth[b]
-    if nodes.gain[a] != nodes.gain[b]:
-        return nodes.gain[a] > nodes.gain[b]
+    if growth == LEVEL_WISE and nodes[a].depth != nodes[b].depth:
+        return nodes[a].depth < nodes[b].depth
+    if nodes[a].gain != nodes[b].gain:
+        return nodes[a].gain > nodes[b].gain
     return a < b
 
 
@@ -114,11 +115,11 @@ def _take_slot(work, scratch):
 
 @routine
 def _release_slot(work, nodes, node):
-    slot = nodes.slot[node]
+    slot = nodes[node].slot
     if 0 <= slot < work.free_slots.size:
         work.free_slots[work.control[N_FREE]] = slot
         work.control[N_FREE] += 1
-    nodes.slot[node] = -1
+    nodes[node].slot = -1
 
 
 # --- what thread 0 decides -----------------------------------------------------------------------
@@ -141,17 +142,23 @@ def _allow_features(work, options, key, purpose, number, rate, source, target):
 
 
 @routine
+def _copy_features(work, source, target):
+    for f in range(work.allowed.shape[1]):
+        work.allowed[target, f] = work.allowed[source, f]
+
+
+@routine
 def _allow_for_node(work, options, key, depth, node, child):
     """Draw the features of a node: a share of its level's, which are a share of the tree's."""
     by_level, by_node = options.columns_by_level, options.columns_by_node
     if by_level < 1.0:
         _allow_features(work, options, key, COLUMNS_BY_LEVEL, depth, by_level, TREE, LEVEL)
     else:
-        work.allowed[LEVEL] = work.allowed[TREE]
+        _copy_features(work, TREE, LEVEL)
     if by_node < 1.0:
         _allow_features(work, options, key, COLUMNS_BY_NODE, node, by_node, LEVEL, CHILD + child)
     else:
-        work.allowed[CHILD + child] = work.allowed[LEVEL]
+        _copy_features(work, LEVEL, CHILD + child)
 
 
 @routine
@@ -159,37 +166,37 @@ def _create_node(work, nodes, options, depth, anchor):
     """Append a leaf; its rows and totals are set by the caller."""
     node = work.control[N_NODES]
     work.control[N_NODES] += 1
-    nodes.feature[node] = -1
-    nodes.left[node] = -1
-    nodes.depth[node] = depth
-    nodes.gain[node] = 0.0
-    nodes.anchor[node] = node if anchor < 0 else anchor
-    nodes.slot[node] = -1
-    nodes.splittable[node] = 0
+    nodes[node].feature = -1
+    nodes[node].left = -1
+    nodes[node].depth = depth
+    nodes[node].gain = 0.0
+    nodes[node].anchor = node if anchor < 0 else anchor
+    nodes[node].slot = -1
+    nodes[node].splittable = 0
     return node
 
 
 @routine
 def _create_children(work, nodes, options, n_stats, node, anchor):
     """Append the children of a node with the totals that its split gives them."""
-    depth = nodes.depth[node] + 1
+    depth = nodes[node].depth + 1
     left = _create_node(work, nodes, options, depth, anchor)
     right = _create_node(work, nodes, options, depth, anchor)
-    nodes.left[node] = left
+    nodes[node].left = left
     for s in range(n_stats):
-        nodes.totals[left, s] = nodes.left_totals[node, s]
-        nodes.totals[right, s] = nodes.totals[node, s] - nodes.left_totals[node, s]
+        work.totals[left, s] = work.left_totals[node, s]
+        work.totals[right, s] = work.totals[node, s] - work.left_totals[node, s]
     min_rows = 2 * options.min_samples_leaf
     for child in (left, right):
-        enough = nodes.totals[child, n_stats - 1] >= min_rows
-        nodes.splittable[child] = enough and depth < options.max_depth
+        enough = work.totals[child, n_stats - 1] >= min_rows
+        nodes[child].splittable = enough and depth < options.max_depth
     work.control[N_LEAVES] += 1
 
 
 @routine
-def _smaller_child(nodes, n_stats, node):
-    left = nodes.left[node]
-    right_is_smaller = nodes.totals[left + 1, n_stats - 1] < nodes.totals[left, n_stats - 1]
+def _smaller_child(work, nodes, n_stats, node):
+    left = nodes[node].left
+    right_is_smaller = work.totals[left + 1, n_stats - 1] < work.totals[left, n_stats - 1]
     return left + 1 if right_is_smaller else left
 
 
@@ -198,26 +205,26 @@ def _adopt_split(payload, table, work, nodes, options, n_stats, node, child):
     """Give a node its best candidate if that is good enough; return whether it is."""
     best, best_feature = -np.inf, -1
     for f in range(table.n_value_bins.size):
-        if work.allowed[CHILD + child, f] and work.candidate_gain[child, f] > best:
-            best, best_feature = work.candidate_gain[child, f], f
-    noise = NOISE * abs(node_score(payload, nodes.totals[node]))
+        if work.allowed[CHILD + child, f] and work.candidates[child, f].gain > best:
+            best, best_feature = work.candidates[child, f].gain, f
+    noise = NOISE * abs(node_score(payload, work.totals[node]))
     if not best > options.min_gain + noise:
         return False
     f = best_feature
-    bins = _feature_bins(table, n_stats, work.histograms[nodes.slot[node]], f)
-    missing_left = work.candidate_left[child, f] != 0
-    left = nodes.left_totals[node]
-    sum_left(bins, work.candidate_bin[child, f], missing_left, left)
-    if bins[n_stats - 1, 0] == 0:  # none missing here: they go with the larger child
-        missing_left = 2 * left[n_stats - 1] >= nodes.totals[node, n_stats - 1]
-    nodes.feature[node] = f
-    nodes.split_bin[node] = work.candidate_bin[child, f]
-    nodes.missing_left[node] = missing_left
-    nodes.gain[node] = best
+    bins = work.histograms[nodes[node].slot][n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]]
+    missing_left = work.candidates[child, f].missing_left != 0
+    left = work.left_totals[node]
+    sum_left(bins, n_stats, work.candidates[child, f].split_bin, missing_left, left)
+    if bins[(n_stats - 1) * (table.n_value_bins[f] + 1)] == 0:  # none missing here: they go with the larger child
+        missing_left = 2 * left[n_stats - 1] >= work.totals[node, n_stats - 1]
+    nodes[node].feature = f
+    nodes[node].split_bin = work.candidates[child, f].split_bin
+    nodes[node].missing_left = missing_left
+    nodes[node].gain = best
     return True
 
 
-@routine
+@inlined
 def _choose_next(sync, work, nodes, options, n_stats, key):
     """Pop the next node to split, create its children and say what is to be done for them."""
     control = work.control
@@ -229,55 +236,47 @@ def _choose_next(sync, work, nodes, options, n_stats, key):
         return
     node = _pop_node(work, nodes, options.growth)
     _create_children(work, nodes, options, n_stats, node, -1)
-    small = _smaller_child(nodes, n_stats, node)
-    large = 2 * nodes.left[node] + 1 - small
+    small = _smaller_child(work, nodes, n_stats, node)
+    large = 2 * nodes[node].left + 1 - small
     control[NODE] = node
     control[SMALL] = small
     # The larger child has at least as many rows at the same depth: if it cannot, neither can.
-    if not nodes.splittable[large] or control[N_LEAVES] >= options.max_leaves:
+    if not nodes[large].splittable or control[N_LEAVES] >= options.max_leaves:
         control[MODE] = NO_HISTOGRAMS
         _release_slot(work, nodes, node)
         return
     for child in range(2):
         _allow_for_node(
-            work, options, key, nodes.depth[small], nodes.left[node] + child, child
+            work, options, key, nodes[small].depth, nodes[node].left + child, child
         )
-    nodes.slot[small] = _take_slot(work, 0)
-    if nodes.slot[node] >= 0:
+    nodes[small].slot = _take_slot(work, 0)
+    if nodes[node].slot >= 0:
         control[MODE] = SUBTRACT
-        nodes.slot[large] = nodes.slot[node]
-        nodes.slot[node] = -1
+        nodes[large].slot = nodes[node].slot
+        nodes[node].slot = -1
     else:
         control[MODE] = BUILD_BOTH
-        nodes.slot[large] = _take_slot(work, 1)
+        nodes[large].slot = _take_slot(work, 1)
 
 
-@routine
+@inlined
 def _settle_children(payload, table, work, nodes, options, n_stats):
     """Queue the children that can be split and release the histograms of the others."""
-    left = nodes.left[work.control[NODE]]
+    left = nodes[work.control[NODE]].left
     for child in range(2):
         node = left + child
-        if nodes.slot[node] < 0:
+        if nodes[node].slot < 0:
             continue
-        found = nodes.splittable[node] and _adopt_split(
+        found = nodes[node].splittable and _adopt_split(
             payload, table, work, nodes, options, n_stats, node, child
         )
         if found:
             _push_node(work, nodes, options.growth, node)
-        if not found or nodes.slot[node] >= work.free_slots.size:
+        if not found or nodes[node].slot >= work.free_slots.size:
             _release_slot(work, nodes, node)
 
 
 # --- what all threads do -------------------------------------------------------------------------
-
-
-@routine
-def _feature_bins(table, n_stats, histogram, f):
-    """The part of a histogram that belongs to a feature, shape (n_stats, n_bins)."""
-    n_bins = table.n_value_bins[f] + 1
-    start = n_stats * table.bin_start[f]
-    return histogram[start : start + n_stats * n_bins].reshape((n_stats, n_bins))
 
 
 @routine
@@ -291,29 +290,29 @@ def _tile_is_used(table, work, tile):
 @routine
 def _build_histogram(thread, n_threads, payload, exact, table, work, nodes, n_stats, node, which):
     """Sum a node's rows: whole tiles into its slot, the thread's part of shared ones aside."""
-    records = work.records[nodes.depth[node] & 1]
+    records = work.records[nodes[node].depth & 1]
     words = work.packed[thread]
     for tile in range(table.tile_start.size):
         if not _tile_is_used(table, work, tile):
             continue
         owner = work.tile_owner[tile]
         if owner == thread:
-            histogram = work.histograms[nodes.slot[node]]
+            histogram = work.histograms[nodes[node].slot]
             clear_tile(table, tile, n_stats, histogram)
             for t in range(n_threads):
-                part = records[nodes.first[t, node] : nodes.last[t, node]]
+                part = records[work.first[t, node] : work.last[t, node]]
                 add_rows(payload, exact, table, tile, part, words, histogram)
         elif owner < 0:
             histogram = work.partial[which * n_threads + thread]
             clear_tile(table, tile, n_stats, histogram)
-            part = records[nodes.first[thread, node] : nodes.last[thread, node]]
+            part = records[work.first[thread, node] : work.last[thread, node]]
             add_rows(payload, exact, table, tile, part, words, histogram)
 
 
 @routine
 def _merge_parts(thread, n_threads, table, work, nodes, n_stats, node, which):
     """Add up what the threads have set aside, feature by feature."""
-    histogram = work.histograms[nodes.slot[node]]
+    histogram = work.histograms[nodes[node].slot]
     for tile in range(table.tile_start.size):
         if work.tile_owner[tile] >= 0:
             continue
@@ -321,62 +320,66 @@ def _merge_parts(thread, n_threads, table, work, nodes, n_stats, node, which):
             if work.feature_owner[f] != thread or not work.allowed[TREE, f]:
                 continue
             first, last = n_stats * table.bin_start[f], n_stats * table.bin_start[f + 1]
-            histogram[first:last] = work.partial[which * n_threads, first:last]
+            for i in range(first, last):
+                histogram[i] = work.partial[which * n_threads, i]
             for t in range(1, n_threads):
-                histogram[first:last] += work.partial[which * n_threads + t, first:last]
+                part = work.partial[which * n_threads + t]
+                for i in range(first, last):
+                    histogram[i] += part[i]
 
 
 @routine
 def _subtract_histogram(thread, table, work, nodes, n_stats, small, large):
     """The larger child's histogram is its parent's, in whose slot it lies, less its sibling's."""
-    small_histogram = work.histograms[nodes.slot[small]]
-    large_histogram = work.histograms[nodes.slot[large]]
+    small_histogram = work.histograms[nodes[small].slot]
+    large_histogram = work.histograms[nodes[large].slot]
     for f in range(table.n_value_bins.size):
         if work.feature_owner[f] == thread and work.allowed[TREE, f]:
             first, last = n_stats * table.bin_start[f], n_stats * table.bin_start[f + 1]
-            large_histogram[first:last] -= small_histogram[first:last]
+            for i in range(first, last):
+                large_histogram[i] -= small_histogram[i]
 
 
 @routine
 def _score_node(thread, payload, table, work, nodes, options, n_stats, node, child):
     """Find the best split of each of the thread's features in a node."""
-    histogram = work.histograms[nodes.slot[node]]
+    histogram = work.histograms[nodes[node].slot]
     prefix, gains = work.prefix[thread], work.gains[thread]
     min_rows = options.min_samples_leaf
     for f in range(table.n_value_bins.size):
         if work.feature_owner[f] != thread or not work.allowed[CHILD + child, f]:
             continue
-        bins = _feature_bins(table, n_stats, histogram, f)
-        both_ways = bins[n_stats - 1, 0] > 0
+        bins = histogram[n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]]
+        both_ways = bins[(n_stats - 1) * (table.n_value_bins[f] + 1)] > 0
         # With missing rows, all values against the missing is a split, too.
         n_candidates = table.n_value_bins[f] - (0 if both_ways else 1)
-        totals = nodes.totals[node]
+        totals = work.totals[node]
         fill_gains(
             payload, bins, n_candidates, both_ways, totals, min_rows, prefix, gains[0], gains[1]
         )
         gain, split_bin, missing_left = best_candidate(n_candidates, both_ways, gains[0], gains[1])
-        work.candidate_gain[child, f] = gain
-        work.candidate_bin[child, f] = split_bin
-        work.candidate_left[child, f] = missing_left
+        work.candidates[child, f].gain = gain
+        work.candidates[child, f].split_bin = split_bin
+        work.candidates[child, f].missing_left = missing_left
 
 
 @routine
 def _partition_node(thread, table, work, nodes, node):
     """Move the thread's part of a node's records to its children."""
-    left = nodes.left[node]
-    depth = nodes.depth[node]
-    first, last = nodes.first[thread, node], nodes.last[thread, node]
+    left = nodes[node].left
+    depth = nodes[node].depth
+    first, last = work.first[thread, node], work.last[thread, node]
     middle = partition_records(
         work.records[depth & 1],
         work.records[(depth + 1) & 1],
         first,
         last,
-        table.columns[nodes.feature[node]],
-        nodes.split_bin[node],
-        nodes.missing_left[node],
+        table.columns[nodes[node].feature],
+        nodes[node].split_bin,
+        nodes[node].missing_left,
     )
-    nodes.first[thread, left], nodes.last[thread, left] = first, middle
-    nodes.first[thread, left + 1], nodes.last[thread, left + 1] = middle, last
+    work.first[thread, left], work.last[thread, left] = first, middle
+    work.first[thread, left + 1], work.last[thread, left + 1] = middle, last
 
 
 @routine
@@ -387,13 +390,13 @@ def _has_shared_tiles(work):
     return False
 
 
-@routine
+@inlined
 def _grow_best_first(
     thread, n_threads, sync, payload, exact, table, work, nodes, options, n_stats, key
 ):
     """Split the best leaf (or the best of the highest level) until nothing is left to split."""
     control = work.control
-    if thread == 0 and nodes.slot[0] >= 0:
+    if thread == 0 and nodes[0].slot >= 0:
         if _adopt_split(payload, table, work, nodes, options, n_stats, 0, 0):
             _push_node(work, nodes, options.growth, 0)
         else:
@@ -406,7 +409,7 @@ def _grow_best_first(
         if control[STATUS] != GROWING:
             return
         node, small, mode = control[NODE], control[SMALL], control[MODE]
-        left = nodes.left[node]
+        left = nodes[node].left
         large = 2 * left + 1 - small
         _partition_node(thread, table, work, nodes, node)
         wait_for_all(sync, n_threads)
@@ -425,7 +428,7 @@ def _grow_best_first(
         if mode == SUBTRACT:
             _subtract_histogram(thread, table, work, nodes, n_stats, small, large)
         for child in range(2):
-            if nodes.splittable[left + child]:
+            if nodes[left + child].splittable:
                 _score_node(
                     thread, payload, table, work, nodes, options, n_stats, left + child, child
                 )
@@ -437,7 +440,7 @@ def _grow_best_first(
 # --- symmetric growth: one split for a whole level -----------------------------------------------
 
 
-@routine
+@inlined
 def _score_level(thread, payload, table, work, nodes, options, n_stats, level_first, level_size):
     """Find the best split of each of the thread's features, by the sum of the nodes' gains."""
     prefix, gains = work.prefix[thread], work.gains[thread]
@@ -447,17 +450,17 @@ def _score_level(thread, payload, table, work, nodes, options, n_stats, level_fi
             continue
         both_ways = False
         for node in range(level_first, level_first + level_size):
-            if nodes.slot[node] >= 0:
-                bins = _feature_bins(table, n_stats, work.histograms[nodes.slot[node]], f)
-                both_ways |= bins[n_stats - 1, 0] > 0
+            if nodes[node].slot >= 0:
+                bins = work.histograms[nodes[node].slot][n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]]
+                both_ways |= bins[(n_stats - 1) * (table.n_value_bins[f] + 1)] > 0
         n_candidates = table.n_value_bins[f] - (0 if both_ways else 1)
         sum_right[:n_candidates] = -np.inf
         sum_left_ways[:n_candidates] = -np.inf
         for node in range(level_first, level_first + level_size):
-            if nodes.slot[node] < 0:
+            if nodes[node].slot < 0:
                 continue
-            bins = _feature_bins(table, n_stats, work.histograms[nodes.slot[node]], f)
-            totals, min_rows = nodes.totals[node], options.min_samples_leaf
+            bins = work.histograms[nodes[node].slot][n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]]
+            totals, min_rows = work.totals[node], options.min_samples_leaf
             fill_gains(
                 payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left
             )
@@ -467,9 +470,9 @@ def _score_level(thread, payload, table, work, nodes, options, n_stats, level_fi
         gain, split_bin, missing_left = best_candidate(
             n_candidates, both_ways, sum_right, sum_left_ways
         )
-        work.candidate_gain[0, f] = gain
-        work.candidate_bin[0, f] = split_bin
-        work.candidate_left[0, f] = missing_left
+        work.candidates[0, f].gain = gain
+        work.candidates[0, f].split_bin = split_bin
+        work.candidates[0, f].missing_left = missing_left
 
 
 @routine
@@ -480,7 +483,7 @@ def _add_gains(gains, sums, n):
             sums[i] = gains[i] if sums[i] == -np.inf else sums[i] + gains[i]
 
 
-@routine
+@inlined
 def _choose_level_split(sync, payload, table, work, nodes, options, n_stats):
     """Adopt the best split for all nodes of the level and create their children."""
     control = work.control
@@ -490,57 +493,57 @@ def _choose_level_split(sync, payload, table, work, nodes, options, n_stats):
         return
     best, f = -np.inf, -1
     for candidate in range(table.n_value_bins.size):
-        if work.allowed[CHILD, candidate] and work.candidate_gain[0, candidate] > best:
-            best, f = work.candidate_gain[0, candidate], candidate
+        if work.allowed[CHILD, candidate] and work.candidates[0, candidate].gain > best:
+            best, f = work.candidates[0, candidate].gain, candidate
     noise = 0.0
     for node in range(level_first, level_first + level_size):
-        if nodes.slot[node] >= 0:
-            noise += NOISE * abs(node_score(payload, nodes.totals[node]))
+        if nodes[node].slot >= 0:
+            noise += NOISE * abs(node_score(payload, work.totals[node]))
     if not best > options.min_gain + noise:
         control[STATUS] = DONE
         return
-    split_bin, missing_left = work.candidate_bin[0, f], work.candidate_left[0, f] != 0
+    split_bin, missing_left = work.candidates[0, f].split_bin, work.candidates[0, f].missing_left != 0
     n_missing, n_left, n_rows = 0, 0, 0
     for node in range(level_first, level_first + level_size):
-        left = nodes.left_totals[node]
+        left = work.left_totals[node]
         left[:] = 0
-        if nodes.slot[node] >= 0:
-            bins = _feature_bins(table, n_stats, work.histograms[nodes.slot[node]], f)
-            sum_left(bins, split_bin, missing_left, left)
-            n_missing += bins[n_stats - 1, 0]
+        if nodes[node].slot >= 0:
+            bins = work.histograms[nodes[node].slot][n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]]
+            sum_left(bins, n_stats, split_bin, missing_left, left)
+            n_missing += bins[(n_stats - 1) * (table.n_value_bins[f] + 1)]
             n_left += left[n_stats - 1]
-            n_rows += nodes.totals[node, n_stats - 1]
+            n_rows += work.totals[node, n_stats - 1]
     if n_missing == 0:
         missing_left = 2 * n_left >= n_rows
     for node in range(level_first, level_first + level_size):
         # A node too small for the split has no histogram; its children keep its anchor's value.
         gain = -np.inf
-        if nodes.slot[node] >= 0:
-            totals, min_rows = nodes.totals[node], options.min_samples_leaf
-            gain = split_gain(payload, nodes.left_totals[node], totals, min_rows)
-        nodes.feature[node] = f
-        nodes.split_bin[node] = split_bin
-        nodes.missing_left[node] = missing_left
-        nodes.gain[node] = gain if gain > -np.inf else 0.0
-        anchor = -1 if gain > -np.inf else nodes.anchor[node]
+        if nodes[node].slot >= 0:
+            totals, min_rows = work.totals[node], options.min_samples_leaf
+            gain = split_gain(payload, work.left_totals[node], totals, min_rows)
+        nodes[node].feature = f
+        nodes[node].split_bin = split_bin
+        nodes[node].missing_left = missing_left
+        nodes[node].gain = gain if gain > -np.inf else 0.0
+        anchor = -1 if gain > -np.inf else nodes[node].anchor
         _create_children(work, nodes, options, n_stats, node, anchor)
-        left_child = nodes.left[node]
-        if nodes.slot[node] < 0:
-            nodes.splittable[left_child] = nodes.splittable[left_child + 1] = 0
+        left_child = nodes[node].left
+        if nodes[node].slot < 0:
+            nodes[left_child].splittable = nodes[left_child + 1].splittable = 0
             continue
-        small = _smaller_child(nodes, n_stats, node)
+        small = _smaller_child(work, nodes, n_stats, node)
         large = 2 * left_child + 1 - small
-        if nodes.splittable[large]:
-            nodes.slot[small] = _take_slot(work, 0)
-            nodes.slot[large] = nodes.slot[node]
-            nodes.slot[node] = -1
+        if nodes[large].splittable:
+            nodes[small].slot = _take_slot(work, 0)
+            nodes[large].slot = nodes[node].slot
+            nodes[node].slot = -1
         else:
             _release_slot(work, nodes, node)
     control[LEVEL_FIRST] = level_first + level_size
     control[LEVEL_SIZE] = 2 * level_size
 
 
-@routine
+@inlined
 def _grow_symmetric(
     thread, n_threads, sync, payload, exact, table, work, nodes, options, n_stats, key
 ):
@@ -549,7 +552,7 @@ def _grow_symmetric(
     shared = _has_shared_tiles(work)
     if thread == 0:
         control[LEVEL_FIRST], control[LEVEL_SIZE] = 0, 1
-        if nodes.slot[0] < 0:
+        if nodes[0].slot < 0:
             control[STATUS] = DONE
     wait_for_all(sync, n_threads)
     for depth in range(options.max_depth):
@@ -568,9 +571,9 @@ def _grow_symmetric(
             _partition_node(thread, table, work, nodes, node)
         wait_for_all(sync, n_threads)
         for node in range(first, first + size):
-            small = _smaller_child(nodes, n_stats, node)
-            large = 2 * nodes.left[node] + 1 - small
-            if nodes.slot[large] < 0:
+            small = _smaller_child(work, nodes, n_stats, node)
+            large = 2 * nodes[node].left + 1 - small
+            if nodes[large].slot < 0:
                 continue
             _build_histogram(
                 thread, n_threads, payload, exact, table, work, nodes, n_stats, small, 0
@@ -583,7 +586,7 @@ def _grow_symmetric(
         wait_for_all(sync, n_threads)
         if thread == 0:
             for node in range(control[LEVEL_FIRST], control[LEVEL_FIRST] + control[LEVEL_SIZE]):
-                if not nodes.splittable[node]:
+                if not nodes[node].splittable:
                     _release_slot(work, nodes, node)
         wait_for_all(sync, n_threads)
 
@@ -591,7 +594,7 @@ def _grow_symmetric(
 # --- the whole tree ------------------------------------------------------------------------------
 
 
-@routine
+@inlined
 def _plant_root(work, nodes, options, n_threads, n_rows, key):
     """Reset the buffers and create the root."""
     control = work.control
@@ -600,68 +603,69 @@ def _plant_root(work, nodes, options, n_threads, n_rows, key):
     for slot in range(n_slots):
         work.free_slots[slot] = n_slots - 1 - slot
     control[N_FREE] = n_slots
-    work.allowed[LEVEL] = work.usable
-    _allow_features(
-        work, options, key, COLUMNS_BY_TREE, 0, options.columns_by_tree, LEVEL, TREE
-    )
+    by_tree = options.columns_by_tree
+    _allow_features(work, options, key, COLUMNS_BY_TREE, 0, by_tree, USABLE, TREE)
     _allow_for_node(work, options, key, 0, 0, 0)
     _create_node(work, nodes, options, 0, -1)
     control[N_LEAVES] = 1
     for thread in range(n_threads):
-        nodes.first[thread, 0], nodes.last[thread, 0] = share(n_rows, thread, n_threads)
+        work.first[thread, 0], work.last[thread, 0] = share(n_rows, thread, n_threads)
 
 
-@routine
+@inlined
 def _set_root_totals(table, work, nodes, options, n_stats, n_rows):
     """Read the root's totals off the histogram of any feature."""
     for f in range(table.n_value_bins.size):
         if work.allowed[TREE, f]:
-            bins = _feature_bins(table, n_stats, work.histograms[nodes.slot[0]], f)
+            bins = work.histograms[nodes[0].slot][n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]]
+            n_bins = table.n_value_bins[f] + 1
             for s in range(n_stats):
-                nodes.totals[0, s] = bins[s].sum()
+                work.totals[0, s] = bins[s * n_bins : (s + 1) * n_bins].sum()
             return
 
 
-@routine
+@inlined
 def _set_values(thread, n_threads, sync, payload, work, nodes, n_stats):
     """Sum every leaf's rows exactly; inner nodes are the sums of their children."""
     n_nodes = work.control[N_NODES]
     for node in range(n_nodes):
-        sums = nodes.sums[thread, node]
+        sums = work.sums[thread, node]
         sums[:] = 0
-        if nodes.left[node] < 0:
-            records = work.records[nodes.depth[node] & 1]
-            sum_rows(payload, records[nodes.first[thread, node] : nodes.last[thread, node]], sums)
+        if nodes[node].left < 0:
+            records = work.records[nodes[node].depth & 1]
+            sum_rows(payload, records[work.first[thread, node] : work.last[thread, node]], sums)
     wait_for_all(sync, n_threads)
     if thread == 0:
         for node in range(n_nodes - 1, -1, -1):  # children come after their parents
-            sums = nodes.sums[0, node]
-            left = nodes.left[node]
+            sums = work.sums[0, node]
+            left = nodes[node].left
             if left < 0:
                 for t in range(1, n_threads):
-                    sums += nodes.sums[t, node]
-                nodes.feature[node] = -1
-                nodes.split_bin[node] = 0
-                nodes.missing_left[node] = 0
-                nodes.gain[node] = 0.0
+                    for s in range(n_stats):
+                        sums[s] += work.sums[t, node, s]
+                nodes[node].feature = -1
+                nodes[node].split_bin = 0
+                nodes[node].missing_left = 0
+                nodes[node].gain = 0.0
             else:
                 for s in range(n_stats):
-                    sums[s] = nodes.sums[0, left, s] + nodes.sums[0, left + 1, s]
-            nodes.weight[node] = set_value(payload, sums, nodes.value[node])
+                    sums[s] = work.sums[0, left, s] + work.sums[0, left + 1, s]
+            nodes[node].weight = set_value(payload, sums, work.value[node])
         for node in range(n_nodes):
-            if nodes.anchor[node] != node:
-                nodes.value[node] = nodes.value[nodes.anchor[node]]
+            if nodes[node].anchor != node:
+                for k in range(work.value.shape[1]):
+                    work.value[node, k] = work.value[nodes[node].anchor, k]
     wait_for_all(sync, n_threads)
 
 
-@routine
+@inlined
 def _add_values(thread, work, nodes, scores):
     """Add each leaf's value to the scores of its rows."""
     for node in range(work.control[N_NODES]):
-        if nodes.left[node] < 0:
-            value = nodes.value[node, 0]
-            records = work.records[nodes.depth[node] & 1]
-            for i in range(nodes.first[thread, node], nodes.last[thread, node]):
+        if nodes[node].left < 0:
+            value = work.value[node, 0]
+            records = work.records[nodes[node].depth & 1]
+            for i in range(work.first[thread, node], work.last[thread, node]):
                 scores[records[i] >> np.uint64(32)] += value
 
 
@@ -681,12 +685,12 @@ def grow_tree(thread, n_threads, sync, table, payload, options, rows, key, work,
             control[STATUS] = NOT_FINITE
         elif rows.size >= 2 * options.min_samples_leaf and options.max_depth > 0:
             if options.max_leaves > 1 and work.allowed[TREE].any():
-                nodes.splittable[0] = 1
-                nodes.slot[0] = _take_slot(work, 0)
+                nodes[0].splittable = 1
+                nodes[0].slot = _take_slot(work, 0)
     wait_for_all(sync, n_threads)
     if control[STATUS] == NOT_FINITE:
         return
-    if nodes.slot[0] >= 0:
+    if nodes[0].slot >= 0:
         _build_histogram(thread, n_threads, payload, exact, table, work, nodes, n_stats, 0, 0)
         wait_for_all(sync, n_threads)
         _merge_parts(thread, n_threads, table, work, nodes, n_stats, 0, 0)
@@ -699,7 +703,7 @@ def grow_tree(thread, n_threads, sync, table, payload, options, rows, key, work,
             thread, n_threads, sync, payload, exact, table, work, nodes, options, n_stats, key
         )
     else:
-        if nodes.slot[0] >= 0:
+        if nodes[0].slot >= 0:
             _score_node(thread, payload, table, work, nodes, options, n_stats, 0, 0)
         wait_for_all(sync, n_threads)
         _grow_best_first(

@@ -77,6 +77,10 @@ def _spread_packed(table, tile, words, histogram):
             hessian[b] += (word[b] >> 12) & 0x3FFFFFF
             count[b] += word[b] & 0xFFF
             word[b] = 0
+    # Padding of the last tile is all zero bytes: it went to bin 0 of features that do not exist.
+    n_features = table.tile_first[tile + 1] - table.tile_first[tile]
+    for j in range(n_features, 8 * table.tile_words[tile]):
+        words[256 * j] = 0
 
 
 @routine

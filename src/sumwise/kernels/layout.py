@@ -19,6 +19,8 @@ Tiles
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 # The packed histogram word is (g << 38) + (h << 12) + count; see histogram.py.
 GRADIENT_LIMIT = 8191
 HESSIAN_LIMIT = 16383
@@ -42,8 +44,8 @@ CONTROL_LENGTH = 10
 GROWING, DONE, ABORTED, NOT_FINITE = 0, 1, 2, 3
 # control[MODE]: how the children of a split get their histograms
 NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
-# Rows of ``allowed``: features of the tree, of a level, of the first and of the second child.
-TREE, LEVEL, CHILD = 0, 1, 2
+# Rows of ``allowed``: features with more than one bin, of the tree, of a level, of the two children.
+USABLE, TREE, LEVEL, CHILD = 0, 1, 2, 3
 
 
 class Table(NamedTuple):
@@ -71,43 +73,46 @@ class GrowthOptions(NamedTuple):
     columns_by_node: float
 
 
-class Nodes(NamedTuple):
-    """The nodes of a tree while it grows; a node's split is tentative until it has children."""
-
-    feature: Any  # int32, -1 where no split was found
-    split_bin: Any  # uint8
-    missing_left: Any  # uint8
-    left: Any  # int32, -1 for a leaf; the right child is left + 1
-    depth: Any  # int32
-    gain: Any  # float64
-    anchor: Any  # int32: the node whose rows decide this node's value
-    first: Any  # int64 (n_threads, n_nodes): records [first, last) of each thread
-    last: Any  # int64 (n_threads, n_nodes)
-    totals: Any  # int64 (n_nodes, n_stats): sums as histograms have them
-    left_totals: Any  # int64 (n_nodes, n_stats): the part that the split sends left
-    slot: Any  # int32: place of the histogram in the pool, -1 for none
-    splittable: Any  # uint8: rows and depth allow a split
-    sums: Any  # int64 (n_threads, n_nodes, n_stats): exact sums, merged into the first
-    weight: Any  # float64 (n_nodes,): sum of hessians
-    value: Any  # float64 (n_nodes, n_outputs)
-
-
 class Workspace(NamedTuple):
     """Buffers that live as long as a fit."""
 
     control: Any  # int64 (CONTROL_LENGTH,)
     records: Any  # uint64 (2, n_rows); a node of depth d has its records in row d & 1
+    first: Any  # int64 (n_threads, n_nodes): a node's records are [first, last) of each thread
+    last: Any  # int64 (n_threads, n_nodes)
+    totals: Any  # int64 (n_nodes, n_stats): a node's sums as histograms have them
+    left_totals: Any  # int64 (n_nodes, n_stats): the part that its split sends left
+    sums: Any  # int64 (n_threads, n_nodes, n_stats): exact sums, merged into the first
+    value: Any  # float64 (n_nodes, n_outputs)
+    heap: Any  # int32 (max_leaves + 1,)
     histograms: Any  # int64 (n_slots + 2, n_stats * n_bins); the last two are scratch
     free_slots: Any  # int32 (n_slots,)
     partial: Any  # int64 (2 * n_threads, n_stats * n_bins): shared tiles before the merge
-    packed: Any  # int64 (n_threads, 16 * 256): a tile's histogram in packed words, else zero
+    packed: Any  # int64 (n_threads, 16 * 256): a tile's packed words; zero when not in use
     prefix: Any  # int64 (n_threads, n_stats, 256)
     gains: Any  # float64 (n_threads, 4, 256)
-    heap: Any  # int32 (max_leaves,)
-    usable: Any  # uint8 (n_features,): features with more than one bin
-    allowed: Any  # uint8 (4, n_features)
+    allowed: Any  # uint8 (5, n_features)
+    candidates: Any  # CANDIDATE (2, n_features): the best split of each feature in each child
     tile_owner: Any  # int64 (n_tiles,): the thread that sums a tile, -1 if all share its rows
     feature_owner: Any  # int64 (n_features,): the thread that scores a feature
-    candidate_gain: Any  # float64 (2, n_features)
-    candidate_bin: Any  # int64 (2, n_features)
-    candidate_left: Any  # uint8 (2, n_features)
+
+
+# A node while the tree grows; its split is tentative until it has children.
+NODE_FIELDS = np.dtype(
+    [
+        ("feature", np.int32),  # -1 where no split was found
+        ("left", np.int32),  # -1 for a leaf; the right child is left + 1
+        ("depth", np.int32),
+        ("anchor", np.int32),  # the node whose rows decide this node's value
+        ("slot", np.int32),  # place of the histogram in the pool, -1 for none
+        ("split_bin", np.uint8),
+        ("missing_left", np.uint8),
+        ("splittable", np.uint8),  # rows and depth allow a split
+        ("gain", np.float64),
+        ("weight", np.float64),  # sum of hessians
+    ],
+    align=True,
+)
+CANDIDATE = np.dtype(
+    [("gain", np.float64), ("split_bin", np.int64), ("missing_left", np.uint8)], align=True
+)

@@ -12,6 +12,7 @@ from numba.extending import overload
 from sumwise.kernels import class_counts, gradients
 from sumwise.kernels.class_counts import ClassCounts
 from sumwise.kernels.gradients import Gradients
+from sumwise.kernels.jit import ROUTINE_OPTIONS
 
 _MODULES = {Gradients: gradients, ClassCounts: class_counts}
 
@@ -22,7 +23,7 @@ def _by_payload(name: str) -> Any:
     def function(payload, *args):
         raise TypeError(f"{name} is called from kernels only")
 
-    @overload(function)
+    @overload(function, jit_options=ROUTINE_OPTIONS)
     def choose(payload, *args):
         implementation = getattr(_MODULES[payload.instance_class], name)
 

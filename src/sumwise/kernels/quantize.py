@@ -14,7 +14,6 @@ from sumwise.kernels.histogram import pack_record
 from sumwise.kernels.jit import routine
 from sumwise.kernels.layout import (
     EXACT_BITS,
-    EXACT_ROWS,
     GRADIENT_LIMIT,
     HEAVY_TAIL,
     HESSIAN_LIMIT,
@@ -102,7 +101,7 @@ def quantize_rows(payload, thread, n_threads, sync, rows, records):
 
     heavy_g = max_g * exact_scale_g * n_rows > HEAVY_TAIL * sum_g
     heavy_h = max_h * exact_scale_h * n_rows > HEAVY_TAIL * sum_h
-    exact = n_rows <= EXACT_ROWS or heavy_g or heavy_h
+    exact = n_rows <= payload.exact_rows or heavy_g or heavy_h
     if thread == 0:
         units = payload.units
         units[2], units[3] = 1.0 / exact_scale_g, 1.0 / exact_scale_h

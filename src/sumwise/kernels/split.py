@@ -18,9 +18,11 @@ def best_candidate(n_candidates, both_ways, right, left):
 
 
 @routine
-def sum_left(bins, split_bin, missing_left, left):
+def sum_left(bins, n_stats, split_bin, missing_left, left):
     """Write the totals of the rows that a split sends left."""
-    for s in range(bins.shape[0]):
-        left[s] = bins[s, 0] if missing_left else 0
+    n_bins = bins.size // n_stats
+    for s in range(n_stats):
+        place = s * n_bins
+        left[s] = bins[place] if missing_left else 0
         for b in range(1, split_bin + 1):
-            left[s] += bins[s, b]
+            left[s] += bins[place + b]

@@ -26,6 +26,7 @@ DEFAULT_LEAVES = 31
 DEFAULT_DEPTH = 6
 MAX_SYMMETRIC_DEPTH = 16
 _UNLIMITED_DEPTH = 1 << 30
+_KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 # Histograms beyond this much memory are summed again instead of kept.
 _POOL_BYTES = 1 << 29
 _SYMMETRIC_POOL_BYTES = 1 << 33
@@ -85,6 +86,10 @@ class TreeGrower:
     n_rows : int
         The most rows a tree is grown on.
     team : Team
+    n_classes : int
+        For trees grown on classes: their number.
+    exact_rows : int
+        Up to this many rows histograms sum exact values, beyond it packed ones.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class TreeGrower:
         n_rows: int,
         team: Team,
         n_classes: int = 0,
+        exact_rows: int = layout.EXACT_ROWS,
     ) -> None:
         self._data = data
         self._mapper = mapper
@@ -113,14 +119,15 @@ class TreeGrower:
             columns_by_node=float(columns.by_node),
         )
         n_stats = n_classes + 1 if n_classes else 3
-        self._work = self._allocate_workspace(n_rows, n_stats)
-        self._nodes = self._allocate_nodes(n_stats, max(1, n_classes))
+        self._work = self._allocate_workspace(n_rows, n_stats, max(1, n_classes))
+        self._nodes = np.zeros(2 * max_leaves - 1, dtype=layout.NODE_FIELDS)
         n_threads = team.n_threads
         self._exact_gradient = np.empty(0 if n_classes else data.n_rows, dtype=np.int64)
         self._exact_hessian = np.empty_like(self._exact_gradient)
         self._ranges = np.zeros((n_threads, 8))
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
         self._units = np.ones(4)
+        self._exact_rows = exact_rows
 
     def grow_on_gradients(
         self,
@@ -140,6 +147,7 @@ class TreeGrower:
             self._ranges,
             self._sums,
             self._units,
+            self._exact_rows,
             float(s.l1),
             float(s.l2),
             float(s.max_delta_step),
@@ -170,7 +178,7 @@ class TreeGrower:
         )
 
     def _grow(self, payload: Any, rows: np.ndarray, key: int, scores: np.ndarray) -> Tree:
-        work, nodes = self._work, self._nodes
+        work = self._work
         self._team.run(
             grow_tree,
             self._data.table,
@@ -179,7 +187,7 @@ class TreeGrower:
             rows,
             np.uint64(key),
             work,
-            nodes,
+            self._nodes,
             scores,
         )
         if work.control[layout.STATUS] == layout.NOT_FINITE:
@@ -188,23 +196,20 @@ class TreeGrower:
                 "scale them down, or lower learning_rate"
             )
         n = int(work.control[layout.N_NODES])
-        feature, split_bin = nodes.feature[:n].copy(), nodes.split_bin[:n].copy()
+        nodes = self._nodes[:n]
         threshold = np.zeros(n)
-        for node in np.flatnonzero(feature >= 0):
-            threshold[node] = self._mapper.threshold(feature[node], split_bin[node])
+        for node in np.flatnonzero(nodes["feature"] >= 0):
+            split = nodes[node]
+            threshold[node] = self._mapper.threshold(split["feature"], split["split_bin"])
+        by_node = {name: nodes[name].copy() for name in _KEPT}
         return Tree(
-            feature=feature,
+            **by_node,
             threshold=threshold,
-            split_bin=split_bin,
-            missing_left=nodes.missing_left[:n].copy(),
-            left=nodes.left[:n].copy(),
-            value=nodes.value[:n].copy(),
-            gain=nodes.gain[:n].copy(),
-            n_rows=nodes.sums[0, :n, -1].copy(),
-            weight=nodes.weight[:n].copy(),
+            value=work.value[:n].copy(),
+            n_rows=work.sums[0, :n, -1].copy(),
         )
 
-    def _allocate_workspace(self, n_rows: int, n_stats: int) -> layout.Workspace:
+    def _allocate_workspace(self, n_rows: int, n_stats: int, n_outputs: int) -> layout.Workspace:
         n_threads, table, options = self._team.n_threads, self._data.table, self._options
         n_features, n_tiles = self._data.n_features, table.tile_start.size
         length = n_stats * int(table.bin_start[-1])
@@ -214,9 +219,19 @@ class TreeGrower:
         feature = np.arange(n_features)
         tile = np.searchsorted(table.tile_first, feature, side="right") - 1
         owner = tile_owner[tile] if n_features else tile
+        allowed = np.zeros((5, n_features), dtype=np.uint8)
+        allowed[layout.USABLE] = self._data.usable
+        n_nodes = 2 * options.max_leaves - 1
         return layout.Workspace(
             control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
             records=np.empty((2, n_rows), dtype=np.uint64),
+            first=np.empty((n_threads, n_nodes), dtype=np.int64),
+            last=np.empty((n_threads, n_nodes), dtype=np.int64),
+            totals=np.empty((n_nodes, n_stats), dtype=np.int64),
+            left_totals=np.empty((n_nodes, n_stats), dtype=np.int64),
+            sums=np.empty((n_threads, n_nodes, n_stats), dtype=np.int64),
+            value=np.empty((n_nodes, n_outputs)),
+            heap=np.empty(options.max_leaves + 1, dtype=np.int32),
             # Pages that are never touched cost no memory.
             histograms=np.empty((self._count_slots(n_rows, 8 * length) + 2, length), np.int64),
             free_slots=np.empty(self._count_slots(n_rows, 8 * length), dtype=np.int32),
@@ -224,14 +239,10 @@ class TreeGrower:
             packed=np.zeros((n_threads, 16 * 256), dtype=np.int64),
             prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
             gains=np.empty((n_threads, 4, 256)),
-            heap=np.empty(options.max_leaves + 1, dtype=np.int32),
-            usable=self._data.usable,
-            allowed=np.zeros((4, n_features), dtype=np.uint8),
+            allowed=allowed,
+            candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
             tile_owner=tile_owner.astype(np.int64),
             feature_owner=np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
-            candidate_gain=np.empty((2, n_features)),
-            candidate_bin=np.empty((2, n_features), dtype=np.int64),
-            candidate_left=np.empty((2, n_features), dtype=np.uint8),
         )
 
     def _count_slots(self, n_rows: int, n_bytes: int) -> int:
@@ -247,25 +258,3 @@ class TreeGrower:
                 )
             return alive
         return min(alive, max(1, _POOL_BYTES // max(1, n_bytes)))
-
-    def _allocate_nodes(self, n_stats: int, n_outputs: int) -> layout.Nodes:
-        n_threads = self._team.n_threads
-        n = 2 * self._options.max_leaves - 1
-        return layout.Nodes(
-            feature=np.empty(n, dtype=np.int32),
-            split_bin=np.zeros(n, dtype=np.uint8),
-            missing_left=np.zeros(n, dtype=np.uint8),
-            left=np.empty(n, dtype=np.int32),
-            depth=np.empty(n, dtype=np.int32),
-            gain=np.empty(n),
-            anchor=np.empty(n, dtype=np.int32),
-            first=np.empty((n_threads, n), dtype=np.int64),
-            last=np.empty((n_threads, n), dtype=np.int64),
-            totals=np.empty((n, n_stats), dtype=np.int64),
-            left_totals=np.empty((n, n_stats), dtype=np.int64),
-            slot=np.empty(n, dtype=np.int32),
-            splittable=np.empty(n, dtype=np.uint8),
-            sums=np.empty((n_threads, n, n_stats), dtype=np.int64),
-            weight=np.empty(n),
-            value=np.empty((n, n_outputs)),
-        )
