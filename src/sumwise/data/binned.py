@@ -50,8 +50,6 @@ class BinnedData:
         team.run(fill_tiles, columns, tile_start, tile_words, tile_first, tiles)
         bin_start = np.zeros(n_features + 1, dtype=np.int64)
         np.cumsum(n_value_bins + 1, out=bin_start[1:])
-        table = Table(
-            columns, tiles, tile_start, tile_words, tile_first, n_value_bins, bin_start
-        )
+        table = Table(columns, tiles, tile_start, tile_words, tile_first, n_value_bins, bin_start)
         usable = columns.min(axis=1, initial=255) < columns.max(axis=1, initial=0)
         return cls(table, usable.astype(np.uint8))

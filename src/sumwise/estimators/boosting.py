@@ -31,7 +31,7 @@ from sumwise.losses import Exponential, Logistic, Loss, Multinomial, Squared
 from sumwise.sampling import Columns, Subsample
 from sumwise.training.boost import BoostingSettings, RoundWatcher, TrainingRows, boost
 from sumwise.training.stopping import EarlyStopping
-from sumwise.tree import GrowthSettings, TreeEnsemble
+from sumwise.tree import GrowthSettings
 from sumwise.tree.grower import GROWTH
 
 _Class = TypeVar("_Class", bound=type)

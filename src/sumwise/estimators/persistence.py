@@ -147,7 +147,10 @@ def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:
         if not all(isinstance(item, (str, int, float, bool)) for item in items):
             raise ValueError(f"{name} holds something that is not a label")
         array = np.array(items, dtype=dtype)
-        expected = {"classes_": max(2, ensemble.n_outputs), "feature_names_in_": ensemble.n_features}
+        expected = {
+            "classes_": max(2, ensemble.n_outputs),
+            "feature_names_in_": ensemble.n_features,
+        }
         if array.shape != (expected[name],):
             raise ValueError(f"{name} has shape {array.shape}")
         return array

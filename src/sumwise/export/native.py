@@ -51,7 +51,9 @@ _ARRAYS = {
 }
 
 
-def write_model(path: str | os.PathLike[str], ensemble: TreeEnsemble, about: dict[str, Any]) -> None:
+def write_model(
+    path: str | os.PathLike[str], ensemble: TreeEnsemble, about: dict[str, Any]
+) -> None:
     """Write an ensemble and a JSON-ready description; an old file stays until the new is whole."""
     data = dump_model(ensemble, about)
     path = Path(path)

@@ -122,9 +122,7 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
             prefix[s, i] = running
     score = node_score(payload, totals)
     for i in range(n_candidates):
-        right[i] = _gain(
-            payload, prefix[0, i], prefix[1, i], prefix[2, i], totals, score, min_rows
-        )
+        right[i] = _gain(payload, prefix[0, i], prefix[1, i], prefix[2, i], totals, score, min_rows)
     if both_ways:
         missing_g, missing_h, missing_n = bins[0], bins[n_bins], bins[2 * n_bins]
         for i in range(n_candidates):

@@ -35,7 +35,11 @@ def routine(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a routine that is called from one place into that place."""
+    """Put a routine's code into its caller before that is compiled.
+
+    For routines called from one place: it saves most of their compile time. And for those that
+    return a view of an array, which others cannot.
+    """
     return numba.njit(**ROUTINE_OPTIONS, inline="always")(function)
 
 

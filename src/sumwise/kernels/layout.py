@@ -44,7 +44,8 @@ CONTROL_LENGTH = 10
 GROWING, DONE, ABORTED, NOT_FINITE = 0, 1, 2, 3
 # control[MODE]: how the children of a split get their histograms
 NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
-# Rows of ``allowed``: features with more than one bin, of the tree, of a level, of the two children.
+# Rows of ``allowed``: features with more than one bin, then those of the tree, of a level, and of
+# the first and second child.
 USABLE, TREE, LEVEL, CHILD = 0, 1, 2, 3
 
 
@@ -94,7 +95,24 @@ class Workspace(NamedTuple):
     allowed: Any  # uint8 (5, n_features)
     candidates: Any  # CANDIDATE (2, n_features): the best split of each feature in each child
     tile_owner: Any  # int64 (n_tiles,): the thread that sums a tile, -1 if all share its rows
+    n_shared: Any  # int64 (1,): number of shared tiles
     feature_owner: Any  # int64 (n_features,): the thread that scores a feature
+
+
+class Job(NamedTuple):
+    """All that a thread needs to know while it grows a tree."""
+
+    thread: int
+    n_threads: int
+    sync: Any  # int64: see threads.py
+    table: Table
+    payload: Any  # see payload.py
+    options: GrowthOptions
+    work: Workspace
+    nodes: Any  # NODE_FIELDS (n_nodes,)
+    n_stats: int
+    exact: bool  # histograms sum exact values
+    key: Any  # uint64: the tree's random stream
 
 
 # A node while the tree grows; its split is tentative until it has children.

@@ -73,9 +73,7 @@ def add_predictions(
 
 
 @kernel
-def find_leaves(
-    thread, n_threads, sync, values, row_stride, column_stride, n_rows, trees, out
-):
+def find_leaves(thread, n_threads, sync, values, row_stride, column_stride, n_rows, trees, out):
     """Write the leaf each row reaches in each tree, numbered within the tree."""
     begin, end = share(n_rows, thread, n_threads)
     for tree in range(trees.output.size):

@@ -29,9 +29,14 @@ def uniform(key, index):
 
 
 @kernel
-def make_key(seed, purpose, number):
-    """Return the key of (seed, purpose, number)."""
+def _hash_three(seed, purpose, number):
     return extend_key(extend_key(extend_key(np.uint64(0), seed), purpose), number)
+
+
+def make_key(seed: int, purpose: int, number: int) -> np.uint64:
+    """Return the key of (seed, purpose, number)."""
+    # Numba returns a Python int, which it would take for an int64 when it is passed on.
+    return np.uint64(_hash_three(seed, purpose, number))
 
 
 @kernel

@@ -47,9 +47,7 @@ class Loss(ABC):
         return float(exact_sum(losses) / total)
 
     @abstractmethod
-    def initial_score(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The constant score that minimizes the loss over ``rows``, one an output."""
 
 

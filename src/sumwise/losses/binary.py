@@ -22,9 +22,7 @@ class Logistic(Loss):
     _gradient_kernel = kernels.logistic_gradient
     _value_kernel = kernels.logistic_value
 
-    def initial_score(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         p = weighted_mean(target[rows], at_rows(weight, rows))
         p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
         return np.array([self._log_odds * math.log(p / (1.0 - p))])

@@ -28,9 +28,7 @@ class Multinomial(Loss):
     def __init__(self, n_classes: int) -> None:
         self.n_outputs = n_classes
 
-    def initial_score(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         labels, weight = target[rows], at_rows(weight, rows)
         is_class = (labels == k for k in range(self.n_outputs))
         shares = [weighted_mean(mask.astype(np.float64), weight) for mask in is_class]

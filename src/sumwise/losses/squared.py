@@ -16,7 +16,5 @@ class Squared(Loss):
     _gradient_kernel = kernels.squared_gradient
     _value_kernel = kernels.squared_value
 
-    def initial_score(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.array([weighted_mean(target[rows], at_rows(weight, rows))])

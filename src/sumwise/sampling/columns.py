@@ -22,9 +22,7 @@ class Columns(Part):
     Columns(by_tree=0.8, by_node=0.5)
     """
 
-    def __init__(
-        self, by_tree: float = 1.0, by_level: float = 1.0, by_node: float = 1.0
-    ) -> None:
+    def __init__(self, by_tree: float = 1.0, by_level: float = 1.0, by_node: float = 1.0) -> None:
         self.by_tree = by_tree
         self.by_level = by_level
         self.by_node = by_node

@@ -70,9 +70,7 @@ def boost(
     if rows.init_score is not None:
         raw += rows.init_score
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-    grower = TreeGrower(
-        data, mapper, settings.growth, settings.columns, rows.train.size, team
-    )
+    grower = TreeGrower(data, mapper, settings.growth, settings.columns, rows.train.size, team)
     trees: list[Tree] = []
     history: dict[str, list[float]] = {}
     for round_idx in range(settings.n_rounds):

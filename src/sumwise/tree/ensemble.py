@@ -11,6 +11,9 @@ from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.tree.tree import Tree
 
+_BY_TREE = ("start", "output")
+_BY_NODE = ("feature", "threshold", "missing_left", "left", "value", "gain", "n_rows", "weight")
+
 
 @dataclass(frozen=True)
 class TreeEnsemble:
@@ -92,9 +95,8 @@ class TreeEnsemble:
         """Return the ensemble of the first rounds."""
         n_trees = n_rounds * self.n_outputs
         n_nodes = self.feature.size if n_trees >= self.n_trees else int(self.start[n_trees])
-        by_tree = {k: getattr(self, k)[:n_trees] for k in ("start", "output")}
-        names = "feature threshold missing_left left value gain n_rows weight".split()
-        by_node = {k: getattr(self, k)[:n_nodes] for k in names}
+        by_tree = {k: getattr(self, k)[:n_trees] for k in _BY_TREE}
+        by_node = {k: getattr(self, k)[:n_nodes] for k in _BY_NODE}
         return TreeEnsemble(
             **by_tree,
             **by_node,

@@ -134,7 +134,7 @@ class TreeGrower:
         gradient: np.ndarray,
         hessian: np.ndarray,
         rows: np.ndarray,
-        key: int,
+        key: np.uint64,
         scores: np.ndarray,
     ) -> Tree:
         """Grow a tree on gradients and add its values to the scores of ``rows``."""
@@ -157,7 +157,12 @@ class TreeGrower:
         return self._grow(payload, rows, key, scores)
 
     def grow_on_classes(
-        self, class_idx: np.ndarray, weight: np.ndarray, n_classes: int, rows: np.ndarray, key: int
+        self,
+        class_idx: np.ndarray,
+        weight: np.ndarray,
+        n_classes: int,
+        rows: np.ndarray,
+        key: np.uint64,
     ) -> Tree:
         """Grow a classification tree by Gini impurity; values are class frequencies."""
         payload = ClassCounts(class_idx, weight, n_classes)
@@ -177,7 +182,7 @@ class TreeGrower:
             scores,
         )
 
-    def _grow(self, payload: Any, rows: np.ndarray, key: int, scores: np.ndarray) -> Tree:
+    def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
         work = self._work
         self._team.run(
             grow_tree,
@@ -185,7 +190,7 @@ class TreeGrower:
             payload,
             self._options,
             rows,
-            np.uint64(key),
+            key,
             work,
             self._nodes,
             scores,
@@ -242,6 +247,7 @@ class TreeGrower:
             allowed=allowed,
             candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
             tile_owner=tile_owner.astype(np.int64),
+            n_shared=np.array([n_tiles - n_whole]),
             feature_owner=np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
         )
 

@@ -1,0 +1,81 @@
+"""What thread 0 decides for all: which split a node gets, and what its children are."""
+
+import numpy as np
+
+from sumwise.kernels.jit import routine
+from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE
+from sumwise.kernels.payload import node_score
+from sumwise.kernels.split import sum_left
+from sumwise.kernels.steps import count_missing, feature_bins
+
+
+@routine
+def create_node(control, nodes, depth, anchor):
+    """Append a leaf; its rows and totals are set by the caller."""
+    node = control[N_NODES]
+    control[N_NODES] += 1
+    nodes[node].feature = -1
+    nodes[node].left = -1
+    nodes[node].depth = depth
+    nodes[node].gain = 0.0
+    nodes[node].anchor = node if anchor < 0 else anchor
+    nodes[node].slot = -1
+    nodes[node].splittable = 0
+    return node
+
+
+@routine
+def create_children(job, node, anchor):
+    """Append the children of a node with the totals its split gives them; return the left one."""
+    work, nodes, n_stats = job.work, job.nodes, job.n_stats
+    depth = nodes[node].depth + 1
+    left = create_node(work.control, nodes, depth, anchor)
+    create_node(work.control, nodes, depth, anchor)
+    nodes[node].left = left
+    for s in range(n_stats):
+        work.totals[left, s] = work.left_totals[node, s]
+        work.totals[left + 1, s] = work.totals[node, s] - work.left_totals[node, s]
+    for child in range(left, left + 2):
+        enough = work.totals[child, n_stats - 1] >= 2 * job.options.min_samples_leaf
+        nodes[child].splittable = enough and depth < job.options.max_depth
+    work.control[N_LEAVES] += 1
+    return left
+
+
+@routine
+def smaller_child(job, node):
+    """Return the child with fewer rows, the left one if equal."""
+    totals, rows = job.work.totals, job.n_stats - 1
+    left = np.int64(job.nodes[node].left)
+    return left + 1 if totals[left + 1, rows] < totals[left, rows] else left
+
+
+@routine
+def find_best_feature(job, child):
+    """Return (gain, feature) of the best candidate, the lowest feature of equals."""
+    gain, feature = -np.inf, -1
+    for f in range(job.work.candidates.shape[1]):
+        if job.work.allowed[CHILD + child, f] and job.work.candidates[child, f].gain > gain:
+            gain, feature = job.work.candidates[child, f].gain, f
+    return gain, feature
+
+
+@routine
+def adopt_split(job, node, child, f, gain):
+    """Give a node its best candidate if the gain is enough; return whether it is."""
+    work, nodes, n_stats = job.work, job.nodes, job.n_stats
+    totals, left = work.totals[node], work.left_totals[node]
+    noise = NOISE * abs(node_score(job.payload, totals))
+    if not gain > job.options.min_gain + noise:
+        return False
+    split_bin = work.candidates[child, f].split_bin
+    missing_left = work.candidates[child, f].missing_left != 0
+    bins = feature_bins(job, node, f)
+    sum_left(bins, n_stats, split_bin, missing_left, left)
+    if count_missing(job, bins) == 0:  # none missing here: they go with the larger child
+        missing_left = 2 * left[n_stats - 1] >= totals[n_stats - 1]
+    nodes[node].feature = f
+    nodes[node].split_bin = split_bin
+    nodes[node].missing_left = missing_left
+    nodes[node].gain = gain
+    return True

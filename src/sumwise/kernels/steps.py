@@ -1,0 +1,147 @@
+"""The steps of growing that all threads take together, each doing its part.
+
+A thread partitions its own rows. It sums the tiles it owns over the rows of all threads; tiles
+that do not divide evenly are shared: each thread sums its own rows aside, then the sums are
+merged. It scores the features it owns.
+"""
+
+import numpy as np
+
+from sumwise.kernels.histogram import clear_tile
+from sumwise.kernels.jit import inlined, routine
+from sumwise.kernels.layout import CHILD, TREE
+from sumwise.kernels.partition import partition_records
+from sumwise.kernels.payload import add_rows, fill_gains
+from sumwise.kernels.split import best_candidate
+
+
+@inlined
+def feature_bins(job, node, f):
+    """A feature's part of a node's histogram."""
+    start = job.table.bin_start
+    first, last = job.n_stats * start[f], job.n_stats * start[f + 1]
+    return job.work.histograms[job.nodes[node].slot, first:last]
+
+
+@inlined
+def count_missing(job, bins):
+    """The rows in bin 0; the row count is the last statistic."""
+    return bins[bins.size // job.n_stats * (job.n_stats - 1)]
+
+
+@inlined
+def is_owned(job, f):
+    """Whether this thread sums up and scores a feature of the tree."""
+    return job.work.feature_owner[f] == job.thread and job.work.allowed[TREE, f] != 0
+
+
+@routine
+def partition_node(job, node):
+    """Move the thread's records of a node to its children."""
+    work, thread = job.work, job.thread
+    left, depth = job.nodes[node].left, job.nodes[node].depth
+    first, last = work.first[thread, node], work.last[thread, node]
+    middle = partition_records(
+        work.records[depth & 1],
+        work.records[(depth + 1) & 1],
+        first,
+        last,
+        job.table.columns[job.nodes[node].feature],
+        job.nodes[node].split_bin,
+        job.nodes[node].missing_left,
+    )
+    work.first[thread, left], work.last[thread, left] = first, middle
+    work.first[thread, left + 1], work.last[thread, left + 1] = middle, last
+
+
+@routine
+def build_histogram(job, node, which):
+    """Sum a node's rows: whole tiles into its slot, the thread's part of shared ones aside."""
+    work, table, thread = job.work, job.table, job.thread
+    records = work.records[job.nodes[node].depth & 1]
+    for tile in range(table.tile_start.size):
+        used = False
+        for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+            used |= work.allowed[TREE, f] != 0
+        owner = work.tile_owner[tile]
+        if not used or (owner >= 0 and owner != thread):
+            continue
+        # One loop for both kinds of tiles, so that the summing code is compiled only once.
+        whole = owner == thread
+        slot = job.nodes[node].slot if whole else which * job.n_threads + thread
+        histogram = work.histograms[slot] if whole else work.partial[slot]
+        clear_tile(table, tile, job.n_stats, histogram)
+        for t in range(job.n_threads):
+            if whole or t == thread:
+                part = records[work.first[t, node] : work.last[t, node]]
+                add_rows(job.payload, job.exact, table, tile, part, work.packed[thread], histogram)
+
+
+@routine
+def merge_parts(job, node, which):
+    """Add up the shared tiles that the threads have set aside."""
+    work, table = job.work, job.table
+    histogram = work.histograms[job.nodes[node].slot]
+    for tile in range(table.tile_start.size):
+        if work.tile_owner[tile] >= 0:
+            continue
+        for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+            if is_owned(job, f):
+                first = job.n_stats * table.bin_start[f]
+                last = job.n_stats * table.bin_start[f + 1]
+                for i in range(first, last):
+                    histogram[i] = 0
+                for t in range(job.n_threads):
+                    part = work.partial[which * job.n_threads + t]
+                    for i in range(first, last):
+                        histogram[i] += part[i]
+
+
+@routine
+def subtract_histogram(job, small, large):
+    """The larger child's histogram is its parent's, in whose slot it lies, less its sibling's."""
+    for f in range(job.table.n_value_bins.size):
+        if is_owned(job, f):
+            small_bins, large_bins = feature_bins(job, small, f), feature_bins(job, large, f)
+            for i in range(small_bins.size):
+                large_bins[i] -= small_bins[i]
+
+
+@routine
+def score_nodes(job, first, last, child):
+    """Find the best split of each of the thread's features for nodes [first, last) together.
+
+    A split's gain is the sum over the nodes, in their order; a node where a child would be too
+    small adds nothing. One node alone is the usual case; symmetric growth takes a whole level.
+    """
+    work, nodes = job.work, job.nodes
+    prefix, gains = work.prefix[job.thread], work.gains[job.thread]
+    right, left, sum_right, sum_left = gains[0], gains[1], gains[2], gains[3]
+    min_rows = job.options.min_samples_leaf
+    for f in range(job.table.n_value_bins.size):
+        if not is_owned(job, f) or not work.allowed[CHILD + child, f]:
+            continue
+        both_ways = False
+        for node in range(first, last):
+            if nodes[node].slot >= 0:
+                both_ways |= count_missing(job, feature_bins(job, node, f)) > 0
+        # With missing rows, all values against the missing is a split, too.
+        n = job.table.n_value_bins[f] - (0 if both_ways else 1)
+        for i in range(n):
+            sum_right[i] = sum_left[i] = -np.inf
+        for node in range(first, last):
+            if nodes[node].slot >= 0:
+                bins = feature_bins(job, node, f)
+                totals = work.totals[node]
+                fill_gains(job.payload, bins, n, both_ways, totals, min_rows, prefix, right, left)
+                for i in range(n):
+                    if right[i] > -np.inf:
+                        sum_right[i] = right[i] + (sum_right[i] if sum_right[i] > -np.inf else 0.0)
+                if both_ways:
+                    for i in range(n):
+                        if left[i] > -np.inf:
+                            sum_left[i] = left[i] + (sum_left[i] if sum_left[i] > -np.inf else 0.0)
+        gain, split_bin, missing_left = best_candidate(n, both_ways, sum_right, sum_left)
+        work.candidates[child, f].gain = gain
+        work.candidates[child, f].split_bin = split_bin
+        work.candidates[child, f].missing_left = missing_left
