@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student_t
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from benchmarks.datasets import MissingDataError, read_table
@@ -105,7 +106,9 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        if abs(self.mean_gain) <= 2.0 * self.standard_error:
+        # Few folds estimate their own spread badly: Student's t, not the normal distribution.
+        width = float(student_t.ppf(0.975, df=len(self.gains) - 1))
+        if abs(self.mean_gain) <= width * self.standard_error:
             return "within noise"
         return "better" if self.mean_gain > 0.0 else "worse"
 
@@ -239,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f" at most {parsed.rows:,} rows",
         "better by: mean over folds of the paired difference, relative to the rival;"
         " negative where ours is worse",
-        "within noise: at most two standard errors",
+        "within noise: zero lies in the 95 % interval of Student's t",
         "multiclass: the hessian is K/(K-1) p(1-p) here and in LightGBM, 2p(1-p) in XGBoost",
         *(f"{source} SKIPPED: {reason}" for source, reason in skipped.items()),
         ", ".join(f"{key} {value}" for key, value in machine.items()),

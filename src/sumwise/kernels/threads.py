@@ -61,7 +61,7 @@ def atomic_load(typing_context, array, index):
     def generate(context, builder, signature, args):
         index = context.cast(builder, args[1], signature.args[1], types.intp)
         pointer = _item_pointer(context, builder, signature.args[0], args[0], index)
-        return builder.atomic_rmw("add", pointer, ir.Constant(ir.IntType(64), 0), "seq_cst")
+        return builder.load_atomic(pointer, "seq_cst", 8, typ=ir.IntType(64))
 
     return types.int64(array, index), generate
 

@@ -114,7 +114,9 @@ def _sample_rows(
     if settings.sampler is None:
         return rows.train, rows.valid
     seen = settings.sampler.sample(rows.train, settings.seed, round_idx)
-    others = np.setdiff1d(rows.train, seen, assume_unique=True)
+    is_seen = np.zeros(rows.target.size, dtype=np.bool_)
+    is_seen[seen] = True
+    others = rows.train[~is_seen[rows.train]]
     return seen, np.concatenate([others, rows.valid])
 
 
