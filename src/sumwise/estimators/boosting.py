@@ -415,7 +415,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
         self.classes_, indices = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise DataError(
-                f"y has only one class, {self.classes_[0]!r}; a classifier needs at least 2 classes"
+                f"y has only one class, {self.classes_.tolist()[0]!r}; "
+                "a classifier needs at least 2 classes"
             )
         return indices
 
@@ -458,7 +459,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
-        return self.ensemble_.predict_mean(self._predict_raw(X))
+        raw = self._predict_raw(X)
+        return self.ensemble_.predict_mean(raw)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row.
@@ -550,7 +552,8 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
         -------
         ndarray of shape (n_rows,)
         """
-        return self.ensemble_.predict_mean(self._predict_raw(X))
+        raw = self._predict_raw(X)
+        return self.ensemble_.predict_mean(raw)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""

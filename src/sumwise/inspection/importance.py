@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sumwise.errors import ParameterError
 from sumwise.tree import TreeEnsemble
 
 
@@ -10,6 +11,8 @@ def importance(ensemble: TreeEnsemble, kind: str = "gain", normalize: bool = Tru
 
     Normalized importances sum to one, or are all zero if there is no split.
     """
+    if kind not in ("gain", "count"):
+        raise ParameterError(f"kind={kind!r}: must be 'gain' or 'count'")
     is_split = ensemble.feature >= 0
     weights = ensemble.gain[is_split] if kind == "gain" else None
     sums = np.bincount(ensemble.feature[is_split], weights, minlength=ensemble.n_features)

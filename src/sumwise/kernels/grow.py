@@ -16,7 +16,7 @@ from sumwise.kernels.layout import (
     ABORTED,
     N_LEAVES,
     N_NODES,
-    NOT_FINITE,
+    OUT_OF_RANGE,
     STATUS,
     SYMMETRIC,
     TREE,
@@ -127,11 +127,11 @@ def grow_tree(thread, n_threads, sync, table, payload, options, rows, key, work,
     control = work.control
     if thread == 0:
         _plant_root(control, work, nodes, options, key, n_threads, rows.size)
-    finite, exact = load_rows(payload, thread, n_threads, sync, rows, work.records[0])
-    if thread == 0 and not finite:
-        control[STATUS] = NOT_FINITE
+    in_range, exact = load_rows(payload, thread, n_threads, sync, rows, work.records[0])
+    if thread == 0 and not in_range:
+        control[STATUS] = OUT_OF_RANGE
     wait_for_all(sync, n_threads)
-    if not finite:
+    if not in_range:
         return
     n_stats = count_stats(payload)
     job = Job(thread, n_threads, sync, table, payload, options, work, nodes, n_stats, exact, key)

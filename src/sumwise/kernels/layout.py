@@ -32,6 +32,8 @@ EXACT_BITS = 50
 EXACT_ROWS = 2048
 # Heavy tails: packed values keep fewer than five bits for the average row beyond this ratio.
 HEAVY_TAIL = 512.0
+# The square of a sum of as many gradients as there may be rows must not overflow.
+LARGEST_GRADIENT = 1e140
 # A gain must exceed this fraction of the parent's score, or it is rounding noise.
 NOISE = 1e-12
 
@@ -41,7 +43,7 @@ LEAF_WISE, LEVEL_WISE, SYMMETRIC = 0, 1, 2
 STATUS, NODE, SMALL, MODE, N_NODES, N_LEAVES, N_HEAP, N_FREE, LEVEL_FIRST, LEVEL_SIZE = range(10)
 CONTROL_LENGTH = 10
 # control[STATUS]
-GROWING, DONE, ABORTED, NOT_FINITE = 0, 1, 2, 3
+GROWING, DONE, ABORTED, OUT_OF_RANGE = 0, 1, 2, 3
 # control[MODE]: how the children of a split get their histograms
 NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
 # Rows of ``allowed``: features with more than one bin, then those of the tree, of a level, and of

@@ -36,7 +36,7 @@ def _by_payload(name: str) -> Any:
 
 
 # (thread, n_threads, sync, rows, records): make a record of each row.
-# Returns whether all is finite, and whether histograms need exact values.
+# Returns whether all values are in range, and whether histograms need exact values.
 load_rows = _by_payload("load_rows")
 # (): statistics a bin has, the row count last.
 count_stats = _by_payload("count_stats")

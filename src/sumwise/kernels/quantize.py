@@ -17,6 +17,7 @@ from sumwise.kernels.layout import (
     GRADIENT_LIMIT,
     HEAVY_TAIL,
     HESSIAN_LIMIT,
+    LARGEST_GRADIENT,
 )
 from sumwise.kernels.threads import share, wait_for_all
 
@@ -57,7 +58,7 @@ def _find_maxima(gradient, hessian, rows, first, last):
 
 @routine
 def quantize_rows(payload, thread, n_threads, sync, rows, records):
-    """Fill records, exact values and units; return (all finite, histograms need exact values)."""
+    """Fill records, exact values and units; return (all in range, histograms need exact values)."""
     n_rows = rows.size
     first, last = share(n_rows, thread, n_threads)
     max_g, max_h, finite = _find_maxima(payload.gradient, payload.hessian, rows, first, last)
@@ -70,7 +71,7 @@ def quantize_rows(payload, thread, n_threads, sync, rows, records):
         max_g = max(max_g, ranges[t, 0])
         max_h = max(max_h, ranges[t, 1])
         finite = finite and ranges[t, 2] == 0.0
-    if not finite:
+    if not finite or max(max_g, max_h) > LARGEST_GRADIENT:
         return False, True
 
     scale_g = power_scale(max_g, float(GRADIENT_LIMIT))

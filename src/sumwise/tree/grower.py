@@ -195,10 +195,10 @@ class TreeGrower:
             self._nodes,
             scores,
         )
-        if work.control[layout.STATUS] == layout.NOT_FINITE:
+        if work.control[layout.STATUS] == layout.OUT_OF_RANGE:
             raise TrainingError(
-                "gradients are not finite: targets, weights or scores are too large in magnitude; "
-                "scale them down, or lower learning_rate"
+                f"gradients are not finite or beyond {layout.LARGEST_GRADIENT:g}: targets, weights "
+                "or scores are too large in magnitude; scale them down, or lower learning_rate"
             )
         n = int(work.control[layout.N_NODES])
         nodes = self._nodes[:n]
