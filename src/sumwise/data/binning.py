@@ -81,9 +81,9 @@ class BinMapper:
     def transform(self, X: np.ndarray, team: Team) -> BinnedData:
         """Map all of X to bins."""
         n_rows, n_features = X.shape
-        starts = np.zeros(n_features + 1, dtype=np.int64)
-        np.cumsum([t.size for t in self.thresholds], out=starts[1:])
-        flat = np.concatenate([*self.thresholds, np.empty(0)])
+        padded = np.full((n_features, MAX_BINS), np.inf)
+        for f, ends in enumerate(self.thresholds):
+            padded[f, : ends.size] = ends
         columns = np.empty((n_features, n_rows), dtype=np.uint8)
         for first, part in read_chunks(X):
             team.run(
@@ -91,8 +91,7 @@ class BinMapper:
                 part.values,
                 part.row_stride,
                 part.column_stride,
-                starts,
-                flat,
+                padded,
                 first,
                 columns,
             )

@@ -10,20 +10,34 @@ from sumwise.kernels.elementary import exp, log, log1p_exp
 from sumwise.kernels.jit import kernel, routine
 from sumwise.kernels.threads import share
 
+_BLOCK = 512
+
 
 @routine
 def _weight_of(weight, i):
     return weight[i] if weight.size > 0 else 1.0
 
 
+@routine
+def _multiply(values, weight, first):
+    """Multiply by the weights of rows ``first`` on, if there are weights."""
+    if weight.size > 0:
+        own = weight[first : first + values.size]
+        for i in range(values.size):
+            values[i] *= own[i]
+
+
 @kernel
 def squared_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
     """(f - y)^2 / 2: gradient f - y, hessian 1."""
     first, last = share(target.size, thread, n_threads)
-    for i in range(first, last):
-        w = _weight_of(weight, i)
-        gradient[0, i] = w * (raw[0, i] - target[i])
-        hessian[0, i] = w
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        g[i] = scores[i] - labels[i]
+        h[i] = 1.0
+    _multiply(g, weight, first)
+    _multiply(h, weight, first)
 
 
 @kernel
@@ -39,16 +53,19 @@ def squared_value(target, raw, weight, rows, out):
 def logistic_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
     """log(1 + exp(f)) - y f: gradient p - y, hessian p (1 - p), both without cancellation."""
     first, last = share(target.size, thread, n_threads)
-    for i in range(first, last):
-        score = raw[0, i]
-        e = exp(-abs(score))
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        # |p - y| is the probability of the other class: larger if the score is on the wrong side.
+        margin = scores[i] if labels[i] > 0.5 else -scores[i]
+        e = exp(-abs(margin))
         larger = 1.0 / (1.0 + e)
         smaller = e * larger
-        positive = larger if score >= 0.0 else smaller
-        negative = smaller if score >= 0.0 else larger
-        w = _weight_of(weight, i)
-        gradient[0, i] = -w * negative if target[i] > 0.5 else w * positive
-        hessian[0, i] = w * (larger * smaller)
+        miss = larger if margin < 0.0 else smaller
+        g[i] = -miss if labels[i] > 0.5 else miss
+        h[i] = larger * smaller
+    _multiply(g, weight, first)
+    _multiply(h, weight, first)
 
 
 @kernel
@@ -64,11 +81,14 @@ def logistic_value(target, raw, weight, rows, out):
 def exponential_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
     """exp(-s f) with s = 2 y - 1: gradient -s exp(-s f), hessian exp(-s f)."""
     first, last = share(target.size, thread, n_threads)
-    for i in range(first, last):
-        sign = 1.0 if target[i] > 0.5 else -1.0
-        e = _weight_of(weight, i) * exp(-sign * raw[0, i])
-        gradient[0, i] = -sign * e
-        hessian[0, i] = e
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        e = exp(-scores[i] if labels[i] > 0.5 else scores[i])
+        g[i] = -e if labels[i] > 0.5 else e
+        h[i] = e
+    _multiply(g, weight, first)
+    _multiply(h, weight, first)
 
 
 @kernel
@@ -82,25 +102,42 @@ def exponential_value(target, raw, weight, rows, out):
 
 @kernel
 def multinomial_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
-    """Softmax: gradient p_k - [y = k], hessian K / (K - 1) p_k (1 - p_k)."""
+    """Softmax: gradient p_k - [y = k], hessian K / (K - 1) p_k (1 - p_k).
+
+    Class after class over a block of rows, so that the loops vectorize; until they get their
+    values, two rows of the hessian hold the highest score and the sum.
+    """
     n_classes = raw.shape[0]
     factor = n_classes / (n_classes - 1.0)
     first, last = share(target.size, thread, n_threads)
-    for i in range(first, last):
-        highest = raw[0, i]
+    for begin in range(first, last, _BLOCK):
+        end = min(begin + _BLOCK, last)
+        highest, total = hessian[0, begin:end], hessian[1, begin:end]
+        for i in range(end - begin):
+            highest[i] = raw[0, begin + i]
+            total[i] = 0.0
         for k in range(1, n_classes):
-            highest = max(highest, raw[k, i])
-        total = 0.0
+            scores = raw[k, begin:end]
+            for i in range(end - begin):
+                highest[i] = max(highest[i], scores[i])
         for k in range(n_classes):
-            e = exp(raw[k, i] - highest)
-            gradient[k, i] = e
-            total += e
-        w = _weight_of(weight, i)
-        label = np.int64(target[i])
+            scores, g = raw[k, begin:end], gradient[k, begin:end]
+            for i in range(end - begin):
+                g[i] = exp(scores[i] - highest[i])
+                total[i] += g[i]
         for k in range(n_classes):
-            p = gradient[k, i] / total
-            gradient[k, i] = w * (p - 1.0 if k == label else p)
-            hessian[k, i] = w * (factor * p * (1.0 - p))
+            g = gradient[k, begin:end]
+            for i in range(end - begin):
+                g[i] /= total[i]
+        for k in range(n_classes):
+            g, h = gradient[k, begin:end], hessian[k, begin:end]
+            for i in range(end - begin):
+                h[i] = factor * g[i] * (1.0 - g[i])
+        for i in range(begin, end):
+            gradient[np.int64(target[i]), i] -= 1.0
+    for k in range(n_classes):
+        _multiply(gradient[k, first:last], weight, first)
+        _multiply(hessian[k, first:last], weight, first)
 
 
 @kernel
