@@ -1,11 +1,47 @@
+import importlib
+import pkgutil
 import re
 
+import numpy as np
+import pytest
+
+import sumwise.kernels
+from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.cli.main import main
 from sumwise.cli.warmup import warm_up
 
 
-def test_warm_up_returns_seconds():
+def count_signatures():
+    """Signatures compiled so far, by kernel."""
+    counts = {}
+    for info in pkgutil.iter_modules(sumwise.kernels.__path__):
+        module = importlib.import_module(f"sumwise.kernels.{info.name}")
+        for name, value in vars(module).items():
+            if hasattr(value, "signatures") and value.py_func.__module__ == module.__name__:
+                counts[f"{info.name}.{name}"] = len(value.signatures)
+    return counts
+
+
+@pytest.fixture(scope="module")
+def warm():
     assert warm_up() > 0
+    return count_signatures()
+
+
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int16])
+def test_nothing_is_left_to_compile(warm, growth, kind):
+    X = np.random.default_rng(0).normal(scale=50, size=(3000, 5)).astype(kind)
+    if kind is not np.int16:
+        X[::7] = np.nan
+    for y in (X[:, 1] > 0, np.digitize(X[:, 1], (-20, 20))):
+        model = GradientBoostingClassifier(growth=growth, n_estimators=3, columns=Columns(0.5))
+        model.fit(np.asfortranarray(X), y, sample_weight=np.arange(3000))
+        model.predict(X)
+        list(model.staged_predict(X[:10]))
+    model = GradientBoostingRegressor(growth=growth, n_estimators=3, verbose=True, n_jobs=1)
+    model.fit(X, np.arange(3000)).predict(X[:1])
+    assert count_signatures() == warm
 
 
 def test_warmup_prints_the_seconds(monkeypatch, capsys):

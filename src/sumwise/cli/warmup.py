@@ -6,38 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Subsample
 
 
 def warm_up() -> float:
     """Compile all kernels by tiny fits; return the seconds it took."""
     start = perf_counter()
     rng = np.random.default_rng(0)
-    X = rng.random((120, 4))
-    X[::7, 0] = np.nan
-    weight = np.ones(len(X))
-    total = X[:, 1] + X[:, 2]
-    for growth in ("leaf", "depth", "symmetric"):
-        for n_jobs in (1, 2):
-            tiny: dict[str, Any] = {
-                "growth": growth,
-                "n_estimators": 2,
-                "min_samples_leaf": 2,
-                "n_jobs": n_jobs,
-            }
-            drawn = tiny | {"sampler": Subsample(), "columns": Columns()}
-            for model, y in (
-                (GradientBoostingRegressor(**tiny), total),
-                (GradientBoostingRegressor(**drawn, early_stopping=True), total),
-                (GradientBoostingClassifier(**tiny), total > 1),
-                (GradientBoostingClassifier(**tiny, loss="exponential"), total > 1),
-                (GradientBoostingClassifier(**drawn), np.digitize(total, (0.7, 1.3))),
-            ):
-                model.fit(X, y, sample_weight=weight)
-                model.predict(X)
-                model.apply(X)
-                for _ in model.staged_predict(X):
-                    pass
+    X = rng.random((600, 3))
+    X[:, 0] = X[:, 0].round(1)  # few distinct values; the other columns need quantiles
+    total = X.sum(axis=1)
+    classes = np.digitize(total, (1.2, 1.8))
+    drawn: dict[str, Any] = {"sampler": Subsample(), "early_stopping": True, "n_estimators": 2}
+    # Growth, threads and column sampling are choices at run time; types and losses are not.
+    for kind in (np.float32, np.float64):
+        for model, y in (
+            (GradientBoostingRegressor(**drawn), total),
+            (GradientBoostingClassifier(**drawn), classes > 0),
+            (GradientBoostingClassifier(**drawn, loss="exponential"), classes > 0),
+            (GradientBoostingClassifier(**drawn), classes),
+        ):
+            model.fit(X.astype(kind), y)
+            model.apply(X.astype(kind))
+            getattr(model, "predict_proba", model.predict)(X.astype(kind))
     return perf_counter() - start
 
 

@@ -1,5 +1,7 @@
 """Leaf-wise and level-wise growth: split the node that comes first, one at a time."""
 
+import numpy as np
+
 from sumwise.kernels.columns import draw_for_node
 from sumwise.kernels.decide import adopt_split, create_children, find_best_feature, smaller_child
 from sumwise.kernels.frontier import pop_node, push_node, release_slot, take_slot
@@ -14,9 +16,11 @@ from sumwise.kernels.layout import (
     N_LEAVES,
     NO_HISTOGRAMS,
     NODE,
+    NONE,
     SMALL,
     STATUS,
     SUBTRACT,
+    ZERO,
 )
 from sumwise.kernels.steps import (
     build_histogram,
@@ -52,7 +56,7 @@ def _choose_next(job):
         control[STATUS] = DONE
     else:
         node = pop_node(control, work.heap, nodes, options.growth)
-        left = create_children(job, node, -1)
+        left = create_children(job, node, NONE)
         small = smaller_child(job, node)
         large = 2 * left + 1 - small
         control[NODE] = node
@@ -63,16 +67,16 @@ def _choose_next(job):
             release_slot(control, work.free_slots, nodes, node)
         else:
             for child in range(2):
-                depth = nodes[left].depth
+                depth = np.int64(nodes[left].depth)
                 draw_for_node(work.allowed, options, job.key, depth, left + child, child)
-            nodes[small].slot = take_slot(control, work.free_slots, 0)
+            nodes[small].slot = take_slot(control, work.free_slots, ZERO)
             if nodes[node].slot >= 0:
                 control[MODE] = SUBTRACT
                 nodes[large].slot = nodes[node].slot
                 nodes[node].slot = -1
             else:
                 control[MODE] = BUILD_BOTH
-                nodes[large].slot = take_slot(control, work.free_slots, 1)
+                nodes[large].slot = take_slot(control, work.free_slots, ZERO + 1)
 
 
 @inlined
@@ -80,7 +84,7 @@ def grow_best_first(job):
     """Split the best leaf, or the best of the highest level, until nothing is left to split."""
     work, nodes, control = job.work, job.nodes, job.work.control
     if nodes[0].slot >= 0:
-        score_nodes(job, 0, 1, 0)
+        score_nodes(job, ZERO, ZERO + 1, ZERO)
     wait_for_all(job.sync, job.n_threads)
     first, last = 0, 1 if nodes[0].slot >= 0 else 0  # nodes that have just been scored
     while True:

@@ -28,7 +28,13 @@ def _draw(allowed, source, target, rate, key):
 @routine
 def draw_for_tree(allowed, options, key):
     """Draw the features of a tree."""
-    _draw(allowed, USABLE, TREE, options.columns_by_tree, extend_key(key, COLUMNS_BY_TREE))
+    _draw(
+        allowed,
+        USABLE,
+        TREE,
+        options.columns_by_tree,
+        extend_key(key, COLUMNS_BY_TREE),
+    )
 
 
 @routine

@@ -28,7 +28,7 @@ def create_node(control, nodes, depth, anchor):
 def create_children(job, node, anchor):
     """Append the children of a node with the totals its split gives them; return the left one."""
     work, nodes, n_stats = job.work, job.nodes, job.n_stats
-    depth = nodes[node].depth + 1
+    depth = np.int64(nodes[node].depth) + 1
     left = create_node(work.control, nodes, depth, anchor)
     create_node(work.control, nodes, depth, anchor)
     nodes[node].left = left

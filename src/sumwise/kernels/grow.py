@@ -16,10 +16,12 @@ from sumwise.kernels.layout import (
     ABORTED,
     N_LEAVES,
     N_NODES,
+    NONE,
     OUT_OF_RANGE,
     STATUS,
     SYMMETRIC,
     TREE,
+    ZERO,
     Job,
 )
 from sumwise.kernels.payload import count_stats, load_rows, set_value, sum_rows
@@ -34,8 +36,8 @@ def _plant_root(control, work, nodes, options, key, n_threads, n_rows):
     control[:] = 0
     free_all_slots(control, work.free_slots)
     draw_for_tree(work.allowed, options, key)
-    draw_for_node(work.allowed, options, key, 0, 0, 0)
-    root = create_node(control, nodes, 0, -1)
+    draw_for_node(work.allowed, options, key, ZERO, ZERO, ZERO)
+    root = create_node(control, nodes, ZERO, NONE)
     control[N_LEAVES] = 1
     for t in range(n_threads):
         work.first[t, root], work.last[t, root] = share(n_rows, t, n_threads)
@@ -45,16 +47,16 @@ def _plant_root(control, work, nodes, options, key, n_threads, n_rows):
     if some_feature and n_rows >= 2 * options.min_samples_leaf:
         if options.max_depth > 0 and options.max_leaves > 1:
             nodes[root].splittable = 1
-            nodes[root].slot = take_slot(control, work.free_slots, 0)
+            nodes[root].slot = take_slot(control, work.free_slots, ZERO)
 
 
 @inlined
 def _sum_root(job):
     """Build the root's histogram and read its totals off any feature."""
     work = job.work
-    build_histogram(job, 0, 0)
+    build_histogram(job, ZERO, ZERO)
     wait_for_all(job.sync, job.n_threads)
-    merge_parts(job, 0, 0)
+    merge_parts(job, ZERO, ZERO)
     wait_for_all(job.sync, job.n_threads)
     if job.thread == 0:
         for f in range(job.table.n_value_bins.size):

@@ -37,6 +37,9 @@ LARGEST_GRADIENT = 1e140
 # A gain must exceed this fraction of the parent's score, or it is rounding noise.
 NOISE = 1e-12
 
+# Numba compiles a routine anew for every literal it is called with; NumPy integers are none.
+ZERO, NONE = np.int64(0), np.int64(-1)
+
 LEAF_WISE, LEVEL_WISE, SYMMETRIC = 0, 1, 2
 
 # What the first thread tells the others through the ``control`` array.
@@ -48,7 +51,7 @@ GROWING, DONE, ABORTED, OUT_OF_RANGE = 0, 1, 2, 3
 NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
 # Rows of ``allowed``: features with more than one bin, then those of the tree, of a level, and of
 # the first and second child.
-USABLE, TREE, LEVEL, CHILD = 0, 1, 2, 3
+USABLE, TREE, LEVEL, CHILD = (np.int64(row) for row in range(4))
 
 
 class Table(NamedTuple):

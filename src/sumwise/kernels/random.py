@@ -10,7 +10,9 @@ import numpy as np
 from sumwise.kernels.jit import kernel, routine
 
 # Purposes: two streams of one seed never meet.
-ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = 1, 2, 3, 4, 5, 6
+ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = (
+    np.int64(purpose) for purpose in range(1, 7)
+)
 
 
 @routine

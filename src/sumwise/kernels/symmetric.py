@@ -17,7 +17,9 @@ from sumwise.kernels.layout import (
     LEVEL_FIRST,
     LEVEL_SIZE,
     NOISE,
+    NONE,
     STATUS,
+    ZERO,
 )
 from sumwise.kernels.payload import node_score, split_gain
 from sumwise.kernels.split import sum_left
@@ -62,11 +64,11 @@ def _split_level(job, first, size, f):
         nodes[node].split_bin = split_bin
         nodes[node].missing_left = missing_left
         nodes[node].gain = gain if valid else 0.0
-        left_child = create_children(job, node, -1 if valid else nodes[node].anchor)
+        left_child = create_children(job, node, NONE if valid else np.int64(nodes[node].anchor))
         small = smaller_child(job, node)
         large = 2 * left_child + 1 - small
         if nodes[node].slot >= 0 and nodes[large].splittable:
-            nodes[small].slot = take_slot(work.control, work.free_slots, 0)
+            nodes[small].slot = take_slot(work.control, work.free_slots, ZERO)
             nodes[large].slot = nodes[node].slot
             nodes[node].slot = -1
         else:
@@ -80,7 +82,7 @@ def _choose_level_split(job):
     """Thread 0: adopt the best split of the level, or end."""
     control = job.work.control
     first, size = control[LEVEL_FIRST], control[LEVEL_SIZE]
-    gain, f = find_best_feature(job, 0)
+    gain, f = find_best_feature(job, ZERO)
     noise = 0.0
     for node in range(first, first + size):
         if job.nodes[node].slot >= 0:
@@ -107,11 +109,11 @@ def grow_symmetric(job):
         if control[STATUS] != GROWING:
             break
         first, size = control[LEVEL_FIRST], control[LEVEL_SIZE]
-        score_nodes(job, first, first + size, 0)
+        score_nodes(job, first, first + size, ZERO)
         wait_for_all(job.sync, job.n_threads)
         if job.thread == 0:
             _choose_level_split(job)
-            draw_for_node(work.allowed, job.options, job.key, depth + 1, depth + 1, 0)
+            draw_for_node(work.allowed, job.options, job.key, depth + 1, depth + 1, ZERO)
         wait_for_all(job.sync, job.n_threads)
         if control[STATUS] != GROWING:
             break
@@ -122,10 +124,10 @@ def grow_symmetric(job):
             small = smaller_child(job, node)
             large = 2 * nodes[node].left + 1 - small
             if nodes[large].slot >= 0:
-                build_histogram(job, small, 0)
+                build_histogram(job, small, ZERO)
                 if work.n_shared[0] > 0:
                     wait_for_all(job.sync, job.n_threads)
-                    merge_parts(job, small, 0)
+                    merge_parts(job, small, ZERO)
                     wait_for_all(job.sync, job.n_threads)
                 subtract_histogram(job, small, large)
         wait_for_all(job.sync, job.n_threads)
