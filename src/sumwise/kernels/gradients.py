@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.histogram import add_exact_rows, add_packed_rows
-from sumwise.kernels.jit import routine
+from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.quantize import quantize_rows
 
 
@@ -63,14 +63,18 @@ def leaf_weight(gradient, hessian, l1, l2, max_step):
 
 
 @routine
-def _score(gradient, hessian, l1, l2, max_step):
-    curvature = hessian + l2
-    if max_step > 0.0:
-        weight = leaf_weight(gradient, hessian, l1, l2, max_step)
-        step = 2.0 * gradient * weight + curvature * weight * weight
-        return -(step + 2.0 * l1 * abs(weight))
+def _score(gradient, hessian, l1, l2):
     threshold = max(abs(gradient) - l1, 0.0)
+    curvature = hessian + l2
     return threshold * threshold / curvature if curvature > 0.0 else 0.0
+
+
+@routine
+def _bounded_score(gradient, hessian, l1, l2, max_step):
+    """The score where the leaf's value is bounded: what that value takes off the loss, twice."""
+    weight = leaf_weight(gradient, hessian, l1, l2, max_step)
+    step = 2.0 * gradient * weight + (hessian + l2) * weight * weight
+    return -(step + 2.0 * l1 * abs(weight))
 
 
 @routine
@@ -78,33 +82,43 @@ def node_score(payload, totals):
     """Score of a node from its integer totals (gradient, hessian, count)."""
     gradient = totals[0] * payload.units[0]
     hessian = totals[1] * payload.units[1]
-    return _score(gradient, hessian, payload.l1, payload.l2, payload.max_delta_step)
+    l1, l2, max_step = payload.l1, payload.l2, payload.max_delta_step
+    if max_step > 0.0:
+        return _bounded_score(gradient, hessian, l1, l2, max_step)
+    return _score(gradient, hessian, l1, l2)
 
 
 @routine
-def _gain(payload, left_g, left_h, left_n, totals, parent_score, min_rows):
-    """Gain of one split, -inf where a child is too small."""
-    right_n = totals[2] - left_n
-    gradient_left = left_g * payload.units[0]
-    hessian_left = left_h * payload.units[1]
-    gradient_right = (totals[0] - left_g) * payload.units[0]
-    hessian_right = (totals[1] - left_h) * payload.units[1]
-    l1, l2, step = payload.l1, payload.l2, payload.max_delta_step
-    score_left = _score(gradient_left, hessian_left, l1, l2, step)
-    score_right = _score(gradient_right, hessian_right, l1, l2, step)
-    gain = 0.5 * ((score_left + score_right) - parent_score)
-    enough = (left_n >= min_rows) & (right_n >= min_rows)
-    enough &= (hessian_left >= payload.min_child_weight) & (
-        hessian_right >= payload.min_child_weight
-    )
+def _gain(g, h, n, total_g, total_h, total_n, parent, limits):
+    """Gain of the split that sends (g, h, n) of the totals left, -inf if a child is too small."""
+    unit_g, unit_h, l1, l2, max_step, min_hessian, min_rows = limits
+    gradient_left, gradient_right = g * unit_g, (total_g - g) * unit_g
+    hessian_left, hessian_right = h * unit_h, (total_h - h) * unit_h
+    if max_step > 0.0:
+        score_left = _bounded_score(gradient_left, hessian_left, l1, l2, max_step)
+        score_right = _bounded_score(gradient_right, hessian_right, l1, l2, max_step)
+    else:
+        score_left = _score(gradient_left, hessian_left, l1, l2)
+        score_right = _score(gradient_right, hessian_right, l1, l2)
+    gain = 0.5 * ((score_left + score_right) - parent)
+    enough = (n >= min_rows) & (total_n - n >= min_rows)
+    enough &= (hessian_left >= min_hessian) & (hessian_right >= min_hessian)
     return gain if enough else -np.inf
+
+
+@inlined
+def _limits(payload, min_rows):
+    """What a gain depends on beside the sums, as local values: loops over gains vectorize then."""
+    p = payload
+    units = p.units
+    return units[0], units[1], p.l1, p.l2, p.max_delta_step, p.min_child_weight, min_rows
 
 
 @routine
 def split_gain(payload, left, totals, min_rows):
     """Gain of the split that sends ``left`` of ``totals`` left."""
-    score = node_score(payload, totals)
-    return _gain(payload, left[0], left[1], left[2], totals, score, min_rows)
+    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
+    return _gain(left[0], left[1], left[2], totals[0], totals[1], totals[2], parent, limits)
 
 
 @routine
@@ -114,27 +128,23 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
     ``bins`` is the feature's histogram. Entry i is the split after bin i + 1.
     """
     n_bins = bins.size // 3
-    for s in range(3):
-        running = np.int64(0)
-        values = bins[s * n_bins + 1 : (s + 1) * n_bins]
-        for i in range(n_candidates):
-            running += values[i]
-            prefix[s, i] = running
-    score = node_score(payload, totals)
+    left_g, left_h, left_n = prefix[0], prefix[1], prefix[2]
+    bins_g, bins_h, bins_n = bins[1:n_bins], bins[n_bins + 1 : 2 * n_bins], bins[2 * n_bins + 1 :]
+    sum_g, sum_h, sum_n = np.int64(0), np.int64(0), np.int64(0)
     for i in range(n_candidates):
-        right[i] = _gain(payload, prefix[0, i], prefix[1, i], prefix[2, i], totals, score, min_rows)
-    if both_ways:
-        missing_g, missing_h, missing_n = bins[0], bins[n_bins], bins[2 * n_bins]
+        sum_g += bins_g[i]
+        sum_h += bins_h[i]
+        sum_n += bins_n[i]
+        left_g[i], left_h[i], left_n[i] = sum_g, sum_h, sum_n
+    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
+    total_g, total_h, total_n = totals[0], totals[1], totals[2]
+    missing_g, missing_h, missing_n = np.int64(0), np.int64(0), np.int64(0)
+    for way in range(2 if both_ways else 1):
+        gains = right[:n_candidates] if way == 0 else left[:n_candidates]
         for i in range(n_candidates):
-            left[i] = _gain(
-                payload,
-                prefix[0, i] + missing_g,
-                prefix[1, i] + missing_h,
-                prefix[2, i] + missing_n,
-                totals,
-                score,
-                min_rows,
-            )
+            g, h, n = left_g[i] + missing_g, left_h[i] + missing_h, left_n[i] + missing_n
+            gains[i] = _gain(g, h, n, total_g, total_h, total_n, parent, limits)
+        missing_g, missing_h, missing_n = bins[0], bins[n_bins], bins[2 * n_bins]
 
 
 @routine

@@ -144,7 +144,13 @@ class _KernelCache(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            super().save_overload(sig, data)
+            try:
+                super().save_overload(sig, data)
+            except OSError:
+                raise
+            except Exception:  # the index is damaged: begin a new one
+                self.flush()
+                super().save_overload(sig, data)
         except OSError:
             logger.debug("could not write the kernel cache for %s", self._name, exc_info=True)
 

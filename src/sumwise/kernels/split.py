@@ -6,15 +6,32 @@ from sumwise.kernels.jit import routine
 
 
 @routine
+def _ordered(bits):
+    """Turn the bits of a float into an integer that is ordered as the floats are."""
+    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
+@routine
 def best_candidate(n_candidates, both_ways, right, left):
-    """Return (gain, bin, missing goes left): the highest gain, then the lowest bin, then right."""
-    best, best_bin, best_left = -np.inf, 0, False
+    """Return (gain, bin, missing goes left): the highest gain, then the lowest bin, then right.
+
+    A maximum of floats does not vectorize, because of nan; one of integers does.
+    """
+    right_bits, left_bits = right.view(np.int64), left.view(np.int64)
+    nothing = _ordered(np.float64(-np.inf).view(np.int64))
+    best = nothing
     for i in range(n_candidates):
-        if right[i] > best:
-            best, best_bin, best_left = right[i], i + 1, False
-        if both_ways and left[i] > best:
-            best, best_bin, best_left = left[i], i + 1, True
-    return best, best_bin, best_left
+        best = max(best, _ordered(right_bits[i]))
+    if both_ways:
+        for i in range(n_candidates):
+            best = max(best, _ordered(left_bits[i]))
+    if best > nothing:
+        for i in range(n_candidates):
+            if _ordered(right_bits[i]) == best:
+                return right[i], i + 1, False
+            if both_ways and _ordered(left_bits[i]) == best:
+                return left[i], i + 1, True
+    return -np.inf, 0, False
 
 
 @routine

@@ -108,6 +108,14 @@ def subtract_histogram(job, small, large):
 
 
 @routine
+def _add_gains(gains, sums, n):
+    """Add a node's gains; -inf (a child would be too small) adds nothing."""
+    for i in range(n):
+        before = sums[i] if sums[i] > -np.inf else 0.0
+        sums[i] = before + gains[i] if gains[i] > -np.inf else sums[i]
+
+
+@routine
 def score_nodes(job, first, last, child):
     """Find the best split of each of the thread's features for nodes [first, last) together.
 
@@ -127,21 +135,23 @@ def score_nodes(job, first, last, child):
                 both_ways |= count_missing(job, feature_bins(job, node, f)) > 0
         # With missing rows, all values against the missing is a split, too.
         n = job.table.n_value_bins[f] - (0 if both_ways else 1)
-        for i in range(n):
-            sum_right[i] = sum_left[i] = -np.inf
+        alone = last - first == 1
+        if not alone:
+            for i in range(n):
+                sum_right[i] = sum_left[i] = -np.inf
         for node in range(first, last):
             if nodes[node].slot >= 0:
                 bins = feature_bins(job, node, f)
                 totals = work.totals[node]
                 fill_gains(job.payload, bins, n, both_ways, totals, min_rows, prefix, right, left)
-                for i in range(n):
-                    if right[i] > -np.inf:
-                        sum_right[i] = right[i] + (sum_right[i] if sum_right[i] > -np.inf else 0.0)
-                if both_ways:
-                    for i in range(n):
-                        if left[i] > -np.inf:
-                            sum_left[i] = left[i] + (sum_left[i] if sum_left[i] > -np.inf else 0.0)
-        gain, split_bin, missing_left = best_candidate(n, both_ways, sum_right, sum_left)
+                if not alone:
+                    _add_gains(right, sum_right, n)
+                    if both_ways:
+                        _add_gains(left, sum_left, n)
+        if alone:
+            gain, split_bin, missing_left = best_candidate(n, both_ways, right, left)
+        else:
+            gain, split_bin, missing_left = best_candidate(n, both_ways, sum_right, sum_left)
         work.candidates[child, f].gain = gain
         work.candidates[child, f].split_bin = split_bin
         work.candidates[child, f].missing_left = missing_left

@@ -68,7 +68,12 @@ def _split_level(job, first, size, f):
         small = smaller_child(job, node)
         large = 2 * left_child + 1 - small
         if nodes[node].slot >= 0 and nodes[large].splittable:
-            nodes[small].slot = take_slot(work.control, work.free_slots, ZERO)
+            # A child that will not be split needs its histogram only to be subtracted; such
+            # children take turns in the scratch slot. The pool has room for all others.
+            if nodes[small].splittable:
+                nodes[small].slot = take_slot(work.control, work.free_slots, ZERO)
+            else:
+                nodes[small].slot = work.free_slots.size
             nodes[large].slot = nodes[node].slot
             nodes[node].slot = -1
         else:
