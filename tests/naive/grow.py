@@ -134,13 +134,8 @@ class Grower:
     def apply_split(self, node_idx: int, split: Split, place: int = 0) -> list[int]:
         """Split a node, the `place`-th of its level; return [left, right]."""
         tree, positions = self.tree, self.positions[node_idx]
-        is_left = np.array(
-            [
-                goes_left(int(code), split.split_bin, split.missing_left)
-                for code in self.codes[split.feature, positions]
-            ],
-            dtype=bool,
-        )
+        codes = self.codes[split.feature, positions]
+        is_left = goes_left(codes, split.split_bin, split.missing_left)
         anchor = None if split.valid[place] else self.anchors[node_idx]
         depth = tree.depth[node_idx] + 1
         tree.feature[node_idx] = split.feature
@@ -207,8 +202,9 @@ class Grower:
         own_values = []
         for positions in self.positions:
             g, h = to_floats(sum_rows(self.wide, positions), self.wide)
-            self.tree.sum_hessian.append(h)
-            own_values.append(leaf_weight(g, h, self.options) * self.options.learning_rate)
+            self.tree.sum_hessian.append(float(h))
+            weight = leaf_weight(g, h, self.options)
+            own_values.append(float(weight) * self.options.learning_rate)
         self.tree.value = [own_values[anchor] for anchor in self.anchors]
 
 

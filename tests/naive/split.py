@@ -13,6 +13,9 @@ from .quantize import Quantized
 
 Codes = NDArray[np.uint8]
 Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+# Exact integer sums over some rows; the last axis is (gradient, hessian, count).
+Sums = NDArray[np.int64]
 
 # A gain must exceed this share of the parent's score, or it may be rounding only.
 RELATIVE_MIN_GAIN = 1e-12
@@ -30,18 +33,6 @@ class SplitOptions:
     @property
     def min_rows(self) -> int:
         return max(1, self.min_samples_leaf)
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Exact integer sums over some rows."""
-
-    g: int = 0
-    h: int = 0
-    count: int = 0
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.g + other.g, self.h + other.h, self.count + other.count)
 
 
 @dataclass(frozen=True)
@@ -66,100 +57,75 @@ def build_histogram(
     gi: NDArray[np.int64],
     hi: NDArray[np.int64],
     rows: Rows,
-) -> NDArray[np.int64]:
+) -> Sums:
     """Return int64 sums of shape (1 + n_value_bins, 3): gradient, hessian, count."""
     histogram = np.zeros((1 + n_value_bins, 3), dtype=np.int64)
-    for row in rows:
-        histogram[feature_codes[row]] += (gi[row], hi[row], 1)
+    np.add.at(histogram[:, 0], feature_codes[rows], gi[rows])
+    np.add.at(histogram[:, 1], feature_codes[rows], hi[rows])
+    np.add.at(histogram[:, 2], feature_codes[rows], 1)
     return histogram
 
 
 def sum_rows(quantized: Quantized, rows: Rows) -> Sums:
-    return Sums(
-        sum(int(g) for g in quantized.gi[rows]),
-        sum(int(h) for h in quantized.hi[rows]),
-        len(rows),
-    )
+    return np.array([quantized.gi[rows].sum(), quantized.hi[rows].sum(), len(rows)])
 
 
-def sum_bins(histogram: NDArray[np.int64], bins: Iterable[int]) -> Sums:
-    total = Sums()
-    for bin_idx in bins:
-        g, h, count = (int(value) for value in histogram[bin_idx])
-        total = total + Sums(g, h, count)
-    return total
+def goes_left(code: Codes | int, split_bin: int, missing_left: bool) -> NDArray[np.bool_]:
+    return np.where(code == MISSING_BIN, missing_left, code <= split_bin)
 
 
-def split_sums(
-    histogram: NDArray[np.int64], split_bin: int, missing_left: bool
-) -> tuple[Sums, Sums]:
-    """Return the sums of the left child and of the right child."""
-    left = list(range(1, split_bin + 1))
-    right = list(range(split_bin + 1, len(histogram)))
-    (left if missing_left else right).append(MISSING_BIN)
-    return sum_bins(histogram, left), sum_bins(histogram, right)
-
-
-def goes_left(code: int, split_bin: int, missing_left: bool) -> bool:
-    return missing_left if code == MISSING_BIN else code <= split_bin
-
-
-def soft_threshold(g: float, l1: float) -> float:
+def soft_threshold(g: Floats, l1: float) -> Floats:
     """Return T(G), the gradient sum shrunk towards zero by l1."""
-    sign = (g > 0) - (g < 0)
-    return sign * max(abs(g) - l1, 0.0)
+    return np.sign(g) * np.maximum(np.abs(g) - l1, 0.0)
 
 
-def leaf_weight(g: float, h: float, options: SplitOptions) -> float:
+def divide_where_positive(numerator: Floats, denominator: Floats) -> Floats:
+    """Return the quotient, and 0 where the denominator is not positive."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(denominator > 0, np.divide(numerator, denominator), 0.0)
+
+
+def leaf_weight(g: Floats, h: Floats, options: SplitOptions) -> Floats:
     """Return the w that minimizes G w + (H + l2) w^2 / 2 + l1 |w|, clipped."""
-    if h + options.l2 <= 0:
-        return 0.0
-    weight = -soft_threshold(g, options.l1) / (h + options.l2)
+    weight = divide_where_positive(-soft_threshold(g, options.l1), h + options.l2)
     limit = options.max_delta_step
-    return max(-limit, min(weight, limit)) if limit > 0 else weight
+    return np.clip(weight, -limit, limit) if limit > 0 else weight
 
 
-def leaf_score(g: float, h: float, options: SplitOptions) -> float:
+def leaf_score(g: Floats, h: Floats, options: SplitOptions) -> Floats:
     """Return minus twice the objective at the best weight of a leaf."""
     denominator = h + options.l2
     if options.max_delta_step == 0:
-        if denominator <= 0:
-            return 0.0
         shrunk = soft_threshold(g, options.l1)
-        return shrunk * shrunk / denominator
+        return divide_where_positive(shrunk * shrunk, denominator)
     w = leaf_weight(g, h, options)
-    return -(2 * g * w + denominator * w * w + 2 * options.l1 * abs(w))
+    return -(2 * g * w + denominator * w * w + 2 * options.l1 * np.abs(w))
 
 
-def to_floats(sums: Sums, quantized: Quantized) -> tuple[float, float]:
+def to_floats(sums: Sums, quantized: Quantized) -> tuple[Floats, Floats]:
     """Return (G, H) in the units of the loss; 1 / scale is an exact power of two."""
     return (
-        float(sums.g) * (1 / quantized.scale_g),
-        float(sums.h) * (1 / quantized.scale_h),
+        sums[..., 0].astype(np.float64) * (1 / quantized.scale_g),
+        sums[..., 1].astype(np.float64) * (1 / quantized.scale_h),
     )
 
 
-def score_sums(sums: Sums, quantized: Quantized, options: SplitOptions) -> float:
+def score_sums(sums: Sums, quantized: Quantized, options: SplitOptions) -> Floats:
     return leaf_score(*to_floats(sums, quantized), options)
 
 
-def is_valid_child(sums: Sums, quantized: Quantized, options: SplitOptions) -> bool:
+def is_valid_child(sums: Sums, quantized: Quantized, options: SplitOptions) -> NDArray[np.bool_]:
     _, h = to_floats(sums, quantized)
-    return sums.count >= options.min_rows and h >= options.min_child_weight
+    return (sums[..., 2] >= options.min_rows) & (h >= options.min_child_weight)
 
 
-def split_gain(
-    left: Sums, right: Sums, quantized: Quantized, options: SplitOptions
-) -> float | None:
-    """Return the gain of a split, or None where a child would be too small."""
-    if not is_valid_child(left, quantized, options):
-        return None
-    if not is_valid_child(right, quantized, options):
-        return None
+def split_gain(left: Sums, right: Sums, quantized: Quantized, options: SplitOptions) -> Floats:
+    """Return the gain of each split, nan where a child would be too small."""
+    valid = is_valid_child(left, quantized, options) & is_valid_child(right, quantized, options)
     score_left = score_sums(left, quantized, options)
     score_right = score_sums(right, quantized, options)
     score_parent = score_sums(left + right, quantized, options)
-    return 0.5 * ((score_left + score_right) - score_parent)
+    return np.where(valid, 0.5 * ((score_left + score_right) - score_parent), np.nan)
 
 
 def list_candidates(n_value_bins: int, has_missing: bool) -> Iterator[tuple[int, bool]]:
@@ -173,6 +139,13 @@ def list_candidates(n_value_bins: int, has_missing: bool) -> Iterator[tuple[int,
         yield split_bin, True
 
 
+def sum_left(histogram: Sums, candidates: Sequence[tuple[int, bool]]) -> Sums:
+    """Return the sums of the left child of each candidate: (n_candidates, n_stats)."""
+    split_bins, missing_left = np.array(candidates).T
+    up_to_bin = np.cumsum(histogram[1:], axis=0)
+    return up_to_bin[split_bins - 1] + missing_left[:, None] * histogram[MISSING_BIN]
+
+
 def find_level_split(
     codes: Codes,
     n_value_bins: Sequence[int],
@@ -183,36 +156,65 @@ def find_level_split(
 ) -> Split | None:
     """Return the best accepted split shared by the nodes of a level.
 
-    `level` holds the rows of each node, left to right.
+    `level` holds the rows of each node, left to right. Nodes with too few rows for any split
+    take no part in the choice, not even in where missing rows go.
     """
+    may_split = [len(rows) >= 2 * options.min_rows for rows in level]
+    chosen = [rows for rows, may in zip(level, may_split, strict=True) if may]
+    if not chosen:
+        return None
     best: Split | None = None
     for feature in sorted(features):
         histograms = [
             build_histogram(codes[feature], n_value_bins[feature], quantized.gi, quantized.hi, rows)
-            for rows in level
+            for rows in chosen
         ]
         has_missing = any(histogram[MISSING_BIN, 2] > 0 for histogram in histograms)
-        for split_bin, missing_left in list_candidates(n_value_bins[feature], has_missing):
-            children = [split_sums(hist, split_bin, missing_left) for hist in histograms]
-            gains = [split_gain(*pair, quantized, options) for pair in children]
-            if all(gain is None for gain in gains):
-                continue
-            contributions = tuple(0.0 if gain is None else gain for gain in gains)
-            total = add_in_order(contributions)
-            # Strictly greater: of equal candidates the first one stays.
-            if best is not None and not total > best.gain:
-                continue
-            if not has_missing:
-                n_left = sum(left.count for left, _ in children)
-                n_right = sum(right.count for _, right in children)
-                missing_left = n_left >= n_right
-            valid = tuple(gain is not None for gain in gains)
-            best = Split(feature, split_bin, missing_left, total, contributions, valid)
+        candidates = list(list_candidates(n_value_bins[feature], has_missing))
+        if not candidates:
+            continue
+        lefts = [sum_left(histogram, candidates) for histogram in histograms]
+        gains = [
+            split_gain(left, histogram.sum(axis=0) - left, quantized, options)
+            for left, histogram in zip(lefts, histograms, strict=True)
+        ]
+        place, total = find_highest(gains)
+        # Strictly greater: of equal candidates the first one stays.
+        if place is None or (best is not None and not total > best.gain):
+            continue
+        split_bin, missing_left = candidates[place]
+        if not has_missing:
+            n_left = sum(left[place, 2] for left in lefts)
+            missing_left = bool(2 * n_left >= sum(len(rows) for rows in chosen))
+        of_chosen = iter(gains)
+        of_level = [next(of_chosen)[place] if may else np.nan for may in may_split]
+        best = Split(
+            feature,
+            split_bin,
+            missing_left,
+            total,
+            gains=tuple(0.0 if np.isnan(gain) else float(gain) for gain in of_level),
+            valid=tuple(not np.isnan(gain) for gain in of_level),
+        )
     if best is None:
         return None
-    parents = [abs(score_sums(sum_rows(quantized, rows), quantized, options)) for rows in level]
+    parents = [abs(score_sums(sum_rows(quantized, rows), quantized, options)) for rows in chosen]
     needed = options.min_gain + RELATIVE_MIN_GAIN * add_in_order(parents)
     return best if best.gain > needed else None
+
+
+def find_highest(gains: Sequence[Floats]) -> tuple[int | None, float]:
+    """Return the first candidate with the highest sum over the nodes, and that sum.
+
+    A node where a candidate is invalid (nan) adds nothing; a candidate that is invalid in all
+    nodes is none.
+    """
+    totals = np.zeros(len(gains[0]))
+    for of_node in gains:
+        totals = totals + np.where(np.isnan(of_node), 0.0, of_node)
+    totals[np.isnan(gains).all(axis=0)] = -np.inf
+    place = int(np.argmax(totals))
+    return (None if totals[place] == -np.inf else place), float(totals[place])
 
 
 def add_in_order(terms: Iterable[float]) -> float:

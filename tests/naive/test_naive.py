@@ -150,7 +150,8 @@ def test_power_scale(maximum: float, limit: float, expected: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "exponent"), [(1, 61), (2, 61), (3, 60), (4, 60), (5, 59), (2**20, 42)]
+    ("n_rows", "exponent"),
+    [(1, 50), (2, 50), (2**12, 50), (2**12 + 1, 49), (2**20 - 1, 42), (2**20, 42), (2**20 + 1, 41)],
 )
 def test_wide_limit(n_rows: int, exponent: int) -> None:
     assert wide_limit(n_rows) == 2.0**exponent

@@ -126,6 +126,8 @@ def _cut_quantiles(
     """Return the distinct values of a sample and the indices of those that end a bin."""
     present = ~np.isnan(values)
     values = values[present]
+    if values.size == 0:  # the sample has missed the few values there are
+        return values, np.empty(0, dtype=np.int64)
     if weight is None:
         values = np.sort(values)
         starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))

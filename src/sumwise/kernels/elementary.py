@@ -6,7 +6,7 @@ These have no branches, so that loops over them vectorize.
 
 import numpy as np
 
-from sumwise.kernels.jit import routine
+from sumwise.kernels.jit import kernel, routine
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # the low 32 bits are zero: k * _LN2_HIGH is exact
@@ -75,3 +75,9 @@ def log1p_exp(x):
     e = exp(-abs(x))
     small = e - 0.5 * e * e
     return max(x, 0.0) + (small if e < 1e-6 else log(1.0 + e))
+
+
+@kernel
+def natural_log(x):
+    """:func:`log` for Python."""
+    return log(x)

@@ -104,20 +104,22 @@ def _announce_compilation() -> None:
 
 
 class _SourceHashLocator(_CacheLocator):
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+    def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
         self._line = function.__code__.co_firstlineno
         self._folder = folder
+        self._own_hash = hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
     @classmethod
     def from_function(cls, function: Any, file: str) -> "_SourceHashLocator | None":
         folder = find_cache_folder()
-        return None if folder is None else cls(function, folder)
+        return None if folder is None else cls(function, file, folder)
 
     def get_cache_path(self) -> str:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        return hash_sources()
+        # A kernel may also be defined outside this package.
+        return hash_sources() + self._own_hash
 
     def get_disambiguator(self) -> str:
         return str(self._line)

@@ -133,8 +133,12 @@ class Team:
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
         self._sync = np.zeros(SYNC_LENGTH, dtype=np.int64)
-        self._done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._inboxes: list[queue.SimpleQueue[Any]] = []
+        # Who has finished which job, and how; the queue only wakes the caller up to look. So an
+        # interrupt at any moment loses nothing.
+        self._job = 0
+        self._finished = [(0, None)] * n_threads
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def __enter__(self) -> "Team":
         if self.n_threads > 1:
@@ -161,27 +165,36 @@ class Team:
         if self.n_threads == 1:
             kernel(0, 1, self._sync, *args)
             return
-        for inbox in self._inboxes:
-            inbox.put((kernel, args))
-        errors = []
-        pending = self.n_threads
-        while pending:
+        if not self._inboxes:
+            raise RuntimeError("a team of several threads runs inside its 'with' block only")
+        self._job += 1
+        n_sent = 0
+        interrupt: BaseException | None = None
+        while any(job < self._job for job, _ in self._finished):
             try:
-                error = self._done.get()
-                pending -= 1
-                errors += [error] if error is not None else []
-            except BaseException as interrupt:  # Ctrl-C: let the threads leave before it goes on
+                while n_sent < self.n_threads:
+                    self._inboxes[n_sent].put((self._job, kernel, args))
+                    n_sent += 1
+                self._bell.get(timeout=1.0)
+            except queue.Empty:
+                continue
+            except BaseException as error:  # Ctrl-C: all must leave before it goes on
                 self._sync[ABORT] = 1
-                errors.insert(0, interrupt)
-        if errors:
-            raise errors[0]
+                interrupt = error
+        errors = [error for _, error in self._finished if error is not None]
+        if interrupt or errors:
+            raise interrupt or errors[0]
 
     def _serve(self, thread: int, inbox: "queue.SimpleQueue[Any]") -> None:
-        while (job := inbox.get()) is not None:
-            kernel, args = job
-            try:
-                kernel(thread, self.n_threads, self._sync, *args)
-                self._done.put(None)
-            except BaseException as error:
-                self._done.put(error)
-            del job, kernel, args  # an idle thread must not keep the training data alive
+        while (message := inbox.get()) is not None:
+            job, kernel, args = message
+            error = None
+            if job > self._finished[thread][0]:  # an interrupt may send a job twice
+                try:
+                    kernel(thread, self.n_threads, self._sync, *args)
+                except BaseException as raised:
+                    error = raised
+                self._finished[thread] = (job, error)
+            if all(done >= job for done, _ in self._finished):
+                self._bell.put(None)
+            del message, kernel, args, error  # an idle thread must not keep the data alive

@@ -5,12 +5,12 @@ Exponential (AdaBoost's): L = e^(-s f) with s = 2 y - 1, so g = -s L and h = L. 
 half the log odds, hence p = 1 / (1 + e^(-2 f)).
 """
 
-import math
 from typing import ClassVar
 
 import numpy as np
 
 from sumwise.kernels import losses as kernels
+from sumwise.kernels.elementary import natural_log
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
 
 
@@ -25,7 +25,7 @@ class Logistic(Loss):
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         p = weighted_mean(target[rows], at_rows(weight, rows))
         p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
-        return np.array([self._log_odds * math.log(p / (1.0 - p))])
+        return np.array([self._log_odds * natural_log(p / (1.0 - p))])
 
 
 class Exponential(Logistic):

@@ -9,6 +9,7 @@ HistGradientBoosting takes the plain diagonal, XGBoost twice the diagonal.
 import numpy as np
 
 from sumwise.kernels import losses as kernels
+from sumwise.kernels.elementary import natural_log
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
 
 
@@ -32,4 +33,4 @@ class Multinomial(Loss):
         labels, weight = target[rows], at_rows(weight, rows)
         is_class = (labels == k for k in range(self.n_outputs))
         shares = [weighted_mean(mask.astype(np.float64), weight) for mask in is_class]
-        return np.log(np.maximum(shares, SMALLEST_PROBABILITY))
+        return np.array([natural_log(max(share, SMALLEST_PROBABILITY)) for share in shares])

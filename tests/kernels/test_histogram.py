@@ -1,0 +1,218 @@
+"""Histograms of packed, exact and class rows against NumPy's add.at."""
+
+import numpy as np
+import pytest
+
+from sumwise.data.binned import BinnedData
+from sumwise.kernels import layout
+from sumwise.kernels.histogram import (
+    add_class_rows,
+    add_exact_rows,
+    add_packed_rows,
+    clear_tile,
+    pack_record,
+)
+from sumwise.kernels.jit import kernel
+from sumwise.kernels.threads import Team
+
+
+@kernel
+def pack_records(rows, first, second, out):
+    for i in range(rows.size):
+        out[i] = pack_record(rows[i], first[i], second[i])
+
+
+@kernel
+def sum_packed(table, records, words, histogram):
+    for tile in range(table.tile_start.size):
+        add_packed_rows(table, tile, records, words, histogram)
+
+
+@kernel
+def sum_exact(table, records, gradients, hessians, histogram):
+    for tile in range(table.tile_start.size):
+        add_exact_rows(table, tile, records, gradients, hessians, histogram)
+
+
+@kernel
+def sum_classes(table, records, n_classes, histogram):
+    for tile in range(table.tile_start.size):
+        add_class_rows(table, tile, records, n_classes, histogram)
+
+
+@kernel
+def clear(table, tile, n_stats, histogram):
+    clear_tile(table, tile, n_stats, histogram)
+
+
+def make_table(codes, n_value_bins):
+    with Team(1) as team:
+        columns = np.ascontiguousarray(codes, dtype=np.uint8)
+        return BinnedData.from_columns(columns, np.asarray(n_value_bins), team).table
+
+
+def make_records(rows, first, second):
+    records = np.empty(rows.size, dtype=np.uint64)
+    pack_records(
+        rows.astype(np.int64), np.asarray(first, np.int64), np.asarray(second, np.int64), records
+    )
+    return records
+
+
+def build_packed(table, rows, g, h):
+    words = np.zeros(16 * 256, dtype=np.int64)
+    histogram = np.zeros(3 * int(table.bin_start[-1]), dtype=np.int64)
+    sum_packed(table, make_records(rows, g[rows], h[rows]), words, histogram)
+    assert not words.any()  # left as they were found
+    return histogram
+
+
+def expected_histogram(codes, n_value_bins, rows, stats):
+    """Feature after feature, statistic after statistic, bin after bin."""
+    parts = []
+    for column, n in zip(codes, n_value_bins, strict=True):
+        for values in stats:
+            sums = np.zeros(n + 1, dtype=np.int64)
+            np.add.at(sums, column[rows], values[rows])
+            parts.append(sums)
+    return np.concatenate(parts)
+
+
+def random_codes(rng, n_features, n_rows):
+    n_value_bins = rng.choice([1, 2, 9, 100, 254, 255], size=n_features).astype(np.int64)
+    codes = np.stack([rng.integers(0, n + 1, n_rows) for n in n_value_bins]).astype(np.uint8)
+    return codes, n_value_bins
+
+
+def random_packed(rng, n_rows):
+    g = rng.integers(-layout.GRADIENT_LIMIT, layout.GRADIENT_LIMIT + 1, n_rows)
+    return g, rng.integers(0, layout.HESSIAN_LIMIT + 1, n_rows)
+
+
+def test_limits_fit_the_packed_word():
+    # 26 bits of gradient with its sign, 26 of hessian, 12 of count
+    assert layout.PACKED_ROWS * layout.GRADIENT_LIMIT < 2**25
+    assert layout.PACKED_ROWS * layout.HESSIAN_LIMIT < 2**26
+    assert layout.PACKED_ROWS < 2**12
+
+
+@pytest.mark.parametrize("g", [-8191, -1, 0, 1, 8191])
+@pytest.mark.parametrize("h", [0, 1, 16383, 65535])
+def test_a_record_holds_its_parts(g, h):
+    record = int(make_records(np.array([2**32 - 1]), [g], [h])[0])
+    assert record >> 32 == 2**32 - 1
+    assert np.uint16((record >> 16) & 0xFFFF).view(np.int16) == g
+    assert record & 0xFFFF == h
+
+
+@pytest.mark.parametrize("n_features", range(1, 41))
+def test_packed_rows_with_any_number_of_features(n_features):
+    """Tiles of one and two words, and padding in the last word."""
+    rng = np.random.default_rng(n_features)
+    codes, n_value_bins = random_codes(rng, n_features, 300)
+    g, h = random_packed(rng, 300)
+    rows = rng.permutation(300)[:200]
+    table = make_table(codes, n_value_bins)
+    expected = expected_histogram(codes, n_value_bins, rows, [g, h, np.ones(300, int)])
+    assert build_packed(table, rows, g, h).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n_features", [1, 8, 9, 16, 17, 23])
+def test_exact_rows_with_any_number_of_features(n_features):
+    rng = np.random.default_rng(n_features)
+    codes, n_value_bins = random_codes(rng, n_features, 300)
+    g, h = rng.integers(-(2**50), 2**50, 300), rng.integers(0, 2**50, 300)
+    rows = rng.permutation(300)[:200]
+    table = make_table(codes, n_value_bins)
+    records = make_records(rows, np.zeros(200), np.zeros(200))
+    found = np.zeros(3 * int(table.bin_start[-1]), dtype=np.int64)
+    sum_exact(table, records, g, h, found)
+    expected = expected_histogram(codes, n_value_bins, rows, [g, h, np.ones(300, int)])
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n_features", [1, 8, 9, 16, 17, 23])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_class_rows_with_any_number_of_features(n_features, n_classes):
+    rng = np.random.default_rng(n_features)
+    codes, n_value_bins = random_codes(rng, n_features, 300)
+    class_idx, weight = rng.integers(0, n_classes, 300), rng.integers(0, 2**16, 300)
+    rows = rng.permutation(300)[:200]
+    table = make_table(codes, n_value_bins)
+    found = np.zeros((n_classes + 1) * int(table.bin_start[-1]), dtype=np.int64)
+    sum_classes(table, make_records(rows, class_idx[rows], weight[rows]), n_classes, found)
+    stats = [np.where(class_idx == k, weight, 0) for k in range(n_classes)]
+    expected = expected_histogram(codes, n_value_bins, rows, [*stats, np.ones(300, int)])
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n_rows", [1, 15, 16, 17, 4094, 4095, 4096, 4097, 65535, 65536, 65537])
+@pytest.mark.parametrize("n_features", [3, 11])
+def test_packed_rows_of_any_number(n_rows, n_features):
+    rng = np.random.default_rng(n_rows)
+    codes, n_value_bins = random_codes(rng, n_features, n_rows)
+    g, h = random_packed(rng, n_rows)
+    rows = np.arange(n_rows)
+    table = make_table(codes, n_value_bins)
+    expected = expected_histogram(codes, n_value_bins, rows, [g, h, np.ones(n_rows, int)])
+    assert build_packed(table, rows, g, h).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n_rows", [4094, 4095, 4096, 65535, 65536, 65537])
+@pytest.mark.parametrize("g", [-layout.GRADIENT_LIMIT, layout.GRADIENT_LIMIT])
+@pytest.mark.parametrize("code", [0, 1, 255])
+def test_extreme_rows_in_one_bin_do_not_overflow(n_rows, g, code):
+    codes = np.full((10, n_rows), code, dtype=np.uint8)
+    table = make_table(codes, np.full(10, 255))
+    ones = np.ones(n_rows, dtype=np.int64)
+    found = build_packed(table, np.arange(n_rows), g * ones, layout.HESSIAN_LIMIT * ones)
+    by_feature = found.reshape(10, 3, 256)
+    expected = np.zeros((10, 3, 256), dtype=np.int64)
+    expected[:, :, code] = n_rows * np.array([g, layout.HESSIAN_LIMIT, 1])
+    assert np.array_equal(by_feature, expected)
+
+
+def test_alternating_signs_do_not_leak_into_the_hessian():
+    n_rows = 4095
+    g = np.where(np.arange(n_rows) % 2, 8191, -8191)
+    h = np.arange(n_rows) % 3
+    table = make_table(np.ones((1, n_rows)), [1])
+    found = build_packed(table, np.arange(n_rows), g, h).reshape(3, 2)
+    assert found[:, 1].tolist() == [-8191, h.sum(), n_rows]
+
+
+def test_children_add_up_to_their_parent():
+    rng = np.random.default_rng(0)
+    codes, n_value_bins = random_codes(rng, 19, 9000)
+    g, h = random_packed(rng, 9000)
+    table = make_table(codes, n_value_bins)
+    is_left = codes[0] <= 3
+    rows = np.arange(9000)
+    parent, left, right = (
+        build_packed(table, part, g, h) for part in (rows, rows[is_left], rows[~is_left])
+    )
+    assert np.array_equal(parent, left + right)
+    # the order of the rows does not matter
+    assert np.array_equal(parent, build_packed(table, rng.permutation(rows), g, h))
+
+
+def test_rows_are_added_to_what_is_there():
+    table = make_table([[1, 2, 2]], [2])
+    histogram = np.full(9, 100, dtype=np.int64)
+    words = np.zeros(16 * 256, dtype=np.int64)
+    sum_packed(table, make_records(np.arange(3), [5, 6, 7], [1, 2, 3]), words, histogram)
+    assert histogram.tolist() == [100, 105, 113, 100, 101, 105, 100, 101, 102]
+
+
+def test_clearing_a_tile_leaves_the_others():
+    rng = np.random.default_rng(0)
+    codes, n_value_bins = random_codes(rng, 35, 10)
+    table = make_table(codes, n_value_bins)
+    for n_stats in (3, 6):
+        for tile, (first, last) in enumerate([(0, 16), (16, 32), (32, 35)]):
+            histogram = np.ones(n_stats * int(table.bin_start[-1]), dtype=np.int64)
+            clear(table, tile, n_stats, histogram)
+            begin, end = n_stats * table.bin_start[first], n_stats * table.bin_start[last]
+            assert not histogram[begin:end].any()
+            assert histogram[:begin].all()
+            assert histogram[end:].all()

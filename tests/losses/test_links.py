@@ -1,0 +1,48 @@
+"""From raw scores to predictions."""
+
+import numpy as np
+import pytest
+
+from sumwise.losses import Exponential, Logistic, Multinomial, Squared
+from sumwise.losses.links import LINKS
+from tests.naive import losses as naive
+
+RAW = np.array([-800.0, -30.0, -1.0, 0.0, 0.5, 40.0, 800.0]).reshape(-1, 1)
+
+
+def test_every_loss_has_a_link():
+    assert {loss.link for loss in (Squared, Logistic, Exponential, Multinomial)} == set(LINKS)
+
+
+def test_identity():
+    assert LINKS["identity"](RAW).tolist() == RAW[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("link", "twin"), [("logistic", naive.Logistic()), ("half_logistic", naive.Exponential())]
+)
+def test_two_classes(link, twin):
+    found = LINKS[link](RAW)
+    assert found.shape == (7, 2)
+    np.testing.assert_allclose(found[:, 1], twin.inverse_link(RAW[:, 0]), rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(found[:, 0], twin.inverse_link(-RAW[:, 0]), rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-15)
+
+
+def test_small_probabilities_keep_their_digits():
+    probabilities = LINKS["logistic"](np.array([[50.0], [-50.0]]))
+    np.testing.assert_allclose(probabilities[[0, 1], [0, 1]], np.exp(-50), rtol=1e-14)
+    assert np.all(probabilities > 0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_softmax(order):
+    raw = np.asarray(np.random.default_rng(0).normal(size=(20, 5)) * 30, order=order)
+    found = LINKS["softmax"](raw)
+    np.testing.assert_allclose(found, naive.Multinomial(5).inverse_link(raw), rtol=1e-13)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-15)
+
+
+def test_columns_of_a_wider_array():
+    wide = np.repeat(RAW, 2, axis=1)[:, :1]
+    assert np.array_equal(LINKS["logistic"](wide), LINKS["logistic"](RAW))

@@ -1,0 +1,32 @@
+"""Errors are also what callers would expect to catch."""
+
+import pytest
+
+from sumwise import errors
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (errors.ParameterError, ValueError),
+        (errors.DataError, ValueError),
+        (errors.TrainingError, ArithmeticError),
+        (errors.ModelFileError, ValueError),
+    ],
+)
+def test_errors_have_two_parents(error, builtin):
+    assert issubclass(error, builtin)
+    assert issubclass(error, errors.SumwiseError)
+    with pytest.raises(builtin, match="why"):
+        raise error("why")
+
+
+def test_the_warning_is_a_user_warning():
+    assert issubclass(errors.DataWarning, UserWarning)
+    assert not issubclass(errors.DataWarning, errors.SumwiseError)
+
+
+def test_every_error_says_what_it_is_for():
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type):
+            assert kind.__doc__, name
