@@ -4,6 +4,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -14,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sumwise.data.binning import MAX_BINS, BinMapper
-from sumwise.errors import DataError
+from sumwise.data.matrix import check_matrix
+from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, warn_of_rounding
 from sumwise.estimators.jobs import count_threads
 from sumwise.estimators.parameters import (
@@ -173,6 +175,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             ensure_all_finite=False,
             y_numeric=isinstance(self, RegressorMixin),
         )
+        check_matrix(X)
         warn_of_rounding(X)
         target = np.ascontiguousarray(self._encode_target(y), dtype=np.float64)
         loss = self._make_loss()
@@ -196,12 +199,11 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             result = boost(data, mapper, rows, settings, team, self._make_watcher())
         self.ensemble_ = result.ensemble
         self.history_ = result.history
-        self.best_iteration_ = result.ensemble.n_rounds
         return self
 
     def _forget_fit(self) -> None:
         """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
-        for name in ("ensemble_", "history_", "best_iteration_"):
+        for name in ("ensemble_", "history_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -253,8 +255,12 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             rows = rows[weight > 0]
         valid = rows[:0]
         if self.early_stopping:
-            if rows.size < 2:
-                raise DataError("early stopping needs at least 2 rows, one to hold out")
+            n_valid = int(np.ceil(self.validation_fraction * rows.size))
+            if n_valid >= rows.size:
+                raise DataError(
+                    f"early stopping with validation_fraction={self.validation_fraction} would "
+                    f"hold out {n_valid} of {rows.size} rows and leave none to train on"
+                )
             rows, valid = train_test_split(
                 rows,
                 test_size=self.validation_fraction,
@@ -284,6 +290,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def _check_input(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=False)
+        check_matrix(X)
         return X
 
     def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
@@ -324,12 +331,21 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             Rounds to keep, from 1 to ``best_iteration_``.
         """
         check_is_fitted(self)
-        if not 1 <= n_rounds <= self.best_iteration_:
-            raise DataError(f"n_rounds={n_rounds!r}; the model has {self.best_iteration_} rounds")
+        is_integer = isinstance(n_rounds, Integral) and not isinstance(n_rounds, bool)
+        if not is_integer or not 1 <= n_rounds <= self.best_iteration_:
+            raise ParameterError(
+                f"n_rounds={n_rounds!r}: must be an integer from 1 to {self.best_iteration_}, "
+                "the rounds of the model"
+            )
         model = copy(self)
-        model.ensemble_ = self.ensemble_.truncate(n_rounds)
-        model.best_iteration_ = n_rounds
+        model.ensemble_ = self.ensemble_.truncate(int(n_rounds))
         return model
+
+    @property
+    def best_iteration_(self) -> int:
+        """Rounds in the model."""
+        check_is_fitted(self)
+        return self.ensemble_.n_rounds
 
     @property
     def n_trees_(self) -> int:
@@ -402,13 +418,13 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
     """
 
     _losses = ("auto", "log_loss", "exponential")
-    _saved_attributes = (
-        "classes_",
-        "n_features_in_",
-        "feature_names_in_",
-        "best_iteration_",
-        "history_",
-    )
+    _saved_attributes = ("classes_", "n_features_in_", "feature_names_in_", "history_")
+    _links = ("logistic", "half_logistic", "softmax")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.loss != "exponential"
+        return tags
 
     def _encode_target(self, y: np.ndarray) -> np.ndarray:
         check_classification_targets(y)
@@ -533,7 +549,8 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
     """
 
     _losses = ("auto", "squared_error")
-    _saved_attributes = ("n_features_in_", "feature_names_in_", "best_iteration_", "history_")
+    _saved_attributes = ("n_features_in_", "feature_names_in_", "history_")
+    _links = ("identity",)
 
     def _encode_target(self, y: np.ndarray) -> np.ndarray:
         return y

@@ -8,15 +8,26 @@ import numpy as np
 from sumwise.data.matrix import rounds_integers
 from sumwise.errors import DataError, DataWarning
 
+# Below it sums of weights would lose their digits.
+SMALLEST_WEIGHT = 1e-200
+
+
+def _read_numbers(name: str, values: Any) -> np.ndarray:
+    """Return an array of float64; complex numbers are none."""
+    try:
+        array = np.asarray(values)
+        if not np.iscomplexobj(array):
+            return array.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise DataError(f"{name} must be numbers")
+
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Return weights as float64, or None where there are none."""
     if sample_weight is None:
         return None
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("sample_weight must be numbers") from None
+    weight = _read_numbers("sample_weight", sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_rows, weight[()])
     if weight.ndim != 1:
@@ -30,6 +41,8 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         )
     if not weight.any():
         raise DataError("all sample weights are zero: there is nothing to learn from")
+    if weight.max() < SMALLEST_WEIGHT:
+        raise DataError(f"all sample weights are below {SMALLEST_WEIGHT:g}; scale them up")
     return weight
 
 
@@ -37,7 +50,7 @@ def check_init_score(init_score: Any, n_rows: int, n_outputs: int) -> np.ndarray
     """Return initial scores as float64 of shape (n_outputs, n_rows), or None."""
     if init_score is None:
         return None
-    score = np.asarray(init_score, dtype=np.float64)
+    score = _read_numbers("init_score", init_score)
     shapes = [(n_rows,), (n_rows, 1)] if n_outputs == 1 else [(n_rows, n_outputs)]
     if score.shape not in shapes:
         raise DataError(f"init_score has shape {score.shape}, expected {shapes[0]}")
@@ -53,5 +66,5 @@ def warn_of_rounding(X: np.ndarray) -> None:
             "X has integers beyond 2**53; they are rounded to float64, so that neighbors may "
             "become equal. If they are identifiers, subtract an offset or encode them.",
             DataWarning,
-            stacklevel=4,
+            stacklevel=3,
         )

@@ -15,6 +15,8 @@ from sumwise.tree import TreeEnsemble
 _PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample}
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"n_jobs", "verbose"}
+# A text type longer than this and than its texts is a trick to fill the memory.
+_LONGEST_LABEL = 1 << 16
 
 
 class SavedModelMixin:
@@ -22,6 +24,7 @@ class SavedModelMixin:
 
     _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
     _saved_attributes: ClassVar[tuple[str, ...]] = ()
+    _links: ClassVar[tuple[str, ...]] = ()
 
     ensemble_: TreeEnsemble
 
@@ -42,6 +45,8 @@ class SavedModelMixin:
             File to write.
         """
         check_is_fitted(self)
+        if SavedModelMixin._by_name.get(type(self).__name__) is not type(self):
+            raise TypeError(f"{type(self).__name__} is not a class of sumwise; use pickle")
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         about = {
             "estimator": type(self).__name__,
@@ -91,6 +96,8 @@ def load(path: str | os.PathLike[str]) -> Any:
             if name not in kind._saved_attributes:
                 raise KeyError(name)
             setattr(estimator, name, _decode_fitted(name, value, ensemble))
+        if ensemble.link not in kind._links:
+            raise ValueError(f"link {ensemble.link!r} in a {kind.__name__}")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{os.fspath(path)}: unknown content ({error!r})") from None
     missing = set(kind._saved_attributes) - set(about["fitted"]) - {"feature_names_in_"}
@@ -139,23 +146,24 @@ def _encode_fitted(name: str, value: Any) -> Any:
 def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:
     if name == "history_":
         return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
-    if isinstance(value, dict):
-        dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "biufUO" or not isinstance(value["items"], list):
-            raise ValueError(f"{name} has dtype {dtype}")
-        items = value["items"]
-        if not all(isinstance(item, (str, int, float, bool)) for item in items):
-            raise ValueError(f"{name} holds something that is not a label")
-        array = np.array(items, dtype=dtype)
-        expected = {
-            "classes_": max(2, ensemble.n_outputs),
-            "feature_names_in_": ensemble.n_features,
-        }
-        if array.shape != (expected[name],):
-            raise ValueError(f"{name} has shape {array.shape}")
-        return array
-    if name == "n_features_in_" and value != ensemble.n_features:
-        raise ValueError(f"{name} is {value}, and the trees have {ensemble.n_features}")
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r}")
-    return value
+    if name == "n_features_in_":
+        if value != ensemble.n_features or isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}, and the trees have {ensemble.n_features}")
+        return value
+    lengths = {
+        "classes_": max(2, ensemble.n_outputs),
+        "feature_names_in_": ensemble.n_features,
+    }
+    return _decode_labels(name, value["dtype"], value["items"], lengths[name])
+
+
+def _decode_labels(name: str, dtype_name: str, items: list[Any], length: int) -> np.ndarray:
+    dtype = np.dtype(dtype_name)
+    if dtype.kind not in "biufUO" or not isinstance(items, list) or len(items) != length:
+        raise ValueError(f"{name} has dtype {dtype} or is not of length {length}")
+    if not all(isinstance(item, (str, int, float, bool)) for item in items):
+        raise ValueError(f"{name} holds something that is not a label")
+    longest = max(len(item) if isinstance(item, str) else 0 for item in items)
+    if dtype.kind == "U" and dtype.itemsize > 4 * max(longest, _LONGEST_LABEL):
+        raise ValueError(f"{name} has dtype {dtype}")
+    return np.array(items, dtype=dtype)

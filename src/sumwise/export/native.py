@@ -19,6 +19,7 @@ plus the values of the leaves, in the order of the trees. Nothing in the file de
 verbosity or time.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -57,7 +58,9 @@ def write_model(
     """Write an ensemble and a JSON-ready description; an old file stays until the new is whole."""
     data = dump_model(ensemble, about)
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder to save to", str(path.parent))
+    temporary = path.with_name(f".sumwise-{uuid.uuid4().hex}")
     try:
         with temporary.open("xb") as file:
             file.write(data)
@@ -106,6 +109,8 @@ def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
     if len(data) < _PREFIX + _DIGEST:
         raise ModelFileError("the file is truncated")
     version = int.from_bytes(data[8:12], "little")
+    if version < 1:
+        raise ModelFileError(f"there is no format {version}")
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"the file has format {version}, and this version of sumwise reads up to "

@@ -54,7 +54,8 @@ class Loss(ABC):
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
     """Mean under weights (none if empty), independent of the order."""
     if weight.size:
-        return float(exact_sum(values * weight) / exact_sum(weight))
+        with np.errstate(over="ignore"):  # inf makes the mean nan, which the caller refuses
+            return float(exact_sum(values * weight) / exact_sum(weight))
     return float(exact_sum(values) / values.size)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
+from sumwise.errors import TrainingError
 from sumwise.kernels import random
 from sumwise.kernels.threads import Team
 from sumwise.losses import Loss
@@ -91,6 +92,8 @@ def boost(
             watch_round(round_idx + 1, losses)
         if stopping and stopping.should_stop(round_idx + 1, losses["validation_loss"]):
             break
+    if not np.isfinite(raw).all():
+        raise TrainingError("scores have grown without bound; lower learning_rate or raise l2")
     outputs = np.arange(len(trees)) % loss.n_outputs
     ensemble = TreeEnsemble.from_trees(
         trees, outputs.tolist(), base_score, loss.link, data.n_features
@@ -104,7 +107,13 @@ def _find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
     """Scores of the user's own start from zero; otherwise the best constant comes first."""
     if rows.init_score is not None:
         return np.zeros(loss.n_outputs)
-    return loss.initial_score(rows.target, rows.weight, rows.train)
+    score = loss.initial_score(rows.target, rows.weight, rows.train)
+    if not np.isfinite(score).all():
+        raise TrainingError(
+            "the mean of the targets is not finite: targets or weights are too large in "
+            "magnitude; scale them down"
+        )
+    return score
 
 
 def _sample_rows(

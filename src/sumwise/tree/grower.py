@@ -62,8 +62,9 @@ class GrowthSettings:
             assert depth is not None
             if depth > MAX_SYMMETRIC_DEPTH:
                 raise ParameterError(
-                    f"symmetric trees have 2**depth leaves: max_depth={depth} is too deep, "
-                    f"at most {MAX_SYMMETRIC_DEPTH}"
+                    f"symmetric trees have 2**depth leaves: max_depth={self.max_depth}, "
+                    f"max_leaves={self.max_leaves}; give max_depth of at most "
+                    f"{MAX_SYMMETRIC_DEPTH} or max_leaves of at most {1 << MAX_SYMMETRIC_DEPTH}"
                 )
             return 1 << depth, depth
         leaves = most if leaves is None else min(leaves, most)
@@ -202,6 +203,8 @@ class TreeGrower:
             )
         n = int(work.control[layout.N_NODES])
         nodes = self._nodes[:n]
+        if not np.isfinite(work.value[:n]).all():
+            raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
         threshold = np.zeros(n)
         for node in np.flatnonzero(nodes["feature"] >= 0):
             split = nodes[node]

@@ -1,0 +1,1 @@
+"""Our trees against those of other libraries, on data where all must agree."""

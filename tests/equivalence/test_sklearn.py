@@ -1,0 +1,87 @@
+"""Predictions are those of scikit-learn's HistGradientBoosting where the settings are equal."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
+
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from tests.equivalence.trees import make_table
+
+# max_iter and n_estimators, max_leaf_nodes and max_leaves, l2_regularization and l2
+SETTINGS = [
+    {"leaves": 5, "l2": 0.0, "min_samples_leaf": 1},
+    {"leaves": 31, "l2": 0.0, "min_samples_leaf": 5},
+    {"leaves": 8, "l2": 2.0, "min_samples_leaf": 3},
+]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """On little data the rival's threads cost more than they bring."""
+    with threadpool_limits(1):
+        yield
+
+
+def fit_pair(kinds, X, y, weight, settings, n_rounds, **params):
+    ours, theirs = kinds
+    common = {"learning_rate": 0.5, "min_samples_leaf": settings["min_samples_leaf"]}
+    model = ours(
+        n_estimators=n_rounds,
+        max_leaves=settings["leaves"],
+        l2=settings["l2"],
+        **{**common, **params},
+    )
+    rival = theirs(
+        max_iter=n_rounds,
+        max_leaf_nodes=settings["leaves"],
+        l2_regularization=settings["l2"],
+        early_stopping=False,
+        **common,
+    )
+    return model.fit(X, y, weight), rival.fit(X, y, weight)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_regression(weighted, settings, with_missing, seed):
+    X, y, weight, _ = make_table(seed, with_missing)
+    weight = weight if weighted else None
+    kinds = GradientBoostingRegressor, HistGradientBoostingRegressor
+    model, rival = fit_pair(kinds, X, y, weight, settings, n_rounds=1)
+    expected = rival.predict(X)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_two_classes(settings, with_missing, seed):
+    X, _, weight, labels = make_table(seed, with_missing)
+    kinds = GradientBoostingClassifier, HistGradientBoostingClassifier
+    model, rival = fit_pair(kinds, X, labels, weight, settings, n_rounds=1)
+    np.testing.assert_allclose(
+        model.decision_function(X), rival.decision_function(X), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(model.predict_proba(X), rival.predict_proba(X), atol=1e-5)
+
+
+def test_three_classes():
+    # Our hessian is 3/2 times theirs, so that steps are as long at 3/2 the learning rate.
+    X, y, weight, _ = make_table(1, with_missing=False)
+    labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
+    kinds = GradientBoostingClassifier, HistGradientBoostingClassifier
+    settings = SETTINGS[0]
+    model, rival = fit_pair(kinds, X, labels, weight, settings, n_rounds=1, learning_rate=0.75)
+    np.testing.assert_allclose(model.predict_proba(X), rival.predict_proba(X), atol=1e-5)
+
+
+def test_many_rounds():
+    # Rounding to float32 adds up, so this is less strict than the single trees above.
+    X, y, weight, _ = make_table(2, with_missing=True)
+    kinds = GradientBoostingRegressor, HistGradientBoostingRegressor
+    model, rival = fit_pair(kinds, X, y, weight, SETTINGS[1], n_rounds=10)
+    np.testing.assert_allclose(model.predict(X), rival.predict(X), rtol=1e-3, atol=1.0)

@@ -1,0 +1,105 @@
+"""The level-wise tree is the one that XGBoost's exact method grows."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from tests.equivalence.trees import collect_nodes, collect_our_nodes, make_table
+
+xgboost = pytest.importorskip("xgboost")
+
+
+def train_rival(X, y, weight, objective, params, n_rounds=1):
+    renamed = {"l1": "alpha", "l2": "lambda", "min_gain": "gamma"}
+    rival = {renamed.get(name, name): value for name, value in params.items()}
+    # XGBoost does not halve the gain.
+    rival["gamma"] = 2 * rival.get("gamma", 0.0)
+    matrix = xgboost.DMatrix(X, label=y, weight=weight)
+    booster = xgboost.train(
+        {
+            "objective": objective,
+            "tree_method": "exact",
+            "base_score": 0.5 if objective == "binary:logistic" else 0.0,
+            "nthread": 1,
+            **rival,
+        },
+        matrix,
+        num_boost_round=n_rounds,
+    )
+    return booster, matrix
+
+
+def collect_rival_nodes(X, booster):
+    (text,) = booster.get_dump(dump_format="json")
+
+    def open_node(node):
+        if "leaf" in node:
+            return None
+        children = {child["nodeid"]: child for child in node["children"]}
+        missing_left = node["missing"] == node["yes"]
+
+        def goes_left(values):
+            return np.where(np.isnan(values), missing_left, values < node["split_condition"])
+
+        feature = int(node["split"].removeprefix("f"))
+        return feature, goes_left, children[node["yes"]], children[node["no"]]
+
+    return collect_nodes(X, json.loads(text), open_node)
+
+
+PENALTIES = [
+    {"l2": 0.0},
+    {"l2": 3.0},
+    {"l2": 50.0, "l1": 5000.0},
+    {"l2": 1.0, "max_delta_step": 3000.0},
+    {"l2": 0.0, "min_child_weight": 200.0},
+    {"l2": 1.0, "min_child_weight": 400.0},
+    {"l2": 0.0, "min_gain": 3e8},
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("max_depth", [3, 4, 5])
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+def test_squared_loss(penalty, with_missing, max_depth, seed):
+    X, y, weight, _ = make_table(seed, with_missing)
+    params = {"max_depth": max_depth, "learning_rate": 1.0, "min_child_weight": 0.0, **penalty}
+    rival, matrix = train_rival(X, y, weight, "reg:squarederror", params)
+    model = GradientBoostingRegressor(
+        growth="depth", n_estimators=1, min_samples_leaf=1, **params
+    ).fit(X, y, weight, init_score=np.zeros(len(y)))
+    nodes = collect_our_nodes(X, model)
+    assert len(nodes) > 5
+    assert nodes == collect_rival_nodes(X, rival)
+    np.testing.assert_allclose(model.predict(X), rival.predict(matrix), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+def test_logistic_loss(l2, with_missing, seed):
+    X, _, weight, labels = make_table(seed, with_missing)
+    params = {"max_depth": 4, "learning_rate": 0.5, "min_child_weight": 5.0, "l2": l2}
+    rival, matrix = train_rival(X, labels, weight, "binary:logistic", params)
+    model = GradientBoostingClassifier(
+        growth="depth", n_estimators=1, min_samples_leaf=1, **params
+    ).fit(X, labels, weight, init_score=np.zeros(len(X)))
+    assert collect_our_nodes(X, model) == collect_rival_nodes(X, rival)
+    scores = rival.predict(matrix, output_margin=True)
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], rival.predict(matrix), rtol=1e-6)
+
+
+@pytest.mark.parametrize("with_missing", [False, True])
+def test_many_rounds_end_at_the_same_predictions(with_missing):
+    # Rounding to float32 adds up, so this is less strict than the trees above.
+    X, y, weight, _ = make_table(7, with_missing)
+    params = {"max_depth": 3, "learning_rate": 0.3, "min_child_weight": 0.0, "l2": 1.0}
+    rival, matrix = train_rival(X, y, weight, "reg:squarederror", params, n_rounds=20)
+    model = GradientBoostingRegressor(
+        growth="depth", n_estimators=20, min_samples_leaf=1, **params
+    ).fit(X, y, weight, init_score=np.zeros(len(y)))
+    np.testing.assert_allclose(model.predict(X), rival.predict(matrix), rtol=1e-3, atol=1.0)

@@ -1,0 +1,134 @@
+"""Checks of parameters, and the messages they give."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sumwise import Columns, Subsample
+from sumwise.errors import ParameterError
+from sumwise.estimators.parameters import (
+    check_choice,
+    check_integer,
+    check_nested,
+    check_number,
+    resolve_part,
+)
+
+
+def owner_of(value):
+    return SimpleNamespace(size=value)
+
+
+@pytest.mark.parametrize("value", [0, 0.5, 2, np.float32(1.5), np.int8(2), 2.0])
+def test_number(value):
+    number = check_number(owner_of(value), "size", 0, 2)
+    assert number == value
+    assert type(number) is float
+
+
+@pytest.mark.parametrize("value", [-1e-9, 2.1, np.nan, np.inf, "1", None, True, np.True_, 1j, [1]])
+def test_bad_number(value):
+    with pytest.raises(ParameterError, match=r"size=.*must be a number at least 0 and at most 2"):
+        check_number(owner_of(value), "size", 0, 2)
+
+
+def test_number_of_an_open_range():
+    assert check_number(owner_of(1e-300), "size", 0, open_low=True) == 1e-300
+    with pytest.raises(ParameterError, match=r"size=0; must be a number above 0$"):
+        check_number(owner_of(0), "size", 0, open_low=True)
+    with pytest.raises(ParameterError, match=r"size=inf; must be finite"):
+        check_number(owner_of(np.inf), "size", 0, open_low=True)
+
+
+@pytest.mark.parametrize("value", [1, 7, np.int64(3), np.uint8(7)])
+def test_integer(value):
+    integer = check_integer(owner_of(value), "size", 1, 7)
+    assert integer == value
+    assert type(integer) is int
+
+
+@pytest.mark.parametrize("value", [0, 8, 2.0, np.float64(2), "2", None, True, np.True_])
+def test_bad_integer(value):
+    rule = r"size=.*must be an integer of at least 1 and at most 7$"
+    with pytest.raises(ParameterError, match=rule):
+        check_integer(owner_of(value), "size", 1, 7)
+
+
+def test_integer_or_none():
+    assert check_integer(owner_of(None), "size", 1, optional=True) is None
+    with pytest.raises(ParameterError, match=r"size=0; must be an integer of at least 1 or None"):
+        check_integer(owner_of(0), "size", 1, optional=True)
+
+
+def test_choice():
+    assert check_choice(owner_of("a"), "size", ("a", "b")) == "a"
+    assert check_choice(owner_of(False), "size", (True, False)) is False
+
+
+@pytest.mark.parametrize("value", ["c", "", None, 1, ["a"], {"a": 1}, np.array(["a", "b"])])
+def test_bad_choice(value):
+    with pytest.raises(ParameterError, match=r"must be one of 'a', 'b'"):
+        check_choice(owner_of(value), "size", ("a", "b"))
+
+
+def test_one_is_not_true():
+    with pytest.raises(ParameterError, match="must be one of True, False"):
+        check_choice(owner_of(1), "size", (True, False))
+
+
+def test_messages_name_the_class():
+    class Forest:
+        size = "large"
+
+    with pytest.raises(ParameterError, match=r"^Forest: size='large'; must be an integer"):
+        check_integer(Forest(), "size", 1)
+
+
+def test_part_by_name_or_object():
+    def resolve(value, names=True):
+        return resolve_part(owner_of(value), "size", [Subsample], names)
+
+    given = Subsample(rate=0.3)
+    assert resolve(given) is given
+    assert resolve("subsample") == Subsample()
+    assert resolve(None) is None
+    for value in ("Subsample", "columns", Columns(), 0.5, Subsample):
+        with pytest.raises(ParameterError, match=r"Subsample\(\.\.\.\), 'subsample' or None"):
+            resolve(value)
+    with pytest.raises(ParameterError, match=r"must be Subsample\(\.\.\.\) or None"):
+        resolve("subsample", names=False)
+
+
+def test_part_is_checked():
+    with pytest.raises(ParameterError, match=r"Subsample\(rate=7\)"):
+        resolve_part(owner_of(Subsample(rate=7)), "size", [Subsample], names=True)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"rate": 1},
+        {"other__rate": 1},
+        {"size": Subsample(), "size__rate": 1},
+        {"size__rate": 1},
+    ],
+)
+def test_nested_names_that_can_be_set(params):
+    check_nested(owner_of(Subsample()), params, {"size": "Subsample"})
+
+
+@pytest.mark.parametrize("value", [None, "subsample"])
+def test_nested_names_that_cannot_be_set(value):
+    message = rf"cannot set size__rate, because size={value!r} .* size=Subsample\(rate=\.\.\.\)"
+    for owner, params in [
+        (owner_of(value), {"size__rate": 0.5}),
+        (owner_of(Subsample()), {"size": value, "size__rate": 0.5}),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            check_nested(owner, params, {"size": "Subsample"})
+
+
+def test_errors_are_value_errors():
+    with pytest.raises(ValueError, match="size"):
+        check_integer(owner_of(None), "size", 1)

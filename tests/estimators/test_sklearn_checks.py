@@ -1,0 +1,48 @@
+"""scikit-learn's own checks of estimators."""
+
+import pytest
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
+
+# A leaf counts rows, not weights: only with one-row leaves is a weight the same as repetition.
+SMALL = {"n_estimators": 10, "min_samples_leaf": 1}
+
+
+@parametrize_with_checks(
+    [
+        estimator(**SMALL, growth=growth)
+        for estimator in (GradientBoostingClassifier, GradientBoostingRegressor)
+        for growth in ("leaf", "depth", "symmetric")
+    ]
+)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def expect_to_draw_by_row(estimator):
+    """Drawing rows at random, like min_samples_leaf, tells a weight of two from two rows."""
+    reason = "rows are drawn at random, whatever they weigh"
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
+@parametrize_with_checks(
+    [
+        GradientBoostingClassifier(**SMALL, early_stopping=True, n_iter_no_change=3),
+        GradientBoostingRegressor(
+            **SMALL, sampler=Subsample(rate=0.7), columns=Columns(by_tree=0.8, by_node=0.7)
+        ),
+    ],
+    expected_failed_checks=expect_to_draw_by_row,
+)
+def test_sklearn_checks_with_sampling(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("loss", ["auto", "log_loss", "exponential"])
+def test_tags_say_that_exponential_loss_is_for_two_classes(loss):
+    tags = get_tags(GradientBoostingClassifier(loss=loss))
+    assert tags.input_tags.allow_nan
+    assert not tags.input_tags.sparse
+    assert tags.classifier_tags.multi_class is (loss != "exponential")
