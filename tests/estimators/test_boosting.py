@@ -387,6 +387,14 @@ def test_too_few_rounds_to_stop():
     assert model.best_iteration_ <= 3
 
 
+def test_the_first_of_equal_rounds_is_kept():
+    constant = np.ones((len(X), 1))
+    model = GradientBoostingRegressor(**STOPPING, n_iter_no_change=3).fit(constant, Y)
+    assert model.best_iteration_ == 1
+    assert np.unique(model.history_["validation_loss"].round(12)).size == 1
+    assert model.history_["validation_loss"].size <= 4
+
+
 def test_held_out_rows_have_the_shares_of_the_classes(seen_rows):
     y = np.repeat(["a", "b", "c"], [100, 40, 10])
     GradientBoostingClassifier(**STOPPING, validation_fraction=0.2).fit(X, y)
@@ -429,14 +437,13 @@ def test_early_stopping_needs_a_row_to_train_on():
         model.fit(X[:2], Y[:2])
 
 
-def test_early_stopping_where_the_loss_overflows(bytes_of):
-    # A single loss is finite, their sum is not.
-    y = 1e154 * np.random.default_rng(0).choice([-1, 1], len(X))
-    try:
-        model = GradientBoostingRegressor(**STOPPING).fit(X, y)
-    except TrainingError:
-        return
-    assert model.n_trees_ >= 1
+@pytest.mark.parametrize(("size", "weight"), [(1e154, 1.0), (1e204, 1e-100), (2e178, 1e-50)])
+def test_early_stopping_where_the_loss_overflows(size, weight):
+    # A single loss is finite, their sum is not, so that no round is better than another.
+    y = size * np.random.default_rng(0).choice([-1, 1], len(X))
+    model = GradientBoostingRegressor(**STOPPING)
+    with pytest.raises(TrainingError, match=r"large|not a number|not finite"):
+        model.fit(X, y, np.full(len(X), weight))
 
 
 def test_without_early_stopping_nothing_is_recorded(fit):

@@ -335,6 +335,7 @@ HOSTILE = {
     "names not text": set_about("fitted", "feature_names_in_", "items", value=[1, [2], 3]),
     "features disagree": set_about("fitted", "n_features_in_", value=4),
     "features true": set_about("fitted", "n_features_in_", value=True),
+    "features a fraction": set_about("fitted", "n_features_in_", value=3.0),
     "features missing": remove_about("fitted", "n_features_in_"),
     "fitted a property": set_about("fitted", "best_iteration_", value=1000),
     "history a list": set_about("fitted", "history_", value=[1]),
@@ -348,6 +349,17 @@ HOSTILE = {
 def test_hostile_descriptions_are_refused(name, saved):
     rewrite(saved, HOSTILE[name])
     with pytest.raises(ModelFileError, match=r"model\.sumwise"):
+        load(saved)
+
+
+def test_a_small_file_cannot_fill_the_memory(saved):
+    def name_many_features(header):
+        header["n_features"] = header["about"]["fitted"]["n_features_in_"] = 4000
+        names = {"dtype": "<U65536", "items": ["a"] * 4000}  # 1 GiB of text
+        header["about"]["fitted"]["feature_names_in_"] = names
+
+    rewrite(saved, name_many_features)
+    with pytest.raises(ModelFileError):
         load(saved)
 
 

@@ -458,6 +458,8 @@ def test_any_content_is_refused_or_can_be_walked():
             except ModelFileError:
                 continue
             n_accepted += 1
+            splits = np.flatnonzero(ensemble.feature >= 0)
+            assert np.all(ensemble.left[splits] > splits)  # else the walk might never end
             assert not np.isnan(ensemble.predict_raw(X, team)).any()
             leaves = ensemble.apply(X, team)
             assert np.all(ensemble.feature[ensemble.start + leaves] == -1)

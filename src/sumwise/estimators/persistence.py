@@ -15,8 +15,8 @@ from sumwise.tree import TreeEnsemble
 _PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample}
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"n_jobs", "verbose"}
-# A text type longer than this and than its texts is a trick to fill the memory.
-_LONGEST_LABEL = 1 << 16
+# Labels that take more than this, and much more than their texts, are a trick to fill the memory.
+_MOST_LABEL_BYTES = 1 << 24
 
 
 class SavedModelMixin:
@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             setattr(estimator, name, _decode_fitted(name, value, ensemble))
         if ensemble.link not in kind._links:
             raise ValueError(f"link {ensemble.link!r} in a {kind.__name__}")
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"{os.fspath(path)}: unknown content ({error!r})") from None
     missing = set(kind._saved_attributes) - set(about["fitted"]) - {"feature_names_in_"}
     if missing:
@@ -147,7 +147,7 @@ def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:
     if name == "history_":
         return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
     if name == "n_features_in_":
-        if value != ensemble.n_features or isinstance(value, bool):
+        if type(value) is not int or value != ensemble.n_features:
             raise ValueError(f"{name} is {value!r}, and the trees have {ensemble.n_features}")
         return value
     lengths = {
@@ -163,7 +163,7 @@ def _decode_labels(name: str, dtype_name: str, items: list[Any], length: int) ->
         raise ValueError(f"{name} has dtype {dtype} or is not of length {length}")
     if not all(isinstance(item, (str, int, float, bool)) for item in items):
         raise ValueError(f"{name} holds something that is not a label")
-    longest = max(len(item) if isinstance(item, str) else 0 for item in items)
-    if dtype.kind == "U" and dtype.itemsize > 4 * max(longest, _LONGEST_LABEL):
+    text = sum(len(item) for item in items if isinstance(item, str))
+    if length * dtype.itemsize > max(_MOST_LABEL_BYTES, 8 * length * max(text, 1)):
         raise ValueError(f"{name} has dtype {dtype}")
     return np.array(items, dtype=dtype)

@@ -21,10 +21,10 @@ class EarlyStopping:
 
     def should_stop(self, n_rounds: int, loss: float) -> bool:
         """Take note of the loss after ``n_rounds`` rounds."""
-        if math.isnan(loss):
+        if not math.isfinite(loss):
             raise TrainingError(
-                "the validation loss is not a number: scores have grown without bound; "
-                "lower learning_rate or raise l2"
+                "the validation loss is not finite: targets or weights are too large in magnitude, "
+                "or scores have grown without bound; scale them down or lower learning_rate"
             )
         if loss < self.best_loss:
             self.best_loss, self.best_round = loss, n_rounds
