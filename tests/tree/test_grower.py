@@ -380,7 +380,7 @@ def test_limits(settings, n_rows, expected):
 
 
 def test_symmetric_trees_cannot_be_too_deep():
-    with pytest.raises(ParameterError, match="max_depth=17.*at most 16"):
+    with pytest.raises(ParameterError, match=r"max_depth=17.*at most 16"):
         GrowthSettings(growth="symmetric", max_depth=17).limits(100)
     with pytest.raises(ParameterError, match="max_leaves=131072"):
         GrowthSettings(growth="symmetric", max_leaves=2**17).limits(100)

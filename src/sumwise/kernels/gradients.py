@@ -89,8 +89,9 @@ def node_score(payload, totals):
 
 
 @routine
-def _gain(g, h, n, total_g, total_h, total_n, parent, limits):
+def _gain(g, h, n, totals, parent, limits):
     """Gain of the split that sends (g, h, n) of the totals left, -inf if a child is too small."""
+    total_g, total_h, total_n = totals
     unit_g, unit_h, l1, l2, max_step, min_hessian, min_rows = limits
     gradient_left, gradient_right = g * unit_g, (total_g - g) * unit_g
     hessian_left, hessian_right = h * unit_h, (total_h - h) * unit_h
@@ -118,7 +119,24 @@ def _limits(payload, min_rows):
 def split_gain(payload, left, totals, min_rows):
     """Gain of the split that sends ``left`` of ``totals`` left."""
     parent, limits = node_score(payload, totals), _limits(payload, min_rows)
-    return _gain(left[0], left[1], left[2], totals[0], totals[1], totals[2], parent, limits)
+    sums = (totals[0], totals[1], totals[2])
+    return _gain(left[0], left[1], left[2], sums, parent, limits)
+
+
+@routine
+def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
+    """Write the gains of splits whose left sums are those of the arrays plus ``extra``."""
+    extra_g, extra_h, extra_n = extra
+    if limits[4] > 0.0:
+        for i in range(gains.size):
+            g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
+            gains[i] = _gain(g, h, n, totals, parent, limits)
+    else:
+        # The same without a bound on leaf values, and so without a branch: this loop vectorizes.
+        unbounded = (limits[0], limits[1], limits[2], limits[3], 0.0, limits[5], limits[6])
+        for i in range(gains.size):
+            g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
+            gains[i] = _gain(g, h, n, totals, parent, unbounded)
 
 
 @routine
@@ -137,14 +155,14 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
         sum_n += bins_n[i]
         left_g[i], left_h[i], left_n[i] = sum_g, sum_h, sum_n
     parent, limits = node_score(payload, totals), _limits(payload, min_rows)
-    total_g, total_h, total_n = totals[0], totals[1], totals[2]
-    missing_g, missing_h, missing_n = np.int64(0), np.int64(0), np.int64(0)
-    for way in range(2 if both_ways else 1):
-        gains = right[:n_candidates] if way == 0 else left[:n_candidates]
-        for i in range(n_candidates):
-            g, h, n = left_g[i] + missing_g, left_h[i] + missing_h, left_n[i] + missing_n
-            gains[i] = _gain(g, h, n, total_g, total_h, total_n, parent, limits)
-        missing_g, missing_h, missing_n = bins[0], bins[n_bins], bins[2 * n_bins]
+    sums = (totals[0], totals[1], totals[2])
+    nothing = (np.int64(0), np.int64(0), np.int64(0))
+    gains = right[:n_candidates]
+    _write_gains(left_g, left_h, left_n, nothing, sums, parent, limits, gains)
+    if both_ways:
+        missing = (bins[0], bins[n_bins], bins[2 * n_bins])
+        gains = left[:n_candidates]
+        _write_gains(left_g, left_h, left_n, missing, sums, parent, limits, gains)
 
 
 @routine

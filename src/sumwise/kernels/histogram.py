@@ -102,23 +102,19 @@ def add_packed_rows(table, tile, records, words, histogram):
 @routine
 def add_exact_rows(table, tile, records, gradients, hessians, histogram):
     """The same with exact values, gathered by row number: three adds a value."""
-    n_words = table.tile_words[tile]
-    first_feature = table.tile_first[tile]
-    n_features = table.tile_first[tile + 1] - first_feature
-    for i in range(records.size):
-        row = np.int64(records[i] >> _ROW)
-        gradient = gradients[row]
-        hessian = hessians[row]
-        word = np.uint64(0)
-        for j in range(n_features):
-            if j & 7 == 0:
-                word = table.tiles[table.tile_start[tile] + n_words * row + (j >> 3)]
-            n_bins = table.n_value_bins[first_feature + j] + 1
-            place = 3 * table.bin_start[first_feature + j] + np.int64(word & _BYTE)
-            word >>= np.uint64(8)
-            histogram[place] += gradient
-            histogram[place + n_bins] += hessian
-            histogram[place + 2 * n_bins] += 1
+    for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        n_bins = table.n_value_bins[f] + 1
+        start = 3 * table.bin_start[f]
+        sum_g = histogram[start : start + n_bins]
+        sum_h = histogram[start + n_bins : start + 2 * n_bins]
+        count = histogram[start + 2 * n_bins : start + 3 * n_bins]
+        column = table.columns[f]
+        for i in range(records.size):
+            row = records[i] >> _ROW
+            b = np.uint64(column[row])
+            sum_g[b] += gradients[row]
+            sum_h[b] += hessians[row]
+            count[b] += 1
 
 
 @routine
