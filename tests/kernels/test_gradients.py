@@ -71,7 +71,7 @@ def run_sum_left(bins, n_stats, split_bin, missing_left, left):
 def make_payload(options, exact=((), ()), learning_rate=1.0):
     gradient, hessian = (np.array(values, dtype=np.int64) for values in exact)
     return Gradients(
-        *(np.zeros(0), np.zeros(0), gradient, hessian),
+        *(gradient * 2.0**-40, hessian * 2.0**-41, gradient, hessian),
         *(np.zeros((1, 8)), np.zeros((1, 8), dtype=np.int64)),
         np.array([*UNITS, 2.0**-40, 2.0**-41]),
         0,

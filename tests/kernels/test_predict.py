@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from sumwise.kernels.predict import (
-    FlatTrees,
     add_binned_predictions,
     add_predictions,
     find_leaves,
+    flatten_trees,
 )
 from sumwise.kernels.threads import Team
 from tests.naive import predict as naive
@@ -50,7 +50,7 @@ def flatten(trees, thresholds, output):
             return 0.0
         return naive.node_threshold(tree, node, thresholds)
 
-    return FlatTrees(
+    return flatten_trees(
         start,
         np.array(output, dtype=np.int32),
         np.concatenate([t.feature for t in trees]).astype(np.int32),
@@ -120,7 +120,7 @@ def test_a_range_of_trees():
 
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_equal_to_the_threshold_goes_left(missing_left):
-    stump = FlatTrees(
+    stump = flatten_trees(
         np.array([0]),
         np.array([0], dtype=np.int32),
         np.array([0, -1, -1], dtype=np.int32),
@@ -145,7 +145,7 @@ def test_equal_to_the_threshold_goes_left(missing_left):
 
 def test_missing_against_all_values():
     """The threshold of such a split is inf: every value goes left."""
-    stump = FlatTrees(
+    stump = flatten_trees(
         np.array([0]),
         np.array([0], dtype=np.int32),
         np.array([0, -1, -1], dtype=np.int32),

@@ -10,7 +10,7 @@ import numpy as np
 
 from sumwise.kernels.histogram import add_exact_rows, add_packed_rows
 from sumwise.kernels.jit import inlined, routine
-from sumwise.kernels.quantize import quantize_rows
+from sumwise.kernels.quantize import exact_gradient, exact_hessian, quantize_rows
 
 
 class Gradients(NamedTuple):
@@ -18,7 +18,7 @@ class Gradients(NamedTuple):
 
     gradient: Any  # float64 (n_rows,)
     hessian: Any  # float64 (n_rows,)
-    exact_gradient: Any  # int64 (n_rows,)
+    exact_gradient: Any  # int64 (n_rows,): filled where histograms sum exact values
     exact_hessian: Any  # int64 (n_rows,)
     ranges: Any  # float64 (n_threads, 8): maxima found by each thread
     sums: Any  # int64 (n_threads, 8)
@@ -168,10 +168,14 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
 @routine
 def sum_rows(payload, records, sums):
     """Add the exact values of rows to ``sums``."""
+    scale_g, scale_h = 1.0 / payload.units[2], 1.0 / payload.units[3]
+    sum_g, sum_h = np.int64(0), np.int64(0)
     for i in range(records.size):
-        row = np.int64(records[i] >> np.uint64(32))
-        sums[0] += payload.exact_gradient[row]
-        sums[1] += payload.exact_hessian[row]
+        row = records[i] >> np.uint64(32)
+        sum_g += exact_gradient(payload.gradient[row], scale_g)
+        sum_h += exact_hessian(payload.hessian[row], scale_h)
+    sums[0] += sum_g
+    sums[1] += sum_h
     sums[2] += records.size
 
 

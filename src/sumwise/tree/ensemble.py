@@ -1,7 +1,9 @@
 """TreeEnsemble: trees, the outputs they add to, and the raw scores they give."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +135,7 @@ class TreeEnsemble:
                 part.row_stride,
                 part.column_stride,
                 part.n_rows,
-                self._flat(),
+                self._flat,
                 out,
             )
         return leaves
@@ -154,12 +156,13 @@ class TreeEnsemble:
                 part.n_rows,
                 first_tree,
                 last_tree,
-                self._flat(),
+                self._flat,
                 out,
             )
 
+    @cached_property
     def _flat(self) -> kernels.FlatTrees:
-        return kernels.FlatTrees(
+        return kernels.flatten_trees(
             self.start,
             self.output,
             self.feature,
@@ -168,3 +171,7 @@ class TreeEnsemble:
             self.left,
             self.value,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what is derived from them is not pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
