@@ -114,12 +114,12 @@ class Difference:
 
 
 def split_folds(
-    task: Task, X: NDArray[np.float32], y: NDArray[Any], n_folds: int
+    task: Task, X: NDArray[np.float32], y: NDArray[Any], n_folds: int, n_repeats: int = 1
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Shuffled folds, the same at every call; classes keep their shares."""
     folds = KFold if task == "regression" else StratifiedKFold
-    splitter = folds(n_folds, shuffle=True, random_state=0)
-    return splitter.split(X, y)
+    for seed in range(n_repeats):
+        yield from folds(n_folds, shuffle=True, random_state=seed).split(X, y)
 
 
 def cross_validate(
@@ -128,10 +128,11 @@ def cross_validate(
     X: NDArray[np.float32],
     y: NDArray[Any],
     n_folds: int,
+    n_repeats: int = 1,
 ) -> list[dict[str, float]]:
     """The metrics of each fold."""
     scores = []
-    for train, test in split_folds(settings.task, X, y, n_folds):
+    for train, test in split_folds(settings.task, X, y, n_folds, n_repeats):
         estimator = build(model, settings).fit(X[train], y[train])
         prediction = predict(estimator, X[test], settings.task)
         scores.append(score(settings.task, y[test], prediction))
@@ -145,11 +146,12 @@ def run_duel(
     y: NDArray[Any],
     n_folds: int,
     n_trees: int,
+    n_repeats: int = 1,
 ) -> list[Difference]:
     """Both sides on the same folds; a difference a metric."""
     settings = replace(duel.settings, task=SOURCES[source], n_trees=n_trees, n_jobs=count_cpus())
-    ours = cross_validate(SUMWISE, settings, X, y, n_folds)
-    theirs = cross_validate(duel.rival, settings, X, y, n_folds)
+    ours = cross_validate(SUMWISE, settings, X, y, n_folds, n_repeats)
+    theirs = cross_validate(duel.rival, settings, X, y, n_folds, n_repeats)
     return [
         Difference(
             source,
@@ -213,6 +215,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--only", nargs="+", choices=SOURCES, default=list(SOURCES), metavar="NAME")
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=1, help="shufflings of the folds")
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, a data set")
     parser.add_argument("--json", type=Path, metavar="PATH")
@@ -233,12 +236,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             skipped[source] = str(error)
             continue
         for duel in DUELS:
-            differences += run_duel(duel, source, X, y, parsed.folds, parsed.trees)
+            differences += run_duel(duel, source, X, y, parsed.folds, parsed.trees, parsed.repeats)
 
     machine = describe_machine()
     table = tabulate(differences)
     notes = [
-        f"{parsed.trees} trees, rate 0.1, 255 bins, l2 1, {parsed.folds} shuffled folds,"
+        f"{parsed.trees} trees, rate 0.1, 255 bins, l2 1, {parsed.folds} shuffled folds"
+        f" x {parsed.repeats},"
         f" at most {parsed.rows:,} rows",
         "better by: mean over folds of the paired difference, relative to the rival;"
         " negative where ours is worse",
@@ -254,6 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         content = {
             "machine": machine,
             "folds": parsed.folds,
+            "repeats": parsed.repeats,
             "trees": parsed.trees,
             "skipped": skipped,
             "differences": list(map(encode, differences)),
