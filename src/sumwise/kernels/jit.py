@@ -23,7 +23,7 @@ logger = logging.getLogger("sumwise")
 
 # "numpy": a division by zero gives inf or nan instead of a branch that stops vectorization.
 # Never fastmath: it lets the compiler reorder sums, and the model's bytes would follow.
-# No run-time for references: kernels allocate nothing, and without it they compile twice as fast.
+# No counting of references: kernels allocate nothing, and without it they compile faster.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 # Python never calls a routine, so it needs no way in.
 ROUTINE_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
