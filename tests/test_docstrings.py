@@ -1,0 +1,45 @@
+"""The examples of public names and of the READMEs run as they are printed."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import sumwise
+
+PUBLIC = [name for name in sumwise.__all__ if not name.startswith("_")]
+READMES = ["README.md", "README.zh.md"]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example_that_runs(name):
+    thing = getattr(sumwise, name)
+    tests = [
+        test
+        for test in doctest.DocTestFinder(recurse=False).find(thing, name, globs={})
+        if test.examples
+    ]
+    assert tests, f"{name} has no example"
+    runner = doctest.DocTestRunner()
+    for test in tests:
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_the_example_of_the_readme_runs(readme, tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[1] / readme).read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    assert float(capsys.readouterr().out) > 0.9
+
+
+def test_both_readmes_show_the_same_figures():
+    root = Path(__file__).parents[1]
+    tables = [
+        re.findall(r"\| (\d\S* (?:s|ms|µs|MB)) \|", (root / name).read_text(encoding="utf-8"))
+        for name in READMES
+    ]
+    assert tables[0] == tables[1] != []
