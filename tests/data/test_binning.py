@@ -312,3 +312,23 @@ def test_threads_do_not_matter(n_threads):
     expected, mapper = codes_of(X)
     with Team(n_threads) as team:
         assert np.array_equal(mapper.transform(X, team).table.columns, expected)
+
+
+def test_rows_held_out_make_no_second_matrix():
+    """The thresholds come from the given rows, read a column at a time."""
+
+    class Watched(np.ndarray):
+        largest = 0
+
+        def __getitem__(self, key):
+            part = super().__getitem__(key)
+            if getattr(part, "ndim", 0) == 2 and not np.shares_memory(part, self):
+                Watched.largest = max(Watched.largest, part.size)
+            return part
+
+    X = np.random.default_rng(0).normal(size=(1000, 4))
+    rows = np.arange(0, 1000, 2, dtype=np.uint32)
+    mapper = BinMapper.fit(X.view(Watched), rows=rows)
+    assert Watched.largest == 0
+    for found, expected in zip(mapper.thresholds, BinMapper.fit(X[rows]).thresholds, strict=True):
+        assert found.tolist() == expected.tolist()

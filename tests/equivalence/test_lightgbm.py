@@ -4,13 +4,12 @@ LightGBM counts the rows of a leaf by its hessian, which is right only if all ro
 same: hence no weights here, and no initial scores far from zero.
 """
 
+import lightgbm
 import numpy as np
 import pytest
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from tests.equivalence.trees import collect_nodes, collect_our_nodes, make_table
-
-lightgbm = pytest.importorskip("lightgbm")
 
 
 def train_rival(X, y, objective, params, init_score=None):

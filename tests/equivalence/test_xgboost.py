@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
+import xgboost
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from tests.equivalence.trees import collect_nodes, collect_our_nodes, make_table
-
-xgboost = pytest.importorskip("xgboost")
 
 
 def train_rival(X, y, weight, objective, params, n_rounds=1):

@@ -64,6 +64,7 @@ def test_integer_or_none():
 def test_choice():
     assert check_choice(owner_of("a"), "size", ("a", "b")) == "a"
     assert check_choice(owner_of(False), "size", (True, False)) is False
+    assert check_choice(owner_of(np.True_), "size", (True, False))
 
 
 @pytest.mark.parametrize("value", ["c", "", None, 1, ["a"], {"a": 1}, np.array(["a", "b"])])

@@ -730,7 +730,8 @@ def integer_table(seed: int, with_missing: bool) -> tuple[Floats, Floats, Floats
 def test_level_wise_tree_equals_xgboost(
     penalty: dict[str, float], with_missing: bool, seed: int
 ) -> None:
-    xgboost = pytest.importorskip("xgboost")
+    import xgboost
+
     X, y, h = integer_table(seed, with_missing)
     options = GrowOptions(growth="depth", max_depth=4, wide=True, **penalty)  # type: ignore[arg-type]
     tree = grow_on(X, -y, h, options)
@@ -772,7 +773,8 @@ def test_leaf_wise_tree_equals_lightgbm(
 ) -> None:
     # Penalties are mild: LightGBM gives up a feature in all descendants of a node
     # where no split of it has a positive gain, and a penalty makes gains negative.
-    lightgbm = pytest.importorskip("lightgbm")
+    import lightgbm
+
     X, y, _ = integer_table(seed, with_missing)
     options = GrowOptions(growth="leaf", max_leaves=10, wide=True, **penalty)  # type: ignore[arg-type]
     tree = grow_on(X, -y, np.ones(len(y)), options)

@@ -61,18 +61,20 @@ class BinMapper:
         rows = np.arange(X.shape[0], dtype=np.uint32) if rows is None else rows
         if sample_weight is not None:
             rows = rows[sample_weight[rows] > 0]
-        population = X if rows.size == X.shape[0] else X[rows]
+        sample, sampled = rows, None
         if rows.size > SAMPLE_ROWS:
             sample = np.empty(SAMPLE_ROWS, dtype=np.uint32)
             random.choose_rows(random.make_key(seed, random.BINNING, 0), rows, sample)
-            rows = sample
-        sampled = population if rows.size == population.shape[0] else X[rows]
-        weight = None if sample_weight is None else sample_weight[rows]
+            sampled = X[sample]
+        weight = None if sample_weight is None else sample_weight[sample]
         thresholds = []
         for f in range(X.shape[1]):
-            distinct = _find_distinct(population[:, f], max_bins)
+            # One column at a time: X[rows] would be a second matrix.
+            column = X[:, f] if rows.size == X.shape[0] else X[rows, f]
+            distinct = _find_distinct(column, max_bins)
             if distinct is None:
-                distinct, cuts = _cut_quantiles(_as_float(sampled[:, f]), weight, max_bins)
+                values = column if sampled is None else sampled[:, f]
+                distinct, cuts = _cut_quantiles(_as_float(values), weight, max_bins)
                 thresholds.append(threshold_between(distinct[cuts], distinct[cuts + 1]))
             else:
                 thresholds.append(threshold_between(distinct[:-1], distinct[1:]))

@@ -44,7 +44,7 @@ def check_integer(
 def check_choice(owner: object, name: str, choices: Collection[Any]) -> Any:
     """Return one of the choices."""
     value = getattr(owner, name)
-    if not isinstance(value, (str, bool)) or value not in choices:
+    if not isinstance(value, (str, bool, np.bool_)) or value not in choices:
         _refuse(owner, name, f"must be one of {', '.join(map(repr, choices))}")
     return value
 
