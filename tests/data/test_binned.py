@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.data.binned import BinnedData
+from sumwise.data.binned import BinnedData, plan_tiles
 from sumwise.kernels.threads import Team
 
 
@@ -35,10 +35,42 @@ def test_tiles_hold_the_columns(n_features, n_threads):
     assert (data.n_features, data.n_rows) == (n_features, 41)
     assert np.array_equal(unpack(data.table), columns)
     assert data.table.tile_first[-1] == n_features
-    assert data.table.tile_words.tolist() == [
-        2 if min(16, n_features - first) > 8 else 1 for first in range(0, n_features, 16)
-    ]
+    widths = np.diff(data.table.tile_first)
+    assert data.table.tile_words.tolist() == [2 if width > 8 else 1 for width in widths]
     assert data.table.tiles.size == data.table.tile_words.sum() * 41
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_threads", "widths"),
+    [
+        (28, 1, [14, 14]),
+        (28, 2, [14, 14]),
+        (28, 4, [7, 7, 7, 7]),
+        (28, 16, [14, 14]),  # too few features for all: the threads share the rows
+        (17, 1, [8, 9]),
+        (10, 2, [5, 5]),
+        (7, 2, [7]),
+        (54, 2, [13, 14, 13, 14]),
+        (1, 1, [1]),
+        (0, 2, []),
+    ],
+)
+def test_tiles_are_even(n_features, n_threads, widths):
+    assert np.diff(plan_tiles(n_features, n_threads)).tolist() == widths
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_crowds_are_the_fullest_bins_of_each_block(n_threads):
+    rng = np.random.default_rng(0)
+    n_rows = 2 * 65536 + 5
+    columns = np.stack([rng.integers(0, 3 + 10 * f, n_rows) for f in range(20)])
+    table = make_binned(columns, n_threads=n_threads).table
+    for tile in range(table.tile_start.size):
+        for block in range(3):
+            part = columns[table.tile_first[tile] : table.tile_first[tile + 1]]
+            rows = part[:, block << 16 : (block + 1) << 16]
+            expected = max(np.bincount(column).max() for column in rows)
+            assert table.crowds[tile, block] == expected
 
 
 def test_places_of_histograms():

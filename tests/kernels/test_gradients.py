@@ -54,8 +54,8 @@ def run_value(payload, sums, value):
 
 
 @kernel
-def run_sum(payload, records, sums):
-    sum_rows(payload, records, sums)
+def run_sum(payload, rows, leaf, sums):
+    sum_rows(payload, rows, leaf, sums)
 
 
 @kernel
@@ -158,14 +158,14 @@ def test_exact_sums_and_values():
     options = naive.SplitOptions(l1=0.5, l2=1.0)
     g, h = [2**41, -(2**42), 2**39, 7], [2**41, 2**42, 2**41, 9]
     payload = make_payload(options, (g, h), learning_rate=0.1)
-    records = (np.array([2, 0, 1]).astype(np.uint64) << np.uint64(32)) | np.uint64(0xFFFF)
-    sums = np.array([1, 1, 1])
-    run_sum(payload, records, sums)
-    assert sums.tolist() == [1 + sum(g[:3]), 1 + sum(h[:3]), 4]
+    leaf = np.array([1, 1, 1, 0], dtype=np.uint16)
+    sums = np.ones((2, 3), dtype=np.int64)
+    run_sum(payload, np.array([0, 1, 2, 3], dtype=np.uint32), leaf, sums)
+    assert sums.tolist() == [[8, 10, 1], [1 + sum(g[:3]), 1 + sum(h[:3]), 1]]
     value = np.empty(1)
     sums -= 1
     # G = 2 - 4 + 0.5, H = 1 + 2 + 1
-    assert run_value(payload, sums, value) == 4.0
+    assert run_value(payload, sums[1], value) == 4.0
     assert value[0] == 0.1 * ((1.5 - 0.5) / (4.0 + 1.0))
 
 

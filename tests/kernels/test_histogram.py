@@ -10,6 +10,7 @@ from sumwise.kernels.histogram import (
     add_exact_rows,
     add_packed_rows,
     clear_tile,
+    finish_packed_rows,
     pack_record,
 )
 from sumwise.kernels.jit import kernel
@@ -23,9 +24,13 @@ def pack_records(rows, first, second, out):
 
 
 @kernel
-def sum_packed(table, records, words, histogram):
+def sum_packed(table, records, ends, words, histogram):
     for tile in range(table.tile_start.size):
-        add_packed_rows(table, tile, records, words, histogram)
+        state, first = (0, True), 0
+        for last in ends:
+            state = add_packed_rows(table, tile, records[first:last], state, words, histogram)
+            first = last
+        finish_packed_rows(table, tile, state, words, histogram)
 
 
 @kernel
@@ -59,10 +64,12 @@ def make_records(rows, first, second):
     return records
 
 
-def build_packed(table, rows, g, h):
+def build_packed(table, rows, g, h, ends=None):
+    """Histograms of rows that come in parts with the given ends."""
     words = np.zeros(16 * 256, dtype=np.int64)
-    histogram = np.zeros(3 * int(table.bin_start[-1]), dtype=np.int64)
-    sum_packed(table, make_records(rows, g[rows], h[rows]), words, histogram)
+    histogram = np.full(3 * int(table.bin_start[-1]), 77, dtype=np.int64)  # as found
+    ends = np.array([rows.size] if ends is None else ends)
+    sum_packed(table, make_records(rows, g[rows], h[rows]), ends, words, histogram)
     assert not words.any()  # left as they were found
     return histogram
 
@@ -196,12 +203,48 @@ def test_children_add_up_to_their_parent():
     assert np.array_equal(parent, build_packed(table, rng.permutation(rows), g, h))
 
 
-def test_rows_are_added_to_what_is_there():
+def test_no_rows_give_zeros():
     table = make_table([[1, 2, 2]], [2])
-    histogram = np.full(9, 100, dtype=np.int64)
-    words = np.zeros(16 * 256, dtype=np.int64)
-    sum_packed(table, make_records(np.arange(3), [5, 6, 7], [1, 2, 3]), words, histogram)
-    assert histogram.tolist() == [100, 105, 113, 100, 101, 105, 100, 101, 102]
+    none = np.empty(0, dtype=np.int64)
+    assert build_packed(table, none, np.arange(3), np.arange(3)).tolist() == [0] * 9
+
+
+def crowded_codes(rng, n_rows):
+    """Even bins, one that holds nearly all rows, one that is full in some blocks only."""
+    even = rng.integers(0, 256, n_rows)
+    heavy = np.where(rng.random(n_rows) < 0.97, 7, even)
+    by_block = np.where((np.arange(n_rows) >> 16) % 2 == 1, 255, even)
+    return np.stack([even, heavy, by_block]).astype(np.uint8)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.02])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("columns", [[0], [1], [2], [0, 1, 2]])
+def test_extreme_rows_of_many_blocks_do_not_overflow(share, descending, columns):
+    rng = np.random.default_rng(0)
+    n_rows = 5 * 65536 + 123
+    codes = crowded_codes(rng, n_rows)[columns]
+    n_value_bins = np.full(len(columns), 255)
+    g = np.full(n_rows, layout.GRADIENT_LIMIT)
+    h = np.full(n_rows, layout.HESSIAN_LIMIT)
+    rows = np.flatnonzero(rng.random(n_rows) < share)
+    expected = expected_histogram(codes, n_value_bins, rows, [g, h, np.ones(n_rows, int)])
+    if descending:
+        rows = rows[::-1]
+    table = make_table(codes, n_value_bins)
+    for ends in ([rows.size], [rows.size // 3, rows.size // 3, rows.size // 2, rows.size]):
+        assert np.array_equal(build_packed(table, rows, g, h, ends), expected)
+
+
+def test_many_short_parts_do_not_overflow():
+    """What a part leaves in the words counts for the next."""
+    n_rows = 3 * layout.PACKED_ROWS
+    table = make_table(np.ones((2, n_rows)), [1, 1])
+    g = np.full(n_rows, -layout.GRADIENT_LIMIT)
+    h = np.full(n_rows, layout.HESSIAN_LIMIT)
+    ends = np.arange(5, n_rows + 1, 5)
+    found = build_packed(table, np.arange(n_rows), g, h, ends).reshape(2, 3, 2)
+    assert found[:, :, 1].tolist() == [[g.sum(), h.sum(), n_rows]] * 2
 
 
 def test_clearing_a_tile_leaves_the_others():
@@ -209,7 +252,7 @@ def test_clearing_a_tile_leaves_the_others():
     codes, n_value_bins = random_codes(rng, 35, 10)
     table = make_table(codes, n_value_bins)
     for n_stats in (3, 6):
-        for tile, (first, last) in enumerate([(0, 16), (16, 32), (32, 35)]):
+        for tile, (first, last) in enumerate([(0, 11), (11, 23), (23, 35)]):
             histogram = np.ones(n_stats * int(table.bin_start[-1]), dtype=np.int64)
             clear(table, tile, n_stats, histogram)
             begin, end = n_stats * table.bin_start[first], n_stats * table.bin_start[last]

@@ -8,7 +8,7 @@ from sumwise.kernels.class_counts import ClassCounts
 from sumwise.kernels.gradients import Gradients
 from sumwise.kernels.jit import kernel
 
-NAMES = ["load_rows", "count_stats", "add_rows", "node_score"]
+NAMES = ["load_rows", "count_stats", "add_rows", "finish_rows", "node_score"]
 NAMES += ["split_gain", "fill_gains", "sum_rows", "set_value"]
 
 

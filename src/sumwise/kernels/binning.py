@@ -7,6 +7,7 @@ column-major input need no copy and only one compiled version per type.
 import numpy as np
 
 from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.layout import BLOCK_BITS
 from sumwise.kernels.threads import share
 
 _BLOCK = 1024
@@ -121,3 +122,25 @@ def fill_tiles(thread, n_threads, sync, columns, tile_start, tile_words, tile_fi
                 for f in range(first, last):
                     packed |= np.uint64(columns[f, i]) << np.uint64(8 * (f - first))
                 tiles[tile_start[tile] + tile_words[tile] * i + word] = packed
+
+
+@kernel
+def count_crowds(thread, n_threads, sync, columns, tile_first, counts, crowds):
+    """Write the most rows of each block of rows that share a bin of a tile.
+
+    ``counts`` is scratch of shape (n_threads, 256).
+    """
+    n_rows, own = columns.shape[1], counts[thread]
+    n_tiles, n_blocks = crowds.shape
+    for i in range(thread, n_tiles * n_blocks, n_threads):
+        tile, block = i // n_blocks, i % n_blocks
+        first = block << BLOCK_BITS
+        last = min((block + 1) << BLOCK_BITS, n_rows)
+        most = 0
+        for f in range(tile_first[tile], tile_first[tile + 1]):
+            own[:] = 0
+            for i in range(first, last):
+                own[columns[f, i]] += 1
+            for code in range(256):
+                most = max(most, own[code])
+        crowds[tile, block] = most

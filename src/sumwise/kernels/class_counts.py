@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.histogram import add_class_rows, pack_record
+from sumwise.kernels.histogram import add_class_rows, clear_tile, pack_record
 from sumwise.kernels.jit import routine
 from sumwise.kernels.threads import share
 
@@ -37,9 +37,17 @@ def count_stats(payload):
 
 
 @routine
-def add_rows(payload, exact, table, tile, records, words, histogram):
-    """Add rows to the histograms of a tile's features."""
+def add_rows(payload, exact, table, tile, records, state, words, histogram):
+    """Add rows to the histograms of a tile's features; return the new state."""
+    if state[1]:
+        clear_tile(table, tile, payload.n_classes + 1, histogram)
     add_class_rows(table, tile, records, payload.n_classes, histogram)
+    return 0, False
+
+
+@routine
+def finish_rows(payload, exact, table, tile, state, words, histogram):
+    """Nothing is left to do: the sums were complete at any time."""
 
 
 @routine
@@ -93,12 +101,11 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
 
 
 @routine
-def sum_rows(payload, records, sums):
-    """Add the rows to ``sums``."""
-    for i in range(records.size):
-        class_idx = np.int64((records[i] >> np.uint64(16)) & np.uint64(0xFFFF))
-        sums[class_idx] += np.int64(records[i] & np.uint64(0xFFFF))
-    sums[payload.n_classes] += records.size
+def sum_rows(payload, rows, leaf, sums):
+    """Add the rows to the sums of their leaves."""
+    for i in range(rows.size):
+        row = rows[i]
+        sums[leaf[row], payload.class_idx[row]] += payload.weight[row]
 
 
 @routine

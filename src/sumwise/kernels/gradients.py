@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.histogram import add_exact_rows, add_packed_rows
+from sumwise.kernels.histogram import (
+    add_exact_rows,
+    add_packed_rows,
+    clear_tile,
+    finish_packed_rows,
+)
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.quantize import exact_gradient, exact_hessian, quantize_rows
 
@@ -41,13 +46,22 @@ def count_stats(payload):
 
 
 @routine
-def add_rows(payload, exact, table, tile, records, words, histogram):
-    """Add rows to the histograms of a tile's features."""
+def add_rows(payload, exact, table, tile, records, state, words, histogram):
+    """Add rows to the histograms of a tile's features; return the new state."""
     if exact:
+        if state[1]:
+            clear_tile(table, tile, 3, histogram)
         gradients, hessians = payload.exact_gradient, payload.exact_hessian
         add_exact_rows(table, tile, records, gradients, hessians, histogram)
-    else:
-        add_packed_rows(table, tile, records, words, histogram)
+        return 0, False
+    return add_packed_rows(table, tile, records, state, words, histogram)
+
+
+@routine
+def finish_rows(payload, exact, table, tile, state, words, histogram):
+    """Complete the histograms of a tile after all rows were added."""
+    if not exact:
+        finish_packed_rows(table, tile, state, words, histogram)
 
 
 @routine
@@ -166,17 +180,14 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
 
 
 @routine
-def sum_rows(payload, records, sums):
-    """Add the exact values of rows to ``sums``."""
+def sum_rows(payload, rows, leaf, sums):
+    """Add the exact values of rows to the sums of their leaves."""
     scale_g, scale_h = 1.0 / payload.units[2], 1.0 / payload.units[3]
-    sum_g, sum_h = np.int64(0), np.int64(0)
-    for i in range(records.size):
-        row = records[i] >> np.uint64(32)
-        sum_g += exact_gradient(payload.gradient[row], scale_g)
-        sum_h += exact_hessian(payload.hessian[row], scale_h)
-    sums[0] += sum_g
-    sums[1] += sum_h
-    sums[2] += records.size
+    for i in range(rows.size):
+        row = rows[i]
+        node = leaf[row]
+        sums[node, 0] += exact_gradient(payload.gradient[row], scale_g)
+        sums[node, 1] += exact_hessian(payload.hessian[row], scale_h)
 
 
 @routine

@@ -1,6 +1,6 @@
-"""Grow one tree: one compiled call, the same for every growth policy and every payload.
+"""Grow one tree in one compiled call.
 
-All threads run :func:`grow_tree` together. Each owns a part of the rows, which it partitions, and
+All threads of a team run it together. Each owns a part of the rows, which it partitions, and
 a part of the features, which it sums and scores; thread 0 alone decides. Between the steps they
 meet at a barrier. What is summed is integers, so nothing depends on how the work was divided.
 """
@@ -19,15 +19,15 @@ from sumwise.kernels.layout import (
     NONE,
     OUT_OF_RANGE,
     STATUS,
-    SYMMETRIC,
     TREE,
     ZERO,
     Job,
 )
-from sumwise.kernels.payload import count_stats, load_rows, set_value, sum_rows
+from sumwise.kernels.payload import count_stats, load_rows
 from sumwise.kernels.steps import build_histogram, feature_bins, merge_parts
 from sumwise.kernels.symmetric import grow_symmetric
 from sumwise.kernels.threads import share, wait_for_all
+from sumwise.kernels.values import set_values
 
 
 @inlined
@@ -71,61 +71,8 @@ def _sum_root(job):
 
 
 @inlined
-def _merge_sums(job, n_nodes):
-    """Thread 0: exact sums of every node, from the leaves up; children come after parents."""
-    work, nodes = job.work, job.nodes
-    for node in range(n_nodes - 1, -1, -1):
-        sums = work.sums[0, node]
-        left = nodes[node].left
-        if left < 0:
-            nodes[node].feature = -1
-            nodes[node].split_bin = 0
-            nodes[node].missing_left = 0
-            nodes[node].gain = 0.0
-            for t in range(1, job.n_threads):
-                for s in range(job.n_stats):
-                    sums[s] += work.sums[t, node, s]
-        else:
-            for s in range(job.n_stats):
-                sums[s] = work.sums[0, left, s] + work.sums[0, left + 1, s]
-        nodes[node].weight = set_value(job.payload, sums, work.value[node])
-    for node in range(n_nodes):
-        anchor = nodes[node].anchor
-        for k in range(work.value.shape[1]):
-            work.value[node, k] = work.value[anchor, k]
-
-
-@inlined
-def _set_values(job, scores):
-    """Give every node its value from exact sums; add the leaves' values to the scores."""
-    work, nodes, thread = job.work, job.nodes, job.thread
-    n_nodes = work.control[N_NODES]
-    for node in range(n_nodes):
-        sums = work.sums[thread, node]
-        for s in range(job.n_stats):
-            sums[s] = 0
-        if nodes[node].left < 0:
-            records = work.records[nodes[node].depth & 1]
-            sum_rows(job.payload, records[work.first[thread, node] : work.last[thread, node]], sums)
-    wait_for_all(job.sync, job.n_threads)
-    if thread == 0:
-        _merge_sums(job, n_nodes)
-    wait_for_all(job.sync, job.n_threads)
-    if scores.size > 0:
-        for node in range(n_nodes):
-            if nodes[node].left < 0:
-                value = work.value[node, 0]
-                records = work.records[nodes[node].depth & 1]
-                for i in range(work.first[thread, node], work.last[thread, node]):
-                    scores[records[i] >> np.uint64(32)] += value
-
-
-@kernel
-def grow_tree(thread, n_threads, sync, table, payload, options, rows, key, work, nodes, scores):
-    """Grow a tree on ``rows``; add its values to their ``scores`` unless that array is empty.
-
-    The result is in ``nodes``, ``work.sums``, ``work.value`` and ``work.control``.
-    """
+def _begin(thread, n_threads, sync, table, payload, options, rows, key, work, nodes):
+    """Make records of the rows and plant the root; return the job and whether to go on."""
     control = work.control
     if thread == 0:
         _plant_root(control, work, nodes, options, key, n_threads, rows.size)
@@ -133,15 +80,39 @@ def grow_tree(thread, n_threads, sync, table, payload, options, rows, key, work,
     if thread == 0 and not in_range:
         control[STATUS] = OUT_OF_RANGE
     wait_for_all(sync, n_threads)
-    if not in_range:
-        return
     n_stats = count_stats(payload)
     job = Job(thread, n_threads, sync, table, payload, options, work, nodes, n_stats, exact, key)
-    if nodes[0].slot >= 0:
+    if in_range and nodes[0].slot >= 0:
         _sum_root(job)
-    if options.growth == SYMMETRIC:
-        grow_symmetric(job)
-    else:
+    return job, in_range
+
+
+@kernel
+def grow_best_first_tree(
+    thread, n_threads, sync, table, payload, options, rows, key, work, nodes, scores
+):
+    """Grow a tree on ``rows``, which ascend, leaf-wise or level-wise.
+
+    The values of the leaves are added to the ``scores`` of the rows, unless that array is empty.
+    The result is in ``nodes``, ``work.sums``, ``work.value`` and ``work.control``.
+    """
+    job, in_range = _begin(thread, n_threads, sync, table, payload, options, rows, key, work, nodes)
+    if in_range:
         grow_best_first(job)
-    if control[STATUS] != ABORTED:
-        _set_values(job, scores)
+        if work.control[STATUS] != ABORTED:
+            set_values(job, rows, scores)
+
+
+@kernel
+def grow_symmetric_tree(
+    thread, n_threads, sync, table, payload, options, rows, key, work, nodes, scores
+):
+    """The same with one split for all nodes of a level.
+
+    A kernel of its own, because most fits need only one of the two, and compiling takes long.
+    """
+    job, in_range = _begin(thread, n_threads, sync, table, payload, options, rows, key, work, nodes)
+    if in_range:
+        grow_symmetric(job)
+        if work.control[STATUS] != ABORTED:
+            set_values(job, rows, scores)

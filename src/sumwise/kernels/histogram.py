@@ -2,20 +2,29 @@
 
 Gradients and hessians travel in the record as int16 g and uint16 h. A bin of a tile is one packed
 word, ``(g << 38) + (h << 12) + 1`` added per row: 12 bits of count, 26 of hessian, 26 of gradient.
-4,095 rows fit; then the words are spread into int64 sums. One add a value, and a tile of 16
-features is 32 KB: it stays in the first-level cache.
+One add a value, and a tile of 16 features is 32 KB: it stays in the first-level cache.
+
+Before a bin can have got more than 4,095 rows the words are spread into int64 sums. How many rows
+a bin may have got is bounded by the rows added, and by the *crowds* of the blocks of rows they came
+from (the most rows of a block that share a bin): on continuous features a million rows are added
+between two spreads.
 """
 
 import numpy as np
 
 from sumwise.kernels.jit import routine
-from sumwise.kernels.layout import PACKED_ROWS
-from sumwise.kernels.threads import prefetch
+from sumwise.kernels.layout import BLOCK_BITS, PACKED_ROWS
+from sumwise.kernels.threads import prefetch_far, prefetch_near
 
 _BYTE = np.uint64(255)
 _LOW_16 = np.uint64(0xFFFF)
 _ROW = np.uint64(32)
-_AHEAD = 16
+_ONE = np.uint64(1)
+# A row's bins are fetched from memory into the second-level cache this many records ahead, and from
+# there into the first: more misses can be under way in the second.
+_FAR, _NEAR = np.uint64(96), np.uint64(12)
+# Records between two looks at how full the words may be.
+_CHUNK = 2048
 
 
 @routine
@@ -32,38 +41,57 @@ def _packed_word(record):
     return (gradient << 38) + (hessian << 12) + 1
 
 
-@routine
-def _add_packed_16(tiles, records, words):
-    n = np.uint64(records.size)
-    for i in range(n):
-        ahead = min(i + np.uint64(_AHEAD), n - np.uint64(1))
-        prefetch(tiles, (records[ahead] >> _ROW) * np.uint64(2))
-        record = records[i]
-        word = _packed_word(record)
-        place = (record >> _ROW) * np.uint64(2)
-        low, high = tiles[place], tiles[place + np.uint64(1)]
-        for j in range(8):
-            shift = np.uint64(8 * j)
-            words[np.uint64(256 * j) + ((low >> shift) & _BYTE)] += word
-            words[np.uint64(256 * (j + 8)) + ((high >> shift) & _BYTE)] += word
+def _make_adder(width):
+    """Compile the innermost loop for tiles of up to ``width`` features, all updates in line."""
+    n_words = np.uint64(1 if width <= 8 else 2)
+    n_low, n_high = min(width, 8), max(width - 8, 0)
+
+    @routine
+    def add(tiles, records, first, last, words):
+        end = np.uint64(records.size) - _ONE
+        for i in range(np.uint64(first), np.uint64(last)):
+            prefetch_far(tiles, (records[min(i + _FAR, end)] >> _ROW) * n_words)
+            prefetch_near(tiles, (records[min(i + _NEAR, end)] >> _ROW) * n_words)
+            record = records[i]
+            word = _packed_word(record)
+            place = (record >> _ROW) * n_words
+            low = tiles[place]
+            for j in range(n_low):
+                words[np.uint64(256 * j) + ((low >> np.uint64(8 * j)) & _BYTE)] += word
+            if n_high > 0:
+                high = tiles[place + _ONE]
+                for j in range(n_high):
+                    words[np.uint64(256 * (j + 8)) + ((high >> np.uint64(8 * j)) & _BYTE)] += word
+
+    return add
+
+
+_add_4, _add_8, _add_10 = _make_adder(4), _make_adder(8), _make_adder(10)
+_add_12, _add_14, _add_16 = _make_adder(12), _make_adder(14), _make_adder(16)
 
 
 @routine
-def _add_packed_8(tiles, records, words):
-    n = np.uint64(records.size)
-    for i in range(n):
-        ahead = min(i + np.uint64(_AHEAD), n - np.uint64(1))
-        prefetch(tiles, records[ahead] >> _ROW)
-        record = records[i]
-        word = _packed_word(record)
-        low = tiles[record >> _ROW]
-        for j in range(8):
-            words[np.uint64(256 * j) + ((low >> np.uint64(8 * j)) & _BYTE)] += word
+def _add_to_words(table, tile, records, first, last, words):
+    """Add records [first, last) to the packed words of a tile."""
+    tiles = table.tiles[table.tile_start[tile] :]
+    width = table.tile_first[tile + 1] - table.tile_first[tile]
+    if width > 14:
+        _add_16(tiles, records, first, last, words)
+    elif width > 12:
+        _add_14(tiles, records, first, last, words)
+    elif width > 10:
+        _add_12(tiles, records, first, last, words)
+    elif width > 8:
+        _add_10(tiles, records, first, last, words)
+    elif width > 4:
+        _add_8(tiles, records, first, last, words)
+    else:
+        _add_4(tiles, records, first, last, words)
 
 
 @routine
-def _spread_packed(table, tile, words, histogram):
-    """Add a tile's packed words to the int64 sums and clear them."""
+def _spread_words(table, tile, fresh, words, histogram):
+    """Add a tile's packed words to the int64 sums, or begin them if fresh, and clear the words."""
     for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
         n_bins = table.n_value_bins[f] + 1
         start = 3 * table.bin_start[f]
@@ -72,31 +100,58 @@ def _spread_packed(table, tile, words, histogram):
         count = histogram[start + 2 * n_bins : start + 3 * n_bins]
         offset = 256 * (f - table.tile_first[tile])
         word = words[offset : offset + n_bins]
-        for b in range(n_bins):
-            gradient[b] += word[b] >> 38
-            hessian[b] += (word[b] >> 12) & 0x3FFFFFF
-            count[b] += word[b] & 0xFFF
-            word[b] = 0
+        if fresh:
+            for b in range(n_bins):
+                gradient[b] = word[b] >> 38
+                hessian[b] = (word[b] >> 12) & 0x3FFFFFF
+                count[b] = word[b] & 0xFFF
+                word[b] = 0
+        else:
+            for b in range(n_bins):
+                gradient[b] += word[b] >> 38
+                hessian[b] += (word[b] >> 12) & 0x3FFFFFF
+                count[b] += word[b] & 0xFFF
+                word[b] = 0
     # Padding of the last tile is all zero bytes: it went to bin 0 of features that do not exist.
     n_features = table.tile_first[tile + 1] - table.tile_first[tile]
-    for j in range(n_features, 8 * table.tile_words[tile]):
+    for j in range(n_features, 16):
         words[256 * j] = 0
 
 
 @routine
-def add_packed_rows(table, tile, records, words, histogram):
+def add_packed_rows(table, tile, records, state, words, histogram):
     """Add the rows of ``records`` to the histograms of a tile's features.
 
-    ``words`` is all zero before and after.
+    ``state`` is (rows that a bin of the words may have, whether the sums are still to be begun);
+    the new state is returned. Afterwards :func:`finish_packed_rows` completes the sums. The
+    records of a node and thread ascend or descend by row, so that blocks of rows come in turn.
     """
-    tiles = table.tiles[table.tile_start[tile] :]
-    for first in range(0, records.size, PACKED_ROWS):
-        part = records[first : first + PACKED_ROWS]
-        if table.tile_words[tile] == 2:
-            _add_packed_16(tiles, part, words)
-        else:
-            _add_packed_8(tiles, part, words)
-        _spread_packed(table, tile, words, histogram)
+    before, fresh = state
+    n_added, crowd, block = 0, 0, -1
+    crowds = table.crowds[tile]
+    for first in range(0, records.size, _CHUNK):
+        last = min(first + _CHUNK, records.size)
+        begin = np.int64(records[first] >> _ROW) >> BLOCK_BITS
+        end = np.int64(records[last - 1] >> _ROW) >> BLOCK_BITS
+        new_crowd = 0
+        for b in range(min(begin, end), max(begin, end) + 1):
+            new_crowd += crowds[b]
+        seen = np.int64(crowds[begin]) if begin == block else 0
+        block = end
+        if before + min(n_added + last - first, crowd + new_crowd - seen) > PACKED_ROWS:
+            _spread_words(table, tile, fresh, words, histogram)
+            before, fresh = 0, False
+            n_added, crowd, seen = 0, 0, 0
+        n_added += last - first
+        crowd += new_crowd - seen
+        _add_to_words(table, tile, records, first, last, words)
+    return before + min(n_added, crowd), fresh
+
+
+@routine
+def finish_packed_rows(table, tile, state, words, histogram):
+    """Complete the sums of a tile; ``words`` is all zero then, as it was at the beginning."""
+    _spread_words(table, tile, state[1], words, histogram)
 
 
 @routine

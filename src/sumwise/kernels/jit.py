@@ -17,16 +17,59 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba import _dynfunc
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 logger = logging.getLogger("sumwise")
 
 # "numpy": a division by zero gives inf or nan instead of a branch that stops vectorization.
 # Never fastmath: it lets the compiler reorder sums, and the model's bytes would follow.
 # No counting of references: kernels allocate nothing, and without it they compile faster.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+class _RoutineLibrary(JITCodeLibrary):
+    """Code that is only ever linked into kernels, and optimized there: no machine code of its own."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _RoutineCompiler(Compiler):
+    """Numba's compiler, but for what a routine does not need; saves a quarter of the time."""
+
+    def __init__(self, typing_context: Any, target_context: Any, *args: Any) -> None:
+        super().__init__(typing_context, target_context, *args)
+        self.state.flags.no_compile = True
+        self.state.library = _RoutineLibrary(target_context.codegen(), "routine")
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        # Numba knows a compiled function by the object that Python would call, so there must be one.
+        result = super().compile_extra(function)
+        parts = (result.library,)
+        module, name = sys.modules[__name__], function.__name__
+        entry = _dynfunc.make_function(module, name, "", 0, result.environment, parts)
+        self.state.targetctx.insert_user_function(entry, result.fndesc, parts)
+        return result._replace(entry_point=entry)
+
+
 # Python never calls a routine, so it needs no way in.
-ROUTINE_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+ROUTINE_OPTIONS = {
+    **_OPTIONS,
+    "no_cpython_wrapper": True,
+    "pipeline_class": _RoutineCompiler,
+}
 
 
 def routine(function: Callable[..., Any]) -> Any:

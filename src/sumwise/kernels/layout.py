@@ -15,6 +15,7 @@ Records
 Tiles
     The binned table is kept twice. By column, one byte a value, for partition and prediction; and
     in tiles of up to 16 features, two 64-bit words a row (one word for up to 8), for histograms.
+    Tiles are about equally wide, and if possible as many for each thread.
 """
 
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ import numpy as np
 GRADIENT_LIMIT = 8191
 HESSIAN_LIMIT = 16383
 PACKED_ROWS = 4095
+# Rows are told apart by blocks of 2**16 where it matters how many of them may share a bin.
+BLOCK_BITS = 16
 # Exact values have 62 - ceil(log2(n)) bits, so that n of them cannot overflow an int64; and at
 # most 50, so that rounding by adding and subtracting 1.5 * 2**52 is right.
 EXACT_BITS = 50
@@ -62,6 +65,7 @@ class Table(NamedTuple):
     tile_start: Any  # int64 (n_tiles,): first word of a tile
     tile_words: Any  # int64 (n_tiles,): 64-bit words a row, 1 or 2
     tile_first: Any  # int64 (n_tiles + 1,): first feature of a tile
+    crowds: Any  # int64 (n_tiles, n_blocks): most rows of a block that share a bin of a tile
     n_value_bins: Any  # int64 (n_features,)
     bin_start: Any  # int64 (n_features + 1,)
 
@@ -84,6 +88,7 @@ class Workspace(NamedTuple):
 
     control: Any  # int64 (CONTROL_LENGTH,)
     records: Any  # uint64 (2, n_rows); a node of depth d has its records in row d & 1
+    leaf: Any  # uint16 or uint32 (rows of the table,): the leaf a row ends in
     first: Any  # int64 (n_threads, n_nodes): a node's records are [first, last) of each thread
     last: Any  # int64 (n_threads, n_nodes)
     totals: Any  # int64 (n_nodes, n_stats): a node's sums as histograms have them

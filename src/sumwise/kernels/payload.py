@@ -40,15 +40,18 @@ def _by_payload(name: str) -> Any:
 load_rows = _by_payload("load_rows")
 # (): statistics a bin has, the row count last.
 count_stats = _by_payload("count_stats")
-# (exact, table, tile, records, words, histogram): add rows to the histograms of a tile.
+# (exact, table, tile, records, state, words, histogram): add rows to the histograms of a tile.
+# The state begins as (0, True); returns the new one.
 add_rows = _by_payload("add_rows")
+# (exact, table, tile, state, words, histogram): complete the histograms of a tile.
+finish_rows = _by_payload("finish_rows")
 # (totals): the score of a node.
 node_score = _by_payload("node_score")
 # (left, totals, min_rows): the gain of one split, -inf if a child is too small.
 split_gain = _by_payload("split_gain")
 # (bins, n_candidates, both_ways, totals, min_rows, prefix, right, left): the gains of all splits.
 fill_gains = _by_payload("fill_gains")
-# (records, sums): add the exact statistics of rows.
+# (rows, leaf, sums): add the exact statistics of rows to those of their leaves, but the row count.
 sum_rows = _by_payload("sum_rows")
 # (sums, value): write a node's value; returns its weight.
 set_value = _by_payload("set_value")

@@ -7,11 +7,10 @@ merged. It scores the features it owns.
 
 import numpy as np
 
-from sumwise.kernels.histogram import clear_tile
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, TREE
 from sumwise.kernels.partition import partition_records
-from sumwise.kernels.payload import add_rows, fill_gains
+from sumwise.kernels.payload import add_rows, fill_gains, finish_rows
 from sumwise.kernels.split import best_candidate
 
 
@@ -70,11 +69,13 @@ def build_histogram(job, node, which):
         whole = owner == thread
         slot = job.nodes[node].slot if whole else which * job.n_threads + thread
         histogram = work.histograms[slot] if whole else work.partial[slot]
-        clear_tile(table, tile, job.n_stats, histogram)
+        words = work.packed[thread]
+        state = (0, True)
         for t in range(job.n_threads):
             if whole or t == thread:
                 part = records[work.first[t, node] : work.last[t, node]]
-                add_rows(job.payload, job.exact, table, tile, part, work.packed[thread], histogram)
+                state = add_rows(job.payload, job.exact, table, tile, part, state, words, histogram)
+        finish_rows(job.payload, job.exact, table, tile, state, words, histogram)
 
 
 @routine

@@ -80,22 +80,30 @@ def yield_core(typing_context):
     return types.none(), generate
 
 
-@intrinsic
-def prefetch(typing_context, array, index):
-    """Ask for the cache line of an item that will be read soon."""
+def _make_prefetch(locality):
+    @intrinsic
+    def prefetch(typing_context, array, index):
+        """Ask for the cache line of an item that will be read soon."""
 
-    def generate(context, builder, signature, args):
-        index = context.cast(builder, args[1], signature.args[1], types.intp)
-        pointer = _item_pointer(context, builder, signature.args[0], args[0], index)
-        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-        int32 = ir.IntType(32)
-        function_type = ir.FunctionType(ir.VoidType(), [pointer.type, int32, int32, int32])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-        # read, keep in all levels, data cache
-        builder.call(function, [pointer, int32(0), int32(3), int32(1)])
-        return context.get_dummy_value()
+        def generate(context, builder, signature, args):
+            index = context.cast(builder, args[1], signature.args[1], types.intp)
+            pointer = _item_pointer(context, builder, signature.args[0], args[0], index)
+            pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+            int32 = ir.IntType(32)
+            function_type = ir.FunctionType(ir.VoidType(), [pointer.type, int32, int32, int32])
+            name = "llvm.prefetch.p0"
+            function = cgutils.get_or_insert_function(builder.module, function_type, name)
+            # for reading, into the data cache
+            builder.call(function, [pointer, int32(0), int32(locality), int32(1)])
+            return context.get_dummy_value()
 
-    return types.none(array, index), generate
+        return types.none(array, index), generate
+
+    return prefetch
+
+
+# Into all levels of the cache; into all but the first.
+prefetch_near, prefetch_far = _make_prefetch(3), _make_prefetch(2)
 
 
 @routine

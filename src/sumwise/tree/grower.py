@@ -11,7 +11,7 @@ from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
 from sumwise.kernels.class_counts import ClassCounts
 from sumwise.kernels.gradients import Gradients
-from sumwise.kernels.grow import grow_tree
+from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.predict import add_binned_predictions
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
@@ -185,8 +185,9 @@ class TreeGrower:
 
     def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
         work = self._work
+        is_symmetric = self._options.growth == layout.SYMMETRIC
         self._team.run(
-            grow_tree,
+            grow_symmetric_tree if is_symmetric else grow_best_first_tree,
             self._data.table,
             payload,
             self._options,
@@ -233,6 +234,7 @@ class TreeGrower:
         return layout.Workspace(
             control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
             records=np.empty((2, n_rows), dtype=np.uint64),
+            leaf=np.empty(self._data.n_rows, np.uint16 if n_nodes <= 1 << 16 else np.uint32),
             first=np.empty((n_threads, n_nodes), dtype=np.int64),
             last=np.empty((n_threads, n_nodes), dtype=np.int64),
             totals=np.empty((n_nodes, n_stats), dtype=np.int64),
