@@ -5,7 +5,6 @@ a part of the features, which it sums and scores; thread 0 alone decides. Betwee
 meet at a barrier. What is summed is integers, so nothing depends on how the work was divided.
 """
 
-import numpy as np
 
 from sumwise.kernels.best_first import grow_best_first
 from sumwise.kernels.columns import draw_for_node, draw_for_tree
@@ -15,7 +14,6 @@ from sumwise.kernels.jit import inlined, kernel
 from sumwise.kernels.layout import (
     ABORTED,
     N_LEAVES,
-    N_NODES,
     NONE,
     OUT_OF_RANGE,
     STATUS,

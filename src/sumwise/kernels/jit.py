@@ -36,7 +36,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 class _RoutineLibrary(JITCodeLibrary):
-    """Code that is only ever linked into kernels, and optimized there: no machine code of its own."""
+    """Code that is linked into kernels and optimized there: no machine code of its own."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -55,7 +55,7 @@ class _RoutineCompiler(Compiler):
         self.state.library = _RoutineLibrary(target_context.codegen(), "routine")
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
-        # Numba knows a compiled function by the object that Python would call, so there must be one.
+        # Numba knows a function by the object that Python would call, so there must be one.
         result = super().compile_extra(function)
         parts = (result.library,)
         module, name = sys.modules[__name__], function.__name__

@@ -32,7 +32,7 @@ BLOCK_BITS = 16
 # most 50, so that rounding by adding and subtracting 1.5 * 2**52 is right.
 EXACT_BITS = 50
 # Below this many rows histograms sum the exact values, which costs little there.
-EXACT_ROWS = 2048
+EXACT_ROWS = 256
 # Heavy tails: packed values keep fewer than five bits for the average row beyond this ratio.
 HEAVY_TAIL = 512.0
 # The square of a sum of as many gradients as there may be rows must not overflow.
