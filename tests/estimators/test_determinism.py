@@ -8,7 +8,7 @@ import pytest
 
 from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
 from sumwise.estimators import boosting, jobs
-from sumwise.kernels.layout import EXACT_ROWS
+from sumwise.kernels.layout import EXACT_ROWS, PACKED_ROWS
 
 GROWTHS = ["leaf", "depth", "symmetric"]
 THREADS = [1, 2, 4]
@@ -23,8 +23,9 @@ OPTIONS = {
     "four classes": {},
     "early stopping": {"early_stopping": True, "n_iter_no_change": 2},
 }
-# Rows on either side of the limit: histograms of exact and of packed values.
-SIZES = [(EXACT_ROWS - 1148, 3), (EXACT_ROWS + 952, 17), (EXACT_ROWS + 453, 40)]
+# Rows on either side of the limits: histograms of exact values, packed ones, and both kinds of
+# packed ones in a tree.
+SIZES = [(EXACT_ROWS - 56, 3), (PACKED_ROWS - 1000, 17), (2 * PACKED_ROWS + 800, 40)]
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def sum_packed(table, records, ends, words, histogram):
         for last in ends:
             state = add_packed_rows(table, tile, records[first:last], state, words, histogram)
             first = last
-        finish_packed_rows(table, tile, state, words, histogram)
+        finish_packed_rows(table, tile, state, False, words, histogram)
 
 
 @kernel

@@ -9,7 +9,15 @@ from sumwise.kernels.gradients import Gradients
 from sumwise.kernels.jit import kernel
 
 NAMES = ["load_rows", "count_stats", "add_rows", "finish_rows", "node_score"]
-NAMES += ["split_gain", "fill_gains", "sum_rows", "set_value"]
+NAMES += [
+    "split_gain",
+    "fill_gains",
+    "best_split",
+    "best_packed_split",
+    "can_pack",
+    "sum_rows",
+    "set_value",
+]
 
 
 @kernel

@@ -26,7 +26,7 @@ from sumwise.kernels.steps import (
     build_histogram,
     merge_parts,
     partition_node,
-    score_nodes,
+    score_node,
     subtract_histogram,
 )
 from sumwise.kernels.threads import ABORT, atomic_load, wait_for_all
@@ -84,7 +84,7 @@ def grow_best_first(job):
     """Split the best leaf, or the best of the highest level, until nothing is left to split."""
     work, nodes, control = job.work, job.nodes, job.work.control
     if nodes[0].slot >= 0:
-        score_nodes(job, ZERO, ZERO + 1, ZERO)
+        score_node(job, ZERO, ZERO)
     wait_for_all(job.sync, job.n_threads)
     first, last = 0, 1 if nodes[0].slot >= 0 else 0  # nodes that have just been scored
     while True:
@@ -111,8 +111,8 @@ def grow_best_first(job):
             for which in range(1 if mode == SUBTRACT else 2):
                 merge_parts(job, small if which == 0 else large, which)
         if mode == SUBTRACT:
-            subtract_histogram(job, small, large)
+            subtract_histogram(job, small, large, nodes[node].packed != 0)
         for child in range(2):
             if nodes[first + child].splittable:
-                score_nodes(job, first + child, first + child + 1, child)
+                score_node(job, first + child, child)
         wait_for_all(job.sync, job.n_threads)

@@ -9,6 +9,7 @@ import numpy as np
 
 from sumwise.kernels.histogram import add_class_rows, clear_tile, pack_record
 from sumwise.kernels.jit import routine
+from sumwise.kernels.split import best_candidate
 from sumwise.kernels.threads import share
 
 
@@ -37,6 +38,12 @@ def count_stats(payload):
 
 
 @routine
+def can_pack(payload):
+    """Weights of classes do not fit one word."""
+    return False
+
+
+@routine
 def add_rows(payload, exact, table, tile, records, state, words, histogram):
     """Add rows to the histograms of a tile's features; return the new state."""
     if state[1]:
@@ -46,7 +53,7 @@ def add_rows(payload, exact, table, tile, records, state, words, histogram):
 
 
 @routine
-def finish_rows(payload, exact, table, tile, state, words, histogram):
+def finish_rows(payload, exact, table, tile, state, packed, words, histogram):
     """Nothing is left to do: the sums were complete at any time."""
 
 
@@ -98,6 +105,20 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
             for s in range(n_stats):
                 running[s] += bins[s * n_bins + i + 1]
             left[i] = split_gain(payload, running[:n_stats], totals, min_rows)
+
+
+@routine
+def best_split(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, gains):
+    """Return (gain, bin, missing goes left) of the best split of a feature."""
+    right, left = gains[0], gains[1]
+    fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left)
+    return best_candidate(n_candidates, both_ways, right, left)
+
+
+@routine
+def best_packed_split(payload, words, n_candidates, both_ways, totals, min_rows, prefix, gains):
+    """There is none: these histograms are never packed."""
+    return -np.inf, 0, False
 
 
 @routine

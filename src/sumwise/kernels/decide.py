@@ -3,10 +3,9 @@
 import numpy as np
 
 from sumwise.kernels.jit import routine
-from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE
+from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE, PACKED_ROWS
 from sumwise.kernels.payload import node_score
-from sumwise.kernels.split import sum_left
-from sumwise.kernels.steps import count_missing, feature_bins
+from sumwise.kernels.steps import count_missing, sum_side
 
 
 @routine
@@ -36,8 +35,10 @@ def create_children(job, node, anchor):
         work.totals[left, s] = work.left_totals[node, s]
         work.totals[left + 1, s] = work.totals[node, s] - work.left_totals[node, s]
     for child in range(left, left + 2):
-        enough = work.totals[child, n_stats - 1] >= 2 * job.options.min_samples_leaf
+        n_rows = work.totals[child, n_stats - 1]
+        enough = n_rows >= 2 * job.options.min_samples_leaf
         nodes[child].splittable = enough and depth < job.options.max_depth
+        nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
     work.control[N_LEAVES] += 1
     return left
 
@@ -70,9 +71,8 @@ def adopt_split(job, node, child, f, gain):
         return False
     split_bin = work.candidates[child, f].split_bin
     missing_left = work.candidates[child, f].missing_left != 0
-    bins = feature_bins(job, node, f)
-    sum_left(bins, n_stats, split_bin, missing_left, left)
-    if count_missing(job, bins) == 0:  # none missing here: they go with the larger child
+    sum_side(job, node, f, split_bin, missing_left, left)
+    if count_missing(job, node, f) == 0:  # none missing here: they go with the larger child
         missing_left = 2 * left[n_stats - 1] >= totals[n_stats - 1]
     nodes[node].feature = f
     nodes[node].split_bin = split_bin

@@ -15,7 +15,9 @@ from sumwise.kernels.histogram import (
     finish_packed_rows,
 )
 from sumwise.kernels.jit import inlined, routine
+from sumwise.kernels.packed import first_with_count, unpack_sums
 from sumwise.kernels.quantize import exact_gradient, exact_hessian, quantize_rows
+from sumwise.kernels.split import best_candidate
 
 
 class Gradients(NamedTuple):
@@ -46,6 +48,12 @@ def count_stats(payload):
 
 
 @routine
+def can_pack(payload):
+    """Histograms of small nodes may stay packed."""
+    return True
+
+
+@routine
 def add_rows(payload, exact, table, tile, records, state, words, histogram):
     """Add rows to the histograms of a tile's features; return the new state."""
     if exact:
@@ -58,10 +66,10 @@ def add_rows(payload, exact, table, tile, records, state, words, histogram):
 
 
 @routine
-def finish_rows(payload, exact, table, tile, state, words, histogram):
+def finish_rows(payload, exact, table, tile, state, packed, words, histogram):
     """Complete the histograms of a tile after all rows were added."""
     if not exact:
-        finish_packed_rows(table, tile, state, words, histogram)
+        finish_packed_rows(table, tile, state, packed, words, histogram)
 
 
 @routine
@@ -177,6 +185,55 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
         missing = (bins[0], bins[n_bins], bins[2 * n_bins])
         gains = left[:n_candidates]
         _write_gains(left_g, left_h, left_n, missing, sums, parent, limits, gains)
+
+
+@routine
+def _write_packed_gains(running, extra, totals, parent, limits, gains):
+    """Write the gains of splits whose left sums are packed in ``running``, plus ``extra``."""
+    if limits[4] > 0.0:
+        for i in range(gains.size):
+            g, h, n = unpack_sums(running[i] + extra)
+            gains[i] = _gain(g, h, n, totals, parent, limits)
+    else:
+        unbounded = (limits[0], limits[1], limits[2], limits[3], 0.0, limits[5], limits[6])
+        for i in range(gains.size):
+            g, h, n = unpack_sums(running[i] + extra)
+            gains[i] = _gain(g, h, n, totals, parent, unbounded)
+
+
+@routine
+def best_packed_split(payload, words, n_candidates, both_ways, totals, min_rows, prefix, gains):
+    """Return (gain, bin, missing goes left) of the best split of a feature with packed sums.
+
+    As :func:`fill_gains` and ``best_candidate`` would find it; but where nothing is missing, gains
+    are computed only of the splits that leave enough rows on both sides.
+    """
+    running = prefix[0]
+    word = np.int64(0)
+    for i in range(n_candidates):
+        word += words[i + 1]
+        running[i] = word
+    first, last = 0, n_candidates
+    if not both_ways:
+        first = first_with_count(running, n_candidates, min_rows)
+        last = first_with_count(running, n_candidates, totals[2] - min_rows + 1)
+    n = max(last - first, 0)
+    running = running[first : first + n]
+    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
+    sums = (totals[0], totals[1], totals[2])
+    _write_packed_gains(running, np.int64(0), sums, parent, limits, gains[0, :n])
+    if both_ways:
+        _write_packed_gains(running, words[0], sums, parent, limits, gains[1, :n])
+    gain, split_bin, missing_left = best_candidate(n, both_ways, gains[0], gains[1])
+    return gain, first + split_bin, missing_left
+
+
+@routine
+def best_split(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, gains):
+    """The same with plain sums."""
+    right, left = gains[0], gains[1]
+    fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left)
+    return best_candidate(n_candidates, both_ways, right, left)
 
 
 @routine

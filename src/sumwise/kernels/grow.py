@@ -5,7 +5,6 @@ a part of the features, which it sums and scores; thread 0 alone decides. Betwee
 meet at a barrier. What is summed is integers, so nothing depends on how the work was divided.
 """
 
-
 from sumwise.kernels.best_first import grow_best_first
 from sumwise.kernels.columns import draw_for_node, draw_for_tree
 from sumwise.kernels.decide import create_node
@@ -16,13 +15,15 @@ from sumwise.kernels.layout import (
     N_LEAVES,
     NONE,
     OUT_OF_RANGE,
+    PACKED_ROWS,
     STATUS,
+    SYMMETRIC,
     TREE,
     ZERO,
     Job,
 )
-from sumwise.kernels.payload import count_stats, load_rows
-from sumwise.kernels.steps import build_histogram, feature_bins, merge_parts
+from sumwise.kernels.payload import can_pack, count_stats, load_rows
+from sumwise.kernels.steps import build_histogram, merge_parts, sum_side
 from sumwise.kernels.symmetric import grow_symmetric
 from sumwise.kernels.threads import share, wait_for_all
 from sumwise.kernels.values import set_values
@@ -59,12 +60,8 @@ def _sum_root(job):
     if job.thread == 0:
         for f in range(job.table.n_value_bins.size):
             if work.allowed[TREE, f]:
-                bins = feature_bins(job, 0, f)
-                n_bins = job.table.n_value_bins[f] + 1
-                for s in range(job.n_stats):
-                    work.totals[0, s] = 0
-                    for b in range(s * n_bins, (s + 1) * n_bins):
-                        work.totals[0, s] += bins[b]
+                sum_side(job, ZERO, f, job.table.n_value_bins[f], True, work.totals[0])
+                break
     wait_for_all(job.sync, job.n_threads)
 
 
@@ -75,11 +72,14 @@ def _begin(thread, n_threads, sync, table, payload, options, rows, key, work, no
     if thread == 0:
         _plant_root(control, work, nodes, options, key, n_threads, rows.size)
     in_range, exact = load_rows(payload, thread, n_threads, sync, rows, work.records[0])
-    if thread == 0 and not in_range:
-        control[STATUS] = OUT_OF_RANGE
+    pack = can_pack(payload) and not exact and options.growth != SYMMETRIC
+    if thread == 0:
+        nodes[0].packed = pack and rows.size <= PACKED_ROWS
+        if not in_range:
+            control[STATUS] = OUT_OF_RANGE
     wait_for_all(sync, n_threads)
-    n_stats = count_stats(payload)
-    job = Job(thread, n_threads, sync, table, payload, options, work, nodes, n_stats, exact, key)
+    work_parts = (options, work, nodes, count_stats(payload), exact, pack, key)
+    job = Job(thread, n_threads, sync, table, payload, *work_parts)
     if in_range and nodes[0].slot >= 0:
         _sum_root(job)
     return job, in_range

@@ -14,6 +14,7 @@ import numpy as np
 
 from sumwise.kernels.jit import routine
 from sumwise.kernels.layout import BLOCK_BITS, PACKED_ROWS
+from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.threads import prefetch_far, prefetch_near
 
 _BYTE = np.uint64(255)
@@ -38,7 +39,7 @@ def pack_record(row, gradient, hessian):
 def _packed_word(record):
     gradient = np.int64(np.int16((record >> np.uint64(16)) & _LOW_16))
     hessian = np.int64(record & _LOW_16)
-    return (gradient << 38) + (hessian << 12) + 1
+    return pack_sums(gradient, hessian, 1)
 
 
 def _make_adder(width):
@@ -90,6 +91,29 @@ def _add_to_words(table, tile, records, first, last, words):
 
 
 @routine
+def _clear_padding(table, tile, words):
+    """Padding of a tile is all zero bytes: it went to bin 0 of features that do not exist."""
+    n_features = table.tile_first[tile + 1] - table.tile_first[tile]
+    for j in range(n_features, 16):
+        words[256 * j] = 0
+
+
+@routine
+def _move_words(table, tile, words, histogram):
+    """Move a tile's packed words to the histogram as they are."""
+    for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        n_bins = table.n_value_bins[f] + 1
+        start = 3 * table.bin_start[f]
+        target = histogram[start : start + n_bins]
+        offset = 256 * (f - table.tile_first[tile])
+        word = words[offset : offset + n_bins]
+        for b in range(n_bins):
+            target[b] = word[b]
+            word[b] = 0
+    _clear_padding(table, tile, words)
+
+
+@routine
 def _spread_words(table, tile, fresh, words, histogram):
     """Add a tile's packed words to the int64 sums, or begin them if fresh, and clear the words."""
     for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
@@ -102,20 +126,16 @@ def _spread_words(table, tile, fresh, words, histogram):
         word = words[offset : offset + n_bins]
         if fresh:
             for b in range(n_bins):
-                gradient[b] = word[b] >> 38
-                hessian[b] = (word[b] >> 12) & 0x3FFFFFF
-                count[b] = word[b] & 0xFFF
+                gradient[b], hessian[b], count[b] = unpack_sums(word[b])
                 word[b] = 0
         else:
             for b in range(n_bins):
-                gradient[b] += word[b] >> 38
-                hessian[b] += (word[b] >> 12) & 0x3FFFFFF
-                count[b] += word[b] & 0xFFF
+                g, h, n = unpack_sums(word[b])
+                gradient[b] += g
+                hessian[b] += h
+                count[b] += n
                 word[b] = 0
-    # Padding of the last tile is all zero bytes: it went to bin 0 of features that do not exist.
-    n_features = table.tile_first[tile + 1] - table.tile_first[tile]
-    for j in range(n_features, 16):
-        words[256 * j] = 0
+    _clear_padding(table, tile, words)
 
 
 @routine
@@ -149,9 +169,12 @@ def add_packed_rows(table, tile, records, state, words, histogram):
 
 
 @routine
-def finish_packed_rows(table, tile, state, words, histogram):
-    """Complete the sums of a tile; ``words`` is all zero then, as it was at the beginning."""
-    _spread_words(table, tile, state[1], words, histogram)
+def finish_packed_rows(table, tile, state, keep_packed, words, histogram):
+    """Complete the sums of a tile, or leave them packed; ``words`` is all zero then, as before."""
+    if keep_packed:
+        _move_words(table, tile, words, histogram)
+    else:
+        _spread_words(table, tile, state[1], words, histogram)
 
 
 @routine

@@ -8,6 +8,7 @@ Histograms
     ``n_stats * (n_value_bins[f] + 1)`` integers from ``n_stats * bin_start[f]`` on: all bins of the
     first statistic, then all of the second, and so on. The last statistic is always the row count.
     Integer addition is associative: no result depends on the number of threads.
+    Small nodes of boosting need only the first third: one packed word a bin; see packed.py.
 Records
     A row on its way through a tree is one 64-bit word: the row number in the upper half, what the
     payload needs to know of it in the lower half. Partition moves records, so that a node's
@@ -122,6 +123,7 @@ class Job(NamedTuple):
     nodes: Any  # NODE_FIELDS (n_nodes,)
     n_stats: int
     exact: bool  # histograms sum exact values
+    pack: bool  # histograms of nodes with at most PACKED_ROWS rows stay packed
     key: Any  # uint64: the tree's random stream
 
 
@@ -136,6 +138,7 @@ NODE_FIELDS = np.dtype(
         ("split_bin", np.uint8),
         ("missing_left", np.uint8),
         ("splittable", np.uint8),  # rows and depth allow a split
+        ("packed", np.uint8),  # the histogram has one packed word a bin
         ("gain", np.float64),
         ("weight", np.float64),  # sum of hessians
     ],

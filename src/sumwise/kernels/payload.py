@@ -40,10 +40,12 @@ def _by_payload(name: str) -> Any:
 load_rows = _by_payload("load_rows")
 # (): statistics a bin has, the row count last.
 count_stats = _by_payload("count_stats")
+# (): whether histograms of small nodes may stay packed; see packed.py.
+can_pack = _by_payload("can_pack")
 # (exact, table, tile, records, state, words, histogram): add rows to the histograms of a tile.
 # The state begins as (0, True); returns the new one.
 add_rows = _by_payload("add_rows")
-# (exact, table, tile, state, words, histogram): complete the histograms of a tile.
+# (exact, table, tile, state, packed, words, histogram): complete the histograms of a tile.
 finish_rows = _by_payload("finish_rows")
 # (totals): the score of a node.
 node_score = _by_payload("node_score")
@@ -51,6 +53,10 @@ node_score = _by_payload("node_score")
 split_gain = _by_payload("split_gain")
 # (bins, n_candidates, both_ways, totals, min_rows, prefix, right, left): the gains of all splits.
 fill_gains = _by_payload("fill_gains")
+# (bins, n_candidates, both_ways, totals, min_rows, prefix, gains): the best split of a feature as
+# (gain, bin, missing goes left), from plain sums or from packed ones.
+best_split = _by_payload("best_split")
+best_packed_split = _by_payload("best_packed_split")
 # (rows, leaf, sums): add the exact statistics of rows to those of their leaves, but the row count.
 sum_rows = _by_payload("sum_rows")
 # (sums, value): write a node's value; returns its weight.

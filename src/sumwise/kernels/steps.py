@@ -8,10 +8,17 @@ merged. It scores the features it owns.
 import numpy as np
 
 from sumwise.kernels.jit import inlined, routine
-from sumwise.kernels.layout import CHILD, TREE
+from sumwise.kernels.layout import CHILD, TREE, ZERO
+from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
 from sumwise.kernels.partition import partition_records
-from sumwise.kernels.payload import add_rows, fill_gains, finish_rows
-from sumwise.kernels.split import best_candidate
+from sumwise.kernels.payload import (
+    add_rows,
+    best_packed_split,
+    best_split,
+    fill_gains,
+    finish_rows,
+)
+from sumwise.kernels.split import best_candidate, sum_left
 
 
 @inlined
@@ -23,9 +30,22 @@ def feature_bins(job, node, f):
 
 
 @inlined
-def count_missing(job, bins):
-    """The rows in bin 0; the row count is the last statistic."""
+def count_missing(job, node, f):
+    """The rows in bin 0 of a node; the row count is the last statistic."""
+    bins = feature_bins(job, node, f)
+    if job.nodes[node].packed:
+        return unpack_sums(bins[0])[2]
     return bins[bins.size // job.n_stats * (job.n_stats - 1)]
+
+
+@routine
+def sum_side(job, node, f, split_bin, missing_left, left):
+    """Write the totals of the rows that a split of a node sends left."""
+    bins = feature_bins(job, node, f)
+    if job.nodes[node].packed:
+        sum_left_packed(bins, split_bin, missing_left, left)
+    else:
+        sum_left(bins, job.n_stats, split_bin, missing_left, left)
 
 
 @inlined
@@ -75,7 +95,8 @@ def build_histogram(job, node, which):
             if whole or t == thread:
                 part = records[work.first[t, node] : work.last[t, node]]
                 state = add_rows(job.payload, job.exact, table, tile, part, state, words, histogram)
-        finish_rows(job.payload, job.exact, table, tile, state, words, histogram)
+        packed = job.nodes[node].packed
+        finish_rows(job.payload, job.exact, table, tile, state, packed, words, histogram)
 
 
 @routine
@@ -83,13 +104,14 @@ def merge_parts(job, node, which):
     """Add up the shared tiles that the threads have set aside."""
     work, table = job.work, job.table
     histogram = work.histograms[job.nodes[node].slot]
+    n_stats = 1 if job.nodes[node].packed else job.n_stats
     for tile in range(table.tile_start.size):
         if work.tile_owner[tile] >= 0:
             continue
         for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
             if is_owned(job, f):
                 first = job.n_stats * table.bin_start[f]
-                last = job.n_stats * table.bin_start[f + 1]
+                last = first + n_stats * (table.n_value_bins[f] + 1)
                 for i in range(first, last):
                     histogram[i] = 0
                 for t in range(job.n_threads):
@@ -99,13 +121,17 @@ def merge_parts(job, node, which):
 
 
 @routine
-def subtract_histogram(job, small, large):
+def subtract_histogram(job, small, large, parent_packed):
     """The larger child's histogram is its parent's, in whose slot it lies, less its sibling's."""
     for f in range(job.table.n_value_bins.size):
         if is_owned(job, f):
             small_bins, large_bins = feature_bins(job, small, f), feature_bins(job, large, f)
-            for i in range(small_bins.size):
-                large_bins[i] -= small_bins[i]
+            if job.nodes[small].packed and not parent_packed:
+                subtract_packed(large_bins, small_bins, job.nodes[large].packed)
+            else:
+                n = job.table.n_value_bins[f] + 1 if parent_packed else small_bins.size
+                for i in range(n):
+                    large_bins[i] -= small_bins[i]
 
 
 @routine
@@ -116,43 +142,67 @@ def _add_gains(gains, sums, n):
         sums[i] = before + gains[i] if gains[i] > -np.inf else sums[i]
 
 
+@inlined
+def _count_candidates(job, f, both_ways):
+    """Splits a feature has; with missing rows, all values against the missing is one, too."""
+    return job.table.n_value_bins[f] - (0 if both_ways else 1)
+
+
+@inlined
+def _note_candidate(job, child, f, found):
+    """Keep the best split of a feature."""
+    gain, split_bin, missing_left = found
+    job.work.candidates[child, f].gain = gain
+    job.work.candidates[child, f].split_bin = split_bin
+    job.work.candidates[child, f].missing_left = missing_left
+
+
 @routine
-def score_nodes(job, first, last, child):
+def score_node(job, node, child):
+    """Find the best split of each of the thread's features for a node."""
+    work, totals, payload = job.work, job.work.totals[node], job.payload
+    prefix, gains = work.prefix[job.thread], work.gains[job.thread]
+    min_rows = job.options.min_samples_leaf
+    for f in range(job.table.n_value_bins.size):
+        if is_owned(job, f) and work.allowed[CHILD + child, f]:
+            bins = feature_bins(job, node, f)
+            both_ways = count_missing(job, node, f) > 0
+            n = _count_candidates(job, f, both_ways)
+            if job.nodes[node].packed:
+                found = best_packed_split(
+                    payload, bins, n, both_ways, totals, min_rows, prefix, gains
+                )
+            else:
+                found = best_split(payload, bins, n, both_ways, totals, min_rows, prefix, gains)
+            _note_candidate(job, child, f, found)
+
+
+@routine
+def score_level(job, first, last):
     """Find the best split of each of the thread's features for nodes [first, last) together.
 
     A split's gain is the sum over the nodes, in their order; a node where a child would be too
-    small adds nothing. One node alone is the usual case; symmetric growth takes a whole level.
+    small adds nothing.
     """
     work, nodes = job.work, job.nodes
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
     right, left, sum_right, sum_left = gains[0], gains[1], gains[2], gains[3]
     min_rows = job.options.min_samples_leaf
     for f in range(job.table.n_value_bins.size):
-        if not is_owned(job, f) or not work.allowed[CHILD + child, f]:
+        if not is_owned(job, f) or not work.allowed[CHILD, f]:
             continue
         both_ways = False
         for node in range(first, last):
             if nodes[node].slot >= 0:
-                both_ways |= count_missing(job, feature_bins(job, node, f)) > 0
-        # With missing rows, all values against the missing is a split, too.
-        n = job.table.n_value_bins[f] - (0 if both_ways else 1)
-        alone = last - first == 1
-        if not alone:
-            for i in range(n):
-                sum_right[i] = sum_left[i] = -np.inf
+                both_ways |= count_missing(job, node, f) > 0
+        n = _count_candidates(job, f, both_ways)
+        for i in range(n):
+            sum_right[i] = sum_left[i] = -np.inf
         for node in range(first, last):
             if nodes[node].slot >= 0:
-                bins = feature_bins(job, node, f)
-                totals = work.totals[node]
+                bins, totals = feature_bins(job, node, f), work.totals[node]
                 fill_gains(job.payload, bins, n, both_ways, totals, min_rows, prefix, right, left)
-                if not alone:
-                    _add_gains(right, sum_right, n)
-                    if both_ways:
-                        _add_gains(left, sum_left, n)
-        if alone:
-            gain, split_bin, missing_left = best_candidate(n, both_ways, right, left)
-        else:
-            gain, split_bin, missing_left = best_candidate(n, both_ways, sum_right, sum_left)
-        work.candidates[child, f].gain = gain
-        work.candidates[child, f].split_bin = split_bin
-        work.candidates[child, f].missing_left = missing_left
+                _add_gains(right, sum_right, n)
+                if both_ways:
+                    _add_gains(left, sum_left, n)
+        _note_candidate(job, ZERO, f, best_candidate(n, both_ways, sum_right, sum_left))

@@ -22,15 +22,14 @@ from sumwise.kernels.layout import (
     ZERO,
 )
 from sumwise.kernels.payload import node_score, split_gain
-from sumwise.kernels.split import sum_left
 from sumwise.kernels.steps import (
     build_histogram,
     count_missing,
-    feature_bins,
     merge_parts,
     partition_node,
-    score_nodes,
+    score_level,
     subtract_histogram,
+    sum_side,
 )
 from sumwise.kernels.threads import ABORT, atomic_load, wait_for_all
 
@@ -47,9 +46,8 @@ def _split_level(job, first, size, f):
         for s in range(n_stats):
             left[s] = 0
         if nodes[node].slot >= 0:
-            bins = feature_bins(job, node, f)
-            sum_left(bins, n_stats, split_bin, missing_left, left)
-            n_missing += count_missing(job, bins)
+            sum_side(job, node, f, split_bin, missing_left, left)
+            n_missing += count_missing(job, node, f)
             n_left += left[n_stats - 1]
             n_rows += work.totals[node, n_stats - 1]
     if n_missing == 0:  # none missing here: they go with the larger side
@@ -114,7 +112,7 @@ def grow_symmetric(job):
         if control[STATUS] != GROWING:
             break
         first, size = control[LEVEL_FIRST], control[LEVEL_SIZE]
-        score_nodes(job, first, first + size, ZERO)
+        score_level(job, first, first + size)
         wait_for_all(job.sync, job.n_threads)
         if job.thread == 0:
             _choose_level_split(job)
@@ -134,7 +132,7 @@ def grow_symmetric(job):
                     wait_for_all(job.sync, job.n_threads)
                     merge_parts(job, small, ZERO)
                     wait_for_all(job.sync, job.n_threads)
-                subtract_histogram(job, small, large)
+                subtract_histogram(job, small, large, False)
         wait_for_all(job.sync, job.n_threads)
         if job.thread == 0:
             for node in range(first + size, first + 3 * size):
