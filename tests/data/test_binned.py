@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.data.binned import BinnedData, plan_tiles
+from sumwise.data.binned import BinnedData
 from sumwise.kernels.threads import Team
 
 
@@ -15,62 +15,75 @@ def make_binned(columns, n_value_bins=None, n_threads=1):
         return BinnedData.from_columns(columns, np.asarray(n_value_bins, dtype=np.int64), team)
 
 
-def unpack(table):
-    """The columns again, read from the tiles."""
+def read_lanes(table):
+    """The codes of every lane, read from the tiles."""
     n_rows = table.columns.shape[1]
-    columns = []
+    codes = []
     for tile in range(table.tile_start.size):
         words = table.tile_words[tile]
         part = table.tiles[table.tile_start[tile] :][: words * n_rows].reshape(n_rows, words)
         width = table.tile_first[tile + 1] - table.tile_first[tile]
-        columns.append(part.astype("<u8").view(np.uint8)[:, :width].T)
-    return np.concatenate(columns)
+        codes.append(part.astype("<u8").view(np.uint8)[:, :width].T)
+    return np.concatenate(codes)
+
+
+def unpack(table):
+    """The columns again, read from the tiles."""
+    lanes, columns = table.lanes, np.empty_like(table.columns)
+    for lane, codes in enumerate(read_lanes(table).astype(int)):
+        for f in lanes.members[lanes.first[lane] : lanes.first[lane + 1]]:
+            columns[f] = codes % lanes.radix[f] + lanes.low[f]
+            codes //= lanes.radix[f]
+        assert not codes.any()
+    return columns
+
+
+def random_columns(rng, n_features, n_rows):
+    """Features of few and many bins, with and without missing values."""
+    n_value_bins = rng.choice([1, 2, 3, 15, 16, 17, 255], n_features)
+    lowest = rng.integers(0, 2, n_features)
+    columns = [
+        rng.integers(low, n + 1, n_rows) for low, n in zip(lowest, n_value_bins, strict=True)
+    ]
+    return np.stack(columns), n_value_bins
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("n_features", [1, 7, 8, 9, 15, 16, 17, 24, 25, 33, 48])
+@pytest.mark.parametrize("n_features", [1, 7, 8, 9, 15, 16, 17, 24, 25, 33, 48, 120])
 def test_tiles_hold_the_columns(n_features, n_threads):
-    columns = np.random.default_rng(0).integers(0, 256, (n_features, 41)).astype(np.uint8)
-    data = make_binned(columns, n_threads=n_threads)
+    columns, n_value_bins = random_columns(np.random.default_rng(n_features), n_features, 41)
+    data = make_binned(columns, n_value_bins, n_threads=n_threads)
     assert (data.n_features, data.n_rows) == (n_features, 41)
     assert np.array_equal(unpack(data.table), columns)
-    assert data.table.tile_first[-1] == n_features
+    assert sorted(data.table.lanes.members) == list(range(n_features))
+    assert data.table.tile_first[-1] == data.table.lanes.first.size - 1
     widths = np.diff(data.table.tile_first)
     assert data.table.tile_words.tolist() == [2 if width > 8 else 1 for width in widths]
     assert data.table.tiles.size == data.table.tile_words.sum() * 41
 
 
-@pytest.mark.parametrize(
-    ("n_features", "n_threads", "widths"),
-    [
-        (28, 1, [14, 14]),
-        (28, 2, [14, 14]),
-        (28, 4, [7, 7, 7, 7]),
-        (28, 16, [14, 14]),  # too few features for all: the threads share the rows
-        (17, 1, [8, 9]),
-        (10, 2, [5, 5]),
-        (7, 2, [7]),
-        (54, 2, [13, 14, 13, 14]),
-        (1, 1, [1]),
-        (0, 2, []),
-    ],
-)
-def test_tiles_are_even(n_features, n_threads, widths):
-    assert np.diff(plan_tiles(n_features, n_threads)).tolist() == widths
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_crowds_are_the_fullest_bins_of_each_block(n_threads):
+def test_crowds_are_the_fullest_codes_of_each_block(n_threads):
     rng = np.random.default_rng(0)
     n_rows = 2 * 65536 + 5
-    columns = np.stack([rng.integers(0, 3 + 10 * f, n_rows) for f in range(20)])
-    table = make_binned(columns, n_threads=n_threads).table
+    columns, n_value_bins = random_columns(rng, 30, n_rows)
+    table = make_binned(columns, n_value_bins, n_threads=n_threads).table
+    codes = read_lanes(table)
     for tile in range(table.tile_start.size):
+        part = codes[table.tile_first[tile] : table.tile_first[tile + 1]]
         for block in range(3):
-            part = columns[table.tile_first[tile] : table.tile_first[tile + 1]]
             rows = part[:, block << 16 : (block + 1) << 16]
-            expected = max(np.bincount(column).max() for column in rows)
-            assert table.crowds[tile, block] == expected
+            assert table.crowds[tile, block] == max(np.bincount(lane).max() for lane in rows)
+
+
+def test_the_tile_of_each_feature():
+    columns = np.ones((40, 3), dtype=np.uint8)
+    columns[1::2] = 200
+    data = make_binned(columns, np.where(np.arange(40) % 2, 200, 2))
+    lanes, tile_first = data.table.lanes, data.table.tile_first
+    for f, tile in enumerate(data.find_tiles()):
+        own = lanes.members[lanes.first[tile_first[tile]] : lanes.first[tile_first[tile + 1]]]
+        assert f in own
 
 
 def test_places_of_histograms():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.kernels.binning import cut_by_weight, fill_tiles, find_distinct, map_to_bins
+from sumwise.kernels.binning import cut_by_weight, find_distinct, map_to_bins
 from sumwise.kernels.threads import Team
 from tests.naive.binning import map_to_bins as naive_bins
 
@@ -133,22 +133,3 @@ def test_bins_at_beside_and_beyond_thresholds(n_thresholds):
     columns = np.empty((1, values.size), dtype=np.uint8)
     run_map(values.reshape(-1, 1), [ends], 0, columns)
     assert columns[0].tolist() == naive_bins(values, ends).tolist()
-
-
-@pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("n_features", [1, 8, 9, 16, 17, 24, 25, 40])
-def test_tiles_hold_the_columns(n_features, n_threads):
-    rng = np.random.default_rng(n_features)
-    columns = rng.integers(0, 256, (n_features, 50)).astype(np.uint8)
-    first = np.append(np.arange(0, n_features, 16), n_features)
-    words = np.where(np.diff(first) > 8, 2, 1)
-    start = np.concatenate(([0], np.cumsum(words * 50)[:-1]))
-    tiles = np.full(int(words.sum()) * 50, 2**64 - 1, dtype=np.uint64)
-    with Team(n_threads) as team:
-        team.run(fill_tiles, columns, start, words, first, tiles)
-    for tile in range(words.size):
-        part = tiles[start[tile] : start[tile] + 50 * words[tile]].reshape(50, words[tile])
-        by_byte = part.astype("<u8").view(np.uint8)
-        width = first[tile + 1] - first[tile]
-        assert np.array_equal(by_byte[:, :width], columns[first[tile] : first[tile + 1]].T)
-        assert not by_byte[:, width:].any()  # padding

@@ -4,25 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sumwise.kernels.binning import count_crowds, fill_tiles
+from sumwise.data.lanes import plan_lanes, plan_tiles
 from sumwise.kernels.layout import BLOCK_BITS, Table
 from sumwise.kernels.threads import Team
+from sumwise.kernels.tiles import count_crowds, fill_tiles
 
-_TILE = 16
 _WORD = 8
-# Narrower tiles are not worth a pass over the rows of their own.
-_NARROWEST = 4
-
-
-def plan_tiles(n_features: int, n_threads: int) -> np.ndarray:
-    """Return the first feature of each tile, and the end: as many tiles for each thread if the
-    features suffice for that, all about equally wide.
-    """
-    n_tiles = -(-n_features // _TILE)
-    even = -(-n_tiles // n_threads) * n_threads
-    if n_features >= _NARROWEST * even:
-        n_tiles = even
-    return np.arange(n_tiles + 1) * n_features // max(1, n_tiles)
 
 
 @dataclass(frozen=True)
@@ -54,21 +41,28 @@ class BinnedData:
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing."""
         n_features, n_rows = columns.shape
-        tile_first = plan_tiles(n_features, team.n_threads)
-        widths = np.diff(tile_first)
-        tile_words = np.where(widths > _WORD, 2, 1).astype(np.int64)
+        lowest = columns.min(axis=1, initial=255)
+        usable = lowest < columns.max(axis=1, initial=0)
+        lanes = plan_lanes(n_value_bins, lowest == 0)
+        tile_first = plan_tiles(lanes.first.size - 1, team.n_threads)
+        tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)
         ends = np.cumsum(tile_words * n_rows)
         tile_start = (ends - tile_words * n_rows).astype(np.int64)
         tiles = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.uint64)
-        team.run(fill_tiles, columns, tile_start, tile_words, tile_first, tiles)
+        parts = (tiles, tile_start, tile_words, tile_first)
+        team.run(fill_tiles, columns, *parts, lanes)
         n_blocks = -(-n_rows >> BLOCK_BITS)
-        crowds = np.empty((widths.size, n_blocks), dtype=np.int64)
+        crowds = np.empty((tile_words.size, n_blocks), dtype=np.int64)
         counts = np.empty((team.n_threads, 256), dtype=np.int64)
-        team.run(count_crowds, columns, tile_first, counts, crowds)
+        team.run(count_crowds, *parts, counts, crowds)
         bin_start = np.zeros(n_features + 1, dtype=np.int64)
         np.cumsum(n_value_bins + 1, out=bin_start[1:])
-        table = Table(
-            columns, tiles, tile_start, tile_words, tile_first, crowds, n_value_bins, bin_start
-        )
-        usable = columns.min(axis=1, initial=255) < columns.max(axis=1, initial=0)
+        table = Table(columns, *parts, lanes, crowds, n_value_bins, bin_start)
         return cls(table, usable.astype(np.uint8))
+
+    def find_tiles(self) -> np.ndarray:
+        """The tile of each feature."""
+        lanes = self.table.lanes
+        lane = np.empty(self.n_features, dtype=np.int64)
+        lane[lanes.members] = np.repeat(np.arange(lanes.first.size - 1), np.diff(lanes.first))
+        return np.searchsorted(self.table.tile_first, lane, side="right") - 1

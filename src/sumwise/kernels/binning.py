@@ -7,7 +7,6 @@ column-major input need no copy and only one compiled version per type.
 import numpy as np
 
 from sumwise.kernels.jit import kernel, routine
-from sumwise.kernels.layout import BLOCK_BITS
 from sumwise.kernels.threads import share
 
 _BLOCK = 1024
@@ -106,41 +105,3 @@ def map_to_bins(
             for i in range(block, min(block + _BLOCK, end)):
                 value = values[i * row_stride + f * column_stride]
                 columns[f, first + i] = find_bin(np.float64(value), own)
-
-
-@kernel
-def fill_tiles(thread, n_threads, sync, columns, tile_start, tile_words, tile_first, tiles):
-    """Copy the columns into tiles: eight features a word, the first in the lowest byte."""
-    n_rows = columns.shape[1]
-    begin, end = share(n_rows, thread, n_threads)
-    for tile in range(tile_start.size):
-        for word in range(tile_words[tile]):
-            first = tile_first[tile] + 8 * word
-            last = min(first + 8, tile_first[tile + 1])
-            for i in range(begin, end):
-                packed = np.uint64(0)
-                for f in range(first, last):
-                    packed |= np.uint64(columns[f, i]) << np.uint64(8 * (f - first))
-                tiles[tile_start[tile] + tile_words[tile] * i + word] = packed
-
-
-@kernel
-def count_crowds(thread, n_threads, sync, columns, tile_first, counts, crowds):
-    """Write the most rows of each block of rows that share a bin of a tile.
-
-    ``counts`` is scratch of shape (n_threads, 256).
-    """
-    n_rows, own = columns.shape[1], counts[thread]
-    n_tiles, n_blocks = crowds.shape
-    for i in range(thread, n_tiles * n_blocks, n_threads):
-        tile, block = i // n_blocks, i % n_blocks
-        first = block << BLOCK_BITS
-        last = min((block + 1) << BLOCK_BITS, n_rows)
-        most = 0
-        for f in range(tile_first[tile], tile_first[tile + 1]):
-            own[:] = 0
-            for i in range(first, last):
-                own[columns[f, i]] += 1
-            for code in range(256):
-                most = max(most, own[code])
-        crowds[tile, block] = most

@@ -2,7 +2,7 @@
 
 Gradients and hessians travel in the record as int16 g and uint16 h. A bin of a tile is one packed
 word, ``(g << 38) + (h << 12) + 1`` added per row: 12 bits of count, 26 of hessian, 26 of gradient.
-One add a value, and a tile of 16 features is 32 KB: it stays in the first-level cache.
+One add a value, and a tile of 16 lanes is 32 KB: it stays in the first-level cache.
 
 Before a bin can have got more than 4,095 rows the words are spread into int64 sums. How many rows
 a bin may have got is bounded by the rows added, and by the *crowds* of the blocks of rows they came
@@ -12,7 +12,7 @@ between two spreads.
 
 import numpy as np
 
-from sumwise.kernels.jit import routine
+from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import BLOCK_BITS, PACKED_ROWS
 from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.threads import prefetch_far, prefetch_near
@@ -43,7 +43,7 @@ def _packed_word(record):
 
 
 def _make_adder(width):
-    """Compile the innermost loop for tiles of up to ``width`` features, all updates in line."""
+    """Compile the innermost loop for tiles of up to ``width`` lanes, all updates in line."""
     n_words = np.uint64(1 if width <= 8 else 2)
     n_low, n_high = min(width, 8), max(width - 8, 0)
 
@@ -90,52 +90,103 @@ def _add_to_words(table, tile, records, first, last, words):
         _add_4(tiles, records, first, last, words)
 
 
+@inlined
+def tile_features(table, tile):
+    """The features of a tile."""
+    first, last = table.tile_first[tile], table.tile_first[tile + 1]
+    return table.lanes.members[table.lanes.first[first] : table.lanes.first[last]]
+
+
 @routine
-def _clear_padding(table, tile, words):
-    """Padding of a tile is all zero bytes: it went to bin 0 of features that do not exist."""
-    n_features = table.tile_first[tile + 1] - table.tile_first[tile]
-    for j in range(n_features, 16):
+def _fold_lane(table, lane, sums, stat, fresh, histogram):
+    """Add sums by combination of bins to those of each feature of a lane, or begin them if fresh.
+
+    The last member has the largest stride: its bins are runs of equal length. Once its sums are
+    taken the runs are added up, and the member before it is the last. So ``sums`` is used up.
+    """
+    lanes = table.lanes
+    size = 1
+    for m in range(lanes.first[lane], lanes.first[lane + 1]):
+        size *= lanes.radix[lanes.members[m]]
+    for m in range(lanes.first[lane + 1] - 1, lanes.first[lane] - 1, -1):
+        f = lanes.members[m]
+        radix = lanes.radix[f]
+        size //= radix
+        n_bins = table.n_value_bins[f] + 1
+        start = 3 * table.bin_start[f] + stat * n_bins
+        target = histogram[start : start + n_bins]
+        if fresh:
+            target[:] = 0
+        for c in range(radix):
+            run = sums[c * size : (c + 1) * size]
+            total = np.int64(0)
+            for i in range(size):
+                total += run[i]
+            target[lanes.low[f] + c] += total
+            if c > 0:
+                for i in range(size):
+                    sums[i] += run[i]
+
+
+@routine
+def _clear_words(table, tile, words):
+    """Clear a tile's words; padding is all zero bytes, and went to the first word of no lane."""
+    n_lanes = table.tile_first[tile + 1] - table.tile_first[tile]
+    words[: 256 * n_lanes] = 0
+    for j in range(n_lanes, 16):
         words[256 * j] = 0
 
 
 @routine
 def _move_words(table, tile, words, histogram):
-    """Move a tile's packed words to the histogram as they are."""
-    for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
-        n_bins = table.n_value_bins[f] + 1
-        start = 3 * table.bin_start[f]
-        target = histogram[start : start + n_bins]
-        offset = 256 * (f - table.tile_first[tile])
-        word = words[offset : offset + n_bins]
-        for b in range(n_bins):
-            target[b] = word[b]
-            word[b] = 0
-    _clear_padding(table, tile, words)
+    """Move a tile's packed words to the histogram, still packed, and clear them."""
+    lanes = table.lanes
+    for lane in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        offset = 256 * (lane - table.tile_first[tile])
+        if lanes.first[lane + 1] - lanes.first[lane] > 1:
+            _fold_lane(table, lane, words[offset : offset + 256], 0, True, histogram)
+        else:
+            f = lanes.members[lanes.first[lane]]
+            n_bins = table.n_value_bins[f] + 1
+            start = 3 * table.bin_start[f]
+            target, word = histogram[start : start + n_bins], words[offset : offset + n_bins]
+            for b in range(n_bins):
+                target[b] = word[b]
+    _clear_words(table, tile, words)
 
 
 @routine
 def _spread_words(table, tile, fresh, words, histogram):
     """Add a tile's packed words to the int64 sums, or begin them if fresh, and clear the words."""
-    for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+    lanes = table.lanes
+    for lane in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        offset = 256 * (lane - table.tile_first[tile])
+        if lanes.first[lane + 1] - lanes.first[lane] > 1:
+            word = words[offset : offset + 256]
+            for stat in range(3):
+                sums = words[16 * 256 :]
+                for b in range(256):
+                    g, h, n = unpack_sums(word[b])
+                    sums[b] = g if stat == 0 else (h if stat == 1 else n)
+                _fold_lane(table, lane, sums, stat, fresh, histogram)
+            continue
+        f = lanes.members[lanes.first[lane]]
         n_bins = table.n_value_bins[f] + 1
         start = 3 * table.bin_start[f]
         gradient = histogram[start : start + n_bins]
         hessian = histogram[start + n_bins : start + 2 * n_bins]
         count = histogram[start + 2 * n_bins : start + 3 * n_bins]
-        offset = 256 * (f - table.tile_first[tile])
         word = words[offset : offset + n_bins]
         if fresh:
             for b in range(n_bins):
                 gradient[b], hessian[b], count[b] = unpack_sums(word[b])
-                word[b] = 0
         else:
             for b in range(n_bins):
                 g, h, n = unpack_sums(word[b])
                 gradient[b] += g
                 hessian[b] += h
                 count[b] += n
-                word[b] = 0
-    _clear_padding(table, tile, words)
+    _clear_words(table, tile, words)
 
 
 @routine
@@ -180,7 +231,7 @@ def finish_packed_rows(table, tile, state, keep_packed, words, histogram):
 @routine
 def add_exact_rows(table, tile, records, gradients, hessians, histogram):
     """The same with exact values, gathered by row number: three adds a value."""
-    for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+    for f in tile_features(table, tile):
         n_bins = table.n_value_bins[f] + 1
         start = 3 * table.bin_start[f]
         sum_g = histogram[start : start + n_bins]
@@ -198,28 +249,19 @@ def add_exact_rows(table, tile, records, gradients, hessians, histogram):
 @routine
 def add_class_rows(table, tile, records, n_classes, histogram):
     """Add rows whose record holds a class and a weight: one sum a class, and the row count."""
-    n_words = table.tile_words[tile]
-    first_feature = table.tile_first[tile]
-    n_features = table.tile_first[tile + 1] - first_feature
-    for i in range(records.size):
-        row = np.int64(records[i] >> _ROW)
-        class_idx = np.int64((records[i] >> np.uint64(16)) & _LOW_16)
-        weight = np.int64(records[i] & _LOW_16)
-        word = np.uint64(0)
-        for j in range(n_features):
-            if j & 7 == 0:
-                word = table.tiles[table.tile_start[tile] + n_words * row + (j >> 3)]
-            n_bins = table.n_value_bins[first_feature + j] + 1
-            start = (n_classes + 1) * table.bin_start[first_feature + j]
-            place = start + np.int64(word & _BYTE)
-            word >>= np.uint64(8)
-            histogram[place + class_idx * n_bins] += weight
-            histogram[place + n_classes * n_bins] += 1
+    for f in tile_features(table, tile):
+        n_bins = table.n_value_bins[f] + 1
+        bins = histogram[(n_classes + 1) * table.bin_start[f] :]
+        column = table.columns[f]
+        for i in range(records.size):
+            b = np.int64(column[records[i] >> _ROW])
+            class_idx = np.int64((records[i] >> np.uint64(16)) & _LOW_16)
+            bins[b + class_idx * n_bins] += np.int64(records[i] & _LOW_16)
+            bins[b + n_classes * n_bins] += 1
 
 
 @routine
 def clear_tile(table, tile, n_stats, histogram):
     """Set the histograms of a tile's features to zero."""
-    first = n_stats * table.bin_start[table.tile_first[tile]]
-    last = n_stats * table.bin_start[table.tile_first[tile + 1]]
-    histogram[first:last] = 0
+    for f in tile_features(table, tile):
+        histogram[n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]] = 0

@@ -15,8 +15,12 @@ Records
     records are contiguous and in order.
 Tiles
     The binned table is kept twice. By column, one byte a value, for partition and prediction; and
-    in tiles of up to 16 features, two 64-bit words a row (one word for up to 8), for histograms.
+    in tiles of up to 16 lanes, two 64-bit words a row (one word for up to 8), for histograms.
     Tiles are about equally wide, and if possible as many for each thread.
+Lanes
+    A lane is one byte a row. Most hold the bins of one feature. Features with few bins share one,
+    as long as there are at most 256 combinations: one update serves them all, and their own sums
+    are taken from those of the combinations.
 """
 
 from typing import Any, NamedTuple
@@ -58,6 +62,19 @@ NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
 USABLE, TREE, LEVEL, CHILD = (np.int64(row) for row in range(4))
 
 
+class Lanes(NamedTuple):
+    """Which features share a byte of a tile, and how.
+
+    The code of a lane is the sum of ``(bin - low) * stride`` over its members; the stride of a
+    member is the product of the radices before it.
+    """
+
+    first: Any  # int64 (n_lanes + 1,): first member of a lane
+    members: Any  # int64 (n_features,): features, lane after lane
+    low: Any  # int64 (n_features,): the lowest bin of a feature
+    radix: Any  # int64 (n_features,): the number of its bins from there on
+
+
 class Table(NamedTuple):
     """The binned table as kernels see it."""
 
@@ -65,7 +82,8 @@ class Table(NamedTuple):
     tiles: Any  # uint64, tile after tile, row after row
     tile_start: Any  # int64 (n_tiles,): first word of a tile
     tile_words: Any  # int64 (n_tiles,): 64-bit words a row, 1 or 2
-    tile_first: Any  # int64 (n_tiles + 1,): first feature of a tile
+    tile_first: Any  # int64 (n_tiles + 1,): first lane of a tile
+    lanes: Lanes
     crowds: Any  # int64 (n_tiles, n_blocks): most rows of a block that share a bin of a tile
     n_value_bins: Any  # int64 (n_features,)
     bin_start: Any  # int64 (n_features + 1,)
@@ -100,7 +118,7 @@ class Workspace(NamedTuple):
     histograms: Any  # int64 (n_slots + 2, n_stats * n_bins); the last two are scratch
     free_slots: Any  # int32 (n_slots,)
     partial: Any  # int64 (2 * n_threads, n_stats * n_bins): shared tiles before the merge
-    packed: Any  # int64 (n_threads, 16 * 256): a tile's packed words; zero when not in use
+    packed: Any  # int64 (n_threads, 17 * 256): a tile's packed words, zero when not in use; scratch
     prefix: Any  # int64 (n_threads, n_stats, 256)
     gains: Any  # float64 (n_threads, 4, 256)
     allowed: Any  # uint8 (5, n_features)

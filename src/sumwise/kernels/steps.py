@@ -7,6 +7,7 @@ merged. It scores the features it owns.
 
 import numpy as np
 
+from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, TREE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
@@ -80,7 +81,7 @@ def build_histogram(job, node, which):
     records = work.records[job.nodes[node].depth & 1]
     for tile in range(table.tile_start.size):
         used = False
-        for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        for f in tile_features(table, tile):
             used |= work.allowed[TREE, f] != 0
         owner = work.tile_owner[tile]
         if not used or (owner >= 0 and owner != thread):
@@ -108,7 +109,7 @@ def merge_parts(job, node, which):
     for tile in range(table.tile_start.size):
         if work.tile_owner[tile] >= 0:
             continue
-        for f in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        for f in tile_features(table, tile):
             if is_owned(job, f):
                 first = job.n_stats * table.bin_start[f]
                 last = first + n_stats * (table.n_value_bins[f] + 1)

@@ -226,7 +226,7 @@ class TreeGrower:
         n_whole = n_tiles - n_tiles % n_threads
         tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
         feature = np.arange(n_features)
-        tile = np.searchsorted(table.tile_first, feature, side="right") - 1
+        tile = self._data.find_tiles()
         owner = tile_owner[tile] if n_features else tile
         allowed = np.zeros((5, n_features), dtype=np.uint8)
         allowed[layout.USABLE] = self._data.usable
@@ -246,7 +246,7 @@ class TreeGrower:
             histograms=np.empty((self._count_slots(n_rows, 8 * length) + 2, length), np.int64),
             free_slots=np.empty(self._count_slots(n_rows, 8 * length), dtype=np.int32),
             partial=np.empty((2 * n_threads, length), dtype=np.int64),
-            packed=np.zeros((n_threads, 16 * 256), dtype=np.int64),
+            packed=np.zeros((n_threads, 17 * 256), dtype=np.int64),
             prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
             gains=np.empty((n_threads, 4, 256)),
             allowed=allowed,
