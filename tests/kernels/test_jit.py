@@ -45,6 +45,8 @@ logging.basicConfig(level=logging.INFO, format="LOG %(name)s %(message)s", strea
 from small.caller import climb, fall
 print("climbed", climb(3), climb(4), climb(3.0) if "float" in sys.argv else "")
 print("fell", fall(5))
+from numba.core.runtime import rtsys
+print("compiler", "used" if rtsys._init else "not used")
 print("environment", "same" if dict(os.environ) == before else "changed")
 """
 
@@ -101,6 +103,7 @@ def test_an_edit_in_another_file_is_seen(package):
     first = package.run()
     assert "climbed 3 4" in first
     assert "fell -5" in first
+    assert "compiler used" in first
     assert compiles(first) == 1  # announced once, for all kernels and all processes
     kept = package.files()
     assert len(kept) >= 4  # an index and the code, for both kernels
@@ -108,6 +111,7 @@ def test_an_edit_in_another_file_is_seen(package):
     again = package.run()
     assert "climbed 3 4" in again
     assert compiles(again) == 0
+    assert "compiler not used" in again  # to make it ready would take longer than to load
     assert package.files() == kept
 
     package.set_increment(10)  # in callee.py; the kernel is in caller.py
@@ -245,7 +249,7 @@ def test_the_folder_of_another_user_is_not_trusted(no_choice, monkeypatch):
 def test_importing_sumwise_changes_nothing(tmp_path):
     script = textwrap.dedent(
         """
-        import logging, os
+        import logging, os, sys
         before = dict(os.environ)
         import sumwise
         import sumwise.kernels.grow
@@ -253,6 +257,8 @@ def test_importing_sumwise_changes_nothing(tmp_path):
         assert not os.listdir()
         logger = logging.getLogger("sumwise")
         assert logger.level == logging.NOTSET and not logger.handlers
+        slow = {"matplotlib", "rich", "sklearn.ensemble", "sklearn.model_selection"}
+        assert not slow & set(sys.modules)  # imported where they are needed
         """
     )
     done = subprocess.run(
@@ -269,7 +275,7 @@ def test_a_failure_of_the_cache_is_only_logged(caplog, monkeypatch):
     def refuse(*_):
         raise OSError("disk on fire")
 
-    monkeypatch.setattr(jit.FunctionCache, "load_overload", refuse)
+    monkeypatch.setattr(jit.FunctionCache, "_load_overload", refuse)
     monkeypatch.setattr(jit.FunctionCache, "save_overload", refuse)
     with caplog.at_level(logging.DEBUG, logger="sumwise"):
         assert double(21) == 42

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -261,6 +260,9 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                     f"early stopping with validation_fraction={self.validation_fraction} would "
                     f"hold out {n_valid} of {rows.size} rows and leave none to train on"
                 )
+            # Its import takes a tenth of a second, which no other fit should wait for.
+            from sklearn.model_selection import train_test_split
+
             rows, valid = train_test_split(
                 rows,
                 test_size=self.validation_fraction,

@@ -179,7 +179,9 @@ class _KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            found = super().load_overload(sig, target_context)
+            # Not the public method: it first makes Numba ready to compile, which takes longer than
+            # to load. A kernel from the cache needs none of it, and compiling sees to it anyway.
+            found = self._load_overload(sig, target_context)
         except Exception:
             logger.debug("unreadable kernel cache entry for %s", self._name, exc_info=True)
             found = None
