@@ -1,13 +1,10 @@
 """The number of threads changes no byte of a model, and no bit of a prediction."""
 
-import multiprocessing
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
 from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
-from sumwise.estimators import boosting, jobs
+from sumwise.estimators import jobs
 from sumwise.kernels.layout import EXACT_ROWS, PACKED_ROWS
 
 GROWTHS = ["leaf", "depth", "symmetric"]
@@ -35,12 +32,12 @@ def teams(monkeypatch):
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
     started = []
 
-    class RecordedTeam(boosting.Team):
+    class RecordedTeam(jobs.Team):
         def __enter__(self):
             started.append(self.n_threads)
             return super().__enter__()
 
-    monkeypatch.setattr(boosting, "Team", RecordedTeam)
+    monkeypatch.setattr(jobs, "Team", RecordedTeam)
     return started
 
 
@@ -119,43 +116,6 @@ def test_more_threads_than_rows_or_features(teams, bytes_of):
 def test_the_same_fit_twice(bytes_of):
     first, second = (fit("sampling", "leaf", *SIZES[0], None)[0] for _ in range(2))
     assert bytes_of(first) == bytes_of(second)
-
-
-def test_fits_at_the_same_time(teams, bytes_of):
-    def fit_with(n_jobs):
-        return fit("sampling", "leaf", *SIZES[0], n_jobs)[0]
-
-    alone = bytes_of(fit_with(1))
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(fit_with, [1, 2, 4] * 3))
-    assert {bytes_of(model) for model in together} == {alone}
-    X = make_table(*SIZES[0])[0]
-    with ThreadPoolExecutor(4) as pool:
-        predictions = list(pool.map(together[2].predict, [X] * 8))
-    assert all(np.array_equal(p, predictions[0]) for p in predictions)
-
-
-def _send_predictions(connection):
-    model, X = fit("plain", "leaf", *SIZES[0], 4)
-    connection.send(model.predict(X))
-
-
-@pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork"
-)
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_fit_in_a_forked_process(teams):
-    model, X = fit("plain", "leaf", *SIZES[0], 4)
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send_predictions, args=(sender,))
-    process.start()
-    try:
-        assert receiver.poll(60)
-        assert np.array_equal(receiver.recv(), model.predict(X))
-    finally:
-        process.kill()
-        process.join()
 
 
 def test_a_clear_split_is_found_on_either_side_of_the_limit():

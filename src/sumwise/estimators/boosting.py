@@ -17,7 +17,7 @@ from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.matrix import check_matrix
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, warn_of_rounding
-from sumwise.estimators.jobs import count_threads
+from sumwise.estimators.jobs import count_threads, start_team
 from sumwise.estimators.parameters import (
     check_choice,
     check_integer,
@@ -192,12 +192,12 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             seed=seed,
             track_training_loss=bool(self.verbose),
         )
-        with Team(count_threads(self.n_jobs, X.size)) as team:
+        with start_team(self.n_jobs, X.size) as team:
             mapper = BinMapper.fit(X, self.max_bins, weight, rows.train, seed)
             data = mapper.transform(X, team)
             result = boost(data, mapper, rows, settings, team, self._make_watcher())
-        self.ensemble_ = result.ensemble
         self.history_ = result.history
+        self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
         return self
 
     def _forget_fit(self) -> None:
@@ -296,7 +296,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         return X
 
     def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
-        with Team(count_threads(self.n_jobs, X.shape[0] * self.ensemble_.n_trees)) as team:
+        with start_team(self.n_jobs, X.shape[0] * self.ensemble_.n_trees) as team:
             return work(team)
 
     def _predict_raw(self, X: Any) -> np.ndarray:

@@ -2,10 +2,12 @@
 
 Every member runs the same kernel as ``kernel(thread, n_threads, sync, ...)`` without the GIL;
 what each does follows from its number. The threads are plain Python ones, started once a fit:
-nothing here breaks after ``fork``, and many teams may work at once. The caller waits in Python,
-so that an interrupt reaches it; it then raises the abort flag, which kernels look at between nodes.
+nothing here breaks after ``fork``, and many teams may work at once. If a member fails or the caller
+is interrupted, the abort flag goes up: it makes the barrier raise, so that nobody waits for ever.
 """
 
+import _thread
+import os
 import queue
 import sys
 import threading
@@ -20,13 +22,23 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from sumwise.kernels.jit import routine
+from sumwise.kernels.jit import kernel, routine
 
 # Places in the ``sync`` array, a cache line apart so that they do not disturb each other.
 ARRIVED, GENERATION, ABORT = 0, 16, 32
 SYNC_LENGTH = 48
 # A few microseconds of spinning; then give the core away, or an oversubscribed machine crawls.
 SPIN_LIMIT = 2000
+# For one thread, which meets nobody.
+_NO_SYNC = np.zeros(SYNC_LENGTH, dtype=np.int64)
+# Seconds after which a waiting caller looks up: Windows does not let an interrupt wake it.
+_INTERRUPT_DELAY = 0.1
+# Seconds for which an interrupted caller waits for the members to stop.
+_PATIENCE = 0.5
+
+
+class AbortError(Exception):
+    """Ends a member's part in a job that another member or the caller cannot finish."""
 
 
 def _item_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -108,18 +120,27 @@ prefetch_near, prefetch_far = _make_prefetch(3), _make_prefetch(2)
 
 @routine
 def wait_for_all(sync, n_threads):
-    """Barrier: return when every thread of the team has come here."""
+    """Barrier: return when every thread of the team has come here; raise if the job was aborted.
+
+    What a thread wrote before the barrier, all see behind it, on any CPU: arriving is one chain of
+    read-modify-writes of ARRIVED, so that the last one has seen what all have written; it then
+    changes GENERATION, for which the others wait. All are sequentially consistent.
+    """
+    if atomic_load(sync, ABORT):
+        raise AbortError
     if n_threads == 1:
         return
     generation = atomic_load(sync, GENERATION)
     if atomic_add(sync, ARRIVED, 1) == n_threads - 1:
-        atomic_add(sync, ARRIVED, -n_threads)
+        atomic_add(sync, ARRIVED, -n_threads)  # before GENERATION lets anyone arrive again
         atomic_add(sync, GENERATION, 1)
         return
     spins = 0
     while atomic_load(sync, GENERATION) == generation:
         spins += 1
         if spins > SPIN_LIMIT:
+            if atomic_load(sync, ABORT):  # someone may never come
+                raise AbortError
             yield_core()
 
 
@@ -129,33 +150,77 @@ def share(n, thread, n_threads):
     return n * thread // n_threads, n * (thread + 1) // n_threads
 
 
+@kernel
+def _finish(thread, n_threads, sync):
+    """The last barrier of every job: to spin here is quicker than to sleep and be woken up."""
+    wait_for_all(sync, n_threads)
+
+
+class _Job:
+    """One call of a kernel by all members of a team."""
+
+    def __init__(self, kernel: Callable[..., Any], args: tuple[Any, ...], n_threads: int) -> None:
+        self._kernel, self._args, self._n_threads = kernel, args, n_threads
+        self._sync = np.zeros(SYNC_LENGTH, dtype=np.int64)
+        self._unfinished = list(range(n_threads))
+        self._all_have_left = threading.Lock()
+        self._all_have_left.acquire()
+        self.errors: list[BaseException] = []
+
+    def take_part(self, thread: int) -> None:
+        """Call the kernel as a member; without an error, all have done so when this returns."""
+        try:
+            self._kernel(thread, self._n_threads, self._sync, *self._args)
+            _finish(thread, self._n_threads, self._sync)
+        except BaseException as error:
+            self.abort(error)
+        finally:
+            if self._unfinished.pop() == 0:  # the last one, whoever that is: a pop is atomic
+                self._all_have_left.release()
+
+    def abort(self, error: BaseException) -> None:
+        """Have every member stop at the next barrier."""
+        self.errors.append(error)
+        self._sync[ABORT] = 1
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until all members have left; return whether they have."""
+        return not self._unfinished or self._all_have_left.acquire(timeout=seconds)
+
+    def pop_cause(self) -> BaseException:
+        """Return the error that made the others stop; keep none, for errors refer to the job."""
+        errors, self.errors = self.errors, []
+        return next((error for error in errors if not isinstance(error, AbortError)), errors[0])
+
+
+def _serve(thread: int, inbox: "queue.SimpleQueue[_Job | None]") -> None:
+    """What a thread of a team does until it is sent None."""
+    while (job := inbox.get()) is not None:
+        job.take_part(thread)
+        del job  # an idle thread must not keep the data alive
+
+
 class Team:
     """Threads that run a kernel together; use as a context manager.
 
     Parameters
     ----------
     n_threads : int
-        Members of the team. With one, kernels run in the calling thread.
+        Members of the team.
+    interruptible : bool
+        Whether the caller waits in Python while the members work, so that an interrupt ends even a
+        long call. Otherwise it is a member itself; that saves a thread, and time at every call.
     """
 
-    def __init__(self, n_threads: int) -> None:
+    def __init__(self, n_threads: int, interruptible: bool = False) -> None:
         self.n_threads = n_threads
-        self._sync = np.zeros(SYNC_LENGTH, dtype=np.int64)
-        self._inboxes: list[queue.SimpleQueue[Any]] = []
-        # Who has finished which job, and how; the queue only wakes the caller up to look. So an
-        # interrupt at any moment loses nothing.
-        self._job = 0
-        self._finished = [(0, None)] * n_threads
-        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
+        # Interrupts reach the main thread only.
+        is_main = threading.current_thread() is threading.main_thread()
+        self._caller_works = not (interruptible and is_main)
+        self._inboxes: list[queue.SimpleQueue[_Job | None]] = []
+        self._process = 0
 
     def __enter__(self) -> "Team":
-        if self.n_threads > 1:
-            for thread in range(self.n_threads):
-                inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-                self._inboxes.append(inbox)
-                threading.Thread(
-                    target=self._serve, args=(thread, inbox), name="sumwise", daemon=True
-                ).start()
         return self
 
     def __exit__(
@@ -164,45 +229,43 @@ class Team:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for inbox in self._inboxes:
-            inbox.put(None)
-        self._inboxes.clear()
+        self._dismiss()
 
     def run(self, kernel: Callable[..., Any], *args: Any) -> None:
         """Run ``kernel(thread, n_threads, sync, *args)`` on every thread and wait for all."""
-        if self.n_threads == 1:
-            kernel(0, 1, self._sync, *args)
+        if self._caller_works and self.n_threads == 1:
+            kernel(0, 1, _NO_SYNC, *args)
             return
-        if not self._inboxes:
-            raise RuntimeError("a team of several threads runs inside its 'with' block only")
-        self._job += 1
-        n_sent = 0
-        interrupt: BaseException | None = None
-        while any(job < self._job for job, _ in self._finished):
-            try:
-                while n_sent < self.n_threads:
-                    self._inboxes[n_sent].put((self._job, kernel, args))
-                    n_sent += 1
-                self._bell.get(timeout=1.0)
-            except queue.Empty:
-                continue
-            except BaseException as error:  # Ctrl-C: all must leave before it goes on
-                self._sync[ABORT] = 1
-                interrupt = error
-        errors = [error for _, error in self._finished if error is not None]
-        if interrupt or errors:
-            raise interrupt or errors[0]
+        job = _Job(kernel, args, self.n_threads)
+        try:
+            if self._process != os.getpid():  # the first run, or the first of a forked child
+                self._assemble()
+            for inbox in self._inboxes:
+                inbox.put(job)
+            if self._caller_works:
+                job.take_part(0)
+            else:
+                while not job.wait(_INTERRUPT_DELAY) and not job.errors:
+                    pass
+        except BaseException as error:  # Ctrl-C, most likely
+            job.abort(error)
+        if job.errors:
+            self._dismiss()
+            # Who does not come to a barrier by then (it may compile) is left behind. It keeps what
+            # it works on, which nobody else will see, and ends when it has done.
+            job.wait(_PATIENCE)
+            raise job.pop_cause()
 
-    def _serve(self, thread: int, inbox: "queue.SimpleQueue[Any]") -> None:
-        while (message := inbox.get()) is not None:
-            job, kernel, args = message
-            error = None
-            if job > self._finished[thread][0]:  # an interrupt may send a job twice
-                try:
-                    kernel(thread, self.n_threads, self._sync, *args)
-                except BaseException as raised:
-                    error = raised
-                self._finished[thread] = (job, error)
-            if all(done >= job for done, _ in self._finished):
-                self._bell.put(None)
-            del message, kernel, args, error  # an idle thread must not keep the data alive
+    def _assemble(self) -> None:
+        """Start the threads, by the plain function that takes half as long as a Thread does."""
+        self._inboxes = []
+        for thread in range(int(self._caller_works), self.n_threads):
+            self._inboxes.append(queue.SimpleQueue())
+            _thread.start_new_thread(_serve, (thread, self._inboxes[-1]))
+        self._process = os.getpid()
+
+    def _dismiss(self) -> None:
+        """Let the threads end when they have nothing to do; the next run starts new ones."""
+        for inbox in self._inboxes:
+            inbox.put(None)
+        self._inboxes, self._process = [], 0
