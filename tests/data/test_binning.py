@@ -174,12 +174,14 @@ def test_training_bin_and_prediction_agree(dtype):
         ]
     ).astype(dtype)
     columns, mapper = codes_of(X)
+    flat, start = mapper.flatten()
     for f in range(4):
         n_bins = mapper.thresholds[f].size + 1
         assert np.all(np.diff(mapper.thresholds[f]) > 0)
         present = ~np.isnan(X[:, f])
         for split_bin in range(1, n_bins + 1):
             threshold = mapper.threshold(f, split_bin)
+            assert flat[start[f] + split_bin] == threshold
             in_training = columns[f][present] <= split_bin
             in_prediction = X[present, f].astype(np.float64) <= threshold
             assert np.array_equal(in_training, in_prediction)

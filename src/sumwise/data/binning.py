@@ -105,6 +105,16 @@ class BinMapper:
         ends = self.thresholds[feature]
         return float(ends[split_bin - 1]) if split_bin <= ends.size else np.inf
 
+    def flatten(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all thresholds in one array, and the place before the first of each feature.
+
+        Entry ``place + b`` is the threshold of a split after bin b.
+        """
+        parts = [np.append(ends, np.inf) for ends in self.thresholds]
+        sizes = np.array([part.size for part in parts], dtype=np.int64)
+        flat = np.concatenate([[np.nan], *parts])
+        return flat, np.cumsum(sizes) - sizes
+
 
 def _as_float(column: np.ndarray) -> np.ndarray:
     kind = np.float32 if column.dtype in (np.float16, np.float32) else np.float64

@@ -105,7 +105,8 @@ class TreeGrower:
         exact_rows: int = layout.EXACT_ROWS,
     ) -> None:
         self._data = data
-        self._mapper = mapper
+        # Thresholds of all features end to end; entry ``start + b`` is that of a split after bin b.
+        self._thresholds, self._threshold_start = mapper.flatten()
         self._settings = settings
         self._team = team
         max_leaves, max_depth = settings.limits(n_rows)
@@ -206,11 +207,10 @@ class TreeGrower:
         nodes = self._nodes[:n]
         if not np.isfinite(work.value[:n]).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
-        threshold = np.zeros(n)
-        for node in np.flatnonzero(nodes["feature"] >= 0):
-            split = nodes[node]
-            threshold[node] = self._mapper.threshold(split["feature"], split["split_bin"])
         by_node = {name: nodes[name].copy() for name in _KEPT}
+        # A leaf has feature -1 and bin 0; whatever is found for it is replaced.
+        place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
+        threshold = np.where(by_node["feature"] >= 0, self._thresholds[place], 0.0)
         return Tree(
             **by_node,
             threshold=threshold,
