@@ -108,12 +108,12 @@ class BinMapper:
     def flatten(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all thresholds in one array, and the place before the first of each feature.
 
-        Entry ``place + b`` is the threshold of a split after bin b.
+        Entry ``place + b`` is the threshold of a split after bin b. Leaves, which have feature -1
+        and bin 0, find 0.
         """
         parts = [np.append(ends, np.inf) for ends in self.thresholds]
-        sizes = np.array([part.size for part in parts], dtype=np.int64)
-        flat = np.concatenate([[np.nan], *parts])
-        return flat, np.cumsum(sizes) - sizes
+        ends = np.cumsum([0, *(part.size for part in parts)])
+        return np.concatenate([[0.0], *parts]), np.append(ends[:-1], 0)
 
 
 def _as_float(column: np.ndarray) -> np.ndarray:

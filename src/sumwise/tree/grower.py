@@ -208,12 +208,10 @@ class TreeGrower:
         if not np.isfinite(work.value[:n]).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
         by_node = {name: nodes[name].copy() for name in _KEPT}
-        # A leaf has feature -1 and bin 0; whatever is found for it is replaced.
         place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
-        threshold = np.where(by_node["feature"] >= 0, self._thresholds[place], 0.0)
         return Tree(
             **by_node,
-            threshold=threshold,
+            threshold=self._thresholds[place],
             value=work.value[:n].copy(),
             n_rows=work.sums[0, :n, -1].copy(),
         )
