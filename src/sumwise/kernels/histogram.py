@@ -67,8 +67,7 @@ def _make_adder(width):
     return add
 
 
-_add_4, _add_8, _add_10 = _make_adder(4), _make_adder(8), _make_adder(10)
-_add_12, _add_14, _add_16 = _make_adder(12), _make_adder(14), _make_adder(16)
+_add_8, _add_12, _add_14, _add_16 = (_make_adder(width) for width in (8, 12, 14, 16))
 
 
 @routine
@@ -80,14 +79,10 @@ def _add_to_words(table, tile, records, first, last, words):
         _add_16(tiles, records, first, last, words)
     elif width > 12:
         _add_14(tiles, records, first, last, words)
-    elif width > 10:
-        _add_12(tiles, records, first, last, words)
     elif width > 8:
-        _add_10(tiles, records, first, last, words)
-    elif width > 4:
-        _add_8(tiles, records, first, last, words)
+        _add_12(tiles, records, first, last, words)
     else:
-        _add_4(tiles, records, first, last, words)
+        _add_8(tiles, records, first, last, words)
 
 
 @inlined
