@@ -4,9 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from sumwise.data import binning
-from sumwise.data.binning import BinMapper, threshold_between
+from sumwise.data import binning, matrix
+from sumwise.data.binning import BinMapper, round_down, threshold_between
+from sumwise.kernels import random
 from sumwise.kernels.threads import Team
 from tests.naive import binning as naive
 
@@ -48,6 +51,24 @@ def test_neighbors_in_their_type_are_parted(dtype):
     assert np.all(threshold < high)
     if dtype is np.float32:  # float64 has room between them
         assert np.all(threshold > low)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.floats(allow_nan=False))
+@example(LARGEST)
+@example(-LARGEST)
+@example(-1e-60)
+@example(1e-60)
+@example(-0.0)
+@example(float(np.nextafter(np.float32(1), np.float32(2))))
+def test_thresholds_are_rounded_down(threshold):
+    rounded = round_down(np.array([threshold]), np.float32)
+    assert rounded.dtype == np.float32
+    assert float(rounded[0]) <= threshold
+    if threshold < INF:
+        with np.errstate(over="ignore"):
+            assert float(np.nextafter(rounded[0], np.float32(INF))) > threshold
+    assert round_down(np.array([threshold]), np.float64).tolist() == [threshold]
 
 
 # Few values: a bin for each
@@ -188,7 +209,82 @@ def test_training_bin_and_prediction_agree(dtype):
     assert mapper.threshold(1, mapper.thresholds[1].size + 1) == INF
 
 
+def test_thresholds_between_float32_numbers_are_met_exactly():
+    """Values of one type, thresholds of another: as in double precision."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    mapper = BinMapper.fit(X, max_bins=100)
+    narrow = X.astype(np.float32)
+    narrow[:99, 0] = mapper.thresholds[0]
+    narrow[99:198, 0] = np.nextafter(narrow[:99, 0], np.float32(INF))
+    columns, _ = codes_of(narrow, mapper)
+    for f in range(2):
+        assert np.array_equal(columns[f], naive.map_to_bins(narrow[:, f], mapper.thresholds[f]))
+
+
 # Many values: quantiles
+
+
+def make_columns(n_rows, dtype):
+    """Columns of all sorts: few and many values, missing and infinite ones, ties."""
+    rng = np.random.default_rng(0)
+    return np.column_stack(
+        [
+            rng.normal(size=n_rows),
+            rng.integers(0, 3, n_rows),
+            rng.choice([NAN, -INF, INF, 0.0, 1.0], n_rows),
+            np.where(rng.random(n_rows) < 0.5, NAN, rng.exponential(size=n_rows) ** 3),
+            np.where(rng.random(n_rows) < 0.5, -0.0, rng.integers(-400, 400, n_rows)),
+            np.full(n_rows, NAN),
+            np.arange(n_rows) % 255,
+        ]
+    ).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("max_bins", [7, 255, np.uint8(255)])
+def test_quantiles_equal_twin(dtype, weighted, max_bins):
+    X = make_columns(3000, dtype)
+    weight = np.random.default_rng(1).exponential(size=3000) if weighted else None
+    columns, mapper = codes_of(X, max_bins=max_bins, sample_weight=weight)
+    mass = np.ones(3000) if weight is None else weight
+    for f, found in enumerate(mapper.thresholds):
+        expected = naive.cut_quantiles(X[:, f].tolist(), mass.tolist(), int(max_bins))
+        assert found.tolist() == expected.tolist()
+        assert np.array_equal(columns[f], naive.map_to_bins(X[:, f], expected))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_threads_and_parts_do_not_matter(monkeypatch, dtype, order, n_threads):
+    """Threads, groups of features, and chunks of rows: all the same thresholds."""
+    X = make_columns(2000, np.float64)
+    X = np.asarray(np.nan_to_num(X, posinf=7, neginf=-7) * 100 if dtype == np.int64 else X)
+    X = np.asarray(X, dtype=dtype, order=order)
+    rows = np.flatnonzero(np.random.default_rng(2).random(2000) < 0.7).astype(np.uint32)
+    monkeypatch.setattr(binning, "SAMPLE_ROWS", 1000)
+    expected = BinMapper.fit(X, 63, rows=rows)
+    monkeypatch.setattr(binning, "_FEATURES", 5)
+    monkeypatch.setattr(binning, "_KEYS", 2500)
+    monkeypatch.setattr(matrix, "_CHUNK", 300)
+    with Team(n_threads) as team:
+        found = BinMapper.fit(X, 63, rows=rows, team=team)
+    for mine, theirs in zip(found.thresholds, expected.thresholds, strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+def test_the_sample_is_drawn_by_the_seed(monkeypatch):
+    monkeypatch.setattr(binning, "SAMPLE_ROWS", 500)
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    rows = np.arange(0, 3000, 2, dtype=np.uint32)
+    sample = np.empty(500, dtype=np.uint32)
+    random.choose_rows(random.make_key(7, random.BINNING, 0), rows, sample)
+    mapper = BinMapper.fit(X, 100, rows=rows, seed=7)
+    for f in range(2):
+        expected = naive.cut_quantiles(X[sample, f].tolist(), [1.0] * 500, 100)
+        assert mapper.thresholds[f].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -59,6 +59,18 @@ def test_floats_are_not_copied(dtype, order):
     assert X.flags.writeable  # the user's own array stays as it was
 
 
+@pytest.mark.parametrize("part", [np.s_[::2], np.s_[:, 1:3], np.s_[2:7:2, ::2], np.s_[3:4, 2:]])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_strided_floats_are_not_copied(part, order):
+    X = np.asarray(np.random.default_rng(0).normal(size=(9, 5)), order=order)[part]
+    [(_, flat)] = read_chunks(X)
+    assert np.shares_memory(flat.values, X)
+    assert np.array_equal(read_back(X), X)
+    # from the first to the last item, and no further
+    assert flat.values[0] == X[0, 0]
+    assert flat.values[-1] == X[-1, -1]
+
+
 @pytest.mark.parametrize(
     "view",
     [
@@ -98,8 +110,9 @@ def test_conversion_goes_by_chunks(monkeypatch):
     X = np.arange(33).reshape(11, 3)
     assert [(first, part.n_rows) for first, part in read_chunks(X)] == [(0, 4), (4, 4), (8, 3)]
     assert np.array_equal(read_back(X), X)
-    strided = np.arange(66.0, dtype=np.float32).reshape(11, 6)[:, ::2]
-    assert np.array_equal(read_back(strided), strided)
+    backwards = np.arange(33.0, dtype=np.float32).reshape(11, 3)[::-1]
+    assert [first for first, _ in read_chunks(backwards)] == [0, 4, 8]
+    assert np.array_equal(read_back(backwards), backwards)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (5, 0), (0, 0), (1, 1)])

@@ -5,14 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumwise.data.binned import BinnedData
-from sumwise.data.matrix import read_chunks
+from sumwise.data.matrix import find_float_type, read_chunks
 from sumwise.kernels import binning as kernels
 from sumwise.kernels import random
+from sumwise.kernels.binning import GROUP
+from sumwise.kernels.sort import N_DIGIT_VALUES
 from sumwise.kernels.threads import Team
 
 MAX_BINS = 255
 # Quantiles are taken from this many rows of a larger data set.
 SAMPLE_ROWS = 200_000
+# Features looked at together, and values of them sorted together: bounds for memory.
+_FEATURES = 128
+_KEYS = 1 << 21
 
 
 def threshold_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -29,6 +34,18 @@ def threshold_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     middle = np.where((low <= middle) & (middle < high), middle, low)
     middle = np.where(np.isneginf(low), low, middle)
     return np.where(np.isposinf(high), np.finfo(np.float64).max, middle)
+
+
+def round_down(values: np.ndarray, kind: type[np.float32 | np.float64]) -> np.ndarray:
+    """Return the largest floats of a type that are not above: ``t < x`` stays what it was."""
+    if kind == np.float64:
+        return values
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32)
+    # The bits of the float below are one less, or one more if it is negative.
+    bits = rounded.view(np.int32)
+    bits -= np.where(bits < 0, np.int32(-1), np.int32(1)) * (rounded > values)
+    return rounded
 
 
 @dataclass(frozen=True)
@@ -52,51 +69,40 @@ class BinMapper:
         sample_weight: np.ndarray | None = None,
         rows: np.ndarray | None = None,
         seed: int = 0,
+        team: Team | None = None,
     ) -> "BinMapper":
-        """Find the thresholds from ``rows`` of X.
+        """Find the thresholds from ``rows`` of X, which ascend.
 
         A feature with at most ``max_bins`` distinct values gets a bin for each. Otherwise the
         bins hold about equal weight, measured on a sample if the data is large.
         """
+        team = Team(1) if team is None else team
+        max_bins = int(max_bins)  # of the smallest types of NumPy there is no 255 + 1
         rows = np.arange(X.shape[0], dtype=np.uint32) if rows is None else rows
         if sample_weight is not None:
             rows = rows[sample_weight[rows] > 0]
-        sample, sampled = rows, None
+        sample = rows
         if rows.size > SAMPLE_ROWS:
             sample = np.empty(SAMPLE_ROWS, dtype=np.uint32)
             random.choose_rows(random.make_key(seed, random.BINNING, 0), rows, sample)
-            sampled = X[sample]
-        weight = None if sample_weight is None else sample_weight[sample]
-        thresholds = []
-        for f in range(X.shape[1]):
-            # One column at a time: X[rows] would be a second matrix.
-            column = X[:, f] if rows.size == X.shape[0] else X[rows, f]
-            distinct = _find_distinct(column, max_bins)
-            if distinct is None:
-                values = column if sampled is None else sampled[:, f]
-                distinct, cuts = _cut_quantiles(_as_float(values), weight, max_bins)
-                thresholds.append(threshold_between(distinct[cuts], distinct[cuts + 1]))
-            else:
-                thresholds.append(threshold_between(distinct[:-1], distinct[1:]))
+        weight = np.empty(0) if sample_weight is None else sample_weight[sample]
+        thresholds: list[np.ndarray] = []
+        for first in range(0, X.shape[1], _FEATURES):
+            part = X[:, first : first + _FEATURES]
+            thresholds += _find_thresholds(part, rows, sample, weight, max_bins, team)
         return cls(thresholds)
 
     def transform(self, X: np.ndarray, team: Team) -> BinnedData:
         """Map all of X to bins."""
         n_rows, n_features = X.shape
-        padded = np.full((n_features, MAX_BINS), np.inf)
+        padded = np.full((n_features, GROUP + GROUP**2), np.inf)
         for f, ends in enumerate(self.thresholds):
-            padded[f, : ends.size] = ends
+            padded[f, GROUP : GROUP + ends.size] = ends
+        padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
+        rounded = round_down(padded, find_float_type(X.dtype))
         columns = np.empty((n_features, n_rows), dtype=np.uint8)
         for first, part in read_chunks(X):
-            team.run(
-                kernels.map_to_bins,
-                part.values,
-                part.row_stride,
-                part.column_stride,
-                padded,
-                first,
-                columns,
-            )
+            team.run(kernels.map_to_bins, *part, first, rounded, columns)
         n_value_bins = np.array([t.size + 1 for t in self.thresholds], dtype=np.int64)
         return BinnedData.from_columns(columns, n_value_bins, team)
 
@@ -116,43 +122,101 @@ class BinMapper:
         return np.concatenate([[0.0], *parts]), np.append(ends[:-1], 0)
 
 
-def _as_float(column: np.ndarray) -> np.ndarray:
-    kind = np.float32 if column.dtype in (np.float16, np.float32) else np.float64
-    return column.astype(kind) if column.dtype != kind or not column.dtype.isnative else column
+def _find_thresholds(
+    X: np.ndarray,
+    rows: np.ndarray,
+    sample: np.ndarray,
+    weight: np.ndarray,
+    max_bins: int,
+    team: Team,
+) -> list[np.ndarray]:
+    """Return the thresholds of each column."""
+    distinct, n_distinct = _find_distinct(X, rows, max_bins, team)
+    low = np.full((X.shape[1], MAX_BINS - 1), np.nan)
+    high = low.copy()
+    low[:, : max_bins - 1], high[:, : max_bins - 1] = distinct[:, :-2], distinct[:, 1:-1]
+    n_thresholds = np.maximum(n_distinct - 1, 0)
+    many = np.flatnonzero(n_distinct > max_bins)
+    if many.size:
+        low[many], high[many], n_thresholds[many] = _cut_quantiles(
+            X, many, sample, weight, max_bins, team
+        )
+    ends = threshold_between(low, high)
+    return [own[:n] for own, n in zip(ends, n_thresholds, strict=True)]
 
 
-def _find_distinct(column: np.ndarray, max_bins: int) -> np.ndarray | None:
-    """The sorted distinct values that are not missing, or None if there are too many."""
-    head = np.unique(_as_float(column[: 8 * MAX_BINS]), equal_nan=True)
-    if head.size > max_bins + 1:  # one of them may be nan
-        return None
-    column = np.array(_as_float(column))  # a copy of one column, contiguous and our own
-    found = np.empty(max_bins, dtype=column.dtype)
-    n_found = kernels.find_distinct(column, max_bins, found)
-    return None if n_found > max_bins else found[:n_found]
+def _find_distinct(
+    X: np.ndarray, rows: np.ndarray, max_bins: int, team: Team
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct values of each column, sorted, and their number: all if at most max_bins."""
+    shape, kind = (team.n_threads, X.shape[1]), find_float_type(X.dtype)
+    tables = np.full((*shape, kernels.HASH_SIZE), np.nan, dtype=kind)
+    distinct = np.full((*shape, max_bins + 1), np.nan, dtype=kind)
+    n_distinct = np.zeros(shape, dtype=np.int64)
+    for first, part in read_chunks(X):
+        begin, end = _find_part(rows, first, part.n_rows)
+        team.run(
+            kernels.find_distinct,
+            *part,
+            first,
+            rows[begin:end],
+            max_bins,
+            tables,
+            distinct,
+            n_distinct,
+        )
+    return np.sort(distinct[0], axis=1), n_distinct[0]
 
 
 def _cut_quantiles(
-    values: np.ndarray, weight: np.ndarray | None, max_bins: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values of a sample and the indices of those that end a bin."""
-    present = ~np.isnan(values)
-    values = values[present]
-    if values.size == 0:  # the sample has missed the few values there are
-        return values, np.empty(0, dtype=np.int64)
-    if weight is None:
-        values = np.sort(values)
-        starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-        mass = np.diff(np.append(starts, values.size)).astype(np.float64)
-    else:
-        order = np.argsort(values, kind="stable")
-        values, weight = values[order], weight[present][order]
-        starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-        mass = np.add.reduceat(weight, starts).astype(np.float64)
-    distinct = values[starts]
-    if distinct.size <= max_bins:
-        return distinct, np.arange(distinct.size - 1)
-    is_heavy = np.empty(distinct.size, dtype=np.bool_)
-    is_last = np.empty(distinct.size, dtype=np.bool_)
-    kernels.cut_by_weight(mass, max_bins, is_heavy, is_last)
-    return distinct, np.flatnonzero(is_last)
+    X: np.ndarray,
+    features: np.ndarray,
+    sample: np.ndarray,
+    weight: np.ndarray,
+    max_bins: int,
+    team: Team,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the values below and above each threshold of some columns, and how many there are."""
+    kind = find_float_type(X.dtype)
+    bits = np.uint32 if kind == np.float32 else np.uint64
+    n_groups = -(-features.size // max(team.n_threads, _KEYS // sample.size))
+    width = -(-features.size // n_groups)
+    keys = np.empty((width, sample.size), dtype=bits)
+    n_busy = min(team.n_threads, width)
+    spare_keys = np.empty((n_busy, sample.size), dtype=bits)
+    weights = np.empty((n_busy, 2, sample.size))
+    counters = np.empty((n_busy, N_DIGIT_VALUES), dtype=np.uint32)
+    neighbors = np.zeros((features.size, 2, MAX_BINS - 1), dtype=bits)
+    n_ends = np.empty(features.size, dtype=np.int64)
+    for start in range(0, features.size, width):
+        group = slice(start, start + width)
+        _gather_keys(X, features[group], sample, keys, team)
+        team.run(
+            kernels.cut_columns,
+            keys,
+            weight,
+            max_bins,
+            spare_keys,
+            weights,
+            counters,
+            neighbors[group],
+            n_ends[group],
+        )
+    values = neighbors.view(kind)
+    return values[:, 0], values[:, 1], n_ends
+
+
+def _gather_keys(
+    X: np.ndarray, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
+) -> None:
+    """Write the sort keys of some columns and rows of X, one column after the other."""
+    left, right = features[0], features[-1] + 1
+    for first, part in read_chunks(X[:, left:right]):
+        begin, end = _find_part(rows, first, part.n_rows)
+        team.run(kernels.gather_keys, *part, first, rows[begin:end], begin, features - left, keys)
+
+
+def _find_part(rows: np.ndarray, first: int, n_rows: int) -> tuple[int, int]:
+    """Return which of the rows lie in a chunk, as (begin, end)."""
+    begin, end = np.searchsorted(rows, np.array([first, first + n_rows], dtype=rows.dtype))
+    return int(begin), int(end)

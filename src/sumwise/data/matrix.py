@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from sumwise.errors import DataError
 
@@ -22,30 +23,33 @@ class FlatMatrix(NamedTuple):
     n_rows: int
 
 
+def find_float_type(dtype: np.dtype) -> type[np.float32 | np.float64]:
+    """Return the type that values are read as: the smaller one where it holds them."""
+    return np.float32 if dtype in (np.float16, np.float32) else np.float64
+
+
 def read_chunks(X: np.ndarray) -> Iterator[tuple[int, FlatMatrix]]:
     """Yield (first row, flat view): all of X at once if float, converted row chunks otherwise.
 
-    float32 and float64 in either order are read in place; other layouts and types are converted
-    a chunk at a time, so that no second matrix of the size of X is made.
+    float32 and float64 are read in place, in any order and with any strides that do not go
+    backwards; the rest is converted a chunk at a time, so that no second matrix of the size of X
+    is made. The views are read-only: kernels are compiled for that one kind.
     """
-    if X.dtype in (np.float32, np.float64) and X.dtype.isnative:
-        if X.flags.c_contiguous:
-            yield 0, FlatMatrix(_read_only(X.reshape(-1)), X.shape[1], 1, X.shape[0])
-            return
-        if X.flags.f_contiguous:
-            yield 0, FlatMatrix(_read_only(X.T.reshape(-1)), 1, X.shape[0], X.shape[0])
-            return
-    kind = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
+    kind = find_float_type(X.dtype)
+    if X.dtype == kind and X.dtype.isnative and X.flags.aligned and min(X.strides) >= 0:
+        yield 0, _flatten(X)
+        return
     for first in range(0, X.shape[0], _CHUNK):
-        chunk = np.ascontiguousarray(X[first : first + _CHUNK], dtype=kind)
-        yield first, FlatMatrix(_read_only(chunk.reshape(-1)), X.shape[1], 1, chunk.shape[0])
+        yield first, _flatten(np.ascontiguousarray(X[first : first + _CHUNK], dtype=kind))
 
 
-def _read_only(values: np.ndarray) -> np.ndarray:
-    """A read-only view: kernels are compiled for that one kind, whatever the user's flags are."""
-    view: np.ndarray = values.view(np.ndarray)
-    view.flags.writeable = False
-    return view
+def _flatten(X: np.ndarray) -> FlatMatrix:
+    """View the memory from the first to the last item of a matrix as one array."""
+    (n_rows, n_features), itemsize = X.shape, X.itemsize
+    row_stride, column_stride = X.strides[0] // itemsize, X.strides[1] // itemsize
+    size = (n_rows - 1) * row_stride + (n_features - 1) * column_stride + 1 if X.size else 0
+    values = as_strided(X, (size,), (itemsize,), writeable=False)
+    return FlatMatrix(values, row_stride, column_stride, n_rows)
 
 
 def check_matrix(X: np.ndarray) -> None:

@@ -196,7 +196,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             track_training_loss=bool(self.verbose),
         )
         with start_team(self.n_jobs, _STEPS_PER_VALUE * X.size) as team:
-            mapper = BinMapper.fit(X, self.max_bins, weight, rows.train, seed)
+            mapper = BinMapper.fit(X, self.max_bins, weight, rows.train, seed, team)
             data = mapper.transform(X, team)
             result = boost(data, mapper, rows, settings, team, self._make_watcher())
         self.history_ = result.history
