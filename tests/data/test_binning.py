@@ -8,8 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sumwise.data import binning, matrix
-from sumwise.data.binning import BinMapper, round_down, threshold_between
+from sumwise.data.binning import BinMapper, threshold_between
 from sumwise.kernels import random
+from sumwise.kernels.coding import round_down
 from sumwise.kernels.threads import Team
 from tests.naive import binning as naive
 
@@ -62,13 +63,13 @@ def test_neighbors_in_their_type_are_parted(dtype):
 @example(-0.0)
 @example(float(np.nextafter(np.float32(1), np.float32(2))))
 def test_thresholds_are_rounded_down(threshold):
-    rounded = round_down(np.array([threshold]), np.float32)
+    rounded = round_down(np.array([threshold]), np.dtype(np.float32))
     assert rounded.dtype == np.float32
     assert float(rounded[0]) <= threshold
     if threshold < INF:
         with np.errstate(over="ignore"):
             assert float(np.nextafter(rounded[0], np.float32(INF))) > threshold
-    assert round_down(np.array([threshold]), np.float64).tolist() == [threshold]
+    assert round_down(np.array([threshold]), np.dtype(np.float64)).tolist() == [threshold]
 
 
 # Few values: a bin for each

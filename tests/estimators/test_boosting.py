@@ -830,6 +830,63 @@ def test_predict_checks_the_number_of_features():
             method(X[:, :3])
 
 
+INPUTS = {
+    "float64": X,
+    "float32": X.astype(np.float32),
+    "column-major": np.asfortranarray(X),
+    "strided": np.repeat(X, 2, axis=0)[::2],
+    "read-only": np.broadcast_to(X[:1], X.shape),
+    "one row": X[:1],
+    "no rows": X[:0],
+    "too few features": X[:, :3],
+    "one dimension": X[0],
+    "three dimensions": X[None],
+    "big endian": X.astype(">f8"),
+    "float16": X.astype(np.float16),
+    "integers": np.arange(8).reshape(2, 4),
+    "booleans": np.ones((2, 4), dtype=bool),
+    "complex": X.astype(complex),
+    "objects": X.astype(object),
+    "strings": X.astype(str),
+    "masked": np.ma.masked_invalid(X),
+    "list": X.tolist(),
+    "frame": pd.DataFrame(X, columns=list("abcd")),
+    "sparse": sparse.csr_matrix(np.ones((2, 4))),
+    "text": "no matrix",
+    "nothing": None,
+}
+
+
+def describe(call):
+    """What a call returns or raises, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = call()
+            result = found.shape, found.dtype, found.tobytes()
+        except Exception as error:
+            result = type(error), str(error)
+    return result, [(warning.category, str(warning.message)) for warning in caught]
+
+
+@pytest.mark.parametrize("has_names", [False, True])
+@pytest.mark.parametrize("rows", INPUTS.values(), ids=INPUTS)
+def test_skipping_checks_changes_nothing(rows, has_names, monkeypatch):
+    table = pd.DataFrame(X, columns=list("abcd")) if has_names else X
+    model = GradientBoostingRegressor(**SMALL).fit(table, Y)
+    found = describe(lambda: model.predict(rows))
+    monkeypatch.setattr(type(model), "_needs_no_check", lambda self, rows: False)
+    assert found == describe(lambda: model.predict(rows))
+
+
+def test_a_plain_matrix_needs_no_check(fit, monkeypatch):
+    model = fit()
+    expected = model.predict(X)
+    monkeypatch.setattr(boosting, "validate_data", None)
+    for rows in (X, np.asfortranarray(X)):
+        assert np.array_equal(model.predict(rows), expected)
+
+
 CALLS = {
     **{name: (X,) for name in ["apply", *PREDICT, *(f"staged_{name}" for name in PREDICT)]},
     "get_feature_importances": (),

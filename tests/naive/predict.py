@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .grow import LEAF, Tree
 from .split import Codes, goes_left
+from .trees import Trees
 
 
 def find_leaf(tree: Tree, is_left: Callable[[int], bool]) -> int:
@@ -60,3 +61,31 @@ def predict_raw(
         return find_leaf(tree, is_left)
 
     return np.array([leaf_of(row) for row in range(len(X))], dtype=np.int64)
+
+
+def find_leaves(trees: Trees, X: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the leaf of each row in each tree, counted within the tree."""
+    leaves = np.empty((len(X), trees.start.size), dtype=np.int64)
+    for row, values in enumerate(X.tolist()):
+        for tree, root in enumerate(trees.start):
+            node = root
+            while trees.left[node] >= 0:
+                value = values[trees.feature[node]]
+                is_left = (
+                    bool(trees.missing_left[node])
+                    if math.isnan(value)
+                    else value <= trees.threshold[node]
+                )
+                node = trees.left[node] + (0 if is_left else 1)
+            leaves[row, tree] = node - root
+    return leaves
+
+
+def sum_values(
+    trees: Trees, leaves: NDArray[np.int64], base_score: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the sums of the leaves' values, taken in the order of the trees."""
+    sums = np.tile(base_score, (len(leaves), 1))
+    for tree, output in enumerate(trees.output):
+        sums[:, output] += trees.value[trees.start[tree] + leaves[:, tree]]
+    return sums

@@ -9,6 +9,7 @@ from sumwise.data.matrix import find_float_type, read_chunks
 from sumwise.kernels import binning as kernels
 from sumwise.kernels import random
 from sumwise.kernels.binning import GROUP
+from sumwise.kernels.coding import round_down
 from sumwise.kernels.sort import N_DIGIT_VALUES
 from sumwise.kernels.threads import Team
 
@@ -34,18 +35,6 @@ def threshold_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     middle = np.where((low <= middle) & (middle < high), middle, low)
     middle = np.where(np.isneginf(low), low, middle)
     return np.where(np.isposinf(high), np.finfo(np.float64).max, middle)
-
-
-def round_down(values: np.ndarray, kind: type[np.float32 | np.float64]) -> np.ndarray:
-    """Return the largest floats of a type that are not above: ``t < x`` stays what it was."""
-    if kind == np.float64:
-        return values
-    with np.errstate(over="ignore"):
-        rounded = values.astype(np.float32)
-    # The bits of the float below are one less, or one more if it is negative.
-    bits = rounded.view(np.int32)
-    bits -= np.where(bits < 0, np.int32(-1), np.int32(1)) * (rounded > values)
-    return rounded
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,7 @@ class BinMapper:
         for f, ends in enumerate(self.thresholds):
             padded[f, GROUP : GROUP + ends.size] = ends
         padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
-        rounded = round_down(padded, find_float_type(X.dtype))
+        rounded = round_down(padded, np.dtype(find_float_type(X.dtype)))
         columns = np.empty((n_features, n_rows), dtype=np.uint8)
         for first, part in read_chunks(X):
             team.run(kernels.map_to_bins, *part, first, rounded, columns)

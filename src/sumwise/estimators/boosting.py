@@ -40,6 +40,9 @@ _STEPS_PER_VALUE = 8
 
 _Class = TypeVar("_Class", bound=type)
 
+# A row passes through as many trees in the time of a step as count_threads counts them.
+_TREES_A_STEP = 4
+
 _PARAMETERS = """n_estimators : int, default=100
         Rounds of boosting; a round adds one tree (one a class for more than two classes).
     learning_rate : float, default=0.1
@@ -293,13 +296,32 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     # --- prediction ---
 
     def _check_input(self, X: Any) -> np.ndarray:
+        if self._needs_no_check(X):
+            return X
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=False)
         check_matrix(X)
         return X
 
+    def _needs_no_check(self, X: Any) -> bool:
+        """Whether scikit-learn's checks would return X as it is: they take longer than one row.
+
+        That is a plain matrix of float32 or float64, with rows and the right number of columns.
+        A model that knows names of features warns if X has none, so there the checks are needed.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (np.float32, np.float64)
+            and X.shape[0] > 0
+            and self.__sklearn_is_fitted__()
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        )
+
     def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
-        with start_team(self.n_jobs, X.shape[0] * self.ensemble_.n_trees) as team:
+        n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_A_STEP
+        with start_team(self.n_jobs, n_steps) as team:
             return work(team)
 
     def _predict_raw(self, X: Any) -> np.ndarray:

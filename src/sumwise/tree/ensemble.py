@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.matrix import read_chunks
-from sumwise.kernels import predict as kernels
 from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
+from sumwise.tree.predictor import Predictor
 from sumwise.tree.tree import Tree
 
 _BY_TREE = ("start", "output")
@@ -110,14 +109,13 @@ class TreeEnsemble:
     def predict_raw(self, X: np.ndarray, team: Team) -> np.ndarray:
         """Raw scores, shape (n_rows, n_outputs)."""
         raw = self._start_scores(X)
-        self._add_trees(X, team, 0, self.n_trees, raw)
+        self._predictor.add_values(X, raw, team)
         return raw
 
     def staged_predict_raw(self, X: np.ndarray, team: Team) -> Iterator[np.ndarray]:
         """Raw scores after each round; each array is new."""
         raw = self._start_scores(X)
-        for first in range(0, self.n_trees, self.n_outputs):
-            self._add_trees(X, team, first, first + self.n_outputs, raw)
+        for _ in self._predictor.add_stages(X, self.n_outputs, raw, team):
             yield raw.copy()
 
     def predict_mean(self, raw: np.ndarray) -> np.ndarray:
@@ -127,42 +125,17 @@ class TreeEnsemble:
     def apply(self, X: np.ndarray, team: Team) -> np.ndarray:
         """The leaf of each row in each tree, shape (n_rows, n_trees), numbered within the tree."""
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
-        for first, part in read_chunks(X):
-            out = leaves[first : first + part.n_rows]
-            team.run(
-                kernels.find_leaves,
-                part.values,
-                part.row_stride,
-                part.column_stride,
-                part.n_rows,
-                self._flat,
-                out,
-            )
+        self._predictor.find_leaves(X, leaves, team)
         return leaves
 
     def _start_scores(self, X: np.ndarray) -> np.ndarray:
-        return np.tile(self.base_score, (X.shape[0], 1))
-
-    def _add_trees(
-        self, X: np.ndarray, team: Team, first_tree: int, last_tree: int, raw: np.ndarray
-    ) -> None:
-        for first, part in read_chunks(X):
-            out = raw[first : first + part.n_rows]
-            team.run(
-                kernels.add_predictions,
-                part.values,
-                part.row_stride,
-                part.column_stride,
-                part.n_rows,
-                first_tree,
-                last_tree,
-                self._flat,
-                out,
-            )
+        raw = np.empty((X.shape[0], self.n_outputs))
+        raw[:] = self.base_score
+        return raw
 
     @cached_property
-    def _flat(self) -> kernels.FlatTrees:
-        return kernels.flatten_trees(
+    def _predictor(self) -> Predictor:
+        return Predictor(
             self.start,
             self.output,
             self.feature,

@@ -1,0 +1,173 @@
+"""Predictor: the trees of an ensemble made ready for rows, few or many.
+
+A few rows walk through the trees as they are. Many rows are coded first (see kernels/coding.py),
+then trees are tests of bytes (see kernels/coded_trees.py). Both ways give the same bits.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sumwise.data.matrix import FlatMatrix, read_chunks
+from sumwise.kernels.coded_trees import CodedTrees, code_trees
+from sumwise.kernels.coding import BLOCK, Coder, Columns, code_rows, make_coder
+from sumwise.kernels.predict import FlatTrees, add_predictions, flatten_trees
+from sumwise.kernels.scoring import add_coded_predictions, find_coded_leaves
+from sumwise.kernels.threads import ABORT, Team
+
+# Up to as many rows walk; for more it pays to code a block.
+_FEW_ROWS = 24
+# Codes made at a time by a thread: they should still be in its cache when they are read.
+_BATCH_BYTES = 1 << 20
+
+
+class Predictor:
+    """Adds the values of trees, or finds their leaves. What it derives from them, it keeps.
+
+    Parameters
+    ----------
+    start, output, feature, threshold, missing_left, left, value : ndarray
+        As in :class:`TreeEnsemble`.
+    """
+
+    def __init__(
+        self,
+        start: np.ndarray,
+        output: np.ndarray,
+        feature: np.ndarray,
+        threshold: np.ndarray,
+        missing_left: np.ndarray,
+        left: np.ndarray,
+        value: np.ndarray,
+    ) -> None:
+        arrays = (start, output, feature, threshold, missing_left, left, value)
+        # Kernels are compiled for arrays that may be written to, which those of a file may not.
+        self._arrays = [np.require(np.asarray(a), requirements=["C", "A", "W"]) for a in arrays]
+        self._coders: dict[np.dtype, Coder] = {}
+
+    def add_values(self, X: np.ndarray, out: np.ndarray, team: Team) -> None:
+        """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
+        if X.shape[0] > _FEW_ROWS:
+            arguments = (0, self._trees.start.size, self._trees)
+            self._code_and_run(X, add_coded_predictions, arguments, out, team)
+            return
+        for first, part in read_chunks(X):
+            add_predictions(*part, self._flat_trees, out[first : first + part.n_rows])
+
+    def add_stages(
+        self, X: np.ndarray, n_trees: int, out: np.ndarray, team: Team
+    ) -> Iterator[None]:
+        """The same, but pause after every ``n_trees`` trees. Keeps a byte a value of X."""
+        shape = (-(-X.shape[0] // BLOCK), self._columns.feature.size, BLOCK)
+        codes = np.empty(shape, dtype=np.uint8)
+        for first, part in read_chunks(X):
+            team.run(_code, part, self._coder(part), codes[first // BLOCK :])
+        for first_tree in range(0, self._trees.start.size, n_trees):
+            arguments = (first_tree, first_tree + n_trees, self._trees)
+            team.run(_run_on_codes, codes, add_coded_predictions, arguments, out)
+            yield
+
+    def find_leaves(self, X: np.ndarray, out: np.ndarray, team: Team) -> None:
+        """Write the leaves that rows reach to ``out`` (n_rows, n_trees)."""
+        self._code_and_run(X, find_coded_leaves, (self._trees,), out, team)
+
+    def _code_and_run(
+        self,
+        X: np.ndarray,
+        kernel: Callable[..., None],
+        arguments: tuple[Any, ...],
+        out: np.ndarray,
+        team: Team,
+    ) -> None:
+        for first, part in read_chunks(X):
+            own = out[first : first + part.n_rows]
+            team.run(_code_and_run, part, self._coder(part), kernel, arguments, own)
+
+    def _coder(self, part: FlatMatrix) -> Coder:
+        dtype = part.values.dtype
+        if dtype not in self._coders:
+            self._coders[dtype] = make_coder(self._columns, dtype)
+        return self._coders[dtype]
+
+    @cached_property
+    def _flat_trees(self) -> FlatTrees:
+        return flatten_trees(*self._arrays)
+
+    @cached_property
+    def _trees_and_columns(self) -> tuple[CodedTrees, Columns]:
+        return code_trees(*self._arrays)
+
+    @property
+    def _trees(self) -> CodedTrees:
+        return self._trees_and_columns[0]
+
+    @property
+    def _columns(self) -> Columns:
+        return self._trees_and_columns[1]
+
+
+# What the threads of a team do
+
+
+def _code_and_run(
+    thread: int,
+    n_threads: int,
+    sync: np.ndarray,
+    part: FlatMatrix,
+    coder: Coder,
+    kernel: Callable[..., None],
+    arguments: tuple[Any, ...],
+    out: np.ndarray,
+) -> None:
+    """Code some of the thread's rows, run a kernel on them, and so on."""
+    begin, end = _share_blocks(part.n_rows, thread, n_threads)
+    n_columns = coder.feature.size
+    n_rows = max(1, _BATCH_BYTES // (BLOCK * max(1, n_columns))) * BLOCK
+    codes = np.empty((-(-min(n_rows, end - begin) // BLOCK), n_columns, BLOCK), dtype=np.uint8)
+    for first in range(begin, end, n_rows):
+        if sync[ABORT]:
+            return
+        last = min(first + n_rows, end)
+        _code_rows(part, coder, first, last, codes)
+        _run_kernel(kernel, codes, arguments, out[first:last])
+
+
+def _code(
+    thread: int, n_threads: int, sync: np.ndarray, part: FlatMatrix, coder: Coder, codes: np.ndarray
+) -> None:
+    begin, end = _share_blocks(part.n_rows, thread, n_threads)
+    _code_rows(part, coder, begin, end, codes[begin // BLOCK :])
+
+
+def _run_on_codes(
+    thread: int,
+    n_threads: int,
+    sync: np.ndarray,
+    codes: np.ndarray,
+    kernel: Callable[..., None],
+    arguments: tuple[Any, ...],
+    out: np.ndarray,
+) -> None:
+    begin, end = _share_blocks(out.shape[0], thread, n_threads)
+    _run_kernel(kernel, codes[begin // BLOCK :], arguments, out[begin:end])
+
+
+def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
+    """The thread's rows as (first, last): whole blocks, but for the end of the last."""
+    n_blocks = -(-n_rows // BLOCK)
+    first, last = n_blocks * thread // n_threads, n_blocks * (thread + 1) // n_threads
+    return first * BLOCK, min(last * BLOCK, n_rows)
+
+
+def _code_rows(part: FlatMatrix, coder: Coder, first: int, last: int, codes: np.ndarray) -> None:
+    scratch = np.zeros(BLOCK, dtype=part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
+    code_rows(*part[:3], first, last, coder, *scratch, codes)
+
+
+def _run_kernel(
+    kernel: Callable[..., None], codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray
+) -> None:
+    scratch = np.empty((4, BLOCK), dtype=np.uint8), np.empty(BLOCK, dtype=np.uint32)
+    kernel(codes, *arguments, *scratch, out)
