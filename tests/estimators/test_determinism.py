@@ -110,7 +110,7 @@ def test_more_threads_than_rows_or_features(teams, bytes_of):
         for n in THREADS
     ]
     assert len(set(map(bytes_of, models))) == 1
-    assert teams[-1] == 3  # a step for each value
+    assert teams[-1] == 4
 
 
 def test_the_same_fit_twice(bytes_of):

@@ -146,14 +146,14 @@ def test_a_kernel_that_fails_in_one_thread_ends_the_fit(who, eight_cpus, length,
     def fail_once(thread, *args):
         if thread == who:
             raise MemoryError("in one thread")
-        return grow_tree(thread, *args)
+        return grow(thread, *args)
 
-    grow_tree = grower.grow_tree
+    grow = grower.grow_best_first_tree
     X, y = make_table()
     model = make_model(n_jobs=8).fit(X, y)
     expected = model.predict(X)
     with monkeypatch.context() as patch:
-        patch.setattr(grower, "grow_tree", fail_once)
+        patch.setattr(grower, "grow_best_first_tree", fail_once)
         with pytest.raises(MemoryError, match="in one thread"):
             model.fit(X, y)
     with pytest.raises(NotFittedError):
