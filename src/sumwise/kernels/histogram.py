@@ -42,8 +42,11 @@ def _packed_word(record):
     return pack_sums(gradient, hessian, 1)
 
 
-def _make_adder(width):
-    """Compile the innermost loop for tiles of up to ``width`` lanes, all updates in line."""
+def _make_adder(width, scattered):
+    """Compile the innermost loop for tiles of up to ``width`` lanes, all updates in line.
+
+    Rows that are scattered are prefetched; the hardware does it where most follow each other.
+    """
     n_words = np.uint64(1 if width <= 8 else 2)
     n_low, n_high = min(width, 8), max(width - 8, 0)
 
@@ -51,8 +54,9 @@ def _make_adder(width):
     def add(tiles, records, first, last, words):
         end = np.uint64(records.size) - _ONE
         for i in range(np.uint64(first), np.uint64(last)):
-            prefetch_far(tiles, (records[min(i + _FAR, end)] >> _ROW) * n_words)
-            prefetch_near(tiles, (records[min(i + _NEAR, end)] >> _ROW) * n_words)
+            if scattered:
+                prefetch_far(tiles, (records[min(i + _FAR, end)] >> _ROW) * n_words)
+                prefetch_near(tiles, (records[min(i + _NEAR, end)] >> _ROW) * n_words)
             record = records[i]
             word = _packed_word(record)
             place = (record >> _ROW) * n_words
@@ -67,7 +71,8 @@ def _make_adder(width):
     return add
 
 
-_add_8, _add_12, _add_14, _add_16 = (_make_adder(width) for width in (8, 12, 14, 16))
+_add_8, _add_12, _add_14, _add_16 = (_make_adder(width, True) for width in (8, 12, 14, 16))
+_add_dense_14, _add_dense_16 = _make_adder(14, False), _make_adder(16, False)
 
 
 @routine
@@ -75,10 +80,18 @@ def _add_to_words(table, tile, records, first, last, words):
     """Add records [first, last) to the packed words of a tile."""
     tiles = table.tiles[table.tile_start[tile] :]
     width = table.tile_first[tile + 1] - table.tile_first[tile]
-    if width > 14:
-        _add_16(tiles, records, first, last, words)
-    elif width > 12:
-        _add_14(tiles, records, first, last, words)
+    if width > 12:
+        # Dense rows of wide tiles are worth a loop of their own: the root is the largest node.
+        span = np.int64(records[last - 1] >> _ROW) - np.int64(records[first] >> _ROW)
+        if abs(span) < 2 * (last - first):
+            if width > 14:
+                _add_dense_16(tiles, records, first, last, words)
+            else:
+                _add_dense_14(tiles, records, first, last, words)
+        elif width > 14:
+            _add_16(tiles, records, first, last, words)
+        else:
+            _add_14(tiles, records, first, last, words)
     elif width > 8:
         _add_12(tiles, records, first, last, words)
     else:
