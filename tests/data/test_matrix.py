@@ -103,6 +103,8 @@ def test_unaligned_matrices():
     assert not X.flags.aligned
     X[:] = np.arange(6).reshape(3, 2)
     assert np.array_equal(read_back(X), np.arange(6.0).reshape(3, 2))
+    [(_, part)] = read_chunks(X)
+    assert part.values.flags.aligned  # one kind of array, one compiled version
 
 
 def test_conversion_goes_by_chunks(monkeypatch):

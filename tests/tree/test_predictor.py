@@ -75,7 +75,7 @@ def test_each_kind_of_tree(shape, kind):
     check(trees, draw_rows(rng, trees, 300, 3, kind), np.array([0.5]))
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 2, 24, 25, 255, 256, 257, 700])
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 12, 13, 255, 256, 257, 700])
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_rows_and_threads(mixed, n_rows, n_threads):
     trees, X, leaves = mixed

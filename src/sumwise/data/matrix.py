@@ -40,11 +40,11 @@ def read_chunks(X: np.ndarray) -> Iterator[tuple[int, FlatMatrix]]:
         yield 0, _flatten(X)
         return
     for first in range(0, X.shape[0], _CHUNK):
-        yield first, _flatten(np.ascontiguousarray(X[first : first + _CHUNK], dtype=kind))
+        yield first, _flatten(np.require(X[first : first + _CHUNK], kind, ["C", "ALIGNED"]))
 
 
 def _flatten(X: np.ndarray) -> FlatMatrix:
-    """View the memory from the first to the last item of a matrix as one array."""
+    """View the memory from the first to the last item of an aligned matrix as one array."""
     (n_rows, n_features), itemsize = X.shape, X.itemsize
     row_stride, column_stride = X.strides[0] // itemsize, X.strides[1] // itemsize
     size = (n_rows - 1) * row_stride + (n_features - 1) * column_stride + 1 if X.size else 0

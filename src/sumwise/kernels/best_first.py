@@ -24,6 +24,7 @@ from sumwise.kernels.layout import (
 )
 from sumwise.kernels.steps import (
     build_histogram,
+    leave_records,
     merge_parts,
     partition_node,
     score_node,
@@ -99,7 +100,10 @@ def grow_best_first(job):
         node, small, mode = control[NODE], control[SMALL], control[MODE]
         first = nodes[node].left
         last = first + 2
-        partition_node(job, node)
+        if mode == NO_HISTOGRAMS:
+            leave_records(job, node)
+        else:
+            partition_node(job, node)
         wait_for_all(job.sync, job.n_threads)
         if mode == NO_HISTOGRAMS:
             continue

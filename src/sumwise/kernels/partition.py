@@ -2,9 +2,19 @@
 
 import numpy as np
 
-from sumwise.kernels.jit import routine
+from sumwise.kernels.jit import inlined, routine
 
 _ROW = np.uint64(32)
+
+
+@inlined
+def left_range(split_bin, missing_left):
+    """Return (skip, bound): a bin goes left if ``bin - skip <= bound``, with wrap-around of a byte.
+
+    Bins 1 .. split_bin go left, and bin 0 if missing goes left: then ``skip`` is 0, else 1.
+    """
+    skip = np.uint8(0) if missing_left else np.uint8(1)
+    return skip, np.uint8(split_bin - skip)
 
 
 @routine
@@ -13,13 +23,9 @@ def partition_records(source, target, first, last, column, split_bin, missing_le
 
     Both places are written each time and only one moves on, so there is no branch to mispredict.
     The right child comes out reversed; nothing depends on the order of a node's rows.
-    Bins 1 .. split_bin go left, and bin 0 if missing goes left: with wrap-around of a byte that is
-    one comparison, ``bin - skip <= split_bin - skip`` where ``skip`` is 0 or 1.
-
     Returns the position where the right child begins.
     """
-    skip = np.uint8(0) if missing_left else np.uint8(1)
-    bound = np.uint8(split_bin - skip)
+    skip, bound = left_range(split_bin, missing_left)
     left = np.uint64(first)
     right = np.uint64(last)
     for i in range(np.uint64(first), np.uint64(last)):

@@ -58,7 +58,7 @@ def bits_of_key(key, n_bits):
 def sort_keys(keys, other_keys, weights, other_weights, weighted, starts):
     """Sort keys, and their weights if ``weighted``; return whether the ``other`` arrays have them.
 
-    Equal keys keep their order. ``starts`` has ``N_DIGIT_VALUES`` integers.
+    Equal keys keep their order; there is at least one. ``starts`` has ``N_DIGIT_VALUES`` integers.
     """
     in_other = False
     n = np.uint64(keys.size)

@@ -74,6 +74,17 @@ def partition_node(job, node):
     work.first[thread, left + 1], work.last[thread, left + 1] = middle, last
 
 
+@inlined
+def leave_records(job, node):
+    """Leave the records of a node where they are, because its children will not be split.
+
+    Their leaves will be told from the node's; see values.py.
+    """
+    left, thread = job.nodes[node].left, job.thread
+    for child in range(left, left + 2):
+        job.work.first[thread, child] = job.work.last[thread, child] = 0
+
+
 @routine
 def build_histogram(job, node, which):
     """Sum a node's rows: whole tiles into its slot, the thread's part of shared ones aside."""

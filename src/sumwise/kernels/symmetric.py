@@ -25,6 +25,7 @@ from sumwise.kernels.payload import node_score, split_gain
 from sumwise.kernels.steps import (
     build_histogram,
     count_missing,
+    leave_records,
     merge_parts,
     partition_node,
     score_level,
@@ -121,7 +122,10 @@ def grow_symmetric(job):
         if control[STATUS] != GROWING:
             break
         for node in range(first, first + size):
-            partition_node(job, node)
+            if depth + 1 == job.options.max_depth:
+                leave_records(job, node)
+            else:
+                partition_node(job, node)
         wait_for_all(job.sync, job.n_threads)
         for node in range(first, first + size):
             small = smaller_child(job, node)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sumwise.kernels.jit import inlined
 from sumwise.kernels.layout import N_NODES
+from sumwise.kernels.partition import left_range
 from sumwise.kernels.payload import set_value, sum_rows
 from sumwise.kernels.threads import share, wait_for_all
 
@@ -15,19 +16,37 @@ _ROW = np.uint64(32)
 
 
 @inlined
+def _name_children(job, node, records):
+    """The same for the children of a node whose records have not been moved to them."""
+    column = job.table.columns[job.nodes[node].feature]
+    skip, bound = left_range(job.nodes[node].split_bin, job.nodes[node].missing_left)
+    left, n_right = np.int64(job.nodes[node].left), 0
+    for i in range(records.size):
+        row = records[i] >> _ROW
+        goes_right = np.int64(np.uint8(column[row] - skip) > bound)
+        job.work.leaf[row] = left + goes_right
+        n_right += goes_right
+    rows = job.n_stats - 1
+    job.work.sums[job.thread, left, rows] = records.size - n_right
+    job.work.sums[job.thread, left + 1, rows] = n_right
+
+
+@inlined
 def _name_leaves(job):
     """Write the leaf of each of the thread's rows, and how many rows each leaf has."""
     work, thread = job.work, job.thread
-    for node in range(work.control[N_NODES]):
-        sums = work.sums[thread, node]
-        for s in range(job.n_stats):
-            sums[s] = 0
-        if job.nodes[node].left < 0:
-            first, last = work.first[thread, node], work.last[thread, node]
-            sums[job.n_stats - 1] = last - first
-            records = work.records[job.nodes[node].depth & 1]
-            for i in range(first, last):
+    n_nodes, rows = work.control[N_NODES], job.n_stats - 1
+    work.sums[thread, :n_nodes] = 0
+    first, last = work.first[thread], work.last[thread]
+    for node in range(n_nodes):
+        left = job.nodes[node].left
+        records = work.records[job.nodes[node].depth & 1, first[node] : last[node]]
+        if left < 0:
+            work.sums[thread, node, rows] += records.size
+            for i in range(records.size):
                 work.leaf[records[i] >> _ROW] = node
+        elif first[left] == last[left] and first[left + 1] == last[left + 1]:
+            _name_children(job, node, records)
 
 
 @inlined

@@ -18,7 +18,7 @@ from sumwise.kernels.scoring import add_coded_predictions, find_coded_leaves
 from sumwise.kernels.threads import ABORT, Team
 
 # Up to as many rows walk; for more it pays to code a block.
-_FEW_ROWS = 24
+_FEW_ROWS = 12
 # Codes made at a time by a thread: they should still be in its cache when they are read.
 _BATCH_BYTES = 1 << 20
 
