@@ -9,6 +9,7 @@ import sumwise.kernels
 from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.cli.main import main
 from sumwise.cli.warmup import warm_up
+from sumwise.estimators import jobs
 
 
 def count_signatures():
@@ -30,7 +31,9 @@ def warm():
 
 @pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int16])
-def test_nothing_is_left_to_compile(warm, growth, kind):
+def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
+    monkeypatch.setattr(jobs, "count_cpus", lambda: 2)
+    monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
     X = np.random.default_rng(0).normal(scale=50, size=(3000, 5)).astype(kind)
     if kind is not np.int16:
         X[::7] = np.nan

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Subsample
+from sumwise.kernels.threads import Team
 
 
 def warm_up() -> float:
@@ -18,7 +19,7 @@ def warm_up() -> float:
     total = X.sum(axis=1)
     classes = np.digitize(total, (1.2, 1.8))
     drawn: dict[str, Any] = {"sampler": Subsample(), "early_stopping": True, "n_estimators": 2}
-    # Growth, threads and column sampling are choices at run time; types and losses are not.
+    # Threads and column sampling are choices at run time; types, losses and growth are not.
     for kind in (np.float32, np.float64):
         for model, y in (
             (GradientBoostingRegressor(**drawn), total),
@@ -30,6 +31,9 @@ def warm_up() -> float:
             model.apply(X.astype(kind))
             for rows in (X, X[:1]):  # many rows and few go different ways
                 getattr(model, "predict_proba", model.predict)(rows.astype(kind))
+    GradientBoostingRegressor(growth="symmetric", n_estimators=2).fit(X, total)
+    with Team(2) as team:  # such small fits have one thread, which meets nobody
+        team.run(lambda *_: None)
     return perf_counter() - start
 
 

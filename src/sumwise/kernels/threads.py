@@ -180,8 +180,8 @@ class _Job:
 
     def abort(self, error: BaseException) -> None:
         """Have every member stop at the next barrier."""
-        self.errors.append(error)
         self._sync[ABORT] = 1
+        self.errors.append(error)
 
     def wait(self, seconds: float) -> bool:
         """Wait until all members have left; return whether they have."""
