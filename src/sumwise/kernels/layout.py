@@ -38,8 +38,9 @@ BLOCK_BITS = 16
 EXACT_BITS = 50
 # Below this many rows histograms sum the exact values, which costs little there.
 EXACT_ROWS = 256
-# Heavy tails: packed values keep fewer than five bits for the average row beyond this ratio.
-HEAVY_TAIL = 512.0
+# Heavy tails: beyond this ratio of maximum to mean, packed values keep fewer than three bits of the
+# average row. Rare classes come to a few hundred, late in training.
+HEAVY_TAIL = 2048.0
 # The square of a sum of as many gradients as there may be rows must not overflow.
 LARGEST_GRADIENT = 1e140
 # A gain must exceed this fraction of the parent's score, or it is rounding noise.
