@@ -30,11 +30,17 @@ def read_lanes(table):
 def unpack(table):
     """The columns again, read from the tiles."""
     lanes, columns = table.lanes, np.empty_like(table.columns)
-    for lane, codes in enumerate(read_lanes(table).astype(int)):
-        for f in lanes.members[lanes.first[lane] : lanes.first[lane + 1]]:
-            columns[f] = codes % lanes.radix[f] + lanes.low[f]
-            codes //= lanes.radix[f]
-        assert not codes.any()
+    for lane, codes in enumerate(read_lanes(table)):
+        first, last = lanes.first[lane : lane + 2]
+        assert codes.max() < lanes.n_codes[lane]
+        if last - first == 1:
+            columns[lanes.members[first]] = codes
+            continue
+        for m in range(first, last):
+            bin_of_code = np.full(256, lanes.usual_bin[m])
+            own = slice(lanes.first_entry[m], lanes.first_entry[m + 1])
+            bin_of_code[lanes.entry_code[own]] = lanes.entry_bin[own]
+            columns[lanes.members[m]] = bin_of_code[codes]
     return columns
 
 
@@ -68,12 +74,10 @@ def test_crowds_are_the_fullest_codes_of_each_block(n_threads):
     n_rows = 2 * 65536 + 5
     columns, n_value_bins = random_columns(rng, 30, n_rows)
     table = make_binned(columns, n_value_bins, n_threads=n_threads).table
-    codes = read_lanes(table)
-    for tile in range(table.tile_start.size):
-        part = codes[table.tile_first[tile] : table.tile_first[tile + 1]]
+    for lane, codes in enumerate(read_lanes(table)):
         for block in range(3):
-            rows = part[:, block << 16 : (block + 1) << 16]
-            assert table.crowds[tile, block] == max(np.bincount(lane).max() for lane in rows)
+            rows = codes[block << 16 : (block + 1) << 16]
+            assert table.crowds[lane, block] == np.bincount(rows).max()
 
 
 def test_the_tile_of_each_feature():

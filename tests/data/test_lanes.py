@@ -4,40 +4,65 @@ import numpy as np
 import pytest
 
 from sumwise.data.lanes import plan_lanes, plan_tiles
+from sumwise.kernels.threads import Team
 
 
-def plan(n_value_bins, has_missing=False):
-    n_value_bins = np.array(n_value_bins, dtype=np.int64)
-    lanes = plan_lanes(n_value_bins, np.broadcast_to(has_missing, n_value_bins.shape))
-    split = np.split(lanes.members, lanes.first[1:-1]) if n_value_bins.size else []
-    return [part.tolist() for part in split], lanes
+def plan(columns, n_value_bins=None):
+    columns = np.ascontiguousarray(columns, dtype=np.uint8)
+    if n_value_bins is None:
+        n_value_bins = columns.max(axis=1)
+    with Team(1) as team:
+        lanes, source, codes = plan_lanes(columns, np.asarray(n_value_bins, dtype=np.int64), team)
+    split = [part.tolist() for part in np.split(lanes.members, lanes.first[1:-1])]
+    return split, lanes, source.tolist(), codes
+
+
+def random_bins(n_value_bins, lowest=1):
+    """So many rows that all combinations of a byte occur."""
+    rng = np.random.default_rng(0)
+    return [rng.integers(lowest, n + 1, 20_000) for n in n_value_bins]
 
 
 def test_features_with_few_bins_share_a_byte():
-    split, lanes = plan([255, 2, 2, 100, 2, 17, 2])
+    split, lanes, source, codes = plan(random_bins([255, 2, 2, 100, 2, 17, 2]))
     assert split == [[0], [1, 2, 4, 6], [3], [5]]
-    assert lanes.low[[1, 2, 4, 6]].tolist() == [1] * 4
-    assert lanes.radix.tolist() == [256, 2, 2, 101, 2, 18, 2]
+    assert lanes.n_codes.tolist() == [256, 16, 101, 18]
+    assert source == [0, -1, 3, 5]
+    assert [part.max() for part in codes] == [15]
 
 
 def test_a_byte_tells_256_combinations_apart():
-    assert [len(part) for part in plan([2] * 20)[0]] == [8, 8, 4]
-    assert [len(part) for part in plan([2] * 20, has_missing=True)[0]] == [5, 5, 5, 5]  # 3 bins
-    assert plan([16, 16, 16])[0] == [[0, 1], [2]]
-    assert plan([15, 15], has_missing=True)[0] == [[0, 1]]
-    assert plan([16, 16], has_missing=True)[0] == [[0], [1]]
-    assert plan([1] * 300)[0] == [list(range(300))]  # constant features cost nothing
+    assert [len(part) for part in plan(random_bins([2] * 20))[0]] == [8, 8, 4]
+    assert [len(part) for part in plan(random_bins([2] * 20, 0))[0]] == [5, 5, 5, 5]  # 3 bins
+    assert plan(random_bins([16, 16, 16]))[0] == [[0, 1], [2]]
+    assert plan(random_bins([15, 15], 0))[0] == [[0, 1]]
+    assert plan(random_bins([16, 16], 0))[0] == [[0], [1]]
+    assert plan(random_bins([1] * 300))[0] == [list(range(300))]  # constant features cost nothing
+
+
+def test_only_combinations_that_occur_count():
+    one_hot = 1 + np.eye(255, dtype=np.uint8)
+    split, lanes, _, _ = plan(np.column_stack([one_hot, np.ones(255)]))
+    assert split == [list(range(255))]
+    assert lanes.n_codes.tolist() == [256]
+    assert lanes.entry_bin.tolist() == [2] * 255  # one entry a feature
+    assert plan(1 + np.eye(400))[0] == [list(range(255)), list(range(255, 400))]
 
 
 def test_alone_the_code_is_the_bin():
-    lanes = plan([5])[1]
-    assert (lanes.low.tolist(), lanes.radix.tolist()) == ([0], [6])
+    split, lanes, source, codes = plan([[1, 5, 5, 0]])
+    assert (split, lanes.n_codes.tolist(), source, codes) == ([[0]], [6], [0], [])
 
 
 def test_no_features():
-    lanes = plan([])[1]
+    lanes = plan(np.empty((0, 3)), [])[1]
     assert lanes.first.tolist() == [0]
     assert lanes.members.size == 0
+
+
+def test_no_rows():
+    split, lanes, _, codes = plan(np.empty((2, 0)), [2, 2])
+    assert (split, lanes.n_codes.tolist(), len(codes)) == ([[0, 1]], [0], 1)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from sumwise.data.binned import BinnedData
 from sumwise.kernels import layout
 from sumwise.kernels.histogram import (
+    WORDS_LENGTH,
     add_class_rows,
     add_exact_rows,
     add_packed_rows,
@@ -30,14 +31,14 @@ def sum_packed(table, records, ends, words, histogram):
         for last in ends:
             state = add_packed_rows(table, tile, records[first:last], state, words, histogram)
             first = last
-        finish_packed_rows(table, tile, state, False, words, histogram)
+        finish_packed_rows(table, tile, False, words, histogram)
 
 
 @kernel
 def move_packed(table, records, words, histogram):
     for tile in range(table.tile_start.size):
-        state = add_packed_rows(table, tile, records, (0, True), words, histogram)
-        finish_packed_rows(table, tile, state, True, words, histogram)
+        add_packed_rows(table, tile, records, (0, True), words, histogram)
+        finish_packed_rows(table, tile, True, words, histogram)
 
 
 @kernel
@@ -73,7 +74,7 @@ def make_records(rows, first, second):
 
 def build_packed(table, rows, g, h, ends=None):
     """Histograms of rows that come in parts with the given ends."""
-    words = np.zeros(17 * 256, dtype=np.int64)
+    words = np.zeros(WORDS_LENGTH, dtype=np.int64)
     histogram = np.full(3 * int(table.bin_start[-1]), 77, dtype=np.int64)  # as found
     ends = np.array([rows.size] if ends is None else ends)
     sum_packed(table, make_records(rows, g[rows], h[rows]), ends, words, histogram)
@@ -279,7 +280,7 @@ def test_packed_sums_of_features_that_share_a_byte(n_rows):
     g, h = random_packed(rng, n_rows)
     table = make_table(codes, n_value_bins)
     assert np.diff(table.lanes.first).max() > 1
-    words = np.zeros(17 * 256, dtype=np.int64)
+    words = np.zeros(WORDS_LENGTH, dtype=np.int64)
     found = np.full(3 * int(table.bin_start[-1]), 77, dtype=np.int64)
     move_packed(table, make_records(np.arange(n_rows), g, h), words, found)
     assert not words[: 16 * 256].any()

@@ -3,38 +3,75 @@
 import numpy as np
 
 from sumwise.kernels.layout import Lanes
+from sumwise.kernels.threads import Team
+from sumwise.kernels.tiles import mark_pairs, number_pairs
 
 _TILE = 16
 _CODES = 256
 # Narrower tiles are not worth a pass over the rows of their own.
 _NARROWEST = 4
-# Features with more bins than this would share a byte with one other at most.
+# Features with more bins than this would rarely find another to share a byte with.
 _FEW_BINS = 16
 
 
-def plan_lanes(n_value_bins: np.ndarray, has_missing: np.ndarray) -> Lanes:
-    """Put features with few bins together, in their order, as many as a byte can tell apart."""
-    low = np.where(has_missing, 0, 1)
-    radix = n_value_bins + 1 - low
+class _SharedByte:
+    """Codes for the combinations of bins that occur in some features."""
+
+    def __init__(self, n_rows: int, lane: int) -> None:
+        self.lane = lane
+        self.members: list[int] = []
+        self.codes = np.zeros(n_rows, dtype=np.uint8)
+        self.bins = np.zeros((1, 0), dtype=np.uint8)  # of each code and member
+
+    def try_to_join(self, feature: int, column: np.ndarray, team: Team) -> bool:
+        """Take a feature in, unless there would be too many combinations."""
+        seen = np.zeros((team.n_threads, _CODES, _CODES), dtype=np.uint8)
+        team.run(mark_pairs, self.codes, column, seen)
+        code, own_bin = np.nonzero(seen.any(axis=0))
+        if code.size > _CODES:
+            return False
+        number = np.zeros((_CODES, _CODES), dtype=np.uint8)
+        number[code, own_bin] = np.arange(code.size)
+        team.run(number_pairs, self.codes, column, number)
+        self.bins = np.column_stack([self.bins[code], own_bin.astype(np.uint8)])
+        self.members.append(feature)
+        return True
+
+
+def plan_lanes(
+    columns: np.ndarray, n_value_bins: np.ndarray, team: Team
+) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
+    """Put features with few bins together, in their order, as many as a byte can tell apart.
+
+    Returns the lanes and where their codes are: the number of a column, or -1 - the number of an
+    array of the list.
+    """
     lanes: list[list[int]] = []
-    shared: list[int] = []
-    n_codes = 1
+    shared: list[_SharedByte] = []
     for f in range(n_value_bins.size):
-        if radix[f] > _FEW_BINS:
+        if n_value_bins[f] > _FEW_BINS:
             lanes.append([f])
-            continue
-        if n_codes * radix[f] > _CODES:
-            shared, n_codes = [], 1
-        if not shared:
-            lanes.append(shared)
-        shared.append(f)
-        n_codes *= int(radix[f])
-    for lane in lanes:
-        if len(lane) == 1:  # the code is the bin itself
-            low[lane[0]], radix[lane[0]] = 0, n_value_bins[lane[0]] + 1
+        elif not shared or not shared[-1].try_to_join(f, columns[f], team):
+            shared.append(_SharedByte(columns.shape[1], len(lanes)))
+            shared[-1].try_to_join(f, columns[f], team)
+            lanes.append(shared[-1].members)
     first = np.cumsum([0, *(len(lane) for lane in lanes)])
     members = np.array([f for lane in lanes for f in lane], dtype=np.int64)
-    return Lanes(first, members, low.astype(np.int64), radix.astype(np.int64))
+    source = members[first[:-1]]
+    n_codes = n_value_bins[source] + 1
+    usual_bin, first_entry = np.zeros(members.size, np.uint8), np.zeros(members.size + 1, np.int64)
+    entries: list[np.ndarray] = []
+    crowded = [byte for byte in shared if len(byte.members) > 1]
+    for number, byte in enumerate(crowded):
+        n_codes[byte.lane], source[byte.lane] = byte.bins.shape[0], -1 - number
+        for m, bins in enumerate(byte.bins.T, start=int(first[byte.lane])):
+            usual_bin[m] = np.bincount(bins, minlength=1).argmax()
+            codes = np.flatnonzero(bins != usual_bin[m])
+            first_entry[m + 1] = codes.size
+            entries.append(np.stack([codes, bins[codes]]).astype(np.uint8))
+    joined = np.concatenate([np.empty((2, 0), np.uint8), *entries], axis=1)
+    plan = Lanes(first, members, n_codes, usual_bin, first_entry.cumsum(), *joined.copy())
+    return plan, source, [byte.codes for byte in crowded]
 
 
 def plan_tiles(n_lanes: int, n_threads: int) -> np.ndarray:

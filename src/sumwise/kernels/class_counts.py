@@ -53,7 +53,7 @@ def add_rows(payload, exact, table, tile, records, state, words, histogram):
 
 
 @routine
-def finish_rows(payload, exact, table, tile, state, packed, words, histogram):
+def finish_rows(payload, exact, table, tile, packed, words, histogram):
     """Nothing is left to do: the sums were complete at any time."""
 
 

@@ -66,10 +66,10 @@ def add_rows(payload, exact, table, tile, records, state, words, histogram):
 
 
 @routine
-def finish_rows(payload, exact, table, tile, state, packed, words, histogram):
+def finish_rows(payload, exact, table, tile, packed, words, histogram):
     """Complete the histograms of a tile after all rows were added."""
     if not exact:
-        finish_packed_rows(table, tile, state, packed, words, histogram)
+        finish_packed_rows(table, tile, packed, words, histogram)
 
 
 @routine

@@ -4,10 +4,10 @@ Gradients and hessians travel in the record as int16 g and uint16 h. A bin of a 
 word, ``(g << 38) + (h << 12) + 1`` added per row: 12 bits of count, 26 of hessian, 26 of gradient.
 One add a value, and a tile of 16 lanes is 32 KB: it stays in the first-level cache.
 
-Before a bin can have got more than 4,095 rows the words are spread into int64 sums. How many rows
-a bin may have got is bounded by the rows added, and by the *crowds* of the blocks of rows they came
-from (the most rows of a block that share a bin): on continuous features a million rows are added
-between two spreads.
+Before a word can have got more than 4,095 rows the words of its lane are spread into int64 sums.
+How many rows a word may have got is bounded by the rows added, and by the *crowds* of the blocks of
+rows they came from (the most rows of a block that share a code): on continuous features a million
+rows are added between two spreads.
 """
 
 import numpy as np
@@ -24,8 +24,11 @@ _ONE = np.uint64(1)
 # A row's bins are fetched from memory into the second-level cache this many records ahead, and from
 # there into the first: more misses can be under way in the second.
 _FAR, _NEAR = np.uint64(96), np.uint64(12)
-# Records between two looks at how full the words may be.
-_CHUNK = 2048
+# Records between two looks at how full the words may be; two chunks fit.
+_CHUNK = PACKED_ROWS // 2
+# A thread's words: those of 16 lanes, 256 of scratch, and 16 numbers a lane for each of these.
+_SCRATCH, _BEFORE, _ADDED, _CROWD, _BEGUN = (16 * 256 + step for step in (0, 256, 272, 288, 304))
+WORDS_LENGTH = _BEGUN + 16
 
 
 @routine
@@ -71,7 +74,8 @@ def _make_adder(width, scattered):
     return add
 
 
-_add_8, _add_12, _add_14, _add_16 = (_make_adder(width, True) for width in (8, 12, 14, 16))
+_add_6, _add_8, _add_14, _add_16 = (_make_adder(width, True) for width in (6, 8, 14, 16))
+_add_dense_6, _add_dense_8 = _make_adder(6, False), _make_adder(8, False)
 _add_dense_14, _add_dense_16 = _make_adder(14, False), _make_adder(16, False)
 
 
@@ -80,22 +84,28 @@ def _add_to_words(table, tile, records, first, last, words):
     """Add records [first, last) to the packed words of a tile."""
     tiles = table.tiles[table.tile_start[tile] :]
     width = table.tile_first[tile + 1] - table.tile_first[tile]
-    if width > 12:
-        # Dense rows of wide tiles are worth a loop of their own: the root is the largest node.
-        span = np.int64(records[last - 1] >> _ROW) - np.int64(records[first] >> _ROW)
-        if abs(span) < 2 * (last - first):
-            if width > 14:
-                _add_dense_16(tiles, records, first, last, words)
-            else:
-                _add_dense_14(tiles, records, first, last, words)
-        elif width > 14:
+    # Dense rows are worth a loop of their own: the root is the largest node.
+    span = np.int64(records[last - 1] >> _ROW) - np.int64(records[first] >> _ROW)
+    dense = abs(span) < 2 * (last - first)
+    if width > 14:
+        if dense:
+            _add_dense_16(tiles, records, first, last, words)
+        else:
             _add_16(tiles, records, first, last, words)
+    elif width > 8:
+        if dense:
+            _add_dense_14(tiles, records, first, last, words)
         else:
             _add_14(tiles, records, first, last, words)
-    elif width > 8:
-        _add_12(tiles, records, first, last, words)
+    elif width > 6:
+        if dense:
+            _add_dense_8(tiles, records, first, last, words)
+        else:
+            _add_8(tiles, records, first, last, words)
+    elif dense:
+        _add_dense_6(tiles, records, first, last, words)
     else:
-        _add_8(tiles, records, first, last, words)
+        _add_6(tiles, records, first, last, words)
 
 
 @inlined
@@ -107,41 +117,30 @@ def tile_features(table, tile):
 
 @routine
 def _fold_lane(table, lane, sums, stat, fresh, histogram):
-    """Add sums by combination of bins to those of each feature of a lane, or begin them if fresh.
-
-    The last member has the largest stride: its bins are runs of equal length. Once its sums are
-    taken the runs are added up, and the member before it is the last. So ``sums`` is used up.
-    """
+    """Add sums by code to those of each feature of a lane, or begin them if fresh."""
     lanes = table.lanes
-    size = 1
+    total = np.int64(0)
+    for code in range(lanes.n_codes[lane]):
+        total += sums[code]
     for m in range(lanes.first[lane], lanes.first[lane + 1]):
-        size *= lanes.radix[lanes.members[m]]
-    for m in range(lanes.first[lane + 1] - 1, lanes.first[lane] - 1, -1):
         f = lanes.members[m]
-        radix = lanes.radix[f]
-        size //= radix
         n_bins = table.n_value_bins[f] + 1
         start = 3 * table.bin_start[f] + stat * n_bins
         target = histogram[start : start + n_bins]
         if fresh:
             target[:] = 0
-        for c in range(radix):
-            run = sums[c * size : (c + 1) * size]
-            total = np.int64(0)
-            for i in range(size):
-                total += run[i]
-            target[lanes.low[f] + c] += total
-            if c > 0:
-                for i in range(size):
-                    sums[i] += run[i]
+        rest = total
+        for e in range(lanes.first_entry[m], lanes.first_entry[m + 1]):
+            part = sums[np.uint64(lanes.entry_code[e])]
+            target[np.uint64(lanes.entry_bin[e])] += part
+            rest -= part
+        target[np.uint64(lanes.usual_bin[m])] += rest
 
 
 @routine
-def _clear_words(table, tile, words):
-    """Clear a tile's words; padding is all zero bytes, and went to the first word of no lane."""
-    n_lanes = table.tile_first[tile + 1] - table.tile_first[tile]
-    words[: 256 * n_lanes] = 0
-    for j in range(n_lanes, 16):
+def _clear_padding(table, tile, words):
+    """Clear what lanes that are not there have got: their codes are all zero."""
+    for j in range(table.tile_first[tile + 1] - table.tile_first[tile], 16):
         words[256 * j] = 0
 
 
@@ -151,89 +150,112 @@ def _move_words(table, tile, words, histogram):
     lanes = table.lanes
     for lane in range(table.tile_first[tile], table.tile_first[tile + 1]):
         offset = 256 * (lane - table.tile_first[tile])
+        n_codes = lanes.n_codes[lane]
+        word = words[offset : offset + n_codes]
         if lanes.first[lane + 1] - lanes.first[lane] > 1:
-            _fold_lane(table, lane, words[offset : offset + 256], 0, True, histogram)
+            _fold_lane(table, lane, word, 0, True, histogram)
         else:
-            f = lanes.members[lanes.first[lane]]
-            n_bins = table.n_value_bins[f] + 1
-            start = 3 * table.bin_start[f]
-            target, word = histogram[start : start + n_bins], words[offset : offset + n_bins]
-            for b in range(n_bins):
-                target[b] = word[b]
-    _clear_words(table, tile, words)
+            start = 3 * table.bin_start[lanes.members[lanes.first[lane]]]
+            target = histogram[start : start + n_codes]
+            for code in range(n_codes):
+                target[code] = word[code]
+        word[:] = 0
+    _clear_padding(table, tile, words)
 
 
 @routine
-def _spread_words(table, tile, fresh, words, histogram):
-    """Add a tile's packed words to the int64 sums, or begin them if fresh, and clear the words."""
+def _spread_lane(table, lane, word, fresh, sums, histogram):
+    """Add a lane's packed words to the int64 sums, or begin them if fresh, and clear the words."""
     lanes = table.lanes
-    for lane in range(table.tile_first[tile], table.tile_first[tile + 1]):
-        offset = 256 * (lane - table.tile_first[tile])
-        if lanes.first[lane + 1] - lanes.first[lane] > 1:
-            word = words[offset : offset + 256]
-            for stat in range(3):
-                sums = words[16 * 256 :]
-                for b in range(256):
-                    g, h, n = unpack_sums(word[b])
-                    sums[b] = g if stat == 0 else (h if stat == 1 else n)
-                _fold_lane(table, lane, sums, stat, fresh, histogram)
-            continue
-        f = lanes.members[lanes.first[lane]]
-        n_bins = table.n_value_bins[f] + 1
-        start = 3 * table.bin_start[f]
-        gradient = histogram[start : start + n_bins]
-        hessian = histogram[start + n_bins : start + 2 * n_bins]
-        count = histogram[start + 2 * n_bins : start + 3 * n_bins]
-        word = words[offset : offset + n_bins]
+    n_codes = lanes.n_codes[lane]
+    if lanes.first[lane + 1] - lanes.first[lane] > 1:
+        for stat in range(3):
+            for code in range(n_codes):
+                g, h, n = unpack_sums(word[code])
+                sums[code] = g if stat == 0 else (h if stat == 1 else n)
+            _fold_lane(table, lane, sums, stat, fresh, histogram)
+    else:
+        start = 3 * table.bin_start[lanes.members[lanes.first[lane]]]
+        gradient = histogram[start : start + n_codes]
+        hessian = histogram[start + n_codes : start + 2 * n_codes]
+        count = histogram[start + 2 * n_codes : start + 3 * n_codes]
         if fresh:
-            for b in range(n_bins):
+            for b in range(n_codes):
                 gradient[b], hessian[b], count[b] = unpack_sums(word[b])
         else:
-            for b in range(n_bins):
+            for b in range(n_codes):
                 g, h, n = unpack_sums(word[b])
                 gradient[b] += g
                 hessian[b] += h
                 count[b] += n
-    _clear_words(table, tile, words)
+    word[:] = 0
+
+
+@routine
+def _make_room(table, tile, begin, end, block, n_new, words, histogram):
+    """Spread the words of lanes that ``n_new`` rows of blocks [begin, end] might make too full.
+
+    The first of the blocks has been counted before if it is ``block``.
+    """
+    before, added = words[_BEFORE : _BEFORE + 16], words[_ADDED : _ADDED + 16]
+    crowd, begun = words[_CROWD : _CROWD + 16], words[_BEGUN : _BEGUN + 16]
+    first = table.tile_first[tile]
+    for j in range(table.tile_first[tile + 1] - first):
+        crowds = table.crowds[first + j]
+        new_crowd = 0
+        for b in range(min(begin, end), max(begin, end) + 1):
+            new_crowd += crowds[b]
+        seen = np.int64(crowds[begin]) if begin == block else 0
+        if before[j] + min(added[j] + n_new, crowd[j] + new_crowd - seen) > PACKED_ROWS:
+            word, sums = words[256 * j : 256 * j + 256], words[_SCRATCH : _SCRATCH + 256]
+            _spread_lane(table, first + j, word, begun[j] == 0, sums, histogram)
+            before[j], added[j], crowd[j], begun[j], seen = 0, 0, 0, 1, 0
+        added[j] += n_new
+        crowd[j] += new_crowd - seen
 
 
 @routine
 def add_packed_rows(table, tile, records, state, words, histogram):
     """Add the rows of ``records`` to the histograms of a tile's features.
 
-    ``state`` is (rows that a bin of the words may have, whether the sums are still to be begun);
-    the new state is returned. Afterwards :func:`finish_packed_rows` completes the sums. The
-    records of a node and thread ascend or descend by row, so that blocks of rows come in turn.
+    ``state`` is (rows that a word may have, whether these are the first rows); the new state is
+    returned. Afterwards :func:`finish_packed_rows` completes the sums. The records of a node and
+    thread ascend or descend by row, so that blocks of rows come in turn.
     """
     before, fresh = state
-    n_added, crowd, block = 0, 0, -1
-    crowds = table.crowds[tile]
+    if fresh:
+        words[_BEFORE:] = 0
+    if before + records.size <= PACKED_ROWS:  # a small node, or a small beginning
+        if records.size > 0:
+            _add_to_words(table, tile, records, 0, records.size, words)
+        for j in range(16):
+            words[_BEFORE + j] += records.size
+        return before + records.size, False
+    block = -1
     for first in range(0, records.size, _CHUNK):
         last = min(first + _CHUNK, records.size)
         begin = np.int64(records[first] >> _ROW) >> BLOCK_BITS
         end = np.int64(records[last - 1] >> _ROW) >> BLOCK_BITS
-        new_crowd = 0
-        for b in range(min(begin, end), max(begin, end) + 1):
-            new_crowd += crowds[b]
-        seen = np.int64(crowds[begin]) if begin == block else 0
+        _make_room(table, tile, begin, end, block, last - first, words, histogram)
         block = end
-        if before + min(n_added + last - first, crowd + new_crowd - seen) > PACKED_ROWS:
-            _spread_words(table, tile, fresh, words, histogram)
-            before, fresh = 0, False
-            n_added, crowd, seen = 0, 0, 0
-        n_added += last - first
-        crowd += new_crowd - seen
         _add_to_words(table, tile, records, first, last, words)
-    return before + min(n_added, crowd), fresh
+    for j in range(16):
+        words[_BEFORE + j] += min(words[_ADDED + j], words[_CROWD + j])
+        words[_ADDED + j] = words[_CROWD + j] = 0
+    return before + records.size, False
 
 
 @routine
-def finish_packed_rows(table, tile, state, keep_packed, words, histogram):
-    """Complete the sums of a tile, or leave them packed; ``words`` is all zero then, as before."""
+def finish_packed_rows(table, tile, keep_packed, words, histogram):
+    """Complete the sums of a tile, or leave them packed; its words are all zero then, as before."""
     if keep_packed:
         _move_words(table, tile, words, histogram)
-    else:
-        _spread_words(table, tile, state[1], words, histogram)
+        return
+    first = table.tile_first[tile]
+    for j in range(table.tile_first[tile + 1] - first):
+        word, sums = words[256 * j : 256 * j + 256], words[_SCRATCH : _SCRATCH + 256]
+        _spread_lane(table, first + j, word, words[_BEGUN + j] == 0, sums, histogram)
+    _clear_padding(table, tile, words)
 
 
 @routine

@@ -19,8 +19,8 @@ Tiles
     Tiles are about equally wide, and if possible as many for each thread.
 Lanes
     A lane is one byte a row. Most hold the bins of one feature. Features with few bins share one,
-    as long as there are at most 256 combinations: one update serves them all, and their own sums
-    are taken from those of the combinations.
+    as long as at most 256 combinations of their bins occur: one update serves them all, and their
+    own sums are taken from those of the combinations. All columns of a one-hot code share a byte.
 """
 
 from typing import Any, NamedTuple
@@ -66,14 +66,17 @@ USABLE, TREE, LEVEL, CHILD = (np.int64(row) for row in range(4))
 class Lanes(NamedTuple):
     """Which features share a byte of a tile, and how.
 
-    The code of a lane is the sum of ``(bin - low) * stride`` over its members; the stride of a
-    member is the product of the radices before it.
+    The code of a lane with one member is its bin. Otherwise codes number the combinations of bins
+    that occur. Each member has a usual bin, and entries for the codes that stand for another.
     """
 
     first: Any  # int64 (n_lanes + 1,): first member of a lane
     members: Any  # int64 (n_features,): features, lane after lane
-    low: Any  # int64 (n_features,): the lowest bin of a feature
-    radix: Any  # int64 (n_features,): the number of its bins from there on
+    n_codes: Any  # int64 (n_lanes,)
+    usual_bin: Any  # uint8 (n_features,): by member
+    first_entry: Any  # int64 (n_features + 1,): by member
+    entry_code: Any  # uint8 (n_entries,)
+    entry_bin: Any  # uint8 (n_entries,)
 
 
 class Table(NamedTuple):
@@ -85,7 +88,7 @@ class Table(NamedTuple):
     tile_words: Any  # int64 (n_tiles,): 64-bit words a row, 1 or 2
     tile_first: Any  # int64 (n_tiles + 1,): first lane of a tile
     lanes: Lanes
-    crowds: Any  # int64 (n_tiles, n_blocks): most rows of a block that share a bin of a tile
+    crowds: Any  # int64 (n_lanes, n_blocks): most rows of a block that share a code of a lane
     n_value_bins: Any  # int64 (n_features,)
     bin_start: Any  # int64 (n_features + 1,)
 
@@ -119,7 +122,7 @@ class Workspace(NamedTuple):
     histograms: Any  # int64 (n_slots + 2, n_stats * n_bins); the last two are scratch
     free_slots: Any  # int32 (n_slots,)
     partial: Any  # int64 (2 * n_threads, n_stats * n_bins): shared tiles before the merge
-    packed: Any  # int64 (n_threads, 17 * 256): a tile's packed words, zero when not in use; scratch
+    packed: Any  # int64 (n_threads, WORDS_LENGTH): see histogram.py; words are zero when not in use
     prefix: Any  # int64 (n_threads, n_stats, 256)
     gains: Any  # float64 (n_threads, 4, 256)
     allowed: Any  # uint8 (5, n_features)

@@ -45,7 +45,7 @@ can_pack = _by_payload("can_pack")
 # (exact, table, tile, records, state, words, histogram): add rows to the histograms of a tile.
 # The state begins as (0, True); returns the new one.
 add_rows = _by_payload("add_rows")
-# (exact, table, tile, state, packed, words, histogram): complete the histograms of a tile.
+# (exact, table, tile, packed, words, histogram): complete the histograms of a tile.
 finish_rows = _by_payload("finish_rows")
 # (totals): the score of a node.
 node_score = _by_payload("node_score")

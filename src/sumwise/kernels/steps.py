@@ -108,7 +108,7 @@ def build_histogram(job, node, which):
                 part = records[work.first[t, node] : work.last[t, node]]
                 state = add_rows(job.payload, job.exact, table, tile, part, state, words, histogram)
         packed = job.nodes[node].packed
-        finish_rows(job.payload, job.exact, table, tile, state, packed, words, histogram)
+        finish_rows(job.payload, job.exact, table, tile, packed, words, histogram)
 
 
 @routine

@@ -11,11 +11,30 @@ _BLOCK = 4096
 
 
 @kernel
-def fill_tiles(thread, n_threads, sync, columns, tiles, tile_start, tile_words, tile_first, lanes):
-    """Write the lanes of each tile: eight a word, the first in the lowest byte.
+def mark_pairs(thread, n_threads, sync, codes, column, seen):
+    """Mark which pairs of a code and a bin occur, in ``seen`` (n_threads, 256, 256)."""
+    first, last = share(codes.size, thread, n_threads)
+    own, codes, column = seen[thread], codes[first:last], column[first:last]
+    for i in range(codes.size):
+        own[codes[i], column[i]] = 1
 
-    A feature's part of its lane's code is ``(bin - low) * stride``; the parts add up to less than
-    256, so that nothing carries into the next lane.
+
+@kernel
+def number_pairs(thread, n_threads, sync, codes, column, number):
+    """Replace codes by the number of their pair with the bin."""
+    first, last = share(codes.size, thread, n_threads)
+    codes, column = codes[first:last], column[first:last]
+    for i in range(codes.size):
+        codes[i] = number[codes[i], column[i]]
+
+
+@kernel
+def fill_tiles(
+    thread, n_threads, sync, columns, shared, source, tiles, tile_start, tile_words, tile_first
+):
+    """Write the codes of the lanes, eight a word, the first in the lowest byte.
+
+    Those of lane i are ``columns[source[i]]``, or ``shared[-1 - source[i]]`` if that is negative.
     """
     begin, end = share(columns.shape[1], thread, n_threads)
     for tile in range(tile_start.size):
@@ -27,26 +46,22 @@ def fill_tiles(thread, n_threads, sync, columns, tiles, tile_start, tile_words, 
             for lane in range(tile_first[tile], tile_first[tile + 1]):
                 position = lane - tile_first[tile]
                 word, shift = position >> 3, np.uint64(8 * (position & 7))
-                stride = 1
-                for m in range(lanes.first[lane], lanes.first[lane + 1]):
-                    f = lanes.members[m]
-                    factor, low = np.uint64(stride) << shift, np.uint64(lanes.low[f])
-                    column = columns[f, first:last]
-                    for i in range(column.size):
-                        own[n_words * i + word] += (np.uint64(column[i]) - low) * factor
-                    stride *= lanes.radix[f]
+                place = source[lane]
+                codes = columns[place, first:last] if place >= 0 else shared[-1 - place, first:last]
+                for i in range(codes.size):
+                    own[n_words * i + word] |= np.uint64(codes[i]) << shift
 
 
 @kernel
 def count_crowds(
     thread, n_threads, sync, tiles, tile_start, tile_words, tile_first, counts, crowds
 ):
-    """Write the most rows of each block of rows that share a code of a lane of a tile.
+    """Write the most rows of each block of rows that share a code of a lane.
 
     ``counts`` is scratch of shape (n_threads, 256).
     """
     own = counts[thread]
-    n_tiles, n_blocks = crowds.shape
+    n_tiles, n_blocks = tile_start.size, crowds.shape[1]
     for i in range(thread, n_tiles * n_blocks, n_threads):
         tile, block = i // n_blocks, i % n_blocks
         n_words = tile_words[tile]
@@ -54,12 +69,12 @@ def count_crowds(
         n_rows = (end - tile_start[tile]) // n_words
         first = block << BLOCK_BITS
         last = min((block + 1) << BLOCK_BITS, n_rows)
-        most = 0
         for position in range(tile_first[tile + 1] - tile_first[tile]):
             word, shift = position >> 3, np.uint64(8 * (position & 7))
             own[:] = 0
             for row in range(first, last):
                 own[(tiles[tile_start[tile] + n_words * row + word] >> shift) & _BYTE] += 1
+            most = 0
             for code in range(256):
                 most = max(most, own[code])
-        crowds[tile, block] = most
+            crowds[tile_first[tile] + position, block] = most

@@ -12,6 +12,7 @@ from sumwise.kernels import layout
 from sumwise.kernels.class_counts import ClassCounts
 from sumwise.kernels.gradients import Gradients
 from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
+from sumwise.kernels.histogram import WORDS_LENGTH
 from sumwise.kernels.predict import add_binned_predictions
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
@@ -244,7 +245,7 @@ class TreeGrower:
             histograms=np.empty((self._count_slots(n_rows, 8 * length) + 2, length), np.int64),
             free_slots=np.empty(self._count_slots(n_rows, 8 * length), dtype=np.int32),
             partial=np.empty((2 * n_threads, length), dtype=np.int64),
-            packed=np.zeros((n_threads, 17 * 256), dtype=np.int64),
+            packed=np.zeros((n_threads, WORDS_LENGTH), dtype=np.int64),
             prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
             gains=np.empty((n_threads, 4, 256)),
             allowed=allowed,
