@@ -218,12 +218,13 @@ def best_packed_split(payload, words, n_candidates, both_ways, totals, min_rows,
         first = first_with_count(running, n_candidates, min_rows)
         last = first_with_count(running, n_candidates, totals[2] - min_rows + 1)
     n = max(last - first, 0)
-    running = running[first : first + n]
+    whole = min((n + 7) & ~7, running.size - first)  # nothing is left over for a scalar loop
+    running = running[first : first + whole]
     parent, limits = node_score(payload, totals), _limits(payload, min_rows)
     sums = (totals[0], totals[1], totals[2])
-    _write_packed_gains(running, np.int64(0), sums, parent, limits, gains[0, :n])
+    _write_packed_gains(running, np.int64(0), sums, parent, limits, gains[0, :whole])
     if both_ways:
-        _write_packed_gains(running, words[0], sums, parent, limits, gains[1, :n])
+        _write_packed_gains(running, words[0], sums, parent, limits, gains[1, :whole])
     gain, split_bin, missing_left = best_candidate(n, both_ways, gains[0], gains[1])
     return gain, first + split_bin, missing_left
 

@@ -234,7 +234,7 @@ class Team:
     def run(self, kernel: Callable[..., Any], *args: Any) -> None:
         """Run ``kernel(thread, n_threads, sync, *args)`` on every thread and wait for all."""
         if self._caller_works and self.n_threads == 1:
-            kernel(0, 1, _NO_SYNC, *args)
+            self.run_alone(kernel, *args)
             return
         job = _Job(kernel, args, self.n_threads)
         try:
@@ -255,6 +255,10 @@ class Team:
             # it works on, which nobody else will see, and ends when it has done.
             job.wait(_PATIENCE)
             raise job.pop_cause()
+
+    def run_alone(self, kernel: Callable[..., Any], *args: Any) -> None:
+        """Run it in the calling thread: small work is done before another would have woken up."""
+        kernel(0, 1, _NO_SYNC, *args)
 
     def _assemble(self) -> None:
         """Start the threads, by the plain function that takes half as long as a Thread does."""

@@ -10,6 +10,8 @@ from sumwise.kernels.threads import Team
 
 # Probabilities are kept this far from 0 and 1 when they become scores.
 SMALLEST_PROBABILITY = 1e-15
+# Up to as many scores take less time than to call another thread.
+_FEW_SCORES = 20_000
 
 
 class Loss(ABC):
@@ -35,7 +37,8 @@ class Loss(ABC):
         hessian: np.ndarray,
     ) -> None:
         """Fill gradient and hessian, shaped as ``raw``."""
-        team.run(type(self)._gradient_kernel, target, raw, weight, gradient, hessian)
+        run = team.run if raw.size > _FEW_SCORES else team.run_alone
+        run(type(self)._gradient_kernel, target, raw, weight, gradient, hessian)
 
     def value(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
