@@ -19,6 +19,7 @@ from sumwise.kernels.layout import (
     STATUS,
     SYMMETRIC,
     TREE,
+    YES,
     ZERO,
     Job,
 )
@@ -60,7 +61,7 @@ def _sum_root(job):
     if job.thread == 0:
         for f in range(job.table.n_value_bins.size):
             if work.allowed[TREE, f]:
-                sum_side(job, ZERO, f, job.table.n_value_bins[f], True, work.totals[0])
+                sum_side(job, ZERO, f, job.table.n_value_bins[f], YES, work.totals[0])
                 break
     wait_for_all(job.sync, job.n_threads)
 

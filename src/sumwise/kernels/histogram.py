@@ -13,7 +13,7 @@ rows are added between two spreads.
 import numpy as np
 
 from sumwise.kernels.jit import inlined, routine
-from sumwise.kernels.layout import BLOCK_BITS, PACKED_ROWS
+from sumwise.kernels.layout import BLOCK_BITS, NONE, PACKED_ROWS, YES, ZERO
 from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.threads import prefetch_far, prefetch_near
 
@@ -153,7 +153,7 @@ def _move_words(table, tile, words, histogram):
         n_codes = lanes.n_codes[lane]
         word = words[offset : offset + n_codes]
         if lanes.first[lane + 1] - lanes.first[lane] > 1:
-            _fold_lane(table, lane, word, 0, True, histogram)
+            _fold_lane(table, lane, word, ZERO, YES, histogram)
         else:
             start = 3 * table.bin_start[lanes.members[lanes.first[lane]]]
             target = histogram[start : start + n_codes]
@@ -227,11 +227,11 @@ def add_packed_rows(table, tile, records, state, words, histogram):
         words[_BEFORE:] = 0
     if before + records.size <= PACKED_ROWS:  # a small node, or a small beginning
         if records.size > 0:
-            _add_to_words(table, tile, records, 0, records.size, words)
+            _add_to_words(table, tile, records, ZERO, records.size, words)
         for j in range(16):
             words[_BEFORE + j] += records.size
         return before + records.size, False
-    block = -1
+    block = NONE
     for first in range(0, records.size, _CHUNK):
         last = min(first + _CHUNK, records.size)
         begin = np.int64(records[first] >> _ROW) >> BLOCK_BITS

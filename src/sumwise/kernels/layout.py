@@ -46,8 +46,8 @@ LARGEST_GRADIENT = 1e140
 # A gain must exceed this fraction of the parent's score, or it is rounding noise.
 NOISE = 1e-12
 
-# Numba compiles a routine anew for every literal it is called with; NumPy integers are none.
-ZERO, NONE = np.int64(0), np.int64(-1)
+# Numba compiles a routine anew for every literal it is called with; NumPy scalars are none.
+ZERO, NONE, YES = np.int64(0), np.int64(-1), np.bool_(True)
 
 LEAF_WISE, LEVEL_WISE, SYMMETRIC = 0, 1, 2
 
