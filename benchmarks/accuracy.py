@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student_t
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from benchmarks.datasets import MissingDataError, read_table
+from benchmarks.datasets import Features, MissingDataError, read_frame, read_table
 from benchmarks.metrics import LARGER_IS_BETTER, predict, score
 from benchmarks.report import (
     Table,
@@ -40,7 +40,7 @@ from benchmarks.rivals import (
 
 MAX_ROWS = 100_000
 
-SOURCES: dict[str, Task] = {
+NUMERIC: dict[str, Task] = {
     "california_housing": "regression",
     "bike_sharing_hour": "regression",
     "kin8nm": "regression",
@@ -48,6 +48,17 @@ SOURCES: dict[str, Task] = {
     "covertype": "multiclass",
     "letter": "multiclass",
 }
+# Frames with categories, which both sides of a duel split by sets of categories.
+CATEGORICAL: dict[str, Task] = {
+    "adult": "binary",
+    "bank_marketing": "binary",
+    "telco_churn": "binary",
+    "titanic": "binary",
+    "diamonds": "regression",
+    "ames_housing": "regression",
+    "nyc_flights13": "regression",
+}
+SOURCES = NUMERIC | CATEGORICAL
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,9 @@ DUELS = (
         informative=True,
     ),
 )
+
+
+CATEGORICAL_DUELS = DUELS[:1]
 
 
 @dataclass(frozen=True)
@@ -114,7 +128,7 @@ class Difference:
 
 
 def split_folds(
-    task: Task, X: NDArray[np.float32], y: NDArray[Any], n_folds: int, n_repeats: int = 1
+    task: Task, X: Features, y: NDArray[Any], n_folds: int, n_repeats: int = 1
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Shuffled folds, the same at every call; classes keep their shares."""
     folds = KFold if task == "regression" else StratifiedKFold
@@ -125,7 +139,7 @@ def split_folds(
 def cross_validate(
     model: Model,
     settings: Settings,
-    X: NDArray[np.float32],
+    X: Features,
     y: NDArray[Any],
     n_folds: int,
     n_repeats: int = 1,
@@ -133,16 +147,21 @@ def cross_validate(
     """The metrics of each fold."""
     scores = []
     for train, test in split_folds(settings.task, X, y, n_folds, n_repeats):
-        estimator = build(model, settings).fit(X[train], y[train])
-        prediction = predict(estimator, X[test], settings.task)
+        estimator = build(model, settings).fit(take(X, train), y[train])
+        prediction = predict(estimator, take(X, test), settings.task)
         scores.append(score(settings.task, y[test], prediction))
     return scores
+
+
+def take(X: Features, rows: NDArray[np.intp]) -> Features:
+    """Some rows of an array or a frame."""
+    return X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
 
 
 def run_duel(
     duel: Duel,
     source: str,
-    X: NDArray[np.float32],
+    X: Features,
     y: NDArray[Any],
     n_folds: int,
     n_trees: int,
@@ -230,12 +249,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     skipped: dict[str, str] = {}
     for source in parsed.only:
         print(f"{source} ...", file=sys.stderr, flush=True)
+        read = read_frame if source in CATEGORICAL else read_table
         try:
-            X, y = read_table(source, SOURCES[source], parsed.rows)
+            X, y = read(source, SOURCES[source], parsed.rows)
         except MissingDataError as error:
             skipped[source] = str(error)
             continue
-        for duel in DUELS:
+        for duel in CATEGORICAL_DUELS if source in CATEGORICAL else DUELS:
             differences += run_duel(duel, source, X, y, parsed.folds, parsed.trees, parsed.repeats)
 
     machine = describe_machine()

@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.datasets import (
     Dataset,
     MissingDataError,
+    load_categorical,
     load_covertype,
     load_higgs_like,
     load_iris_flowers,
@@ -147,6 +148,16 @@ def load_classes(plan: Plan) -> Dataset:
     return load_covertype(max_rows=plan.n_rows)
 
 
+def load_adult(plan: Plan) -> Dataset:
+    """Half of the features have categories, up to 41 of them."""
+    return load_categorical("adult", plan.n_rows)
+
+
+def load_amazon(plan: Plan) -> Dataset:
+    """All features have categories, up to 7,518 of them."""
+    return load_categorical("amazon_employee", plan.n_rows)
+
+
 def load_flowers(plan: Plan) -> Dataset:
     """Tiny data, where only the start counts."""
     return load_iris_flowers()
@@ -160,6 +171,7 @@ SYMMETRIC = Settings(growth="symmetric", min_rows=1)
 CLASSES = Settings(task="multiclass")
 
 LEAF_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST, SCIKIT_LEARN)
+CATEGORICAL_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST)
 DEPTH_RIVALS = (XGBOOST, LIGHTGBM, LIGHTGBM_QUANTIZED)
 SMALL_RIVALS = (
     *LEAF_RIVALS,
@@ -226,6 +238,24 @@ WORKS = (
         CLASSES,
         LEAF_RIVALS,
         Target(0.5, 0.3),
+    ),
+    Work(
+        "categories-adult",
+        "train adult, native categories, 31 leaves",
+        measure_training,
+        load_adult,
+        LEAF,
+        CATEGORICAL_RIVALS,
+        Target(0.6, 0.4),
+    ),
+    Work(
+        "categories-amazon",
+        "train amazon_employee, native categories, 31 leaves",
+        measure_training,
+        load_amazon,
+        LEAF,
+        CATEGORICAL_RIVALS,
+        Target(0.6, 0.4),
     ),
     Work(
         "predict-leaf",

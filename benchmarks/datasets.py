@@ -26,14 +26,18 @@ class MissingDataError(RuntimeError):
     """A benchmark needs a file that is not there."""
 
 
+# Features: C-ordered float32, or a frame whose categories have the type of categories.
+Features = NDArray[np.float32] | pd.DataFrame
+
+
 @dataclass(frozen=True)
 class Dataset:
-    """A training and a test part. Features are C-ordered float32."""
+    """A training and a test part."""
 
     task: Task
-    X_train: NDArray[np.float32]
+    X_train: Features
     y_train: NDArray[Any]
-    X_test: NDArray[np.float32]
+    X_test: Features
     y_test: NDArray[Any]
 
     @property
@@ -127,7 +131,13 @@ def load_iris_flowers() -> Dataset:
     return split("multiclass", X.astype(np.float32), y)
 
 
-def split(task: Task, X: NDArray[np.float32], y: NDArray[Any]) -> Dataset:
+def load_categorical(name: str, max_rows: int) -> Dataset:
+    """A file with two classes and categories, which stay categories."""
+    X, y = read_frame(name, "binary", max_rows)
+    return split("binary", X, y)
+
+
+def split(task: Task, X: Features, y: NDArray[Any]) -> Dataset:
     """Set a stratified fifth of the rows aside for testing."""
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.2, stratify=y, random_state=0
@@ -140,14 +150,21 @@ def read_table(name: str, task: Task, max_rows: int) -> tuple[NDArray[np.float32
 
     Categories become their integer codes.
     """
+    X, y = read_frame(name, task, max_rows)
+    for column in X.select_dtypes("category"):
+        X[column] = X[column].cat.codes
+    return np.ascontiguousarray(X, dtype=np.float32), y
+
+
+def read_frame(name: str, task: Task, max_rows: int) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """The same with categories as they are, beside numbers as float32."""
     table = pd.read_parquet(find_table(name))
     if len(table) > max_rows:
         table = table.sample(max_rows, random_state=0)
-    for column in table.select_dtypes("category"):
-        table[column] = table[column].cat.codes
-    X = np.ascontiguousarray(table.drop(columns="target"), dtype=np.float32)
+    X = table.drop(columns="target")
+    numbers = X.columns.difference(X.select_dtypes("category").columns)
     y_type = np.float64 if task == "regression" else np.int64
-    return X, table["target"].to_numpy(y_type)
+    return X.astype(dict.fromkeys(numbers, np.float32)), table["target"].to_numpy(y_type)
 
 
 def find_table(name: str) -> Path:

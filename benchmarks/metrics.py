@@ -16,7 +16,7 @@ from benchmarks.rivals import Task
 LARGER_IS_BETTER = {"AUC", "accuracy"}
 
 
-def predict(estimator: Any, X: NDArray[np.float32], task: Task) -> NDArray[Any]:
+def predict(estimator: Any, X: Any, task: Task) -> NDArray[Any]:
     """What the metrics judge: probabilities of the classes, or the values."""
     return estimator.predict(X) if task == "regression" else estimator.predict_proba(X)
 

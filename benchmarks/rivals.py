@@ -9,6 +9,8 @@ Where settings have no counterpart:
   symmetric.
 - scikit-learn's minimum of hessians is fixed at 1e-3, and its threads are
   those of OpenMP, by default one a physical core.
+- Categories of frames are split by sets of them here, in LightGBM and in XGBoost; the
+  bounds on these splits are LightGBM's and ours.
 - In multiclass problems XGBoost takes the hessian 2p(1-p), scikit-learn p(1-p),
   LightGBM and sumwise K/(K-1) p(1-p); so equal rates are not quite equal steps.
 
@@ -119,6 +121,7 @@ def map_xgboost(settings: Settings) -> Parameters:
     }[settings.growth]
     return growth | {
         "tree_method": "hist",
+        "enable_categorical": True,
         "n_estimators": settings.n_trees,
         "learning_rate": settings.learning_rate,
         "max_bin": settings.max_bins,

@@ -10,6 +10,7 @@ from benchmarks.datasets import (
     find_table,
     load_higgs_like,
     make_higgs_like,
+    read_frame,
     read_table,
     simulate_events,
 )
@@ -56,6 +57,10 @@ def test_categories_become_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     X, y = read_table("tiny", "multiclass", max_rows=2)
     assert len(X) == len(y) == 2
     assert y.dtype == np.int64
+
+    frame, _ = read_frame("tiny", "regression", max_rows=3)
+    assert frame["color"].tolist() == ["b", "a", "b"]
+    assert [str(kind) for kind in frame.dtypes] == ["float32", "category"]
 
 
 def test_missing_data_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
