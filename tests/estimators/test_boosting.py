@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
 from sumwise.errors import DataError, DataWarning, ParameterError, TrainingError
 from sumwise.estimators import boosting
+from sumwise.estimators.validation import LabeledRows
 from sumwise.losses import Exponential, Logistic, Multinomial, Squared
 
 GROWTHS = ["leaf", "depth", "symmetric"]
@@ -705,9 +706,14 @@ BAD_PARAMETERS = [
     ("max_bins", [1, 256, 64.0, None], "integer of at least 2 and at most 255"),
     ("sampler", ["goss", 0.5, Subsample, Columns()], r"Subsample\(\.\.\.\), 'subsample' or None"),
     ("columns", ["columns", 0.5, Columns, Subsample()], r"Columns\(\.\.\.\) or None"),
-    ("early_stopping", ["auto", 1, None], "one of True, False"),
+    ("early_stopping", ["yes", 1, None], "one of 'auto', True, False"),
     ("validation_fraction", [0, 1.0, 20, -0.1, None], "number above 0 and at most 0.99"),
+    ("validation_rows", ["first", 0.2, None], "one of 'random', 'last'"),
+    ("scoring", ["auc", None, 3, ["r2"]], "must be 'loss', the name of a scikit-learn scorer"),
     ("n_iter_no_change", [0, None, 2.5], "integer of at least 1"),
+    ("tol", [-1e-9, np.nan, None], "number at least 0"),
+    ("callbacks", [print, [1], "print"], "must be None or a list of functions"),
+    ("warm_start", ["yes", None, 1], "one of True, False"),
     ("n_jobs", [0, 1.5, "all", True], "nonzero integer or None"),
 ]
 
@@ -808,7 +814,7 @@ def test_bad_data(name):
 def test_more_rows_than_can_be_counted():
     rows = np.broadcast_to(0.0, 1 << 32)  # takes no memory
     with pytest.raises(DataError, match="4294967296 rows are too many"):
-        GradientBoostingRegressor()._split_rows(rows, None, None, 0)
+        LabeledRows(None, X, rows, rows, None, None).find_rows()
 
 
 def test_sparse_data_is_refused():

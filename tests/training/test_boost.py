@@ -32,13 +32,13 @@ def make_rows(target, train=None, valid=NO_ROWS, weight=None, init_score=None):
     return TrainingRows(target, weight, train, valid, init_score)
 
 
-def fit(X, rows, loss=None, n_threads=1, watch_round=None, growth=None, **settings):
+def fit(X, rows, loss=None, n_threads=1, past=None, growth=None, **settings):
     growth = GrowthSettings(min_samples_leaf=5, **(growth or {}))
     with Team(n_threads) as team:
         mapper = BinMapper.fit(X)
         data = mapper.transform(X, team)
         settings = BoostingSettings(loss or Squared(), growth, **{"n_rounds": 5, **settings})
-        return boost(data, mapper, rows, settings, team, watch_round), data, mapper
+        return boost(data, mapper, rows, settings, team, past), data, mapper
 
 
 def predict(ensemble, X):
@@ -207,7 +207,7 @@ def test_rounds_are_watched():
     result, _, _ = fit(
         X,
         make_rows(y),
-        watch_round=lambda n, losses: seen.append((n, losses)),
+        callbacks=[lambda state: seen.append((state.round_number, state.scores))],
         track_training_loss=True,
     )
     assert [n for n, _ in seen] == [1, 2, 3, 4, 5]

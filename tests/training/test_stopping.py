@@ -19,7 +19,7 @@ def rounds_until_stop(losses, patience):
 def test_stops_after_patience_rounds_without_a_new_best():
     stopped, stopping = rounds_until_stop([5, 4, 3, 3.5, 3.2, 3.1, 2], patience=3)
     assert stopped == 6
-    assert (stopping.best_round, stopping.best_loss) == (3, 3)
+    assert (stopping.best_round, stopping.best_score) == (3, 3)
 
 
 def test_a_new_best_starts_the_count_again():

@@ -21,7 +21,7 @@ class BinnedData:
     table : Table
         The arrays as kernels take them.
     usable : ndarray of uint8
-        Features whose rows do not all lie in one bin.
+        Features whose training rows do not all lie in one bin.
     """
 
     table: Table
@@ -37,12 +37,19 @@ class BinnedData:
 
     @classmethod
     def from_columns(
-        cls, columns: np.ndarray, n_value_bins: np.ndarray, team: Team
+        cls,
+        columns: np.ndarray,
+        n_value_bins: np.ndarray,
+        team: Team,
+        n_train: int | None = None,
     ) -> "BinnedData":
-        """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing."""
+        """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
+
+        The first ``n_train`` rows (all, if None) decide which features are usable.
+        """
         n_features, n_rows = columns.shape
-        lowest = columns.min(axis=1, initial=255)
-        usable = lowest < columns.max(axis=1, initial=0)
+        train = columns[:, :n_train]
+        usable = train.min(axis=1, initial=255) < train.max(axis=1, initial=0)
         lanes, source, codes = plan_lanes(columns, n_value_bins, team)
         tile_first = plan_tiles(lanes.first.size - 1, team.n_threads)
         tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)

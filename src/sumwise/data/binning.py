@@ -81,19 +81,29 @@ class BinMapper:
             thresholds += _find_thresholds(part, rows, sample, weight, max_bins, team)
         return cls(thresholds)
 
-    def transform(self, X: np.ndarray, team: Team) -> BinnedData:
-        """Map all of X to bins."""
+    def transform(self, X: np.ndarray, team: Team, X_val: np.ndarray | None = None) -> BinnedData:
+        """Map all of X to bins, and after it the rows of X_val, which only get scores.
+
+        No matrix of both is made. Rows of X_val do not make a feature usable.
+        """
         n_rows, n_features = X.shape
-        padded = np.full((n_features, GROUP + GROUP**2), np.inf)
+        n_val = 0 if X_val is None else X_val.shape[0]
+        columns = np.empty((n_features, n_rows + n_val), dtype=np.uint8)
+        self._write_bins(X, columns, 0, team)
+        if X_val is not None:
+            self._write_bins(X_val, columns, n_rows, team)
+        n_value_bins = np.array([t.size + 1 for t in self.thresholds], dtype=np.int64)
+        return BinnedData.from_columns(columns, n_value_bins, team, n_rows)
+
+    def _write_bins(self, X: np.ndarray, columns: np.ndarray, begin: int, team: Team) -> None:
+        """Write the bins of X to the columns, from row ``begin`` on."""
+        padded = np.full((X.shape[1], GROUP + GROUP**2), np.inf)
         for f, ends in enumerate(self.thresholds):
             padded[f, GROUP : GROUP + ends.size] = ends
         padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
         rounded = round_down(padded, np.dtype(find_float_type(X.dtype)))
-        columns = np.empty((n_features, n_rows), dtype=np.uint8)
         for first, part in read_chunks(X):
-            team.run(kernels.map_to_bins, *part, first, rounded, columns)
-        n_value_bins = np.array([t.size + 1 for t in self.thresholds], dtype=np.int64)
-        return BinnedData.from_columns(columns, n_value_bins, team)
+            team.run(kernels.map_to_bins, *part, begin + first, rounded, columns)
 
     def threshold(self, feature: int, split_bin: int) -> float:
         """The largest value that goes left in a split after a bin; inf after the last."""

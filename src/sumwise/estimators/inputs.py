@@ -23,39 +23,44 @@ def _read_numbers(name: str, values: Any) -> np.ndarray:
     raise DataError(f"{name} must be numbers")
 
 
-def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+def check_sample_weight(
+    sample_weight: Any, n_rows: int, name: str = "sample_weight"
+) -> np.ndarray | None:
     """Return weights as float64, or None where there are none."""
     if sample_weight is None:
         return None
-    weight = _read_numbers("sample_weight", sample_weight)
+    weight = _read_numbers(name, sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_rows, weight[()])
     if weight.ndim != 1:
         raise DataError(f"Sample weights must be 1D array or scalar, got shape {weight.shape}")
     if weight.size != n_rows:
-        raise DataError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},), one a row")
+        raise DataError(f"{name}.shape == {weight.shape}, expected ({n_rows},), one a row")
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if bad.size:
         raise DataError(
-            f"sample_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and not negative"
+            f"{name}[{bad[0]}] is {weight[bad[0]]}; weights must be finite and not negative"
         )
     if not weight.any():
-        raise DataError("all sample weights are zero: there is nothing to learn from")
+        doing = "learn from" if name == "sample_weight" else "validate with"
+        raise DataError(f"all sample weights are zero: there is nothing to {doing}")
     if weight.max() < SMALLEST_WEIGHT:
         raise DataError(f"all sample weights are below {SMALLEST_WEIGHT:g}; scale them up")
     return weight
 
 
-def check_init_score(init_score: Any, n_rows: int, n_outputs: int) -> np.ndarray | None:
+def check_init_score(
+    init_score: Any, n_rows: int, n_outputs: int, name: str = "init_score"
+) -> np.ndarray | None:
     """Return initial scores as float64 of shape (n_outputs, n_rows), or None."""
     if init_score is None:
         return None
-    score = _read_numbers("init_score", init_score)
+    score = _read_numbers(name, init_score)
     shapes = [(n_rows,), (n_rows, 1)] if n_outputs == 1 else [(n_rows, n_outputs)]
     if score.shape not in shapes:
-        raise DataError(f"init_score has shape {score.shape}, expected {shapes[0]}")
+        raise DataError(f"{name} has shape {score.shape}, expected {shapes[0]}")
     if not np.isfinite(score).all():
-        raise DataError("init_score must be finite")
+        raise DataError(f"{name} must be finite")
     return np.ascontiguousarray(score.reshape(n_rows, n_outputs).T)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sumwise.errors import ParameterError
 from sumwise.parts import Part
+from sumwise.training.callbacks import Snapshot
 
 
 def check_number(
@@ -62,6 +63,18 @@ def resolve_part(owner: object, name: str, kinds: Collection[type[Part]], names:
         _refuse(owner, name, f"must be {', '.join(classes + [repr(k) for k in by_name])} or None")
     value.check()
     return value
+
+
+def check_callbacks(owner: object, name: str = "callbacks") -> None:
+    """Refuse callbacks that cannot be called, before training starts."""
+    callbacks = getattr(owner, name)
+    if callbacks is None:
+        return
+    if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
+        _refuse(owner, name, "must be None or a list of functions of a RoundState")
+    for callback in callbacks:
+        if isinstance(callback, Snapshot):
+            callback.check()
 
 
 def check_nested(owner: object, params: Mapping[str, Any], kinds: Mapping[str, str]) -> None:

@@ -14,7 +14,9 @@ from sumwise.tree import TreeEnsemble
 
 _PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample}
 # How a model was trained to run, not what it is: never in the file.
-_NOT_SAVED = {"n_jobs", "verbose"}
+_NOT_SAVED = {"callbacks", "n_jobs", "verbose", "warm_start"}
+# Measured only if somebody watches, which the file does not tell.
+_NOT_IN_HISTORY = "training_loss"
 # Labels that take more than this, and much more than their texts, are a trick to fill the memory.
 _MOST_LABEL_BYTES = 1 << 24
 
@@ -50,7 +52,7 @@ class SavedModelMixin:
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         about = {
             "estimator": type(self).__name__,
-            "params": {k: _encode_param(k, v) for k, v in params.items() if k not in _NOT_SAVED},
+            "params": {k: _encode_param(k, v) for k, v in params.items() if _is_saved(k, v)},
             "fitted": {
                 name: _encode_fitted(name, getattr(self, name))
                 for name in self._saved_attributes
@@ -72,7 +74,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        The fitted estimator. ``n_jobs`` and ``verbose`` are not stored and have their defaults.
+        The fitted estimator. ``callbacks``, ``n_jobs``, ``verbose``, ``warm_start`` and a
+        ``scoring`` that is a function are not stored and have their defaults.
 
     Examples
     --------
@@ -107,6 +110,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
+def _is_saved(name: str, value: Any) -> bool:
+    return name not in _NOT_SAVED and not (name == "scoring" and callable(value))
+
+
 def _encode_param(name: str, value: Any) -> Any:
     if isinstance(value, Part):
         return {"part": type(value).__name__, "params": _plain(value.get_params())}
@@ -130,7 +137,7 @@ def _plain(value: Any) -> Any:
 
 def _encode_fitted(name: str, value: Any) -> Any:
     if name == "history_":
-        return {key: array.tolist() for key, array in value.items()}
+        return {k: _encode_scores(v) for k, v in value.items() if k != _NOT_IN_HISTORY}
     if isinstance(value, np.ndarray):
         items = value.tolist()
         if not all(isinstance(item, (str, int, float, bool)) for item in items):
@@ -141,6 +148,11 @@ def _encode_fitted(name: str, value: Any) -> Any:
             )
         return {"dtype": value.dtype.str, "items": items}
     return _plain(value)
+
+
+def _encode_scores(scores: np.ndarray) -> list[float | None]:
+    """A list for JSON, which knows no NaN; None becomes NaN again."""
+    return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
 def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:

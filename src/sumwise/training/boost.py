@@ -1,7 +1,10 @@
 """Gradient boosting: the training loop."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +15,23 @@ from sumwise.kernels import random
 from sumwise.kernels.threads import Team
 from sumwise.losses import Loss
 from sumwise.sampling import Columns, RowSampler
-from sumwise.training.stopping import EarlyStopping
-from sumwise.tree import GrowthSettings, Tree, TreeEnsemble, TreeGrower
+from sumwise.training.callbacks import Callback, RoundState, call_all
+from sumwise.training.rounds import BoostingResult, Past, Rounds
+from sumwise.training.stopping import LOSS, SCORE, EarlyStopping
+from sumwise.tree import GrowthSettings, TreeEnsemble, TreeGrower
+
+# From the raw scores of the validation rows (n_rows, n_outputs), and a function that makes the
+# ensemble so far for who needs more than them.
+ValidationScorer = Callable[[np.ndarray, Callable[[], TreeEnsemble]], float]
 
 
 @dataclass(frozen=True)
 class BoostingSettings:
-    """What a fit does, apart from the data."""
+    """What a fit does, apart from the data.
+
+    ``scorer`` judges the validation rows after each round. ``make_model`` makes what callbacks get
+    to see of the rounds so far.
+    """
 
     loss: Loss
     growth: GrowthSettings
@@ -28,6 +41,9 @@ class BoostingSettings:
     stopping: EarlyStopping | None = None
     seed: int = 0
     track_training_loss: bool = False
+    scorer: ValidationScorer | None = None
+    callbacks: Sequence[Callback] = ()
+    make_model: Callable[[BoostingResult], Any] = lambda result: result
 
 
 @dataclass(frozen=True)
@@ -45,62 +61,83 @@ class TrainingRows:
     init_score: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class BoostingResult:
-    """The best rounds, and how the losses went over all rounds."""
-
-    ensemble: TreeEnsemble
-    history: dict[str, np.ndarray]
-
-
-RoundWatcher = Callable[[int, dict[str, float]], None]
-
-
 def boost(
     data: BinnedData,
     mapper: BinMapper,
     rows: TrainingRows,
     settings: BoostingSettings,
     team: Team,
-    watch_round: RoundWatcher | None = None,
+    past: Past | None = None,
 ) -> BoostingResult:
     """Fit an ensemble: each round adds one tree an output, grown on the loss's derivatives."""
     loss, stopping = settings.loss, settings.stopping
-    base_score = _find_base_score(loss, rows)
+    base_score = _find_base_score(loss, rows) if past is None else past.ensemble.base_score
     raw = np.repeat(base_score[:, None], data.n_rows, axis=1)
     if rows.init_score is not None:
         raw += rows.init_score
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
     grower = TreeGrower(data, mapper, settings.growth, settings.columns, rows.train.size, team)
-    trees: list[Tree] = []
-    history: dict[str, list[float]] = {}
-    for round_idx in range(settings.n_rounds):
+    rounds = Rounds(base_score, loss.link, data.n_features, past.ensemble if past else None)
+    begin = time.perf_counter()
+    done = past is not None and _replay(past, rounds, rows, settings, raw, team)
+    for round_idx in range(rounds.n_rounds, rounds.n_rounds if done else settings.n_rounds):
         loss.gradient(team, rows.target, raw, rows.weight, gradient, hessian)
         seen, unseen = _sample_rows(settings, rows, round_idx)
         for output in range(loss.n_outputs):
-            key = random.make_key(settings.seed, random.TREES, len(trees))
+            key = random.make_key(settings.seed, random.TREES, rounds.n_trees)
             tree = grower.grow_on_gradients(
                 gradient[output], hessian[output], seen, key, raw[output]
             )
             if unseen.size:
                 grower.add_to_scores(tree, unseen, raw[output])
-            trees.append(tree)
-        losses = _measure_losses(settings, rows, raw)
-        for name, value in losses.items():
-            history.setdefault(name, []).append(value)
-        if watch_round is not None:
-            watch_round(round_idx + 1, losses)
-        if stopping and stopping.should_stop(round_idx + 1, losses["validation_loss"]):
+            rounds.add(tree)
+        scores = _measure_scores(settings, rows, rounds, raw, round_idx + 1)
+        rounds.record(scores)
+        done = _tell_callbacks(settings, rounds, scores, time.perf_counter() - begin)
+        if stopping and stopping.should_stop(round_idx + 1, scores[stopping.watched]):
+            done = True
+        if done:
             break
     if not np.isfinite(raw).all():
         raise TrainingError("scores have grown without bound; lower learning_rate or raise l2")
-    outputs = np.arange(len(trees)) % loss.n_outputs
-    ensemble = TreeEnsemble.from_trees(
-        trees, outputs.tolist(), base_score, loss.link, data.n_features
-    )
-    if stopping:
-        ensemble = ensemble.truncate(stopping.best_round)
-    return BoostingResult(ensemble, {name: np.array(v) for name, v in history.items()})
+    n_kept = stopping.best_round if stopping else rounds.n_rounds
+    return BoostingResult(rounds.make_ensemble(n_kept), rounds.make_history())
+
+
+def _replay(
+    past: Past,
+    rounds: Rounds,
+    rows: TrainingRows,
+    settings: BoostingSettings,
+    raw: np.ndarray,
+    team: Team,
+) -> bool:
+    """Add the rounds of the past to the scores, and measure them on the rows of this fit.
+
+    Return whether they are enough for early stopping.
+    """
+    for round_number in past.add_rounds(raw, team):
+        rounds.record(_measure_scores(settings, rows, rounds, raw, round_number))
+    if settings.stopping is None:
+        return False
+    watched = settings.stopping.watched
+    return settings.stopping.resume(rounds.scores(watched), past.history.get(watched, []))
+
+
+def _tell_callbacks(
+    settings: BoostingSettings, rounds: Rounds, scores: dict[str, float], seconds: float
+) -> bool:
+    """Show the round to all callbacks; return whether one of them asks to stop."""
+    if not settings.callbacks:
+        return False
+    n_rounds = rounds.n_rounds
+
+    def make_model() -> Any:
+        result = BoostingResult(rounds.make_ensemble(n_rounds), rounds.make_history(n_rounds))
+        return settings.make_model(result)
+
+    state = RoundState(n_rounds, settings.n_rounds, MappingProxyType(scores), seconds, make_model)
+    return call_all(settings.callbacks, state)
 
 
 def _find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
@@ -129,12 +166,20 @@ def _sample_rows(
     return seen, np.concatenate([others, rows.valid])
 
 
-def _measure_losses(
-    settings: BoostingSettings, rows: TrainingRows, raw: np.ndarray
+def _measure_scores(
+    settings: BoostingSettings,
+    rows: TrainingRows,
+    rounds: Rounds,
+    raw: np.ndarray,
+    n_rounds: int,
 ) -> dict[str, float]:
-    losses = {}
+    """Losses, and the validation score if there is a scorer, after ``n_rounds`` rounds."""
+    scores = {}
     if settings.track_training_loss:
-        losses["training_loss"] = settings.loss.value(rows.target, raw, rows.weight, rows.train)
-    if settings.stopping:
-        losses["validation_loss"] = settings.loss.value(rows.target, raw, rows.weight, rows.valid)
-    return losses
+        scores["training_loss"] = settings.loss.value(rows.target, raw, rows.weight, rows.train)
+    if rows.valid.size:
+        scores[LOSS] = settings.loss.value(rows.target, raw, rows.weight, rows.valid)
+        if settings.scorer is not None:
+            own = np.ascontiguousarray(raw[:, rows.valid].T)
+            scores[SCORE] = settings.scorer(own, lambda: rounds.make_ensemble(n_rounds))
+    return scores

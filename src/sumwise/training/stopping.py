@@ -1,31 +1,68 @@
 """Early stopping: remember the best round, and when to give up."""
 
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from sumwise.errors import TrainingError
 
+LOSS = "validation_loss"
+SCORE = "validation_score"
+
 
 class EarlyStopping:
-    """Watches a validation loss.
+    """Watches the loss or the score of validation rows.
 
     Parameters
     ----------
     patience : int
         Rounds without a new best after which training stops.
+    tol : float
+        A new best is better than the old one by more than this.
+    watched : {"validation_loss", "validation_score"}
+        What is watched. A loss should be low, a score high.
     """
 
-    def __init__(self, patience: int) -> None:
+    def __init__(self, patience: int, tol: float = 0.0, watched: str = LOSS) -> None:
         self.patience = patience
-        self.best_loss = math.inf
+        self.tol = tol
+        self.watched = watched
+        self.best_score = math.inf if watched == LOSS else -math.inf
         self.best_round = 0
 
-    def should_stop(self, n_rounds: int, loss: float) -> bool:
-        """Take note of the loss after ``n_rounds`` rounds."""
-        if not math.isfinite(loss):
-            raise TrainingError(
-                "the validation loss is not finite: targets or weights are too large in magnitude, "
-                "or scores have grown without bound; scale them down or lower learning_rate"
-            )
-        if loss < self.best_loss:
-            self.best_loss, self.best_round = loss, n_rounds
+    def should_stop(self, n_rounds: int, score: float) -> bool:
+        """Take note of the score after ``n_rounds`` rounds."""
+        if not math.isfinite(score):
+            self._refuse(score)
+        if self._is_new_best(score):
+            self.best_score, self.best_round = score, n_rounds
         return n_rounds - self.best_round >= self.patience
+
+    def resume(self, measured: Sequence[float], recorded: Sequence[float] | np.ndarray) -> bool:
+        """Take note of rounds from before this fit; return whether they are enough.
+
+        ``measured`` is what they score now, ``recorded`` what they scored when they were trained.
+        If both agree, they were measured on the same rows, and training goes on as if it had not
+        paused. Otherwise the old rounds are given, and only new ones are chosen from.
+        """
+        n_rounds = len(measured)
+        paused = np.array_equal(measured, recorded[:n_rounds])
+        first = 0 if paused else n_rounds - 1
+        return any(self.should_stop(i + 1, measured[i]) for i in range(first, n_rounds))
+
+    def _is_new_best(self, score: float) -> bool:
+        if self.watched == LOSS:
+            return score < self.best_score - self.tol
+        return score > self.best_score + self.tol
+
+    def _refuse(self, score: float) -> None:
+        if self.watched == SCORE:
+            raise TrainingError(
+                f"scoring gave {score} on the validation rows, so that rounds cannot be compared; "
+                "choose another scoring, or validation rows that it can judge"
+            )
+        raise TrainingError(
+            "the validation loss is not finite: targets or weights are too large in magnitude, "
+            "or scores have grown without bound; scale them down or lower learning_rate"
+        )

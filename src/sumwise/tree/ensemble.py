@@ -1,7 +1,7 @@
 """TreeEnsemble: trees, the outputs they add to, and the raw scores they give."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -106,6 +106,19 @@ class TreeEnsemble:
             n_features=self.n_features,
         )
 
+    def append(self, other: "TreeEnsemble") -> "TreeEnsemble":
+        """Return the ensemble of these trees and the trees of another, which follow."""
+        n_nodes = self.feature.size
+        moved = replace(
+            other,
+            start=other.start + n_nodes,
+            left=np.where(other.left < 0, -1, other.left + n_nodes).astype(np.int32),
+        )
+        joined: dict[str, Any] = {
+            k: np.concatenate([getattr(self, k), getattr(moved, k)]) for k in _BY_TREE + _BY_NODE
+        }
+        return replace(self, **joined)
+
     def predict_raw(self, X: np.ndarray, team: Team) -> np.ndarray:
         """Raw scores, shape (n_rows, n_outputs)."""
         raw = self._start_scores(X)
@@ -115,8 +128,12 @@ class TreeEnsemble:
     def staged_predict_raw(self, X: np.ndarray, team: Team) -> Iterator[np.ndarray]:
         """Raw scores after each round; each array is new."""
         raw = self._start_scores(X)
-        for _ in self._predictor.add_stages(X, self.n_outputs, raw, team):
+        for _ in self.add_stages(X, raw, team):
             yield raw.copy()
+
+    def add_stages(self, X: np.ndarray, raw: np.ndarray, team: Team) -> Iterator[None]:
+        """Add the values of one round after the other to ``raw`` (n_rows, n_outputs)."""
+        yield from self._predictor.add_stages(X, self.n_outputs, raw, team)
 
     def predict_mean(self, raw: np.ndarray) -> np.ndarray:
         """Predictions (n_rows,) or class probabilities (n_rows, n_classes) from raw scores."""

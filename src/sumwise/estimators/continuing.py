@@ -1,0 +1,91 @@
+"""Continuing: the fitted model that a fit starts from."""
+
+import os
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.parameters import check_choice, check_integer
+from sumwise.estimators.persistence import SavedModelMixin, load
+from sumwise.estimators.validation import LabeledRows
+from sumwise.losses import Loss
+from sumwise.training.rounds import Past
+
+
+def find_start(estimator: Any, init_model: Any) -> Any:
+    """Return the fitted model to start from, or None to start anew.
+
+    It is a copy: what it is now, it stays while the estimator is fitted.
+    """
+    if init_model is not None:
+        return _read_init_model(estimator, init_model)
+    if not check_choice(estimator, "warm_start", (True, False)) or not hasattr(
+        estimator, "ensemble_"
+    ):
+        return None
+    check_integer(estimator, "n_estimators", 1)
+    if estimator.n_estimators < estimator.best_iteration_:
+        raise ParameterError(
+            f"n_estimators={estimator.n_estimators}: with warm_start it is the total number of "
+            f"rounds, and there are {estimator.best_iteration_} already"
+        )
+    return copy(estimator)
+
+
+def _read_init_model(estimator: Any, init_model: Any) -> Any:
+    model = load(init_model) if isinstance(init_model, (str, os.PathLike)) else init_model
+    if not isinstance(model, SavedModelMixin) or is_classifier(model) != is_classifier(estimator):
+        raise DataError(
+            f"init_model is a {type(model).__name__}; a {type(estimator).__name__} continues from "
+            "a model of its own kind, or from the path of its file"
+        )
+    if not hasattr(model, "ensemble_"):
+        raise DataError("init_model is not fitted; fit it first, or leave init_model out")
+    check_integer(estimator, "n_estimators", 1)
+    if estimator.n_estimators <= model.ensemble_.n_rounds:
+        raise ParameterError(
+            f"n_estimators={estimator.n_estimators}: it is the total number of rounds of the "
+            f"finished model, and init_model has {model.ensemble_.n_rounds} already; give a "
+            "larger number"
+        )
+    return copy(model)
+
+
+def check_start(estimator: Any, start: Any, loss: Loss, init_score: np.ndarray | None) -> None:
+    """Refuse a model to start from, if there is one, that does not fit the data and the loss."""
+    if start is None:
+        return
+    old = start.ensemble_
+    if old.n_features != estimator.n_features_in_:
+        raise DataError(
+            f"X has {estimator.n_features_in_} features, and the model to continue from "
+            f"{old.n_features}"
+        )
+    names, old_names = (getattr(e, "feature_names_in_", None) for e in (estimator, start))
+    if names is not None and old_names is not None and not np.array_equal(names, old_names):
+        (k, *_) = np.flatnonzero(names != old_names)
+        raise DataError(
+            f"feature {k} of X is named {names[k]!r}, and in the model to continue from "
+            f"{old_names[k]!r}"
+        )
+    if (old.link, old.n_outputs) != (loss.link, loss.n_outputs):
+        raise DataError(
+            f"the model to continue from has scores of the kind {old.link!r}, and the loss of this "
+            f"fit {loss.link!r}: their trees cannot be added"
+        )
+    if init_score is not None and old.base_score.any():
+        raise DataError(
+            "init_score takes the place of a constant to start from, and the model to continue "
+            "from has one: it was fitted without init_score"
+        )
+
+
+def make_past(start: Any, train: LabeledRows, valid: LabeledRows | None) -> Past | None:
+    """What training needs to know of the model to start from, if there is one."""
+    if start is None:
+        return None
+    matrices = [part.matrix for part in (train, valid) if part is not None]
+    return Past(start.ensemble_, start.history_, matrices)

@@ -1,0 +1,129 @@
+"""Progress of a fit on standard error: a bar on a terminal, now and then a line elsewhere."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TextIO
+
+from sumwise.training.callbacks import Callback, RoundState
+
+# Lines of a whole fit where they cannot be overwritten.
+_LINES = 10
+# Seconds between two updates of one line.
+_PAUSE = 0.1
+
+
+@contextmanager
+def show_progress(wanted: bool) -> Iterator[list[Callback]]:
+    """Yield the callback that shows each round, or none; the last round stays to be seen."""
+    with ExitStack() as stack:
+        displays: list[Callback] = []
+
+        def show(state: RoundState, /) -> None:
+            if not displays:  # not before there is something to show
+                displays.append(stack.enter_context(_choose_display(sys.stderr)))
+            displays[0](state)
+
+        yield [show] if wanted else []
+
+
+def _choose_display(stream: TextIO) -> AbstractContextManager[Callback]:
+    if not stream.isatty():
+        return _show_lines(stream, rewrite=False)
+    try:
+        return _show_bar(stream)
+    except ImportError:
+        return _show_lines(stream, rewrite=True)
+
+
+def describe_scores(state: RoundState) -> str:
+    """The scores in one line."""
+    return "  ".join(f"{name} {value:.6g}" for name, value in state.scores.items())
+
+
+class _Clock:
+    """Tells the time left from the rounds of this fit, which may have started from others."""
+
+    def __init__(self) -> None:
+        self._n_seen = 0
+
+    def time_left(self, state: RoundState) -> float:
+        self._n_seen += 1
+        return state.seconds / self._n_seen * (state.n_rounds - state.round_number)
+
+
+@contextmanager
+def _show_lines(stream: TextIO, rewrite: bool) -> Iterator[Callback]:
+    """A line for each tenth of the rounds, or one that is written again and again."""
+    clock = _Clock()
+    line = written = ""
+    written_at = -_PAUSE
+
+    def show(state: RoundState, /) -> None:
+        nonlocal line, written_at
+        left = format_seconds(clock.time_left(state))
+        line = f"round {state.round_number}/{state.n_rounds}  {describe_scores(state)}  {left} left"
+        step = max(1, state.n_rounds // _LINES)
+        is_due = state.seconds >= written_at + _PAUSE if rewrite else state.round_number % step == 0
+        if is_due or state.round_number == 1:
+            write()
+            written_at = state.seconds
+
+    def write() -> None:
+        nonlocal written
+        # Spaces hide what is left of a longer line.
+        stream.write(f"\r{line.ljust(len(written))}" if rewrite else f"{line}\n")
+        stream.flush()
+        written = line
+
+    try:
+        yield show
+    finally:
+        if line != written:
+            write()
+        if rewrite:
+            stream.write("\n")
+
+
+def _show_bar(stream: TextIO) -> AbstractContextManager[Callback]:
+    """A bar of the package rich."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("round"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("{task.fields[scores]}"),
+        TextColumn("{task.fields[left]} left"),
+    )
+    # Standard output is not for us, not even while a bar is shown.
+    bar = Progress(*columns, console=Console(file=stream), redirect_stdout=False)
+    clock = _Clock()
+
+    @contextmanager
+    def display() -> Iterator[Callback]:
+        with bar:
+            task = bar.add_task("", total=None, scores="", left="")
+
+            def show(state: RoundState, /) -> None:
+                bar.update(
+                    task,
+                    completed=state.round_number,
+                    total=state.n_rounds,
+                    scores=describe_scores(state),
+                    left=format_seconds(clock.time_left(state)),
+                )
+
+            yield show
+
+    return display()
+
+
+def format_seconds(seconds: float) -> str:
+    """A time that can be read at a glance: "8 s", "2:05", "1:02:05"."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes == 0:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
