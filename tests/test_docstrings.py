@@ -10,6 +10,7 @@ import sumwise
 
 PUBLIC = [name for name in sumwise.__all__ if not name.startswith("_")]
 READMES = ["README.md", "README.zh.md"]
+GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guide").glob("*.md"))
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -34,6 +35,15 @@ def test_the_example_of_the_readme_runs(readme, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(example, {})
     assert float(capsys.readouterr().out) > 0.9
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_the_examples_of_a_guide_run(guide, tmp_path, monkeypatch):
+    examples = re.findall(
+        r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(examples), {"__name__": "guide"})
 
 
 def test_both_readmes_show_the_same_figures():

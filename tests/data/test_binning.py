@@ -431,3 +431,27 @@ def test_rows_held_out_make_no_second_matrix():
     assert Watched.largest == 0
     for found, expected in zip(mapper.thresholds, BinMapper.fit(X[rows]).thresholds, strict=True):
         assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_validation_rows_come_after_the_others(dtype, n_threads):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    X[:, 3] = 1.0
+    X_val = np.asfortranarray((3 * rng.normal(size=(70, 4))).astype(dtype))
+    mapper = BinMapper.fit(X, 20)
+    with Team(n_threads) as team:
+        both = mapper.transform(X, team, X_val)
+        alone, valid = mapper.transform(X, team), mapper.transform(X_val, team)
+    columns = np.concatenate([alone.table.columns, valid.table.columns], axis=1)
+    assert np.array_equal(both.table.columns, columns)
+    assert np.array_equal(both.usable, alone.usable)
+
+
+def test_validation_rows_make_no_feature_usable():
+    X, X_val = np.ones((5, 2)), np.array([[np.nan, 2.0]])
+    with Team(1) as team:
+        data = BinMapper.fit(X).transform(X, team, X_val)
+    assert data.usable.tolist() == [0, 0]
+    assert data.table.columns[:, -1].tolist() == [0, 1]

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from sumwise.errors import TrainingError
@@ -46,3 +47,49 @@ def test_a_loss_that_is_not_finite_is_an_error(loss):
     stopping.should_stop(1, 0.5)
     with pytest.raises(TrainingError, match="lower learning_rate"):
         stopping.should_stop(2, loss)
+
+
+def test_a_score_should_be_high():
+    stopping = EarlyStopping(2, watched="validation_score")
+    answers = [stopping.should_stop(n, score) for n, score in enumerate([1, 3, 2, 3], start=1)]
+    assert answers == [False, False, False, True]
+    assert (stopping.best_round, stopping.best_score) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("watched", "scores"),
+    [("validation_loss", [4, 3.5, 2.9, 2.5]), ("validation_score", [1, 1.5, 2.1, 2.5])],
+)
+def test_small_improvements_are_none(watched, scores):
+    stopping = EarlyStopping(9, tol=1.0, watched=watched)
+    for n_rounds, score in enumerate(scores, start=1):
+        stopping.should_stop(n_rounds, score)
+    assert stopping.best_round == 3
+    assert stopping.best_score == scores[2]
+
+
+def test_a_score_that_is_not_finite_is_an_error():
+    stopping = EarlyStopping(3, watched="validation_score")
+    with pytest.raises(TrainingError, match="choose another scoring"):
+        stopping.should_stop(1, math.nan)
+
+
+def test_old_rounds_on_the_same_rows_count():
+    stopping = EarlyStopping(3)
+    assert not stopping.resume([5.0, 3.0, 4.0], np.array([5.0, 3.0, 4.0, 7.0]))
+    assert stopping.best_round == 2
+    assert not stopping.should_stop(4, 3.5)
+    assert stopping.should_stop(5, 3.5)
+
+
+def test_old_rounds_on_the_same_rows_may_be_enough():
+    stopping = EarlyStopping(2)
+    assert stopping.resume([5.0, 3.0, 4.0, 4.0, 1.0], [5.0, 3.0, 4.0, 4.0, 1.0])
+    assert stopping.best_round == 2
+
+
+@pytest.mark.parametrize("recorded", [[], [5.0, 3.0], [5.0, 3.0, 4.5]])
+def test_old_rounds_on_other_rows_are_given(recorded):
+    stopping = EarlyStopping(1)
+    assert not stopping.resume([5.0, 3.0, 4.0], recorded)
+    assert (stopping.best_round, stopping.best_score) == (3, 4.0)

@@ -256,12 +256,12 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         train = LabeledRows(given, X, y, target, weight, init_score)
         valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
-        stops = self.early_stopping is True or (self.early_stopping == "auto" and valid is not None)
+        stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         rows = self._number_rows(train, valid, groups, stops, seed)
         settings = BoostingSettings(
             loss=loss,
             growth=growth,
-            n_rounds=self.n_estimators,
+            n_rounds=int(self.n_estimators),
             sampler=resolve_part(self, "sampler", [Subsample], names=True),
             columns=resolve_part(self, "columns", [Columns], names=False) or Columns(),
             stopping=self._make_stopping() if stops else None,

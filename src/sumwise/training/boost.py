@@ -80,7 +80,8 @@ def boost(
     rounds = Rounds(base_score, loss.link, data.n_features, past.ensemble if past else None)
     begin = time.perf_counter()
     done = past is not None and _replay(past, rounds, rows, settings, raw, team)
-    for round_idx in range(rounds.n_rounds, rounds.n_rounds if done else settings.n_rounds):
+    first, last = rounds.n_rounds, settings.n_rounds
+    for round_idx in range(first, first if done else last):
         loss.gradient(team, rows.target, raw, rows.weight, gradient, hessian)
         seen, unseen = _sample_rows(settings, rows, round_idx)
         for output in range(loss.n_outputs):
@@ -94,8 +95,8 @@ def boost(
         scores = _measure_scores(settings, rows, rounds, raw, round_idx + 1)
         rounds.record(scores)
         done = _tell_callbacks(settings, rounds, scores, time.perf_counter() - begin)
-        if stopping and stopping.should_stop(round_idx + 1, scores[stopping.watched]):
-            done = True
+        if stopping:
+            done |= stopping.should_stop(round_idx + 1, scores[stopping.watched])
         if done:
             break
     if not np.isfinite(raw).all():

@@ -108,9 +108,7 @@ class Snapshot(Part):
         """Refuse parameters that cannot be used, before training."""
         is_integer = isinstance(self.every, (int, np.integer)) and not isinstance(self.every, bool)
         if not is_integer or self.every < 1:
-            raise ParameterError(
-                f"Snapshot(every={self.every!r}): must be an integer of at least 1"
-            )
+            raise ParameterError(f"Snapshot(every={self.every!r}): must be a positive integer")
         folder = Path(self.path).parent
         if not folder.is_dir():
             raise ParameterError(f"Snapshot(path={self.path!r}): there is no folder {folder}")

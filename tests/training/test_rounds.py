@@ -1,0 +1,90 @@
+"""Rounds: old and new trees in one ensemble, and the scores of old ones."""
+
+import numpy as np
+import pytest
+
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise.kernels.threads import Team
+from sumwise.training.rounds import Past, Rounds
+from sumwise.tree import Tree
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4))
+X[RNG.random(X.shape) < 0.1] = np.nan
+Y = np.nan_to_num(X[:, 0]) + RNG.normal(size=300)
+
+
+def fit(n_classes):
+    params = {"n_estimators": 5, "max_leaves": 5}
+    if n_classes == 1:
+        return GradientBoostingRegressor(**params).fit(X, Y).ensemble_
+    y = np.digitize(Y, np.quantile(Y, np.arange(1, n_classes) / n_classes))
+    return GradientBoostingClassifier(**params).fit(X, y).ensemble_
+
+
+def take_trees(ensemble):
+    """The trees of an ensemble, one by one."""
+    ends = np.append(ensemble.start[1:], ensemble.feature.size)
+    for start, end in zip(ensemble.start, ends, strict=True):
+        nodes = slice(start, end)
+        names = ("feature", "threshold", "missing_left", "gain", "n_rows", "weight")
+        yield Tree(
+            **{name: getattr(ensemble, name)[nodes] for name in names},
+            split_bin=np.zeros(end - start, np.uint8),
+            left=np.where(ensemble.left[nodes] < 0, -1, ensemble.left[nodes] - start),
+            value=ensemble.value[nodes, None],
+        )
+
+
+def assert_same(first, second):
+    for name, value in vars(first).items():
+        if isinstance(value, np.ndarray):
+            other = getattr(second, name)
+            assert value.dtype == other.dtype
+            assert np.array_equal(value, other), name
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+@pytest.mark.parametrize("n_past", [0, 1, 4, 5])
+def test_old_and_new_trees_make_one_ensemble(n_classes, n_past):
+    whole = fit(n_classes)
+    past = whole.truncate(n_past) if n_past else None
+    rounds = Rounds(whole.base_score, whole.link, whole.n_features, past)
+    assert rounds.n_rounds == n_past
+    for tree in list(take_trees(whole))[n_past * whole.n_outputs :]:
+        rounds.add(tree)
+    assert rounds.n_trees == whole.n_trees
+    for n_rounds in range(1, 6):
+        assert_same(rounds.make_ensemble(n_rounds), whole.truncate(n_rounds))
+
+
+def test_what_was_measured():
+    rounds = Rounds(np.zeros(1), "identity", 2)
+    for value in (3.0, 2.0, 1.0):
+        rounds.record({"training_loss": value, "validation_loss": -value})
+    assert rounds.scores("validation_loss") == [-3.0, -2.0, -1.0]
+    assert rounds.make_history()["training_loss"].tolist() == [3.0, 2.0, 1.0]
+    assert rounds.make_history(2)["training_loss"].tolist() == [3.0, 2.0]
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_old_rounds_are_added_one_by_one(n_classes, n_threads):
+    ensemble = fit(n_classes)
+    matrices = [X[:250], np.asfortranarray(X[250:].astype(np.float32)).astype(np.float64)]
+    start = RNG.normal(size=(ensemble.n_outputs, 300))
+    raw = start.copy()
+    with Team(n_threads) as team:
+        numbers = []
+        for number in Past(ensemble, {}, matrices).add_rounds(raw, team):
+            numbers.append(number)
+            expected = start.copy()
+            for output in range(ensemble.n_outputs):
+                for k in range(number):
+                    tree = k * ensemble.n_outputs + output
+                    nodes = ensemble.start[tree] + np.concatenate(
+                        [ensemble.apply(part, team)[:, tree] for part in matrices]
+                    )
+                    expected[output] += ensemble.value[nodes]
+            assert np.array_equal(raw, expected)
+    assert numbers == [1, 2, 3, 4, 5]
