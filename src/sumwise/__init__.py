@@ -2,6 +2,7 @@
 
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
+from sumwise.losses import Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import Columns, Subsample
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
@@ -12,9 +13,13 @@ __all__ = [
     "Columns",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "Huber",
+    "Quantile",
     "RoundState",
     "Snapshot",
     "Subsample",
+    "Tweedie",
     "__version__",
+    "check_loss",
     "load",
 ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -16,15 +16,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.matrix import check_matrix
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.class_weights import check_class_weight, find_class_weights
 from sumwise.estimators.continuing import check_start, find_start, make_past
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, warn_of_rounding
 from sumwise.estimators.jobs import count_threads, start_team
+from sumwise.estimators.losses import (
+    CLASS_LINKS,
+    REGRESSION_LINKS,
+    check_class_loss,
+    make_class_loss,
+    make_regression_loss,
+    name_loss_part,
+    needs_positive_targets,
+)
 from sumwise.estimators.parameters import (
     check_callbacks,
     check_choice,
     check_integer,
     check_nested,
     check_number,
+    extend_parameters,
     resolve_part,
 )
 from sumwise.estimators.persistence import SavedModelMixin
@@ -40,7 +51,7 @@ from sumwise.estimators.validation import (
 )
 from sumwise.inspection.importance import importance
 from sumwise.kernels.threads import Team
-from sumwise.losses import Exponential, Logistic, Loss, Multinomial, Squared
+from sumwise.losses import CustomLoss, Loss
 from sumwise.sampling import Columns, Subsample
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
 from sumwise.training.callbacks import Callback, Snapshot
@@ -122,12 +133,13 @@ def _document_parameters(kind: _Class) -> _Class:
 class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     """What classifier and regressor share."""
 
-    _losses: ClassVar[tuple[str, ...]]
+    # The user's loss, if its link is a method of its own.
+    _custom_link: CustomLoss | None = None
 
     def __init__(
         self,
         *,
-        loss: str = "auto",
+        loss: Any = "auto",
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         growth: str = "leaf",
@@ -218,8 +230,10 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         sample_weight : array-like of shape (n_rows,), default=None
             Weights; a weight of 2 counts as the row twice, of 0 as not at all.
         init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
-            Raw scores to start from, in place of the best constant. Predictions do not contain
-            them: add them to ``decision_function`` (or to ``predict`` of a regressor).
+            Raw scores to start from, in place of the best constant (with a log link, the best
+            constant is added to them). Predictions do not contain them: add them to
+            ``decision_function`` or, for a regressor with the identity link, to ``predict``. With a
+            log link, ``init_score=np.log(exposure)`` makes predictions rates per exposure.
         groups : array-like of shape (n_rows,), default=None
             Where rows are held out for early stopping: rows of one group are held out together.
         X_val, y_val : array-like, default=None
@@ -250,7 +264,8 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         warn_of_rounding(X)
         target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
         loss = self._make_loss()
-        weight = check_sample_weight(sample_weight, X.shape[0])
+        weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
+        loss.check_target(target, np.empty(0) if weight is None else weight)
         init_score = check_init_score(init_score, X.shape[0], loss.n_outputs)
         check_start(self, start, loss, init_score)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -258,6 +273,9 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         rows = self._number_rows(train, valid, groups, stops, seed)
+        loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
+        # Before training: scorers and callbacks predict with the rounds so far.
+        self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         settings = BoostingSettings(
             loss=loss,
             growth=growth,
@@ -284,9 +302,8 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     def _forget_fit(self) -> None:
         """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
-        for name in ("ensemble_", "history_"):
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in ("ensemble_", "history_", "_custom_link"):
+            self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")
@@ -298,11 +315,11 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, those of parts as ``sampler__rate=...``."""
-        check_nested(self, params, {"sampler": "Subsample", "columns": "Columns"})
+        parts = {"sampler": "Subsample", "columns": "Columns", "loss": name_loss_part(params)}
+        check_nested(self, params, parts)
         return super().set_params(**params)
 
     def _check_parameters(self) -> GrowthSettings:
-        check_choice(self, "loss", self._losses)
         check_integer(self, "n_estimators", 1)
         check_integer(self, "max_bins", 2, MAX_BINS)
         check_choice(self, "early_stopping", ("auto", True, False))
@@ -359,6 +376,10 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         watched = LOSS if self.scoring == "loss" else SCORE
         return EarlyStopping(self.n_iter_no_change, self.tol, watched)
 
+    def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+        """Sample weights times the weights of classes, if there are any."""
+        return weight
+
     def _make_model(self, result: BoostingResult) -> Self:
         """Return a fitted copy, while this one is still being fitted."""
         model = copy(self)
@@ -410,6 +431,11 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         n_threads = count_threads(self.n_jobs, X.shape[0] * self.ensemble_.n_outputs)
         with Team(n_threads) as team:
             yield from self.ensemble_.staged_predict_raw(X, team)
+
+    def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions or class probabilities from raw scores."""
+        model = self.ensemble_ if self._custom_link is None else self._custom_link
+        return model.predict_mean(raw)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches in each tree.
@@ -491,10 +517,16 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
 
     Parameters
     ----------
-    loss : {"auto", "log_loss", "exponential"}, default="auto"
+    loss : {"auto", "log_loss", "exponential"} or object, default="auto"
         "auto" and "log_loss": logistic loss for two classes, multinomial for more. "exponential":
-        AdaBoost's loss, for two classes.
+        AdaBoost's loss, for two classes. Or an object with a method ``gradient(y, raw)``; see
+        :func:`sumwise.check_loss` and ``docs/guide/losses.md``.
     {parameters}
+    class_weight : "balanced", dict or None, default=None
+        Factors on the sample weights: a dict from classes to weights (1 for those it lacks), or
+        "balanced" for weights that make all classes weigh the same.
+    scale_pos_weight : float, default=1.0
+        Factor on the sample weights of the second of two classes; not with ``class_weight``.
 
     Attributes
     ----------
@@ -534,14 +566,29 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
     array([0, 0, 0])
     """
 
-    _losses = ("auto", "log_loss", "exponential")
     _saved_attributes = ("classes_", "n_features_in_", "feature_names_in_", "history_")
-    _links = ("logistic", "half_logistic", "softmax")
+    _links = CLASS_LINKS
+
+    @extend_parameters(_BaseGradientBoosting)
+    def __init__(
+        self, *, class_weight: Any = None, scale_pos_weight: float = 1.0, **shared: Any
+    ) -> None:
+        super().__init__(**shared)
+        self.class_weight = class_weight
+        self.scale_pos_weight = scale_pos_weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.loss != "exponential"
+        is_name = isinstance(self.loss, str)
+        n_outputs = 2 if is_name else getattr(self.loss, "n_outputs", 1)
+        tags.classifier_tags.multi_class = n_outputs > 1 and self.loss != "exponential"
         return tags
+
+    def _check_parameters(self) -> GrowthSettings:
+        check_class_loss(self)
+        check_class_weight(self)
+        check_number(self, "scale_pos_weight", 0.0, open_low=True)
+        return super()._check_parameters()
 
     def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
         check_classification_targets(y)
@@ -561,12 +608,15 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
         return encode_labels("y_val", y, self.classes_)
 
     def _make_loss(self) -> Loss:
-        n_classes = self.classes_.size
-        if n_classes == 2:
-            return Exponential() if self.loss == "exponential" else Logistic()
-        if self.loss == "exponential":
-            raise DataError(f"loss='exponential' is for two classes; y has {n_classes}")
-        return Multinomial(n_classes)
+        return make_class_loss(self, self.classes_.size)
+
+    def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+        class_idx = target.astype(np.intp)
+        of_class = find_class_weights(self, class_idx, weight)
+        if of_class is None:
+            return weight
+        of_row = of_class[class_idx]
+        return check_sample_weight(of_row if weight is None else of_row * weight, target.size)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return raw scores: log odds for two classes, one score a class for more.
@@ -593,8 +643,7 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
-        raw = self._predict_raw(X)
-        return self.ensemble_.predict_mean(raw)
+        return self._predict_mean(self._predict_raw(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row.
@@ -615,7 +664,7 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict_proba` after each round."""
-        return (self.ensemble_.predict_mean(raw) for raw in self._staged_predict_raw(X))
+        return map(self._predict_mean, self._staged_predict_raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""
@@ -624,7 +673,14 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
+    def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        mean = super()._predict_mean(raw)
+        # A link of the user's own gives the probability of the second class alone.
+        return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
+
     def _labels(self, raw: np.ndarray) -> np.ndarray:
+        if self._custom_link is not None:
+            return self.classes_[self._predict_mean(raw).argmax(axis=1)]
         indices = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
         return self.classes_[indices]
 
@@ -635,8 +691,12 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
 
     Parameters
     ----------
-    loss : {"auto", "squared_error"}, default="auto"
-        "auto" is the squared error.
+    loss : str or object, default="auto"
+        "squared_error" (which is "auto"); "absolute_error", "huber" and "quantile" for medians and
+        quantiles; "poisson" for counts, "gamma" for positive amounts and "tweedie" for amounts with
+        zeros, all with a log link; "cross_entropy" for targets that are probabilities.
+        :class:`Huber`, :class:`Quantile` and :class:`Tweedie` have parameters. Or an object with a
+        method ``gradient(y, raw)``; see :func:`sumwise.check_loss` and ``docs/guide/losses.md``.
     {parameters}
 
     Attributes
@@ -670,9 +730,17 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
     True
     """
 
-    _losses = ("auto", "squared_error")
     _saved_attributes = ("n_features_in_", "feature_names_in_", "history_")
-    _links = ("identity",)
+    _links = REGRESSION_LINKS
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = needs_positive_targets(self.loss)
+        return tags
+
+    def _check_parameters(self) -> GrowthSettings:
+        make_regression_loss(self)
+        return super()._check_parameters()
 
     def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
         return y
@@ -681,7 +749,7 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
         return y
 
     def _make_loss(self) -> Loss:
-        return Squared()
+        return make_regression_loss(self)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted value of each row.
@@ -694,9 +762,8 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
         -------
         ndarray of shape (n_rows,)
         """
-        raw = self._predict_raw(X)
-        return self.ensemble_.predict_mean(raw)
+        return self._predict_mean(self._predict_raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""
-        return (self.ensemble_.predict_mean(raw) for raw in self._staged_predict_raw(X))
+        return map(self._predict_mean, self._staged_predict_raw(X))

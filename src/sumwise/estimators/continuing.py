@@ -76,7 +76,8 @@ def check_start(estimator: Any, start: Any, loss: Loss, init_score: np.ndarray |
             f"the model to continue from has scores of the kind {old.link!r}, and the loss of this "
             f"fit {loss.link!r}: their trees cannot be added"
         )
-    if init_score is not None and old.base_score.any():
+    shifts = type(loss).initial_shift is not Loss.initial_shift
+    if init_score is not None and old.base_score.any() and not shifts:
         raise DataError(
             "init_score takes the place of a constant to start from, and the model to continue "
             "from has one: it was fitted without init_score"

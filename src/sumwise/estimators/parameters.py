@@ -1,8 +1,9 @@
 """Checks of estimator parameters, with messages that name the parameter and what it may be."""
 
+import inspect
 import math
 import numbers
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -78,18 +79,35 @@ def check_callbacks(owner: object, name: str = "callbacks") -> None:
 
 
 def check_nested(owner: object, params: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
-    """Refuse ``part__name=...`` where the part is given by name or not at all.
+    """Refuse ``part__name=...`` where the part is given by name, not at all or has no parameters.
 
     ``kinds`` says which class to use for each part.
     """
     for key in params:
         name, nested, inner = key.partition("__")
         value = params.get(name, getattr(owner, name, None))
-        if nested and name in kinds and (value is None or isinstance(value, str)):
+        if nested and name in kinds and not hasattr(value, "set_params"):
             raise ParameterError(
-                f"{type(owner).__name__}: cannot set {key}, because {name}={value!r} is not an "
-                f"object; pass {name}={kinds[name]}({inner}=...)"
+                f"{type(owner).__name__}: cannot set {key}, because {name}={value!r} has no "
+                f"parameters; pass {name}={kinds[name]}({inner}=...)"
             )
+
+
+def extend_parameters(base: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make ``__init__(self, *, own..., **shared)`` show the parameters of the base class as well.
+
+    scikit-learn reads parameters off the signature; so those of the base are written only once.
+    """
+
+    def extend(init: Callable[..., None]) -> Callable[..., None]:
+        shared = list(inspect.signature(base.__init__).parameters.values())  # type: ignore[misc]
+        own = inspect.signature(init).parameters.values()
+        added = [p for p in own if p.name != "self" and p.kind is p.KEYWORD_ONLY]
+        signature = inspect.Signature([*shared, *added], return_annotation=None)
+        init.__signature__ = signature  # type: ignore[attr-defined]
+        return init
+
+    return extend
 
 
 def _refuse(owner: object, name: str, rule: str) -> None:

@@ -1,18 +1,21 @@
 """Estimators to and from the native model file."""
 
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.errors import ModelFileError
+from sumwise.estimators.losses import LOSS_PARTS
 from sumwise.export.native import read_model, write_model
+from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
 from sumwise.sampling import Columns, Subsample
 from sumwise.tree import TreeEnsemble
 
-_PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample}
+_PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample, **LOSS_PARTS}
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"callbacks", "n_jobs", "verbose", "warm_start"}
 # Measured only if somebody watches, which the file does not tell.
@@ -39,7 +42,9 @@ class SavedModelMixin:
         """Write the fitted model to one file that :func:`sumwise.load` reads.
 
         The file is documented in ``sumwise.export.native``; it holds no code. It is written in
-        full before it takes the place of an old one.
+        full before it takes the place of an old one. A loss of your own cannot be saved: pickle the
+        model, or save its trees without it by ``model.set_params(loss="auto").save(path)``, which
+        works if its link is one of the named ones.
 
         Parameters
         ----------
@@ -50,6 +55,12 @@ class SavedModelMixin:
         if SavedModelMixin._by_name.get(type(self).__name__) is not type(self):
             raise TypeError(f"{type(self).__name__} is not a class of sumwise; use pickle")
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
+        if is_custom_loss(params.get("loss")) or getattr(self, "_custom_link", None) is not None:
+            raise TypeError(
+                "a model file holds no code, so a loss or link of your own cannot be saved; use "
+                "pickle. If its link has a name, model.set_params(loss='auto').save(path) saves "
+                "the trees alone"
+            )
         about = {
             "estimator": type(self).__name__,
             "params": {k: _encode_param(k, v) for k, v in params.items() if _is_saved(k, v)},
@@ -117,12 +128,17 @@ def _is_saved(name: str, value: Any) -> bool:
 def _encode_param(name: str, value: Any) -> Any:
     if isinstance(value, Part):
         return {"part": type(value).__name__, "params": _plain(value.get_params())}
+    if isinstance(value, Mapping):  # class_weight; keys of JSON would become strings
+        pairs = [[_plain(key), _plain(item)] for key, item in value.items()]
+        return {"pairs": sorted(pairs, key=repr)}
     if name == "random_state" and not isinstance(value, (int, np.integer)):
         return None  # a generator has moved on; it cannot be saved
     return _plain(value)
 
 
 def _decode_param(value: Any) -> Any:
+    if isinstance(value, dict) and "pairs" in value:
+        return dict(value["pairs"])
     if isinstance(value, dict):
         return _PARTS[value["part"]](**value["params"])
     return value

@@ -6,7 +6,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, column_or_1d
@@ -58,6 +57,8 @@ class LabeledRows:
 
     def take(self, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X, y and weights of some rows; X is a frame if it was given as one."""
+        import narwhals as nw
+
         frame = nw.from_native(self.given, eager_only=True, pass_through=True)
         is_frame = isinstance(frame, nw.DataFrame)
         X = frame[rows.tolist()].to_native() if is_frame else self.matrix[rows]
@@ -95,6 +96,8 @@ def read_validation(
         raise DataError(f"X_val has {n_rows} rows, and y_val {labels.size}")
     target = np.ascontiguousarray(estimator._encode_validation(labels), dtype=np.float64)
     weight = check_sample_weight(sample_weight, n_rows, "sample_weight_val")
+    weight = estimator._weigh_classes(target, weight)
+    loss.check_target(target, np.empty(0) if weight is None else weight)
     scores = check_init_score(init_score, n_rows, loss.n_outputs, "init_score_val")
     return LabeledRows(X, matrix, labels, target, weight, scores)
 

@@ -14,12 +14,13 @@ _BLOCK = 512
 
 
 @routine
-def _weight_of(weight, i):
+def weight_of(weight, i):
+    """The weight of a row, if there are weights."""
     return weight[i] if weight.size > 0 else 1.0
 
 
 @routine
-def _multiply(values, weight, first):
+def multiply(values, weight, first):
     """Multiply by the weights of rows ``first`` on, if there are weights."""
     if weight.size > 0:
         own = weight[first : first + values.size]
@@ -36,8 +37,8 @@ def squared_gradient(thread, n_threads, sync, target, raw, weight, gradient, hes
     for i in range(labels.size):
         g[i] = scores[i] - labels[i]
         h[i] = 1.0
-    _multiply(g, weight, first)
-    _multiply(h, weight, first)
+    multiply(g, weight, first)
+    multiply(h, weight, first)
 
 
 @kernel
@@ -46,7 +47,7 @@ def squared_value(target, raw, weight, rows, out):
     for i in range(rows.size):
         row = rows[i]
         error = raw[0, row] - target[row]
-        out[i] = _weight_of(weight, row) * 0.5 * error * error
+        out[i] = weight_of(weight, row) * 0.5 * error * error
 
 
 @kernel
@@ -64,8 +65,8 @@ def logistic_gradient(thread, n_threads, sync, target, raw, weight, gradient, he
         miss = larger if margin < 0.0 else smaller
         g[i] = -miss if labels[i] > 0.5 else miss
         h[i] = larger * smaller
-    _multiply(g, weight, first)
-    _multiply(h, weight, first)
+    multiply(g, weight, first)
+    multiply(h, weight, first)
 
 
 @kernel
@@ -74,7 +75,7 @@ def logistic_value(target, raw, weight, rows, out):
     for i in range(rows.size):
         row = rows[i]
         score = raw[0, row]
-        out[i] = _weight_of(weight, row) * log1p_exp(-score if target[row] > 0.5 else score)
+        out[i] = weight_of(weight, row) * log1p_exp(-score if target[row] > 0.5 else score)
 
 
 @kernel
@@ -87,8 +88,8 @@ def exponential_gradient(thread, n_threads, sync, target, raw, weight, gradient,
         e = exp(-scores[i] if labels[i] > 0.5 else scores[i])
         g[i] = -e if labels[i] > 0.5 else e
         h[i] = e
-    _multiply(g, weight, first)
-    _multiply(h, weight, first)
+    multiply(g, weight, first)
+    multiply(h, weight, first)
 
 
 @kernel
@@ -97,7 +98,7 @@ def exponential_value(target, raw, weight, rows, out):
     for i in range(rows.size):
         row = rows[i]
         sign = 1.0 if target[row] > 0.5 else -1.0
-        out[i] = _weight_of(weight, row) * exp(-sign * raw[0, row])
+        out[i] = weight_of(weight, row) * exp(-sign * raw[0, row])
 
 
 @kernel
@@ -136,8 +137,8 @@ def multinomial_gradient(thread, n_threads, sync, target, raw, weight, gradient,
         for i in range(begin, end):
             gradient[np.int64(target[i]), i] -= 1.0
     for k in range(n_classes):
-        _multiply(gradient[k, first:last], weight, first)
-        _multiply(hessian[k, first:last], weight, first)
+        multiply(gradient[k, first:last], weight, first)
+        multiply(hessian[k, first:last], weight, first)
 
 
 @kernel
@@ -153,7 +154,7 @@ def multinomial_value(target, raw, weight, rows, out):
         for k in range(n_classes):
             total += exp(raw[k, row] - highest)
         label = np.int64(target[row])
-        out[i] = _weight_of(weight, row) * ((highest - raw[label, row]) + log(total))
+        out[i] = weight_of(weight, row) * ((highest - raw[label, row]) + log(total))
 
 
 @kernel

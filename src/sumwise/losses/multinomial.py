@@ -23,6 +23,7 @@ class Multinomial(Loss):
     """
 
     link = "softmax"
+    exact_hessian = False
     _gradient_kernel = kernels.multinomial_gradient
     _value_kernel = kernels.multinomial_value
 

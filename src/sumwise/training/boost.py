@@ -18,7 +18,7 @@ from sumwise.sampling import Columns, RowSampler
 from sumwise.training.callbacks import Callback, RoundState, call_all
 from sumwise.training.rounds import BoostingResult, Past, Rounds
 from sumwise.training.stopping import LOSS, SCORE, EarlyStopping
-from sumwise.tree import GrowthSettings, TreeEnsemble, TreeGrower
+from sumwise.tree import GrowthSettings, LeafRefitter, TreeEnsemble, TreeGrower
 
 # From the raw scores of the validation rows (n_rows, n_outputs), and a function that makes the
 # ensemble so far for who needs more than them.
@@ -77,18 +77,23 @@ def boost(
         raw += rows.init_score
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
     grower = TreeGrower(data, mapper, settings.growth, settings.columns, rows.train.size, team)
+    if loss.location is not None:
+        refitter = LeafRefitter(grower, rows.target, rows.weight, rows.train.size, team)
     rounds = Rounds(base_score, loss.link, data.n_features, past.ensemble if past else None)
     begin = time.perf_counter()
     done = past is not None and _replay(past, rounds, rows, settings, raw, team)
     first, last = rounds.n_rounds, settings.n_rounds
     for round_idx in range(first, first if done else last):
-        loss.gradient(team, rows.target, raw, rows.weight, gradient, hessian)
+        current = loss.at_round(rows.target, raw, rows.weight, rows.train)
+        current.gradient(team, rows.target, raw, rows.weight, gradient, hessian)
         seen, unseen = _sample_rows(settings, rows, round_idx)
         for output in range(loss.n_outputs):
             key = random.make_key(settings.seed, random.TREES, rounds.n_trees)
-            tree = grower.grow_on_gradients(
-                gradient[output], hessian[output], seen, key, raw[output]
-            )
+            location = current.location
+            added_to = raw[output] if location is None else np.empty(0)
+            tree = grower.grow_on_gradients(gradient[output], hessian[output], seen, key, added_to)
+            if location is not None:
+                tree = refitter.refit(tree, seen, raw[output], location)
             if unseen.size:
                 grower.add_to_scores(tree, unseen, raw[output])
             rounds.add(tree)
@@ -142,10 +147,11 @@ def _tell_callbacks(
 
 
 def _find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
-    """Scores of the user's own start from zero; otherwise the best constant comes first."""
+    """The best constant comes first; scores of the user's own start as the loss says."""
     if rows.init_score is not None:
-        return np.zeros(loss.n_outputs)
-    score = loss.initial_score(rows.target, rows.weight, rows.train)
+        score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)
+    else:
+        score = loss.initial_score(rows.target, rows.weight, rows.train)
     if not np.isfinite(score).all():
         raise TrainingError(
             "the mean of the targets is not finite: targets or weights are too large in "

@@ -2,6 +2,7 @@
 
 from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.grower import GrowthSettings, TreeGrower
+from sumwise.tree.refit import LeafRefitter
 from sumwise.tree.tree import Tree
 
-__all__ = ["GrowthSettings", "Tree", "TreeEnsemble", "TreeGrower"]
+__all__ = ["GrowthSettings", "LeafRefitter", "Tree", "TreeEnsemble", "TreeGrower"]

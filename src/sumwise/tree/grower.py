@@ -185,6 +185,16 @@ class TreeGrower:
             scores,
         )
 
+    @property
+    def settings(self) -> GrowthSettings:
+        return self._settings
+
+    def get_leaves(self, tree: Tree) -> tuple[np.ndarray, np.ndarray]:
+        """Of the tree grown last: the leaf of each of its rows, and the node whose rows decide the
+        value of each node.
+        """
+        return self._work.leaf, self._nodes["anchor"][: tree.n_nodes].copy()
+
     def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
         work = self._work
         is_symmetric = self._options.growth == layout.SYMMETRIC

@@ -1,0 +1,60 @@
+"""From ``class_weight`` and ``scale_pos_weight`` to the weight of each class."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import DataError, ParameterError
+
+
+def find_class_weights(owner: Any, class_idx: np.ndarray, weight: np.ndarray | None) -> Any:
+    """The weight of each class, or None where all are one."""
+    classes, balance = owner.classes_, owner.class_weight
+    ratio = owner.scale_pos_weight
+    if ratio != 1 and balance is not None:
+        raise ParameterError("give either class_weight or scale_pos_weight, not both")
+    if ratio != 1 and classes.size != 2:
+        raise DataError(
+            f"scale_pos_weight={ratio} is for two classes; y has {classes.size}: use class_weight"
+        )
+    if ratio != 1:
+        return np.array([1.0, float(ratio)])
+    if balance is None:
+        return None
+    if isinstance(balance, str):
+        # By weight, so that a weight of two is as good as two rows.
+        totals = np.bincount(class_idx, weights=weight, minlength=classes.size)
+        return totals.sum() / (classes.size * np.where(totals > 0, totals, np.inf))
+    return _read_class_weights(classes, balance)
+
+
+def check_class_weight(owner: Any) -> None:
+    """Refuse a ``class_weight`` that is neither "balanced", a dict of weights nor None."""
+    balance = owner.class_weight
+    if balance is None or isinstance(balance, Mapping):
+        return
+    if not isinstance(balance, str) or balance != "balanced":
+        raise ParameterError(
+            f"{type(owner).__name__}: class_weight={balance!r}; must be 'balanced', a dict from "
+            "classes to weights, or None"
+        )
+
+
+def _read_class_weights(classes: np.ndarray, balance: Mapping[Any, Any]) -> np.ndarray:
+    """The weights of a dict; classes it lacks weigh one."""
+    places = {label: k for k, label in enumerate(classes.tolist())}
+    weights = np.ones(classes.size)
+    for label, value in balance.items():
+        if label not in places:
+            raise DataError(
+                f"class_weight has {label!r}, which is not a class of y; "
+                f"its classes are {', '.join(map(repr, classes.tolist()[:20]))}"
+            )
+        is_number = isinstance(value, (int, float, np.integer, np.floating))
+        if not is_number or not 0 <= value < np.inf:
+            raise ParameterError(
+                f"class_weight[{label!r}] is {value!r}; weights must be finite and not negative"
+            )
+        weights[places[label]] = value
+    return weights

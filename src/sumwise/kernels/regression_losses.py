@@ -1,0 +1,167 @@
+"""Gradients, hessians and values of the losses of regression, row by row; see losses.py.
+
+Kernels of losses with a parameter have it as their last argument.
+"""
+
+from sumwise.kernels.elementary import exp, log1p_exp
+from sumwise.kernels.jit import kernel
+from sumwise.kernels.losses import multiply, weight_of
+from sumwise.kernels.threads import share
+
+
+@kernel
+def quantile_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian, level, size):
+    """``size`` times the pinball loss: gradient (1 - level) or -level, 0 if exact; hessian 1."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    above, below = size * (1.0 - level), size * -level
+    for i in range(labels.size):
+        g[i] = above if scores[i] > labels[i] else (below if scores[i] < labels[i] else 0.0)
+        h[i] = 1.0
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def quantile_value(target, raw, weight, rows, out, level, size):
+    """Weighted loss of each of ``rows``."""
+    for i in range(rows.size):
+        row = rows[i]
+        error = target[row] - raw[0, row]
+        out[i] = (
+            weight_of(weight, row)
+            * size
+            * (level * error if error >= 0.0 else (level - 1.0) * error)
+        )
+
+
+@kernel
+def huber_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian, delta):
+    """Gradient f - y clipped to delta; hessian 1."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        g[i] = min(max(scores[i] - labels[i], -delta), delta)
+        h[i] = 1.0
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def huber_value(target, raw, weight, rows, out, delta):
+    """Weighted loss of each of ``rows``."""
+    for i in range(rows.size):
+        row = rows[i]
+        error = abs(raw[0, row] - target[row])
+        loss = 0.5 * error * error if error <= delta else delta * (error - 0.5 * delta)
+        out[i] = weight_of(weight, row) * loss
+
+
+@kernel
+def poisson_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
+    """e^f - y f: gradient e^f - y, hessian e^f."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        mean = exp(scores[i])
+        g[i] = mean - labels[i]
+        h[i] = mean
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def poisson_value(target, raw, weight, rows, out):
+    """Weighted loss of each of ``rows``."""
+    for i in range(rows.size):
+        row = rows[i]
+        score = raw[0, row]
+        out[i] = weight_of(weight, row) * (exp(score) - target[row] * score)
+
+
+@kernel
+def gamma_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
+    """f + y e^-f: gradient 1 - y e^-f, hessian y e^-f."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        ratio = labels[i] * exp(-scores[i])
+        g[i] = 1.0 - ratio
+        h[i] = ratio
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def gamma_value(target, raw, weight, rows, out):
+    """Weighted loss of each of ``rows``."""
+    for i in range(rows.size):
+        row = rows[i]
+        score = raw[0, row]
+        out[i] = weight_of(weight, row) * (score + target[row] * exp(-score))
+
+
+@kernel
+def tweedie_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian, power):
+    """e^((2-p) f) / (2-p) - y e^((1-p) f) / (1-p); both terms of the hessian are positive."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    one, two = 1.0 - power, 2.0 - power
+    for i in range(labels.size):
+        left, right = labels[i] * exp(one * scores[i]), exp(two * scores[i])
+        g[i] = right - left
+        h[i] = two * right - one * left
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def tweedie_value(target, raw, weight, rows, out, power):
+    """Weighted loss of each of ``rows``."""
+    one, two = 1.0 - power, 2.0 - power
+    for i in range(rows.size):
+        row = rows[i]
+        score = raw[0, row]
+        loss = exp(two * score) / two - target[row] * exp(one * score) / one
+        out[i] = weight_of(weight, row) * loss
+
+
+@kernel
+def cross_entropy_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
+    """log(1 + e^f) - y f: gradient p - y, hessian p (1 - p), both without cancellation."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        e = exp(-abs(scores[i]))
+        larger = 1.0 / (1.0 + e)
+        smaller = e * larger
+        p = larger if scores[i] >= 0.0 else smaller
+        q = smaller if scores[i] >= 0.0 else larger
+        # p - y = (1 - y) p - y (1 - p)
+        g[i] = (1.0 - labels[i]) * p - labels[i] * q
+        h[i] = larger * smaller
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def cross_entropy_value(target, raw, weight, rows, out):
+    """Weighted loss of each of ``rows``: y log(1 + e^-f) + (1 - y) log(1 + e^f)."""
+    for i in range(rows.size):
+        row = rows[i]
+        y, score = target[row], raw[0, row]
+        loss = y * log1p_exp(-score) + (1.0 - y) * log1p_exp(score)
+        out[i] = weight_of(weight, row) * loss
+
+
+@kernel
+def exponential(raw, factor, out):
+    """exp(factor * raw)."""
+    for i in range(raw.size):
+        out[i] = exp(factor * raw[i])

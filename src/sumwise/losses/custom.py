@@ -1,0 +1,176 @@
+"""Losses of the user's own: any object with a method ``gradient(y, raw)``.
+
+===============================  ===================================================================
+``gradient(y, raw)``             the first and second derivative of the loss in ``raw``: two arrays
+                                 of the shape of ``raw``, the second not negative
+``value(y, raw)``                optional: the loss of each row; needed for early stopping and
+                                 ``verbose``
+``initial_score(y, weight)``     optional: the score to start from, a number (or one an output);
+                                 0 if absent. ``weight`` is None where all weights are one
+``link``                         optional: the name of a link of links.py, or a method ``link(raw)``
+                                 that returns the predictions
+``n_outputs``                    optional: 1 if absent
+===============================  ===================================================================
+
+With one output ``y`` and ``raw`` have shape (n_rows,), with more ``raw`` has (n_rows, n_outputs).
+Arrays are the object's to keep or change. Weights are multiplied in here. The methods are called
+from Python, ``gradient`` once a round, on the training rows.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import ParameterError
+from sumwise.kernels.threads import Team
+from sumwise.losses.base import Loss, at_rows, mean_loss
+from sumwise.losses.links import LINKS
+
+
+def is_custom_loss(thing: Any) -> bool:
+    """Whether an object could be a loss of the user's own."""
+    is_ours = isinstance(thing, (Loss, type))
+    return not is_ours and callable(getattr(thing, "gradient", None))
+
+
+class CustomLoss(Loss):
+    """Makes an object of the user's a loss of ours, and checks what its methods return.
+
+    Parameters
+    ----------
+    source : object
+        The user's loss.
+    default_link : str
+        The link if the object has none.
+    rows : ndarray or None
+        The rows that ``gradient`` is asked for; None for all.
+    """
+
+    def __init__(
+        self, source: Any, default_link: str = "identity", rows: np.ndarray | None = None
+    ) -> None:
+        self.source = source
+        self.n_outputs = _read_n_outputs(source)
+        link = getattr(source, "link", None)
+        if isinstance(link, str) and link not in LINKS:
+            names = ", ".join(map(repr, LINKS))
+            raise ParameterError(f"{_name(source)}.link={link!r}: must be one of {names}")
+        if not (link is None or isinstance(link, str) or callable(link)):
+            raise ParameterError(f"{_name(source)}.link={link!r}: must be a name or a method")
+        # The trees' own link where the user's is a method: it never gets into a model file.
+        self.link = link if isinstance(link, str) else default_link
+        self.inverse_link: Callable[[np.ndarray], Any] | None = link if callable(link) else None
+        self._default_link, self._rows = default_link, rows
+
+    def adapt(
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        init_score: np.ndarray | None,
+    ) -> "CustomLoss":
+        return CustomLoss(
+            self.source, self._default_link, rows if rows.size < target.size else None
+        )
+
+    def gradient(
+        self,
+        team: Team,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+    ) -> None:
+        rows: Any = slice(None) if self._rows is None else self._rows
+        if self._rows is not None:
+            gradient[:], hessian[:] = 0.0, 0.0
+        y, scores = self._hand_over(target[rows], raw[:, rows])
+        result = self.source.gradient(y, scores)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise ParameterError(
+                f"{_name(self.source)}.gradient must return two arrays, the first and the second "
+                f"derivative; it returned {type(result).__name__}"
+            )
+        first, second = (
+            self._read("gradient", array, scores.shape, which)
+            for array, which in zip(result, ("first", "second"), strict=True)
+        )
+        if (second < 0).any():
+            where = tuple(int(i) for i in np.argwhere(second < 0)[0])
+            raise ParameterError(
+                f"{_name(self.source)}.gradient: the second derivative is {second[where]:g} at "
+                f"{list(where)}; it must not be negative. Return an upper bound in its place, or 1"
+            )
+        for found, out in ((first, gradient), (second, hessian)):
+            columns = found.reshape(scores.shape[0], self.n_outputs).T
+            out[:, rows] = columns * weight[rows] if weight.size else columns
+
+    def value(
+        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+    ) -> float:
+        losses = self.row_values(target[rows], raw[:, rows])
+        return mean_loss(losses * weight[rows] if weight.size else losses, weight, rows)
+
+    def row_values(self, target: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, without weights."""
+        if not self.has_value:
+            raise ParameterError(
+                f"{_name(self.source)} has no method value(y, raw), which early stopping and "
+                "verbose need: the loss of each row"
+            )
+        y, scores = self._hand_over(target, raw)
+        return self._read("value", self.source.value(y, scores), y.shape)
+
+    @property
+    def has_value(self) -> bool:
+        return callable(getattr(self.source, "value", None))
+
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        if not callable(getattr(self.source, "initial_score", None)):
+            return np.zeros(self.n_outputs)
+        score = self.source.initial_score(
+            target[rows], at_rows(weight, rows) if weight.size else None
+        )
+        if np.ndim(score) == 0 and self.n_outputs == 1:
+            score = np.reshape(score, 1)
+        return self._read("initial_score", score, (self.n_outputs,)).copy()
+
+    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions by the object's own method from scores (n_rows, n_outputs)."""
+        assert self.inverse_link is not None
+        scores = raw[:, 0].copy() if self.n_outputs == 1 else raw.copy()
+        return self._read("link", self.inverse_link(scores), scores.shape)
+
+    def _hand_over(self, target: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Copies in the shapes that the object's methods take."""
+        return target.copy(), raw[0].copy() if self.n_outputs == 1 else raw.T.copy()
+
+    def _read(
+        self, method: str, values: Any, shape: tuple[int, ...], which: str = ""
+    ) -> np.ndarray:
+        """Return what a method returned as floats of a shape, or say what is wrong with it."""
+        who = f"{_name(self.source)}.{method}"
+        who += f": the {which} derivative" if which else ""
+        try:
+            array = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(f"{who} must be numbers, not {type(values).__name__}") from None
+        if array.shape != shape:
+            raise ParameterError(f"{who} has shape {array.shape}, expected {shape}")
+        if not np.isfinite(array).all():
+            where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
+            raise ParameterError(f"{who} is {array[tuple(where)]} at {where}; it must be finite")
+        return array
+
+
+def _name(source: Any) -> str:
+    return type(source).__name__
+
+
+def _read_n_outputs(source: Any) -> int:
+    n_outputs = getattr(source, "n_outputs", 1)
+    if isinstance(n_outputs, bool) or not isinstance(n_outputs, (int, np.integer)) or n_outputs < 1:
+        raise ParameterError(f"{_name(source)}.n_outputs={n_outputs!r}: must be a positive integer")
+    return int(n_outputs)

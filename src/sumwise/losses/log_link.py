@@ -1,0 +1,126 @@
+"""Losses of positive means, mu = e^f: Poisson, gamma and Tweedie.
+
+All are half the deviance of a Tweedie distribution, whose variance is proportional to mu^p, less
+what does not depend on f: L = mu^(2-p) / (2-p) - y mu^(1-p) / (1-p). With mu = e^f
+    g = e^((2-p) f) - y e^((1-p) f)   and   h = (2-p) e^((2-p) f) + (p-1) y e^((1-p) f).
+Tweedie is 1 < p < 2: sums of a Poisson number of gamma amounts, zero with positive probability.
+The limits are Poisson, p = 1: L = e^f - y f, g = e^f - y, h = e^f,
+and gamma, p = 2: L = f + y e^-f, g = 1 - y e^-f, h = y e^-f.
+
+The best constant is the log of the mean for each of them. Where scores o come from the user (the
+log of an exposure), g sums to zero after adding c with
+    e^c = sum w y e^((1-p) o) / sum w e^((2-p) o);
+unlike with other losses this is done, for log(1) = 0 may be far from any sensible mean.
+"""
+
+import numpy as np
+
+from sumwise.errors import DataError, ParameterError
+from sumwise.kernels import regression_losses as kernels
+from sumwise.kernels.elementary import natural_log
+from sumwise.kernels.reduce import exact_sum
+from sumwise.losses.base import Loss, at_rows, check_range, weighted_mean
+from sumwise.parts import Part
+
+# Stands for a mean of zero, whose logarithm is not finite.
+_SMALL_MEAN = 1e-15
+
+
+class _LogLink(Loss):
+    """What they share; ``_variance_power`` is p."""
+
+    link = "log"
+    _variance_power: float
+
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return _log_of_mean(weighted_mean(target[rows], at_rows(weight, rows)))
+
+    def initial_shift(
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
+    ) -> np.ndarray:
+        offset, weight = np.ascontiguousarray(init_score[0, rows]), at_rows(weight, rows)
+        factors = np.empty((2, rows.size))
+        for power, out in zip((1, 2), factors, strict=True):
+            kernels.exponential(offset, power - float(self._variance_power), out)
+        if weight.size:
+            factors *= weight
+        return _log_of_mean(exact_sum(target[rows] * factors[0]) / exact_sum(factors[1]))
+
+
+def _log_of_mean(mean: float) -> np.ndarray:
+    if mean == 0.0:
+        mean = _SMALL_MEAN
+    return np.array([natural_log(mean) if np.isfinite(mean) else np.nan])
+
+
+class Poisson(_LogLink):
+    """Half the Poisson deviance, for counts and frequencies."""
+
+    _variance_power = 1.0
+    _gradient_kernel = kernels.poisson_gradient
+    _value_kernel = kernels.poisson_value
+
+    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
+        _check_amounts(target, weight, "poisson")
+
+
+class Gamma(_LogLink):
+    """Half the gamma deviance, for positive amounts whose spread grows with their mean."""
+
+    _variance_power = 2.0
+    _gradient_kernel = kernels.gamma_gradient
+    _value_kernel = kernels.gamma_value
+
+    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
+        check_range(target, weight, target > 0, "gamma", "targets above 0")
+
+
+class Tweedie(Part, _LogLink):
+    """Half the Tweedie deviance, for amounts of which some are exactly zero.
+
+    Parameters
+    ----------
+    power : float, default=1.5
+        The variance is proportional to the mean to this power, between 1 (``loss="poisson"``) and
+        2 (``loss="gamma"``), both excluded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise import GradientBoostingRegressor, Tweedie
+    >>> X = np.arange(200.0).reshape(-1, 1)
+    >>> y = np.where(X[:, 0] % 2 == 0, 0.0, 1 + X[:, 0] // 100)
+    >>> model = GradientBoostingRegressor(loss=Tweedie(power=1.7)).fit(X, y)
+    >>> model.predict([[20.0], [180.0]]).round(2)
+    array([0.5, 1. ])
+    """
+
+    _gradient_kernel = kernels.tweedie_gradient
+    _value_kernel = kernels.tweedie_value
+
+    def __init__(self, power: float = 1.5) -> None:
+        self.power = power
+
+    def check(self) -> None:
+        is_number = isinstance(self.power, (int, float, np.integer, np.floating))
+        if not is_number or not 1.0 < self.power < 2.0:
+            raise ParameterError(
+                f"Tweedie(power={self.power!r}): must be between 1 and 2; "
+                "for 1 use loss='poisson', for 2 use loss='gamma'"
+            )
+
+    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
+        _check_amounts(target, weight, "tweedie")
+
+    @property
+    def _variance_power(self) -> float:  # type: ignore[override]
+        return float(self.power)
+
+    def _kernel_arguments(self) -> tuple[float, ...]:
+        return (float(self.power),)
+
+
+def _check_amounts(target: np.ndarray, weight: np.ndarray, name: str) -> None:
+    check_range(target, weight, target >= 0, name, "targets of at least 0")
+    if not (target[weight > 0] if weight.size else target).any():
+        raise DataError(f"all targets are 0; loss={name!r} needs a positive one: its mean is e^f")

@@ -1,0 +1,111 @@
+"""Refit the leaves of a grown tree to the residuals of their rows."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sumwise.errors import TrainingError
+from sumwise.kernels.location import N_DIGIT_VALUES, weigh_in_units
+from sumwise.kernels.refit import RefitBuffers, RefitRule, refit_leaves
+from sumwise.kernels.threads import Team
+from sumwise.losses import Location
+from sumwise.tree.grower import TreeGrower
+from sumwise.tree.tree import Tree
+
+_NO_BOUNDS = np.empty(0)
+
+
+class LeafRefitter:
+    """Gives the leaves of trees the location of their residuals, times the learning rate.
+
+    ``l1`` and ``l2`` act on the choice of splits only; ``max_delta_step`` limits the step of a
+    leaf, its value before the learning rate. An inner node gets the mean of its leaves by weight.
+
+    Parameters
+    ----------
+    grower : TreeGrower
+        It grew the trees.
+    target, weight : ndarray
+        Of all rows of the table; no weights stand for weights of one.
+    n_rows : int
+        The most rows a tree is grown on.
+    team : Team
+    """
+
+    def __init__(
+        self,
+        grower: TreeGrower,
+        target: np.ndarray,
+        weight: np.ndarray,
+        n_rows: int,
+        team: Team,
+    ) -> None:
+        self._grower, self._target, self._team = grower, target, team
+        self._units = np.empty(weight.size, dtype=np.int64)
+        weigh_in_units(weight, self._units)
+        n_nodes = 2 * grower.settings.limits(n_rows)[0] - 1
+        n_weights = n_rows if weight.size else 0
+        self._buffers = RefitBuffers(
+            residual=np.empty(n_rows),
+            units=np.empty(n_weights, dtype=np.int64),
+            keys=np.empty(n_rows, dtype=np.uint64),
+            mass=np.empty(n_weights, dtype=np.int64),
+            counters=np.empty((team.n_threads, N_DIGIT_VALUES), dtype=np.int64),
+            place=np.empty((team.n_threads, n_nodes), dtype=np.int64),
+            first=np.empty(n_nodes, dtype=np.int64),
+            n_rows=np.empty(n_nodes, dtype=np.int64),
+            center=np.empty(n_nodes),
+        )
+
+    def refit(
+        self,
+        tree: Tree,
+        rows: np.ndarray,
+        scores: np.ndarray,
+        location: Location,
+        lower: np.ndarray = _NO_BOUNDS,
+        upper: np.ndarray = _NO_BOUNDS,
+    ) -> Tree:
+        """Return the tree just grown with new values, and add them to the scores of its rows.
+
+        Parameters
+        ----------
+        tree : Tree
+            The last tree of the grower.
+        rows : ndarray
+            The rows it was grown on; their scores do not contain it yet.
+        scores : ndarray
+            Scores of all rows of the table.
+        location : Location
+            What the step of a leaf is.
+        lower, upper : ndarray
+            Bounds on the step of each node, its value before the learning rate; empty for none.
+        """
+        leaf, anchor = self._grower.get_leaves(tree)
+        settings = self._grower.settings
+        rule = RefitRule(
+            float(location.level),
+            float(location.delta),
+            float(settings.max_delta_step),
+            float(settings.learning_rate),
+        )
+        value = np.empty_like(tree.value)
+        self._team.run(
+            refit_leaves,
+            rows,
+            leaf,
+            tree.left,
+            anchor,
+            tree.weight,
+            lower,
+            upper,
+            self._target,
+            self._units,
+            rule,
+            self._buffers,
+            value,
+            scores,
+        )
+        if not np.isfinite(value).all():
+            raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
+        return replace(tree, value=value)
