@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.losses import Exponential, Logistic, Multinomial, Squared
+from sumwise.losses import REGRESSION_LOSSES, Exponential, Logistic, Multinomial
 from sumwise.losses.links import LINKS
 from tests.naive import losses as naive
 
@@ -11,11 +11,22 @@ RAW = np.array([-800.0, -30.0, -1.0, 0.0, 0.5, 40.0, 800.0]).reshape(-1, 1)
 
 
 def test_every_loss_has_a_link():
-    assert {loss.link for loss in (Squared, Logistic, Exponential, Multinomial)} == set(LINKS)
+    losses = (*REGRESSION_LOSSES.values(), Logistic, Exponential, Multinomial)
+    assert {loss.link for loss in losses} == set(LINKS)
 
 
 def test_identity():
     assert LINKS["identity"](RAW).tolist() == RAW[:, 0].tolist()
+
+
+def test_log():
+    found = LINKS["log"](RAW)
+    np.testing.assert_allclose(found[1:-1], np.exp(RAW[1:-1, 0]), rtol=1e-15)
+    assert 0 < found[0] < 1e-300 < 1e300 < found[-1] < np.inf
+
+
+def test_sigmoid():
+    assert LINKS["sigmoid"](RAW).tolist() == LINKS["logistic"](RAW)[:, 1].tolist()
 
 
 @pytest.mark.parametrize(

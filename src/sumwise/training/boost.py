@@ -78,7 +78,7 @@ def boost(
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
     grower = TreeGrower(data, mapper, settings.growth, settings.columns, rows.train.size, team)
     if loss.location is not None:
-        refitter = LeafRefitter(grower, rows.target, rows.weight, rows.train.size, team)
+        refitter = LeafRefitter(grower, rows.target, rows.weight, rows.train, team)
     rounds = Rounds(base_score, loss.link, data.n_features, past.ensemble if past else None)
     begin = time.perf_counter()
     done = past is not None and _replay(past, rounds, rows, settings, raw, team)

@@ -27,8 +27,8 @@ class LeafRefitter:
         It grew the trees.
     target, weight : ndarray
         Of all rows of the table; no weights stand for weights of one.
-    n_rows : int
-        The most rows a tree is grown on.
+    rows : ndarray
+        The rows that trees are grown on, or drawn from.
     team : Team
     """
 
@@ -37,12 +37,16 @@ class LeafRefitter:
         grower: TreeGrower,
         target: np.ndarray,
         weight: np.ndarray,
-        n_rows: int,
+        rows: np.ndarray,
         team: Team,
     ) -> None:
         self._grower, self._target, self._team = grower, target, team
-        self._units = np.empty(weight.size, dtype=np.int64)
-        weigh_in_units(weight, self._units)
+        self._units = np.zeros(weight.size, dtype=np.int64)
+        if weight.size:
+            own = np.empty(rows.size, dtype=np.int64)
+            weigh_in_units(weight[rows], own)
+            self._units[rows] = own
+        n_rows = rows.size
         n_nodes = 2 * grower.settings.limits(n_rows)[0] - 1
         n_weights = n_rows if weight.size else 0
         self._buffers = RefitBuffers(
