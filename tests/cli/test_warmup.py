@@ -10,6 +10,7 @@ from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegress
 from sumwise.cli.main import main
 from sumwise.cli.warmup import warm_up
 from sumwise.estimators import jobs
+from sumwise.losses import REGRESSION_LOSSES
 
 
 def count_signatures():
@@ -44,6 +45,9 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
         list(model.staged_predict(X[:10]))
     model = GradientBoostingRegressor(growth=growth, n_estimators=3, verbose=True, n_jobs=1)
     model.fit(X, np.arange(3000)).predict(X[:1])
+    for loss in REGRESSION_LOSSES:
+        model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss=loss, n_jobs=2)
+        model.fit(X, np.linspace(0.1, 0.9, 3000)).predict(X[:1])
     assert count_signatures() == warm
 
 

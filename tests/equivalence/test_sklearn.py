@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Quantile
 from tests.equivalence.trees import make_table
 
 # max_iter and n_estimators, max_leaf_nodes and max_leaves, l2_regularization and l2
@@ -23,21 +23,22 @@ def one_thread():
         yield
 
 
-def fit_pair(kinds, X, y, weight, settings, n_rounds, **params):
+def fit_pair(kinds, X, y, weight, settings, n_rounds, losses=None, **params):
     ours, theirs = kinds
+    our_loss, their_loss = ({"loss": loss} for loss in losses) if losses else ({}, {})
     common = {"learning_rate": 0.5, "min_samples_leaf": settings["min_samples_leaf"]}
     model = ours(
         n_estimators=n_rounds,
         max_leaves=settings["leaves"],
         l2=settings["l2"],
-        **{**common, **params},
+        **{**common, **our_loss, **params},
     )
     rival = theirs(
         max_iter=n_rounds,
         max_leaf_nodes=settings["leaves"],
         l2_regularization=settings["l2"],
         early_stopping=False,
-        **common,
+        **{**common, **their_loss},
     )
     return model.fit(X, y, weight), rival.fit(X, y, weight)
 
@@ -54,6 +55,45 @@ def test_regression(weighted, settings, with_missing, seed):
     expected = rival.predict(X)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_positive_means(weighted, settings, loss, seed):
+    X, y, weight, _ = make_table(seed, with_missing=True)
+    y = np.exp(y / np.abs(y).max())
+    weight = weight if weighted else None
+    kinds = GradientBoostingRegressor, HistGradientBoostingRegressor
+    model, rival = fit_pair(kinds, X, y, weight, settings, n_rounds=1, losses=(loss, loss))
+    np.testing.assert_allclose(model.predict(X), rival.predict(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.2, 0.95])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_refitted_leaves(weighted, level):
+    # There is one split, for signs make ties that the two break differently; and many rows, for
+    # scikit-learn interpolates quantiles where there are no weights.
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (3001, 1))
+    y = X[:, 0] + rng.normal(size=3001)
+    weight = rng.random(3001) if weighted else None
+    rival = HistGradientBoostingRegressor(
+        loss="absolute_error" if level == 0.5 else "quantile",
+        quantile=level,
+        max_iter=5,
+        learning_rate=0.5,
+        early_stopping=False,
+    )
+    model = GradientBoostingRegressor(
+        loss="absolute_error" if level == 0.5 else Quantile(level=level),
+        n_estimators=5,
+        learning_rate=0.5,
+    )
+    expected = rival.fit(X, y, weight).predict([[0], [1]])
+    found = model.fit(X, y, weight).predict([[0], [1]])
+    np.testing.assert_allclose(found, expected, atol=1e-6 if level == 0.5 else 5e-3)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Tweedie
 from tests.equivalence.trees import collect_nodes, collect_our_nodes, make_table
 
 
@@ -90,6 +90,31 @@ def test_logistic_loss(l2, with_missing, seed):
     scores = rival.predict(matrix, output_margin=True)
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-6)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], rival.predict(matrix), rtol=1e-6)
+
+
+POSITIVE = [
+    ("gamma", "reg:gamma", {}),
+    (Tweedie(power=1.3), "reg:tweedie", {"tweedie_variance_power": 1.3}),
+    ("cross_entropy", "reg:logistic", {"base_score": 0.5}),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("loss", "objective", "extra"), POSITIVE, ids=["gamma", "tweedie", "ce"])
+def test_losses_with_a_link(loss, objective, extra, seed):
+    X, y, weight, _ = make_table(seed, with_missing=True)
+    y = np.exp(y / np.abs(y).max() - 1)  # in (0, 1]
+    params = {"max_depth": 3, "learning_rate": 0.5, "min_child_weight": 0.0, "l2": 1.0}
+    model = GradientBoostingRegressor(
+        loss=loss, growth="depth", n_estimators=1, min_samples_leaf=1, **params
+    )
+    start = 0.0 if loss == "cross_entropy" else np.log(np.average(y, weights=weight))
+    model.fit(X, y, weight, init_score=np.full(len(y), start))
+    extra = {"base_score": np.exp(start), **extra}
+    rival, matrix = train_rival(X, y, weight, objective, {**params, **extra})
+    link = np.exp if loss != "cross_entropy" else lambda raw: 1 / (1 + np.exp(-raw))
+    raw = model._predict_raw(X)[:, 0]
+    np.testing.assert_allclose(link(start + raw), rival.predict(matrix), rtol=1e-5)
 
 
 @pytest.mark.parametrize("with_missing", [False, True])

@@ -4,7 +4,14 @@ import pytest
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
+from sumwise import (
+    Columns,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    Huber,
+    Subsample,
+    Tweedie,
+)
 
 # A leaf counts rows, not weights: only with one-row leaves is a weight the same as repetition.
 SMALL = {"n_estimators": 10, "min_samples_leaf": 1}
@@ -18,6 +25,19 @@ SMALL = {"n_estimators": 10, "min_samples_leaf": 1}
     ]
 )
 def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        GradientBoostingClassifier(**SMALL, class_weight="balanced"),
+        GradientBoostingRegressor(**SMALL, loss="absolute_error"),
+        GradientBoostingRegressor(**SMALL, loss=Huber(quantile=0.8)),
+        GradientBoostingRegressor(**SMALL, loss="poisson"),
+        GradientBoostingRegressor(**SMALL, loss="gamma"),
+    ]
+)
+def test_sklearn_checks_of_losses(estimator, check):
     check(estimator)
 
 
@@ -46,3 +66,9 @@ def test_tags_say_that_exponential_loss_is_for_two_classes(loss):
     assert tags.input_tags.allow_nan
     assert not tags.input_tags.sparse
     assert tags.classifier_tags.multi_class is (loss != "exponential")
+
+
+def test_tags_say_which_losses_are_of_positive_targets():
+    for loss, expected in [("auto", False), ("poisson", True), (Tweedie(), True), (Huber(), False)]:
+        tags = get_tags(GradientBoostingRegressor(loss=loss))
+        assert tags.target_tags.positive_only is expected

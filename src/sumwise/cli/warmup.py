@@ -8,6 +8,7 @@ import numpy as np
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Subsample
 from sumwise.kernels.threads import Team
+from sumwise.losses import REGRESSION_LOSSES
 
 
 def warm_up() -> float:
@@ -31,6 +32,10 @@ def warm_up() -> float:
             model.apply(X.astype(kind))
             for rows in (X, X[:1]):  # many rows and few go different ways
                 getattr(model, "predict_proba", model.predict)(rows.astype(kind))
+    for loss in REGRESSION_LOSSES:
+        y = np.minimum(total / 3.0, 1.0)
+        for weight in (None, total):
+            GradientBoostingRegressor(**drawn, loss=loss).fit(X, y, weight).predict(X)
     GradientBoostingRegressor(growth="symmetric", n_estimators=2).fit(X, total)
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
