@@ -87,7 +87,8 @@ _PARAMETERS = """n_estimators : int, default=100
     min_gain : float, default=0.0
         A split must gain more than this (half the difference of scores, as in the XGBoost paper).
     l1, l2 : float, default=0.0 and 1.0
-        Penalties on leaf values.
+        Penalties on leaf values; on the choice of splits alone for losses whose leaves are medians
+        or quantiles.
     max_delta_step : float, default=0.0
         Largest leaf value before the learning rate; 0 means no limit.
     max_bins : int, default=255

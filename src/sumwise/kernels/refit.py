@@ -8,7 +8,7 @@ one thread, so nothing depends on the number of threads.
 
 from typing import Any, NamedTuple
 
-from sumwise.kernels.jit import inlined, kernel
+from sumwise.kernels.jit import inlined, kernel, routine
 from sumwise.kernels.location import locate
 from sumwise.kernels.threads import share, wait_for_all
 
@@ -62,7 +62,7 @@ def _lay_out_groups(left, n_threads, buffers):
             first[child + 1] = first[node] + n_rows[child]
 
 
-@inlined
+@routine
 def _locate_node(node, rule, buffers, counters):
     """Find the location of the residuals of a node."""
     begin, end = buffers.first[node], buffers.first[node] + buffers.n_rows[node]
