@@ -274,9 +274,10 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         rows = self._number_rows(train, valid, groups, stops, seed)
-        loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
-        # Before training: scorers and callbacks predict with the rounds so far.
+        # Before it takes anything from the rows, for the model keeps it; and before training, for
+        # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
+        loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
         settings = BoostingSettings(
             loss=loss,
             growth=growth,
