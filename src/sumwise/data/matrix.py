@@ -1,6 +1,7 @@
 """Numeric matrices: views that kernels can read, without a copy where the type allows it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,18 +24,63 @@ class FlatMatrix(NamedTuple):
     n_rows: int
 
 
+@dataclass(frozen=True)
+class ColumnMatrix:
+    """A matrix whose columns are kept apart, of any types; read by chunks of rows.
+
+    Attributes
+    ----------
+    columns : sequence of callables
+        Each returns the numbers of the rows from ``first`` up to ``last`` of its column.
+    n_rows : int
+        Rows of every column.
+    dtype : dtype
+        The type to read numbers as, float32 or float64.
+    """
+
+    columns: Sequence[Callable[[int, int], np.ndarray]]
+    n_rows: int
+    dtype: np.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, len(self.columns)
+
+    @property
+    def size(self) -> int:
+        return self.n_rows * len(self.columns)
+
+    def __getitem__(self, key: tuple[slice, slice]) -> "ColumnMatrix":
+        """``matrix[:, a:b]``: some of the columns."""
+        rows, columns = key
+        if rows != slice(None):
+            raise IndexError("only columns can be taken out: matrix[:, a:b]")
+        return replace(self, columns=self.columns[columns])
+
+    def convert(self, first: int, last: int) -> np.ndarray:
+        """Return the numbers of some rows, column after column in memory."""
+        values = np.empty((len(self.columns), last - first), dtype=self.dtype)
+        for own, read in zip(values, self.columns, strict=True):
+            own[:] = read(first, last)
+        return values.T
+
+
 def find_float_type(dtype: np.dtype) -> type[np.float32 | np.float64]:
     """Return the type that values are read as: the smaller one where it holds them."""
     return np.float32 if dtype in (np.float16, np.float32) else np.float64
 
 
-def read_chunks(X: np.ndarray) -> Iterator[tuple[int, FlatMatrix]]:
+def read_chunks(X: np.ndarray | ColumnMatrix) -> Iterator[tuple[int, FlatMatrix]]:
     """Yield (first row, flat view): all of X at once if float, converted row chunks otherwise.
 
     float32 and float64 are read in place, in any order and with any strides that do not go
     backwards; the rest is converted a chunk at a time, so that no second matrix of the size of X
     is made. The views are read-only: kernels are compiled for that one kind.
     """
+    if isinstance(X, ColumnMatrix):
+        for first in range(0, X.n_rows, _CHUNK):
+            yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))
+        return
     kind = find_float_type(X.dtype)
     if X.dtype == kind and X.dtype.isnative and X.flags.aligned and min(X.strides) >= 0:
         yield 0, _flatten(X)

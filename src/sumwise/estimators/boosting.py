@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binning import MAX_BINS, BinMapper
-from sumwise.data.matrix import check_matrix
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
 from sumwise.estimators.continuing import check_start, find_start, make_past
-from sumwise.estimators.inputs import check_init_score, check_sample_weight, warn_of_rounding
+from sumwise.estimators.features import check_feature_parameters, read_rows, read_training_data
+from sumwise.estimators.inputs import check_init_score, check_sample_weight
 from sumwise.estimators.jobs import count_threads, start_team
 from sumwise.estimators.losses import (
     CLASS_LINKS,
@@ -69,6 +69,9 @@ _Class = TypeVar("_Class", bound=type)
 # A row passes through as many trees in the time of a step as count_threads counts them.
 _TREES_A_STEP = 4
 
+# Every class costs a tree a round, and memory for a score a row.
+_MOST_CLASSES = 1000
+
 _PARAMETERS = """n_estimators : int, default=100
         Rounds of boosting; a round adds one tree (one a class for more than two classes).
     learning_rate : float, default=0.1
@@ -110,6 +113,14 @@ _PARAMETERS = """n_estimators : int, default=100
         (estimator, X, y) whose result is higher for better models.
     n_iter_no_change : int, default=10
         Rounds without improvement after which early stopping stops.
+    categorical_features : "auto", list or None, default="auto"
+        Features whose values are categories: "auto" for strings and categorical types, a list of
+        names, indices or booleans, or None for none.
+    unknown_category : {"missing", "error"}, default="missing"
+        What a category that was not in the training data is at prediction: a missing value or an
+        error.
+    extra_columns : {"error", "ignore"}, default="error"
+        What a column of a frame is that was not there in ``fit``.
     tol : float, default=0.0
         An improvement must be larger than this.
     callbacks : list of callables or None, default=None
@@ -160,6 +171,9 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         validation_rows: str = "random",
         scoring: str | Callable[..., float] = "loss",
         n_iter_no_change: int = 10,
+        categorical_features: Any = "auto",
+        unknown_category: str = "missing",
+        extra_columns: str = "error",
         tol: float = 0.0,
         callbacks: Sequence[Callback] | None = None,
         warm_start: bool = False,
@@ -187,6 +201,9 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.validation_rows = validation_rows
         self.scoring = scoring
         self.n_iter_no_change = n_iter_no_change
+        self.categorical_features = categorical_features
+        self.unknown_category = unknown_category
+        self.extra_columns = extra_columns
         self.tol = tol
         self.callbacks = callbacks
         self.warm_start = warm_start
@@ -224,8 +241,9 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-            Numbers of any type; NaN is a missing value, infinities are values.
+        X : frame or array-like of shape (n_rows, n_features)
+            Numbers of any type, strings, categories or dates; NaN and null are missing values,
+            infinities are values. A frame of pandas, polars or Arrow gives names, too.
         y : array-like of shape (n_rows,)
             Target.
         sample_weight : array-like of shape (n_rows,), default=None
@@ -253,16 +271,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._forget_fit()
         growth = self._check_parameters()
         given = X
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype="numeric",
-            ensure_all_finite=False,
-            y_numeric=isinstance(self, RegressorMixin),
-        )
-        check_matrix(X)
-        warn_of_rounding(X)
+        X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
         target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
         loss = self._make_loss()
         weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
@@ -313,6 +322,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.input_tags.categorical = self.categorical_features is not None
         return tags
 
     def set_params(self, **params: Any) -> Self:
@@ -331,6 +341,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         check_integer(self, "n_iter_no_change", 1)
         check_number(self, "tol", 0.0)
         check_callbacks(self)
+        check_feature_parameters(self)
         return GrowthSettings(
             growth=check_choice(self, "growth", tuple(GROWTH)),
             max_leaves=check_integer(self, "max_leaves", 2, optional=True),
@@ -391,17 +402,11 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     # --- prediction ---
 
-    def _check_input(self, X: Any) -> np.ndarray:
+    def _check_input(self, X: Any) -> Any:
         if self._needs_no_check(X):
             return X
         check_is_fitted(self)
-        return self._read_matrix(X)
-
-    def _read_matrix(self, X: Any) -> np.ndarray:
-        """Return X as a matrix with the features of the training data."""
-        X = validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=False)
-        check_matrix(X)
-        return X
+        return read_rows(self, X)
 
     def _needs_no_check(self, X: Any) -> bool:
         """Whether scikit-learn's checks would return X as it is: they take longer than one row.
@@ -416,6 +421,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             and X.shape[0] > 0
             and self.__sklearn_is_fitted__()
             and X.shape[1] == self.n_features_in_
+            and self.schema_.is_numeric
             and not hasattr(self, "feature_names_in_")
         )
 
@@ -552,6 +558,8 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
         Features seen in ``fit``.
     feature_names_in_ : ndarray
         Their names, if X had any.
+    schema_ : FeatureSchema
+        Their kinds, and the values of those that are categories.
 
     Notes
     -----
@@ -568,7 +576,7 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
     array([0, 0, 0])
     """
 
-    _saved_attributes = ("classes_", "n_features_in_", "feature_names_in_", "history_")
+    _saved_attributes = ("classes_", "n_features_in_", "feature_names_in_", "schema_", "history_")
     _links = CLASS_LINKS
 
     @extend_parameters(_BaseGradientBoosting)
@@ -598,6 +606,11 @@ class GradientBoostingClassifier(ClassifierMixin, _BaseGradientBoosting):
             self.classes_ = start.classes_
             return encode_labels("y", y, self.classes_)
         self.classes_, indices = np.unique(y, return_inverse=True)
+        if self.classes_.size > _MOST_CLASSES:
+            raise DataError(
+                f"y has {self.classes_.size} classes, and {_MOST_CLASSES} are the most; if it is a "
+                "quantity use a regressor, if it is an identifier there is nothing to learn"
+            )
         if self.classes_.size < 2:
             raise DataError(
                 f"y has only one class, {self.classes_.tolist()[0]!r}; "
@@ -721,6 +734,8 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
         Features seen in ``fit``.
     feature_names_in_ : ndarray
         Their names, if X had any.
+    schema_ : FeatureSchema
+        Their kinds, and the values of those that are categories.
 
     Examples
     --------
@@ -732,7 +747,7 @@ class GradientBoostingRegressor(RegressorMixin, _BaseGradientBoosting):
     True
     """
 
-    _saved_attributes = ("n_features_in_", "feature_names_in_", "history_")
+    _saved_attributes = ("n_features_in_", "feature_names_in_", "schema_", "history_")
     _links = REGRESSION_LINKS
 
     def __sklearn_tags__(self) -> Any:

@@ -1,12 +1,12 @@
-"""Checks of what is passed to ``fit`` beside X and y."""
+"""Checks of what is passed to ``fit`` beside X."""
 
-import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
-from sumwise.data.matrix import rounds_integers
-from sumwise.errors import DataError, DataWarning
+from sumwise.data.table import is_missing, read_array
+from sumwise.errors import DataError
 
 # Below it sums of weights would lose their digits.
 SMALLEST_WEIGHT = 1e-200
@@ -15,12 +15,58 @@ SMALLEST_WEIGHT = 1e-200
 def _read_numbers(name: str, values: Any) -> np.ndarray:
     """Return an array of float64; complex numbers are none."""
     try:
-        array = np.asarray(values)
+        array = np.asarray(read_array(values))
         if not np.iscomplexobj(array):
             return array.astype(np.float64)
     except (TypeError, ValueError):
         pass
     raise DataError(f"{name} must be numbers")
+
+
+def read_target(y: Any, is_number: bool) -> Any:
+    """Return y as an array of one dimension without missing values; None as it is.
+
+    Parameters
+    ----------
+    y : array-like, series, frame of one column or None
+        The target.
+    is_number : bool
+        Whether it must be numbers (float64) or may be labels.
+    """
+    if y is None:
+        return None
+    y = column_or_1d(read_array(y), warn=True)
+    if np.iscomplexobj(y):
+        raise DataError("Complex data not supported: y has complex numbers")
+    if y.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(y))
+        if bad.size:
+            what = "NaN" if np.isnan(y[bad[0]]) else "infinity"
+            raise DataError(f"Input y contains {what}: y[{bad[0]}] is {y[bad[0]]}")
+    elif y.dtype.kind == "O":
+        row = next((row for row, value in enumerate(y) if is_missing(value)), None)
+        if row is not None:
+            raise DataError(f"Input y contains NaN: y[{row}] is {y[row]!r}, a missing value")
+    if not is_number or y.dtype.kind in "buif":
+        return y
+    try:
+        if y.dtype.kind in "OU":
+            return read_target(y.astype(np.float64), is_number=False)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+    raise DataError(f"y must be numbers for a regressor; it has {_describe_items(y)}")
+
+
+def _describe_items(y: np.ndarray) -> str:
+    """Name the type of y, or the first item that is no number."""
+    if y.dtype.kind in "OU":
+        for row, value in enumerate(y.tolist()):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return f"{value!r} in row {row}"
+    return f"type {y.dtype}"
 
 
 def check_sample_weight(
@@ -64,12 +110,9 @@ def check_init_score(
     return np.ascontiguousarray(score.reshape(n_rows, n_outputs).T)
 
 
-def warn_of_rounding(X: np.ndarray) -> None:
-    """Say when integers are too large to be told apart as float64."""
-    if rounds_integers(X):
-        warnings.warn(
-            "X has integers beyond 2**53; they are rounded to float64, so that neighbors may "
-            "become equal. If they are identifiers, subtract an offset or encode them.",
-            DataWarning,
-            stacklevel=3,
-        )
+def describe_rounding(where: str) -> str:
+    """Say that integers are too large to be told apart as float64."""
+    return (
+        f"{where} has integers beyond 2**53; they are rounded to float64, so that neighbors may "
+        "become equal. If they are identifiers, subtract an offset or encode them."
+    )

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.errors import ModelFileError
+from sumwise.estimators.features import FeatureSchema
 from sumwise.estimators.losses import LOSS_PARTS
 from sumwise.export.native import read_model, write_model
 from sumwise.losses import is_custom_loss
@@ -20,6 +21,8 @@ _PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample, **L
 _NOT_SAVED = {"callbacks", "n_jobs", "verbose", "warm_start"}
 # Measured only if somebody watches, which the file does not tell.
 _NOT_IN_HISTORY = "training_loss"
+# Not every model has names, and files of version 0.1 have no schema.
+_OPTIONAL = {"feature_names_in_", "schema_"}
 # Labels that take more than this, and much more than their texts, are a trick to fill the memory.
 _MOST_LABEL_BYTES = 1 << 24
 
@@ -114,9 +117,11 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ValueError(f"link {ensemble.link!r} in a {kind.__name__}")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"{os.fspath(path)}: unknown content ({error!r})") from None
-    missing = set(kind._saved_attributes) - set(about["fitted"]) - {"feature_names_in_"}
+    missing = set(kind._saved_attributes) - set(about["fitted"]) - _OPTIONAL
     if missing:
         raise ModelFileError(f"{os.fspath(path)}: lacks {', '.join(sorted(missing))}")
+    if not hasattr(estimator, "schema_"):
+        estimator.schema_ = FeatureSchema.of_numbers(ensemble.n_features)
     estimator.ensemble_ = ensemble
     return estimator
 
@@ -145,15 +150,19 @@ def _decode_param(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy scalars as Python ones, for JSON."""
+    """NumPy scalars and arrays as Python's own, for JSON."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _encode_fitted(name: str, value: Any) -> Any:
     if name == "history_":
         return {k: _encode_scores(v) for k, v in value.items() if k != _NOT_IN_HISTORY}
+    if isinstance(value, FeatureSchema):
+        return value.to_json()
     if isinstance(value, np.ndarray):
         items = value.tolist()
         if not all(isinstance(item, (str, int, float, bool)) for item in items):
@@ -178,6 +187,8 @@ def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:
         if type(value) is not int or value != ensemble.n_features:
             raise ValueError(f"{name} is {value!r}, and the trees have {ensemble.n_features}")
         return value
+    if name == "schema_":
+        return FeatureSchema.from_json(value, ensemble.n_features)
     lengths = {
         "classes_": max(2, ensemble.n_outputs),
         "feature_names_in_": ensemble.n_features,

@@ -1,0 +1,249 @@
+"""Dictionaries of categories: which values a column had in training, and their codes."""
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from sumwise.data.table import DATE, DURATION, Column, is_missing
+from sumwise.errors import DataError
+
+_INT64_MAX = np.iinfo(np.int64).max
+_INFINITIES = ("inf", "-inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """The distinct values of a column in training, ascending; a value's code is its place.
+
+    Numbers are compared by value: 1, 1.0 and True are the same category, whatever type a column
+    has. So the dictionary does not depend on the kind of frame.
+
+    Attributes
+    ----------
+    values : ndarray
+        Strings (dtype object), int64, uint64 (where int64 is too small), or float64.
+    """
+
+    values: np.ndarray
+
+    @classmethod
+    def from_values(cls, values: np.ndarray) -> "Dictionary":
+        """Sort values of one type, without missing ones."""
+        if values.dtype == object:
+            return cls(_to_objects(sorted(set(values.tolist()))))
+        values = np.unique(values)
+        if values.dtype == np.float64 and np.all(values == np.floor(values)):
+            bound = float(1 << 63)
+            if values.size == 0 or (values[0] >= -bound and values[-1] < bound):
+                values = values.astype(np.int64)
+        return cls(values)
+
+    @property
+    def holds(self) -> str:
+        """What the values are, in words."""
+        return "strings" if self.values.dtype == object else "numbers"
+
+    def __len__(self) -> int:
+        return int(self.values.size)
+
+    def find(self, values: np.ndarray) -> np.ndarray:
+        """Return the codes of values, -1 for those that are not in the dictionary."""
+        if len(self) == 0:
+            return np.full(values.size, -1)
+        if self.values.dtype == object:
+            found = map(self._codes.get, values.tolist(), repeat(-1))
+            return np.fromiter(found, dtype=np.int64, count=values.size)
+        values, is_exact = _cast_exactly(values, self.values.dtype)
+        places = np.minimum(np.searchsorted(self.values, values), len(self) - 1)
+        return np.where(is_exact & (self.values[places] == values), places, -1)
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {value: code for code, value in enumerate(self.values.tolist())}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"values": self.values}
+
+    def to_json(self) -> dict[str, list[Any]]:
+        """Return what :meth:`from_json` reads."""
+        values = self.values.tolist()
+        if self.values.dtype == np.float64:
+            return {"floats": [v if np.isfinite(v) else str(v) for v in values]}
+        return {"strings" if self.values.dtype == object else "integers": values}
+
+    @classmethod
+    def from_json(cls, data: dict[str, list[Any]]) -> "Dictionary":
+        """Rebuild a dictionary; raise ValueError for anything but what :meth:`to_json` gives."""
+        ((kind, items),) = data.items()
+        if not isinstance(items, list) or not all(map(_ITEMS[kind], items)):
+            raise ValueError(f"a dictionary of {kind} holds something else")
+        if kind == "strings":
+            values = _to_objects(items)
+        elif kind == "floats":
+            values = np.array([float(item) for item in items], dtype=np.float64)
+        else:
+            is_large = bool(items) and max(items) > _INT64_MAX
+            values = np.array(items, dtype=np.uint64 if is_large else np.int64)
+        if not np.all(values[:-1] < values[1:]):
+            raise ValueError("a dictionary is not sorted")
+        return cls(values)
+
+
+_ITEMS: dict[str, Callable[[Any], bool]] = {
+    "strings": lambda item: type(item) is str,
+    "integers": lambda item: type(item) is int,
+    "floats": lambda item: type(item) is float or item in _INFINITIES,
+}
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column as categories: the number of each row's value, and the values.
+
+    Attributes
+    ----------
+    label : str
+        How messages call the column.
+    rows : ndarray of int
+        For each row the place of its value, or -1 where it is missing.
+    values : ndarray
+        Strings (dtype object), int64, uint64 or float64.
+    is_known : ndarray of bool
+        Which of the values are not missing.
+    """
+
+    label: str
+    rows: np.ndarray
+    values: np.ndarray
+    is_known: np.ndarray
+
+    @classmethod
+    def from_column(cls, column: Column) -> "Categories":
+        """Find the values of a column; refuse what cannot be a category."""
+        if column.kind in (DATE, DURATION):
+            raise DataError(
+                f"{column.label} holds {column.kind}s, which cannot be category values; "
+                "convert them to strings"
+            )
+        rows, distinct = column.factorize()
+        values, is_known = _unify(column.label, distinct)
+        return cls(column.label, rows, values, is_known)
+
+    @property
+    def holds(self) -> str:
+        """What the values are, in words."""
+        if not self.is_known.any():
+            return "nothing"
+        return "strings" if self.values.dtype == object else "numbers"
+
+    def learn(self) -> Dictionary:
+        """Return the dictionary of the values that rows have."""
+        return Dictionary.from_values(self.values[self._is_used() & self.is_known])
+
+    def encode(self, dictionary: Dictionary, refuse_unknown: bool) -> "EncodedColumn":
+        """Return codes; values that are not in the dictionary are missing, or an error."""
+        if self.holds == "nothing":
+            codes = np.full(self.values.size, -1)
+        elif self.holds != dictionary.holds and len(dictionary):
+            raise DataError(
+                f"{self.label} held {dictionary.holds} as categories in fit, and holds "
+                f"{self.holds} now"
+            )
+        else:
+            codes = dictionary.find(self.values)
+        if refuse_unknown:
+            unknown = self.values[(codes < 0) & self.is_known & self._is_used()].tolist()
+            if unknown:
+                more = ", ..." if len(unknown) > 5 else ""
+                listed = ", ".join(map(repr, sorted(unknown)[:5]))
+                raise DataError(
+                    f"{self.label} has categories that were not in the training data: "
+                    f"{listed}{more}; unknown_category='missing' treats them as missing"
+                )
+        # Row -1 takes the last entry.
+        lookup = np.append(np.where((codes >= 0) & self.is_known, codes, np.nan), np.nan)
+        return EncodedColumn(self.rows, lookup)
+
+    def _is_used(self) -> np.ndarray:
+        is_used = np.zeros(self.values.size + 1, dtype=np.bool_)
+        is_used[self.rows] = True
+        return is_used[:-1]
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """The codes of rows as numbers, NaN for missing; a function of (first, last)."""
+
+    rows: np.ndarray
+    lookup: np.ndarray
+
+    def __call__(self, first: int, last: int) -> np.ndarray:
+        return self.lookup[self.rows[first:last]]
+
+
+def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return values as one of the four types, and which are not missing."""
+    kind = distinct.dtype.kind
+    if kind in "bi":
+        return distinct.astype(np.int64), np.ones(distinct.size, dtype=np.bool_)
+    if kind == "u":
+        small = distinct.max(initial=0) <= _INT64_MAX
+        dtype = np.int64 if small else np.uint64
+        return distinct.astype(dtype), np.ones(distinct.size, dtype=np.bool_)
+    if kind == "f":
+        return distinct.astype(np.float64), ~np.isnan(distinct)
+    if kind not in "OUT":
+        raise _refuse(label, {distinct.dtype.name})
+    items = distinct.tolist()
+    is_known = np.array([not is_missing(item) for item in items], dtype=np.bool_)
+    types = {type(item) for item in distinct[is_known].tolist()}
+    if all(issubclass(t, str) for t in types):
+        return _to_objects(items), is_known
+    if not all(issubclass(t, (numbers.Real, Decimal, np.bool_)) for t in types):
+        raise _refuse(label, {t.__name__ for t in types})
+    is_integer = all(issubclass(t, (numbers.Integral, np.bool_)) for t in types)
+    convert = int if is_integer else float
+    unified = [convert(v) if ok else convert(0) for v, ok in zip(items, is_known, strict=True)]
+    try:
+        large = is_integer and max(unified) > _INT64_MAX
+        dtype = (np.uint64 if large else np.int64) if is_integer else np.float64
+        return np.array(unified, dtype=dtype), is_known
+    except OverflowError:
+        raise DataError(f"{label} has integers beyond 64 bits; convert them to strings") from None
+
+
+def _cast_exactly(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers as another type, and which of them it holds exactly."""
+    if values.dtype == dtype:
+        return values, np.ones(values.size, dtype=np.bool_)
+    if dtype == np.float64:
+        is_exact = np.abs(values.astype(np.float64)) <= 1 << 53
+        return values.astype(np.float64), is_exact
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if values.dtype == np.float64:
+        with np.errstate(invalid="ignore"):
+            is_exact = (values == np.floor(values)) & (values >= low) & (values < float(high))
+    elif dtype == np.uint64:
+        is_exact = values >= 0
+    else:
+        is_exact = values <= np.uint64(high)
+    return np.where(is_exact, values, 0).astype(dtype), is_exact
+
+
+def _to_objects(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _refuse(label: str, names: set[str]) -> DataError:
+    return DataError(
+        f"{label} has categories of type {', '.join(sorted(names))}; category values must be all "
+        "strings or all numbers. Convert them to strings"
+    )

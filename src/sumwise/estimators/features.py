@@ -1,0 +1,252 @@
+"""What an estimator remembers of its features, and checks of X and y against it."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from sumwise.data.categories import Categories, Dictionary
+from sumwise.data.matrix import ColumnMatrix, check_matrix, rounds_integers
+from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, Table, read_table
+from sumwise.errors import DataError, DataWarning, ParameterError
+from sumwise.estimators.inputs import describe_rounding, read_target
+from sumwise.estimators.parameters import check_choice
+
+_PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSchema:
+    """The kind of every feature, and the dictionaries of those that are categories.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        "number", "category", "date" or "duration", one a feature.
+    dictionaries : dict of int to Dictionary
+        The category values that the features of kind "category" had in training, by index.
+    """
+
+    kinds: tuple[str, ...]
+    dictionaries: Mapping[int, Dictionary]
+
+    @classmethod
+    def of_numbers(cls, n_features: int) -> "FeatureSchema":
+        """The schema of a matrix of numbers."""
+        return cls((NUMBER,) * n_features, {})
+
+    @cached_property
+    def is_numeric(self) -> bool:
+        """Whether all features are plain numbers."""
+        return set(self.kinds) <= {NUMBER}
+
+    @property
+    def n_categories(self) -> np.ndarray:
+        """Categories of each feature (int64); 0 for those that are none."""
+        counts = np.zeros(len(self.kinds), dtype=np.int64)
+        for feature, dictionary in self.dictionaries.items():
+            counts[feature] = len(dictionary)
+        return counts
+
+    def convert(self, table: Table, unknown_category: str) -> ColumnMatrix:
+        """Return a table as numbers; raise DataError where a column is of another kind."""
+        readers: list[Any] = []
+        for feature, column in enumerate(table.columns):
+            kind = self.kinds[feature]
+            if kind == CATEGORY:
+                categories = Categories.from_column(column)
+                refuse = unknown_category == "error"
+                readers.append(categories.encode(self.dictionaries[feature], refuse))
+            elif column.kind == kind:
+                readers.append(column.read)
+            elif _is_empty(column, table.n_rows):
+                readers.append(_read_nothing)
+            else:
+                raise DataError(
+                    f"{column.label} held {_PLURAL[kind]} in fit, and holds "
+                    f"{_PLURAL[column.kind]} now"
+                )
+        return ColumnMatrix(readers, table.n_rows, self._find_type(table.columns))
+
+    def _find_type(self, columns: Sequence[Column]) -> np.dtype:
+        """Single precision, where some column has it and it holds all others, too."""
+        plain = [c for c, kind in zip(columns, self.kinds, strict=True) if kind != CATEGORY]
+        is_single = bool(plain) and all(column.is_single for column in plain)
+        codes_fit = max(map(len, self.dictionaries.values()), default=0) < 1 << 24
+        return np.dtype(np.float32 if is_single and codes_fit else np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what :meth:`from_json` reads: the features that are not plain numbers."""
+        return {
+            str(feature): {"kind": kind}
+            if kind != CATEGORY
+            else {"kind": kind, "values": self.dictionaries[feature].to_json()}
+            for feature, kind in enumerate(self.kinds)
+            if kind != NUMBER
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], n_features: int) -> "FeatureSchema":
+        """Rebuild a schema; raise ValueError (or KeyError, TypeError) if it is not sound."""
+        kinds = [NUMBER] * n_features
+        dictionaries = {}
+        for key, entry in data.items():
+            feature = int(key)
+            if not 0 <= feature < n_features or entry["kind"] not in KINDS:
+                raise ValueError(f"feature {key} is of kind {entry['kind']!r}")
+            kinds[feature] = entry["kind"]
+            if kinds[feature] == CATEGORY:
+                dictionaries[feature] = Dictionary.from_json(entry["values"])
+        return cls(tuple(kinds), dictionaries)
+
+
+def read_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, FeatureSchema]:
+    """Check X and y of ``fit``; return X as kernels read it, y as an array, and the schema.
+
+    Sets ``n_features_in_`` and ``feature_names_in_``.
+    """
+    chosen = estimator.categorical_features
+    is_auto = isinstance(chosen, str) and chosen == "auto"
+    y = read_target(y, is_number=isinstance(estimator, RegressorMixin))
+    X = read_table(X)
+    if not isinstance(X, Table):
+        X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
+        check_matrix(X)
+        if is_auto or chosen is None:
+            if rounds_integers(X):
+                warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
+            return X, y, FeatureSchema.of_numbers(X.shape[1])
+        X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
+    else:
+        _check_size(X)
+        validate_data(estimator, X.source, y, skip_check_array=True)
+        check_consistent_length(X.source, y)
+    names = getattr(estimator, "feature_names_in_", None)
+    if is_auto or chosen is None:
+        is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
+    else:
+        is_category = _find_chosen(chosen, names, len(X.columns)).tolist()
+    schema = _learn_schema(X.columns, is_category)
+    for message in _find_surprises(X.columns, schema):
+        warnings.warn(message, DataWarning, stacklevel=3)
+    return schema.convert(X, "missing"), y, schema
+
+
+def read_rows(estimator: Any, X: Any) -> Any:
+    """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it."""
+    check_is_fitted(estimator)
+    schema = estimator.schema_
+    ignores = estimator.extra_columns == "ignore"
+    X = read_table(X, getattr(estimator, "feature_names_in_", None) if ignores else None)
+    if not isinstance(X, Table):
+        X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
+        check_matrix(X)
+        if schema.is_numeric:
+            return X
+        X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
+    else:
+        validate_data(estimator, X.source, reset=False, skip_check_array=True)
+        _check_size(X)
+    return schema.convert(X, estimator.unknown_category)
+
+
+def check_feature_parameters(estimator: Any) -> None:
+    """Check the parameters that say how features are read."""
+    check_choice(estimator, "unknown_category", ("missing", "error"))
+    check_choice(estimator, "extra_columns", ("error", "ignore"))
+
+
+def _learn_schema(columns: Sequence[Column], is_category: Sequence[bool]) -> FeatureSchema:
+    kinds, dictionaries = [], {}
+    for feature, column in enumerate(columns):
+        kind = column.kind
+        if is_category[feature]:
+            kind = CATEGORY
+            dictionaries[feature] = Categories.from_column(column).learn()
+        elif kind == CATEGORY:
+            if Categories.from_column(column).holds != "nothing":
+                raise DataError(
+                    f"{column.label} holds strings or categories, and is not in "
+                    "categorical_features; name it there, convert it to numbers or use "
+                    "categorical_features='auto'"
+                )
+            kind = NUMBER
+        kinds.append(kind)
+    return FeatureSchema(tuple(kinds), dictionaries)
+
+
+def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> np.ndarray:
+    """Return which features are named in ``categorical_features``, as a mask."""
+
+    def refuse(rule: str) -> ParameterError:
+        return ParameterError(f"categorical_features={chosen!r}: {rule}")
+
+    if isinstance(chosen, str):
+        raise refuse("must be 'auto', None, or a list of names, indices or booleans")
+    try:
+        items = np.asarray(chosen, dtype=object).ravel().tolist()
+    except (TypeError, ValueError):
+        items = [chosen]
+    mask = np.zeros(n_features, dtype=np.bool_)
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != n_features:
+            raise refuse(f"has {len(items)} booleans, and X has {n_features} features")
+        mask[:] = items
+    elif all(isinstance(item, str) for item in items):
+        places = {name: f for f, name in enumerate(() if names is None else names)}
+        unknown = [item for item in items if item not in places]
+        if unknown:
+            raise refuse(f"X has no column {unknown[0]!r}" + ("" if places else "; it has no names"))
+        mask[[places[item] for item in items]] = True
+    elif all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in items):
+        outside = [item for item in items if not -n_features <= item < n_features]
+        if outside:
+            raise refuse(f"X has {n_features} features, and none of index {outside[0]}")
+        mask[items] = True
+    else:
+        raise refuse("must be 'auto', None, or a list of names, indices or booleans")
+    return mask
+
+
+def _check_size(table: Table) -> None:
+    """Refuse tables without rows or columns, in scikit-learn's words."""
+    shape = (table.n_rows, len(table.columns))
+    for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise DataError(
+                f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def _is_empty(column: Column, n_rows: int) -> bool:
+    """Whether all values are missing."""
+    if column.kind == CATEGORY:
+        return Categories.from_column(column).holds == "nothing"
+    return bool(np.isnan(column.read(0, n_rows)).all())
+
+
+def _read_nothing(first: int, last: int) -> np.ndarray:
+    return np.full(last - first, np.nan)
+
+
+def _find_surprises(columns: Sequence[Column], schema: FeatureSchema) -> Iterator[str]:
+    """Say where numbers are not what they seem."""
+    own = list(zip(columns, schema.kinds, strict=True))
+    times = [column.label for column, kind in own if kind in (DATE, DURATION)]
+    if times:
+        yield (
+            "dates and durations are read as numbers: seconds, of dates since 1970-01-01 UTC "
+            f"({_list(times)})"
+        )
+    rounded = [column.label for column, kind in own if kind == NUMBER and column.rounds_integers()]
+    if rounded:
+        yield describe_rounding(_list(rounded))
+
+
+def _list(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
