@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.data import matrix
-from sumwise.data.matrix import check_matrix, read_chunks, rounds_integers
+from sumwise.data.matrix import ColumnMatrix, check_matrix, read_chunks, rounds_integers
 from sumwise.errors import DataError
 
 INTEGERS = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4"]
@@ -121,6 +121,42 @@ def test_conversion_goes_by_chunks(monkeypatch):
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
 def test_empty_and_tiny_matrices(shape, dtype):
     assert read_back(make_matrix(dtype, shape)).shape == shape
+
+
+# Columns kept apart
+
+
+def make_columns(n_rows, dtype=np.float64):
+    """A matrix whose column f has the numbers f, f + 1, f + 2, ..."""
+
+    def make_reader(feature):
+        return lambda first, last: np.arange(first, last) + feature
+
+    readers = [make_reader(feature) for feature in range(5)]
+    return ColumnMatrix(readers, n_rows, np.dtype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_rows", [0, 1, 7, 8, 9])
+def test_columns_are_read_by_chunks(n_rows, dtype, monkeypatch):
+    monkeypatch.setattr(matrix, "_CHUNK", 4)
+    X = make_columns(n_rows, dtype)
+    chunks = [(first, part.n_rows) for first, part in read_chunks(X)]
+    assert chunks == [(first, min(4, n_rows - first)) for first in range(0, n_rows, 4)]
+    assert all(part.values.dtype == dtype for _, part in read_chunks(X))
+    assert np.array_equal(read_back(X), np.add.outer(np.arange(n_rows), np.arange(5)))
+
+
+def test_columns_are_taken_out():
+    X = make_columns(3)
+    assert (X.shape, X.size) == ((3, 5), 15)
+    assert np.array_equal(read_back(X[:, 1:3]), [[1, 2], [2, 3], [3, 4]])
+    assert X[:, 4:9].shape == (3, 1)
+    with pytest.raises(IndexError, match="only columns"):
+        X[1:, :2]
+
+
+# Checks
 
 
 @pytest.mark.parametrize("X", [np.zeros(3), np.zeros((2, 2, 2)), np.array(5.0)])

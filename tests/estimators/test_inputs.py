@@ -1,13 +1,114 @@
-"""Weights and initial scores, checked and converted."""
+"""Targets, weights and initial scores, checked and converted."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
-from sumwise.errors import DataError, DataWarning
-from sumwise.estimators.inputs import check_init_score, check_sample_weight, warn_of_rounding
+from sumwise.errors import DataError
+from sumwise.estimators.inputs import check_init_score, check_sample_weight, read_target
+
+# Targets
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        tuple,
+        np.array,
+        pd.Series,
+        lambda y: pd.Series(y, index=[9, 8, 7]),
+        lambda y: pd.Series(y).convert_dtypes(),
+        lambda y: pd.Series(y, dtype=object),
+        lambda y: pd.Series(y).convert_dtypes(dtype_backend="pyarrow"),
+        lambda y: pd.Series(y, dtype="category"),
+        pl.Series,
+        pa.array,
+        lambda y: pa.chunked_array([y[:1], y[1:]]),
+        lambda y: pa.array(y).dictionary_encode(),
+        lambda y: pa.chunked_array([pa.array(y[:1]), pa.array(y[1:])]).dictionary_encode(),
+    ],
+)
+@pytest.mark.parametrize("y", [[3, 1, 2], [1.5, 0.0, -2.0], ["b", "a", "ü"], [True, False, True]])
+def test_targets_of_any_kind(make, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_target(make(y), is_number=False).tolist() == y
+        if not isinstance(y[0], str):
+            assert read_target(make(y), is_number=True).astype(float).tolist() == y
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda y: [[v] for v in y],
+        lambda y: pd.DataFrame({"y": y}),
+        lambda y: pl.DataFrame({"y": y}),
+        lambda y: pl.DataFrame({"y": y}).lazy(),
+        lambda y: pa.table({"y": y}),
+        lambda y: pa.table({"y": pa.array(y).dictionary_encode()}),
+    ],
+)
+def test_one_column_gives_a_warning(make):
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        assert read_target(make([3, 1, 2]), is_number=True).tolist() == [3, 1, 2]
+
+
+def test_no_target():
+    assert read_target(None, is_number=True) is None
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, np.nan], r"y contains NaN: y\[1\] is nan"),
+        ([1.0, np.inf], r"y contains infinity: y\[1\] is inf"),
+        ([1.0, None], r"y contains NaN: y\[1\] is None"),
+        (["a", None], r"y contains NaN: y\[1\] is None"),
+        (np.array(["a", np.nan], dtype=object), r"y\[1\] is nan, a missing"),
+        (pd.Series([1, None], dtype="Int64"), r"y\[1\] is nan"),
+        (pd.Series([True, None], dtype="boolean"), r"y\[1\] is <NA>"),
+        (pd.Series(["a", None]), r"y\[1\] is nan"),
+        (pd.Series(["a", None], dtype="category"), r"y\[1\] is nan"),
+        (pl.Series([1, None]), r"y\[1\] is nan"),
+        (pl.Series(["a", None]), r"y\[1\] is None"),
+        (pa.array([1, None]), r"y\[1\] is nan"),
+        (pa.array(["a", None]).dictionary_encode(), r"y\[1\] is None"),
+        ([1j, 2], "Complex data not supported: y"),
+        (np.ones((2, 2)), r"y should be a 1d array, got an array of shape \(2, 2\)"),
+        (pl.DataFrame({"a": [1], "b": [2]}), "y should be a 1d array"),
+    ],
+)
+def test_bad_targets(y, message):
+    for is_number in (True, False):
+        with pytest.raises(ValueError, match=message):
+            read_target(y, is_number=is_number)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["1", "b"], "y must be numbers for a regressor; it has 'b' in row 1"),
+        (pd.Series(["a", "b"]), "'a' in row 0"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), r"it has type datetime64\[D\]"),
+        (np.array([1, [2]], dtype=object), r"it has \[2\] in row 1"),
+        (np.array(["1", "inf"]), r"y\[1\] is inf"),
+    ],
+)
+def test_targets_of_a_regressor_are_numbers(y, message):
+    with pytest.raises(DataError, match=message):
+        read_target(y, is_number=True)
+
+
+def test_objects_that_are_numbers():
+    y = np.array([1, Decimal("1.5"), True, "2"], dtype=object)
+    assert read_target(y, is_number=True).tolist() == [1, 1.5, 1, 2]
 
 # Weights
 
@@ -25,6 +126,10 @@ def test_no_weights():
         np.array([1, 0, 2], dtype=">f4"),
         np.array([1, 0, 2], dtype=object),
         pd.Series([1, 0, 2], index=[7, 8, 9]),
+        pd.Series([1, 0, 2], dtype="Int64"),
+        pl.Series([1, 0, 2]),
+        pa.array([1, 0, 2]),
+        pa.chunked_array([[1], [0, 2]]),
     ],
     ids=lambda weight: type(weight).__name__,
 )
@@ -58,6 +163,12 @@ def test_booleans_are_weights():
         (-1, r"sample_weight\[0\] is -1"),
         ("heavy", "must be numbers"),
         (["a", "b", "c"], "must be numbers"),
+        ([1, 2, None], r"sample_weight\[2\] is nan"),
+        (pd.Series([1, None, 2], dtype="Int64"), r"sample_weight\[1\] is nan"),
+        (pd.Series([True, None, True], dtype="boolean"), r"sample_weight\[1\] is nan"),
+        (pl.Series([1, None, 2]), r"sample_weight\[1\] is nan"),
+        (pa.array([1, None, 2]), r"sample_weight\[1\] is nan"),
+        (pa.array(["a", "b", "c"]), "must be numbers"),
         ([1, [2], 3], "must be numbers"),
         ([1j, 1, 1], "must be numbers"),
         ({"a": 1}, "must be numbers"),
@@ -94,6 +205,17 @@ def test_initial_score_of_three_outputs():
     assert checked.flags.c_contiguous
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_initial_scores_from_frames(frame):
+    score = frame({"a": [1, 4], "b": [2, 5], "c": [3, 6]})
+    assert check_init_score(score, 2, 3).tolist() == [[1, 4], [2, 5], [3, 6]]
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series, pa.array])
+def test_initial_scores_from_series(series):
+    assert check_init_score(series([1.5, 2, 3]), 3, 1).tolist() == [[1.5, 2, 3]]
+
+
 def test_as_many_rows_as_outputs():
     assert check_init_score([[1, 2, 3]] * 3, 3, 3).tolist() == [[1] * 3, [2] * 3, [3] * 3]
 
@@ -106,7 +228,8 @@ def test_as_many_rows_as_outputs():
         ([[1, 2]] * 3, 1, r"init_score has shape \(3, 2\), expected \(3,\)"),
         ([1, 2, 3], 3, r"init_score has shape \(3,\), expected \(3, 3\)"),
         ([[1, 2]] * 3, 3, r"init_score has shape \(3, 2\), expected \(3, 3\)"),
-        ([1, np.nan, 2], 1, "init_score must be finite"),
+        ([1, np.nan, 2], 1, "init_score must be finite; row 1 has nan"),
+        (pl.Series([1, None, 2]), 1, "init_score must be finite; row 1 has nan"),
         ([1, np.inf, 2], 1, "init_score must be finite"),
         (["a", "b", "c"], 1, "init_score must be numbers"),
         ([1, [2], 3], 1, "init_score must be numbers"),
@@ -115,26 +238,3 @@ def test_as_many_rows_as_outputs():
 def test_bad_initial_scores(score, n_outputs, message):
     with pytest.raises(DataError, match=message):
         check_init_score(score, 3, n_outputs)
-
-
-# Large integers
-
-
-@pytest.mark.parametrize(
-    ("X", "warns"),
-    [
-        (np.array([[2**53]]), False),
-        (np.array([[2**53 + 1]]), True),
-        (np.array([[-(2**53)]]), False),
-        (np.array([[-(2**53) - 1]]), True),
-        (np.array([[2**64 - 1]], dtype=np.uint64), True),
-        (np.array([[2**31 - 1]], dtype=np.int32), False),
-        (np.array([[1e300]]), False),
-        (np.array([[True]]), False),
-    ],
-)
-def test_large_integers(X, warns):
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
-        warn_of_rounding(X)
-    assert [warning.category for warning in record] == ([DataWarning] if warns else [])

@@ -17,9 +17,13 @@ from sumwise import (
 SMALL = {"n_estimators": 10, "min_samples_leaf": 1}
 
 
+# Estimators that take categories are checked with rounded numbers, those that do not with any.
+CATEGORIES = {"leaf": "auto", "depth": None, "symmetric": "auto"}
+
+
 @parametrize_with_checks(
     [
-        estimator(**SMALL, growth=growth)
+        estimator(**SMALL, growth=growth, categorical_features=CATEGORIES[growth])
         for estimator in (GradientBoostingClassifier, GradientBoostingRegressor)
         for growth in ("leaf", "depth", "symmetric")
     ]
@@ -58,6 +62,12 @@ def expect_to_draw_by_row(estimator):
 )
 def test_sklearn_checks_with_sampling(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("chosen", ["auto", ["a"], None])
+def test_tags_say_whether_there_are_categories(chosen):
+    tags = get_tags(GradientBoostingRegressor(categorical_features=chosen)).input_tags
+    assert tags.string is tags.categorical is (chosen is not None)
 
 
 @pytest.mark.parametrize("loss", ["auto", "log_loss", "exponential"])

@@ -35,12 +35,12 @@ class Dictionary:
     @classmethod
     def from_values(cls, values: np.ndarray) -> "Dictionary":
         """Sort values of one type, without missing ones."""
-        if values.dtype == object:
+        if values.dtype == object or values.size == 0:
             return cls(_to_objects(sorted(set(values.tolist()))))
         values = np.unique(values)
         if values.dtype == np.float64 and np.all(values == np.floor(values)):
             bound = float(1 << 63)
-            if values.size == 0 or (values[0] >= -bound and values[-1] < bound):
+            if values[0] >= -bound and values[-1] < bound:
                 values = values.astype(np.int64)
         return cls(values)
 
@@ -90,7 +90,8 @@ class Dictionary:
         else:
             is_large = bool(items) and max(items) > _INT64_MAX
             values = np.array(items, dtype=np.uint64 if is_large else np.int64)
-        if not np.all(values[:-1] < values[1:]):
+        is_sorted = np.all(values[:-1] < values[1:])
+        if not is_sorted or (kind == "floats" and np.isnan(values).any()):
             raise ValueError("a dictionary is not sorted")
         return cls(values)
 
@@ -131,7 +132,7 @@ class Categories:
                 f"{column.label} holds {column.kind}s, which cannot be category values; "
                 "convert them to strings"
             )
-        rows, distinct = column.factorize()
+        rows, distinct = column.factorized
         values, is_known = _unify(column.label, distinct)
         return cls(column.label, rows, values, is_known)
 
@@ -190,15 +191,11 @@ class EncodedColumn:
 def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values as one of the four types, and which are not missing."""
     kind = distinct.dtype.kind
-    if kind in "bi":
-        return distinct.astype(np.int64), np.ones(distinct.size, dtype=np.bool_)
-    if kind == "u":
-        small = distinct.max(initial=0) <= _INT64_MAX
-        dtype = np.int64 if small else np.uint64
-        return distinct.astype(dtype), np.ones(distinct.size, dtype=np.bool_)
     if kind == "f":
         return distinct.astype(np.float64), ~np.isnan(distinct)
-    if kind not in "OUT":
+    if kind in "biu":
+        return _to_integers(distinct), np.ones(distinct.size, dtype=np.bool_)
+    if kind not in "OU":
         raise _refuse(label, {distinct.dtype.name})
     items = distinct.tolist()
     is_known = np.array([not is_missing(item) for item in items], dtype=np.bool_)
@@ -207,15 +204,18 @@ def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _to_objects(items), is_known
     if not all(issubclass(t, (numbers.Real, Decimal, np.bool_)) for t in types):
         raise _refuse(label, {t.__name__ for t in types})
-    is_integer = all(issubclass(t, (numbers.Integral, np.bool_)) for t in types)
-    convert = int if is_integer else float
-    unified = [convert(v) if ok else convert(0) for v, ok in zip(items, is_known, strict=True)]
+    items = [item if ok else 0 for item, ok in zip(items, is_known, strict=True)]
+    if not all(issubclass(t, (numbers.Integral, np.bool_)) for t in types):
+        return np.array([float(item) for item in items]), is_known
     try:
-        large = is_integer and max(unified) > _INT64_MAX
-        dtype = (np.uint64 if large else np.int64) if is_integer else np.float64
-        return np.array(unified, dtype=dtype), is_known
+        return _to_integers(_to_objects([int(item) for item in items])), is_known
     except OverflowError:
         raise DataError(f"{label} has integers beyond 64 bits; convert them to strings") from None
+
+
+def _to_integers(values: np.ndarray) -> np.ndarray:
+    """int64 if it holds them, else uint64."""
+    return values.astype(np.uint64 if values.max(initial=0) > _INT64_MAX else np.int64)
 
 
 def _cast_exactly(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,10 @@ import datetime
 import numbers
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,12 +56,16 @@ class Column(ABC):
     def read(self, first: int, last: int) -> np.ndarray:
         """Return the numbers of some rows; NaN where they are missing."""
 
-    @abstractmethod
-    def factorize(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of each row's value (-1: missing) and the distinct values.
+    @cached_property
+    def factorized(self) -> tuple[np.ndarray, np.ndarray]:
+        """The number of each row's value (-1: missing), and the values.
 
-        The distinct values may contain some that no row has, and missing ones.
+        The values may contain some that no row has, and missing ones.
         """
+        return self._factorize()
+
+    @abstractmethod
+    def _factorize(self) -> tuple[np.ndarray, np.ndarray]: ...
 
     def rounds_integers(self) -> bool:
         """Whether the column has integers that float64 cannot hold exactly."""
@@ -81,7 +86,7 @@ class ArrayColumn(Column):
     def read(self, first: int, last: int) -> np.ndarray:
         return _to_numbers(self._values[first:last])
 
-    def factorize(self) -> tuple[np.ndarray, np.ndarray]:
+    def _factorize(self) -> tuple[np.ndarray, np.ndarray]:
         if self.kind == CATEGORY:
             return _factorize_objects(self._values.tolist())
         distinct, codes = np.unique(self._values, return_inverse=True)
@@ -135,7 +140,7 @@ class ObjectColumn(Column):
             numbers_of_part[:] = part
         return numbers_of_part
 
-    def factorize(self) -> tuple[np.ndarray, np.ndarray]:
+    def _factorize(self) -> tuple[np.ndarray, np.ndarray]:
         if self._series is not None:
             return _factorize_pandas(self._series)
         values = self._values.tolist()
@@ -178,7 +183,7 @@ class SeriesColumn(Column):
             part = part.cast(nw.Datetime("ms"))
         return _to_numbers(part.to_numpy())
 
-    def factorize(self) -> tuple[np.ndarray, np.ndarray]:
+    def _factorize(self) -> tuple[np.ndarray, np.ndarray]:
         implementation, native = self._series.implementation, self._series.to_native()
         if implementation.is_polars():
             return _factorize_polars(self._series)
@@ -203,6 +208,8 @@ class Table:
     @classmethod
     def from_array(cls, X: np.ndarray, names: Sequence[Any] | None = None) -> "Table":
         """The columns of a matrix of any type."""
+        if X.dtype.kind == "T":  # NumPy's own strings, which may be missing
+            X = X.astype(object)
         kind = ObjectColumn if X.dtype.kind == "O" else ArrayColumn
         labels = [make_label(f, names) for f in range(X.shape[1])]
         return cls(X, [kind(label, X[:, f]) for f, label in enumerate(labels)], X.shape[0])
@@ -229,7 +236,7 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
     if isinstance(X, (list, tuple)):
         X = _read_list(X)
     if isinstance(X, np.ndarray):
-        needs_table = X.ndim == 2 and X.dtype.kind in "OUMm" and type(X) is np.ndarray
+        needs_table = X.ndim == 2 and X.dtype.kind in "OUTMm" and type(X) is np.ndarray
         return Table.from_array(X) if needs_table else X
     import narwhals as nw
 
@@ -241,7 +248,7 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
             return X
         names = frame.columns
     except nw.exceptions.DuplicateError:
-        names = list(X.columns)
+        names = list(getattr(X, "column_names", None) or X.columns)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         listed = ", ".join(map(repr, repeated[:5]))
@@ -266,23 +273,22 @@ def read_array(values: Any) -> Any:
         return values
     import narwhals as nw
 
-    frame = nw.from_native(values, pass_through=True, allow_series=True)
+    frame = nw.from_native(values, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    if isinstance(frame, nw.Series):
-        return _series_to_array(frame)
-    if isinstance(frame, nw.DataFrame) and frame.shape[1] > 0:
-        return np.stack([_series_to_array(own) for own in frame.iter_columns()], axis=1)
-    return values
+    if not isinstance(frame, nw.DataFrame):
+        return _series_to_array(values)
+    columns = [_series_to_array(series.to_native()) for series in frame.iter_columns()]
+    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
-def _series_to_array(series: Any) -> np.ndarray:
+def _series_to_array(values: Any) -> Any:
     import narwhals as nw
 
-    if series.dtype in (nw.Categorical, nw.Enum) and series.implementation.is_pyarrow():
-        series = nw.from_native(series.to_native().combine_chunks(), pass_through=True)
-        return np.asarray(series.dictionary_decode())
-    return series.to_numpy()
+    if hasattr(getattr(values, "type", None), "index_type"):
+        values = values.cast(values.type.value_type)  # Arrow would fill gaps of dictionaries
+    series = nw.from_native(values, pass_through=True, allow_series=True)
+    return series.to_numpy() if isinstance(series, nw.Series) else values
 
 
 def _read_list(X: Any) -> Any:
@@ -356,7 +362,7 @@ _KINDS_OF_OBJECTS: tuple[tuple[str, tuple[type, ...]], ...] = (
     (DATE, (datetime.date,)),
     (DURATION, (datetime.timedelta,)),
 )
-_CONVERT_OBJECT = {
+_CONVERT_OBJECT: dict[str, Callable[[Any], float]] = {
     NUMBER: float,
     DATE: _date_to_seconds,
     DURATION: datetime.timedelta.total_seconds,
@@ -376,7 +382,8 @@ def _factorize_objects(values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
 def _factorize_pandas(series: Any) -> tuple[np.ndarray, np.ndarray]:
     if hasattr(series, "cat") and series.dtype == "category":
         codes = series.cat.codes.to_numpy()
-        return _drop_unused(codes, series.cat.categories.to_numpy())
+        codes, categories = _drop_unused(codes, series.cat.categories)
+        return codes, categories.to_numpy()
     codes, distinct = series.factorize()
     return np.asarray(codes), np.asarray(distinct)
 
@@ -391,7 +398,9 @@ def _factorize_polars(series: Any) -> tuple[np.ndarray, np.ndarray]:
         known = np.flatnonzero(~series.is_null().to_numpy())
         if series.dtype == nw.Boolean:
             series = series.cast(nw.Int8)
-        elif series.dtype in (nw.Decimal, nw.Int128, nw.UInt128):
+        elif series.dtype in (nw.Int128, nw.UInt128):
+            series = series.cast(nw.Int64)
+        elif series.dtype == nw.Decimal:
             series = series.cast(nw.Float64)
         distinct, found = np.unique(series.drop_nulls().to_numpy(), return_inverse=True)
         codes = np.full(len(series), -1)
@@ -416,16 +425,17 @@ def _factorize_arrow(values: Any) -> tuple[np.ndarray, np.ndarray]:
         values = values.dictionary_encode()
     encoded = values.unify_dictionaries().combine_chunks()
     codes = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    return _drop_unused(codes, encoded.dictionary.to_numpy(zero_copy_only=False))
+    codes, dictionary = _drop_unused(codes, encoded.dictionary)
+    return codes, dictionary.to_numpy(zero_copy_only=False)
 
 
-def _drop_unused(codes: np.ndarray, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A few rows of a large dictionary: keep only what they use."""
-    if codes.size >= distinct.size:
+def _drop_unused(codes: np.ndarray, distinct: Any) -> tuple[np.ndarray, Any]:
+    """A few rows of a large dictionary: keep only the values that they have."""
+    if codes.size >= len(distinct):
         return codes, distinct
     used, codes = np.unique(codes, return_inverse=True)
     n_missing = int(used.size > 0 and used[0] == -1)
-    return codes - n_missing, distinct[used[n_missing:]]
+    return codes - n_missing, distinct.take(used[n_missing:])
 
 
 def _to_objects(values: list[Any]) -> np.ndarray:
@@ -449,4 +459,3 @@ def _refuse(label: str, type_name: str) -> DataError:
         f"{label} has type {type_name}, which is neither numbers, strings, dates nor durations; "
         "convert or drop it"
     )
-

@@ -201,7 +201,9 @@ def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> n
         places = {name: f for f, name in enumerate(() if names is None else names)}
         unknown = [item for item in items if item not in places]
         if unknown:
-            raise refuse(f"X has no column {unknown[0]!r}" + ("" if places else "; it has no names"))
+            raise refuse(
+                f"X has no column {unknown[0]!r}" + ("" if places else "; it has no names")
+            )
         mask[[places[item] for item in items]] = True
     elif all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in items):
         outside = [item for item in items if not -n_features <= item < n_features]

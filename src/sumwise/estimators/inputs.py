@@ -16,6 +16,9 @@ def _read_numbers(name: str, values: Any) -> np.ndarray:
     """Return an array of float64; complex numbers are none."""
     try:
         array = np.asarray(read_array(values))
+        if array.dtype == object:
+            known = [np.nan if is_missing(value) else value for value in array.flat]
+            array = np.array(known, dtype=object).reshape(array.shape)
         if not np.iscomplexobj(array):
             return array.astype(np.float64)
     except (TypeError, ValueError):
@@ -105,8 +108,9 @@ def check_init_score(
     shapes = [(n_rows,), (n_rows, 1)] if n_outputs == 1 else [(n_rows, n_outputs)]
     if score.shape not in shapes:
         raise DataError(f"{name} has shape {score.shape}, expected {shapes[0]}")
-    if not np.isfinite(score).all():
-        raise DataError(f"{name} must be finite")
+    bad = np.argwhere(~np.isfinite(score))
+    if bad.size:
+        raise DataError(f"{name} must be finite; row {bad[0, 0]} has {score[tuple(bad[0])]}")
     return np.ascontiguousarray(score.reshape(n_rows, n_outputs).T)
 
 
