@@ -19,7 +19,7 @@ from sumwise import (
     Subsample,
     load,
 )
-from sumwise.errors import ModelFileError
+from sumwise.errors import DataWarning, ModelFileError
 from sumwise.estimators.persistence import SavedModelMixin
 
 RNG = np.random.default_rng(0)
@@ -172,6 +172,40 @@ def test_names_of_features_are_saved(path):
     assert not hasattr(save_and_load(fit_regressor(), path), "feature_names_in_")
 
 
+def test_categories_are_saved(path, bytes_of):
+    size = np.array(["small", None, "größe", "\U0001f600"], dtype=object)[np.arange(80) % 4]
+    number = np.array([0.5, np.inf, -np.inf, np.nan])[np.arange(80) % 4]
+    table = pd.DataFrame({"size": size, "number": number, "day": pd.Timestamp("2020-01-01")})
+    model = GradientBoostingRegressor(**SMALL, categorical_features=["size", "number"])
+    with pytest.warns(DataWarning, match="column 'day'"):
+        model.fit(table, Y)
+    loaded = save_and_load(model, path)
+    assert bytes_of(loaded) == path.read_bytes()
+    assert loaded.schema_.kinds == ("category", "category", "date")
+    assert loaded.schema_.dictionaries[0].values.tolist() == ["größe", "small", "\U0001f600"]
+    assert loaded.schema_.dictionaries[1].values.tolist() == [-np.inf, 0.5, np.inf]
+    assert np.array_equal(loaded.predict(table), model.predict(table))
+    with pytest.raises(ValueError, match="column 'size' held strings"):
+        loaded.predict(table.assign(size=1))
+
+
+def test_files_without_a_schema_are_loaded(path):
+    """Version 0.1 wrote none, and had no parameters for it."""
+    model = fit_regressor()
+    model.save(path)
+
+    def make_old(header):
+        del header["about"]["fitted"]["schema_"]
+        for name in ("categorical_features", "unknown_category", "extra_columns"):
+            del header["about"]["params"][name]
+
+    rewrite(path, make_old)
+    loaded = load(path)
+    assert loaded.schema_.is_numeric
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert np.array_equal(loaded.predict(pd.DataFrame(X)), model.predict(X))
+
+
 def test_a_truncated_model_is_saved_short(path):
     model = fit_regressor().truncate(2)
     loaded = save_and_load(model, path)
@@ -288,6 +322,7 @@ def remove_about(*keys):
     return change
 
 
+CATEGORY = {"kind": "category", "values": {"strings": ["b", "a"]}}  # not sorted
 HOSTILE = {
     "estimator unknown": set_about("estimator", value="os.system"),
     "estimator private": set_about("estimator", value="_BaseGradientBoosting"),
@@ -337,6 +372,11 @@ HOSTILE = {
     "features true": set_about("fitted", "n_features_in_", value=True),
     "features a fraction": set_about("fitted", "n_features_in_", value=3.0),
     "features missing": remove_about("fitted", "n_features_in_"),
+    "schema a list": set_about("fitted", "schema_", value=[]),
+    "schema of a feature too many": set_about("fitted", "schema_", value={"3": {"kind": "date"}}),
+    "schema of an unknown kind": set_about("fitted", "schema_", value={"0": {"kind": "code"}}),
+    "schema without values": set_about("fitted", "schema_", value={"0": {"kind": "category"}}),
+    "schema of unsorted values": set_about("fitted", "schema_", value={"0": CATEGORY}),
     "fitted a property": set_about("fitted", "best_iteration_", value=1000),
     "history a list": set_about("fitted", "history_", value=[1]),
     "history of words": set_about("fitted", "history_", value={"validation_loss": ["a"]}),

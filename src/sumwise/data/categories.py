@@ -104,7 +104,7 @@ _ITEMS: dict[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True)
-class Categories:
+class CategoryColumn:
     """A column as categories: the number of each row's value, and the values.
 
     Attributes
@@ -125,7 +125,7 @@ class Categories:
     is_known: np.ndarray
 
     @classmethod
-    def from_column(cls, column: Column) -> "Categories":
+    def from_column(cls, column: Column) -> "CategoryColumn":
         """Find the values of a column; refuse what cannot be a category."""
         if column.kind in (DATE, DURATION):
             raise DataError(

@@ -194,7 +194,7 @@ class SeriesColumn(Column):
     def rounds_integers(self) -> bool:
         if not self._is_wide or len(self._series) == self._series.null_count():
             return False
-        return self._series.max() > EXACT_INTEGER or self._series.min() < -EXACT_INTEGER
+        return bool(self._series.max() > EXACT_INTEGER or self._series.min() < -EXACT_INTEGER)
 
 
 @dataclass(frozen=True)
@@ -236,8 +236,11 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
     if isinstance(X, (list, tuple)):
         X = _read_list(X)
     if isinstance(X, np.ndarray):
-        needs_table = X.ndim == 2 and X.dtype.kind in "OUTMm" and type(X) is np.ndarray
-        return Table.from_array(X) if needs_table else X
+        if X.dtype.kind not in "OUTMm" or type(X) is not np.ndarray:
+            return X
+        if X.ndim != 2:
+            raise DataError(f"Expected 2D array, got {X.ndim}D array instead; X has {X.dtype}")
+        return Table.from_array(X)
     import narwhals as nw
 
     try:
@@ -288,7 +291,10 @@ def _series_to_array(values: Any) -> Any:
     if hasattr(getattr(values, "type", None), "index_type"):
         values = values.cast(values.type.value_type)  # Arrow would fill gaps of dictionaries
     series = nw.from_native(values, pass_through=True, allow_series=True)
-    return series.to_numpy() if isinstance(series, nw.Series) else values
+    if not isinstance(series, nw.Series):
+        return values
+    array = series.to_numpy()
+    return array.astype(object) if array.dtype.kind in "UT" else array
 
 
 def _read_list(X: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from sumwise.data.categories import Categories, Dictionary
+from sumwise.data.categories import CategoryColumn, Dictionary
 from sumwise.data.matrix import ColumnMatrix, check_matrix, rounds_integers
 from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, Table, read_table
 from sumwise.errors import DataError, DataWarning, ParameterError
@@ -47,7 +47,7 @@ class FeatureSchema:
 
     @property
     def n_categories(self) -> np.ndarray:
-        """Categories of each feature (int64); 0 for those that are none."""
+        """CategoryColumn of each feature (int64); 0 for those that are none."""
         counts = np.zeros(len(self.kinds), dtype=np.int64)
         for feature, dictionary in self.dictionaries.items():
             counts[feature] = len(dictionary)
@@ -59,7 +59,7 @@ class FeatureSchema:
         for feature, column in enumerate(table.columns):
             kind = self.kinds[feature]
             if kind == CATEGORY:
-                categories = Categories.from_column(column)
+                categories = CategoryColumn.from_column(column)
                 refuse = unknown_category == "error"
                 readers.append(categories.encode(self.dictionaries[feature], refuse))
             elif column.kind == kind:
@@ -167,9 +167,9 @@ def _learn_schema(columns: Sequence[Column], is_category: Sequence[bool]) -> Fea
         kind = column.kind
         if is_category[feature]:
             kind = CATEGORY
-            dictionaries[feature] = Categories.from_column(column).learn()
+            dictionaries[feature] = CategoryColumn.from_column(column).learn()
         elif kind == CATEGORY:
-            if Categories.from_column(column).holds != "nothing":
+            if CategoryColumn.from_column(column).holds != "nothing":
                 raise DataError(
                     f"{column.label} holds strings or categories, and is not in "
                     "categorical_features; name it there, convert it to numbers or use "
@@ -201,9 +201,8 @@ def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> n
         places = {name: f for f, name in enumerate(() if names is None else names)}
         unknown = [item for item in items if item not in places]
         if unknown:
-            raise refuse(
-                f"X has no column {unknown[0]!r}" + ("" if places else "; it has no names")
-            )
+            hint = "" if places else "; it has no names, so use indices"
+            raise refuse(f"X has no column {unknown[0]!r}{hint}")
         mask[[places[item] for item in items]] = True
     elif all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in items):
         outside = [item for item in items if not -n_features <= item < n_features]
@@ -228,7 +227,7 @@ def _check_size(table: Table) -> None:
 def _is_empty(column: Column, n_rows: int) -> bool:
     """Whether all values are missing."""
     if column.kind == CATEGORY:
-        return Categories.from_column(column).holds == "nothing"
+        return CategoryColumn.from_column(column).holds == "nothing"
     return bool(np.isnan(column.read(0, n_rows)).all())
 
 

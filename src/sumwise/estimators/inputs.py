@@ -39,26 +39,30 @@ def read_target(y: Any, is_number: bool) -> Any:
     if y is None:
         return None
     y = column_or_1d(read_array(y), warn=True)
-    if np.iscomplexobj(y):
-        raise DataError("Complex data not supported: y has complex numbers")
+    _refuse_missing(y)
+    if not is_number or y.dtype.kind in "buif":
+        return y
+    try:
+        converted = y.astype(np.float64) if y.dtype.kind in "OU" else None
+    except (TypeError, ValueError):
+        converted = None
+    if converted is None:
+        raise DataError(f"y must be numbers for a regressor; it has {_describe_items(y)}")
+    _refuse_missing(converted)
+    return converted
+
+
+def _refuse_missing(y: np.ndarray) -> None:
+    """Raise DataError for the first item that is missing or infinite."""
     if y.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(y))
         if bad.size:
             what = "NaN" if np.isnan(y[bad[0]]) else "infinity"
             raise DataError(f"Input y contains {what}: y[{bad[0]}] is {y[bad[0]]}")
-    elif y.dtype.kind == "O":
+    elif y.dtype.kind == "O" and set(map(type, y)) != {str}:
         row = next((row for row, value in enumerate(y) if is_missing(value)), None)
         if row is not None:
             raise DataError(f"Input y contains NaN: y[{row}] is {y[row]!r}, a missing value")
-    if not is_number or y.dtype.kind in "buif":
-        return y
-    try:
-        if y.dtype.kind in "OU":
-            return read_target(y.astype(np.float64), is_number=False)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-    raise DataError(f"y must be numbers for a regressor; it has {_describe_items(y)}")
 
 
 def _describe_items(y: np.ndarray) -> str:

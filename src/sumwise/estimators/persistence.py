@@ -153,9 +153,9 @@ def _plain(value: Any) -> Any:
     """NumPy scalars and arrays as Python's own, for JSON."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
+    if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _encode_fitted(name: str, value: Any) -> Any:
