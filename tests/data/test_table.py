@@ -337,4 +337,4 @@ for X in (np.arange(40.0)[:, None], np.stack([np.arange(40), words], axis=1), ro
 
 
 def test_frames_need_not_be_installed():
-    subprocess.run([sys.executable, "-c", SCRIPT], check=True, env=None)
+    subprocess.run([sys.executable, "-c", SCRIPT], check=True)

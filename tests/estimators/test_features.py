@@ -18,7 +18,6 @@ from sklearn.preprocessing import FunctionTransformer
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, load
 from sumwise.data import matrix
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators import boosting
 from sumwise.estimators.features import FeatureSchema
 
 RNG = np.random.default_rng(0)
@@ -123,7 +122,6 @@ def test_frames_of_numbers_give_the_model_of_the_matrix(frame, dtype, bytes_of):
 
 def test_frames_are_converted_by_chunks(monkeypatch, expected, bytes_of):
     monkeypatch.setattr(matrix, "_CHUNK", 64)
-    monkeypatch.setattr(boosting, "count_threads", lambda n_jobs, n_steps: 1)
     seen = []
     convert = matrix.ColumnMatrix.convert
 
@@ -207,6 +205,18 @@ def test_categories_of_a_matrix_of_numbers(dtype, bytes_of):
     del frame.feature_names_in_
     assert bytes_of(model) == bytes_of(frame)
     assert np.array_equal(model.predict(X), model.predict(numbers.astype("f8")))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_categories_of_a_frame_of_one_type(frame):
+    """pandas keeps it as a matrix, polars does not."""
+    numbers = RNG.integers(0, 5, (N_ROWS, 2)).astype(np.float64)
+    X = frame(dict(zip("ab", numbers.T, strict=True)))
+    model = fit(X, categorical_features=["b"], unknown_category="error")
+    plain = fit(numbers, categorical_features=[1])
+    assert np.array_equal(model.predict(X), plain.predict(numbers))
+    with pytest.raises(DataError, match=r"column 'b' has categories .* data: 7"):
+        model.predict(frame({"a": [1.0], "b": [7.0]}))
 
 
 def test_no_categories():

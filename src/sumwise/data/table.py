@@ -167,9 +167,9 @@ class SeriesColumn(Column):
         else:
             raise _refuse(label, _describe_type(series))
         self.label = label
-        self.is_single = dtype in (nw.Float32, nw.Float16)
+        self.is_single = dtype.is_float() and dtype != nw.Float64
         self._series = series
-        # narwhals would give objects, or raise
+        # Types that NumPy does not have, or not with gaps.
         self._is_cast = dtype in (nw.Boolean, nw.Decimal, nw.Int128, nw.UInt128)
         self._is_wide = dtype in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128)
 
@@ -211,13 +211,8 @@ class Table:
         if X.dtype.kind == "T":  # NumPy's own strings, which may be missing
             X = X.astype(object)
         kind = ObjectColumn if X.dtype.kind == "O" else ArrayColumn
-        labels = [make_label(f, names) for f in range(X.shape[1])]
+        labels = [_make_label(f, names) for f in range(X.shape[1])]
         return cls(X, [kind(label, X[:, f]) for f, label in enumerate(labels)], X.shape[0])
-
-
-def make_label(feature: int, names: Sequence[Any] | None) -> str:
-    """How messages call a column."""
-    return f"column {feature}" if names is None else f"column {names[feature]!r}"
 
 
 def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
@@ -264,8 +259,7 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
     if frame.implementation.is_pandas_like() and _is_one_block(native):
         return native
     columns = [
-        _read_series(f"column {name!r}", series)
-        for name, series in zip(names, frame.iter_columns(), strict=True)
+        _read_series(_make_label(f, names), series) for f, series in enumerate(frame.iter_columns())
     ]
     return Table(native, columns, len(frame))
 
@@ -295,6 +289,11 @@ def _series_to_array(values: Any) -> Any:
         return values
     array = series.to_numpy()
     return array.astype(object) if array.dtype.kind in "UT" else array
+
+
+def _make_label(feature: int, names: Sequence[Any] | None) -> str:
+    """How messages call a column."""
+    return f"column {feature}" if names is None else f"column {names[feature]!r}"
 
 
 def _read_list(X: Any) -> Any:
