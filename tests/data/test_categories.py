@@ -153,6 +153,7 @@ BAD = {
         "column 'a' has categories of type datetime64",
     ),
     "huge integers": ([2**64], "column 0 has integers beyond 64 bits"),
+    "negative and huge integers": ([-1, 2**63], "column 0 has integers beyond 64 bits"),
     "far negative integers": ([-(2**64), 1], "column 0 has integers beyond 64 bits"),
 }
 

@@ -361,7 +361,7 @@ def test_columns_without_any_value_are_of_every_kind(nothing):
 
 
 def test_a_column_without_any_value_in_training():
-    empty = PANDAS.assign(color=pd.Series([None] * N_ROWS, dtype="str"))
+    empty = PANDAS.assign(color=pd.Series([None] * N_ROWS, dtype="string"))
     model = fit(empty)
     assert model.schema_.n_categories.tolist() == [0] * 4
     assert np.array_equal(model.predict(PANDAS), model.predict(empty))
@@ -458,7 +458,7 @@ BAD_DATA = {
     "words as y": ({"y": COLOR.astype(str)}, "y must be numbers for a regressor; it has '"),
     "negative weight": ({"sample_weight": pl.Series(-Y)}, r"sample_weight\[\d+\] is -"),
     "short weight": ({"sample_weight": pa.array(Y[1:])}, r"\(199,\), expected \(200,\)"),
-    "long init_score": ({"init_score": pl.Series([*Y, 1])}, r"\(201,\), expected \(200,\)"),
+    "long init_score": ({"init_score": pl.Series([*Y, 1.0])}, r"\(201,\), expected \(200,\)"),
 }
 
 

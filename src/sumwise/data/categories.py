@@ -88,8 +88,7 @@ class Dictionary:
         elif kind == "floats":
             values = np.array([float(item) for item in items], dtype=np.float64)
         else:
-            is_large = bool(items) and max(items) > _INT64_MAX
-            values = np.array(items, dtype=np.uint64 if is_large else np.int64)
+            values = _to_integers(_to_objects(items))
         is_sorted = np.all(values[:-1] < values[1:])
         if not is_sorted or (kind == "floats" and np.isnan(values).any()):
             raise ValueError("a dictionary is not sorted")
@@ -214,8 +213,12 @@ def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _to_integers(values: np.ndarray) -> np.ndarray:
-    """int64 if it holds them, else uint64."""
-    return values.astype(np.uint64 if values.max(initial=0) > _INT64_MAX else np.int64)
+    """int64 if it holds them, else uint64; raise OverflowError if that does not, either."""
+    if values.max(initial=0) <= _INT64_MAX:
+        return values.astype(np.int64)
+    if values.min() < 0:
+        raise OverflowError("negative and beyond int64")
+    return values.astype(np.uint64)
 
 
 def _cast_exactly(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
