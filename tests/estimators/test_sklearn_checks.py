@@ -67,7 +67,8 @@ def test_sklearn_checks_with_sampling(estimator, check):
 @pytest.mark.parametrize("chosen", ["auto", ["a"], None])
 def test_tags_say_whether_there_are_categories(chosen):
     tags = get_tags(GradientBoostingRegressor(categorical_features=chosen)).input_tags
-    assert tags.string is tags.categorical is (chosen is not None)
+    assert tags.categorical is (chosen is not None)
+    assert tags.string
 
 
 @pytest.mark.parametrize("loss", ["auto", "log_loss", "exponential"])

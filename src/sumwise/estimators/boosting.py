@@ -322,7 +322,8 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.string = tags.input_tags.categorical = self.categorical_features is not None
+        tags.input_tags.string = True  # read by column: as categories, or refused by name
+        tags.input_tags.categorical = self.categorical_features is not None
         return tags
 
     def set_params(self, **params: Any) -> Self:
