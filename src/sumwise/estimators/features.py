@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sumwise.data.categories import CategoryColumn, Dictionary
 from sumwise.data.matrix import ColumnMatrix, check_matrix, rounds_integers
@@ -105,10 +105,13 @@ class FeatureSchema:
         return cls(tuple(kinds), dictionaries)
 
 
-def read_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, FeatureSchema]:
+def read_training_data(
+    estimator: Any, X: Any, y: Any, known: FeatureSchema | None = None
+) -> tuple[Any, Any, FeatureSchema]:
     """Check X and y of ``fit``; return X as kernels read it, y as an array, and the schema.
 
-    Sets ``n_features_in_`` and ``feature_names_in_``.
+    The schema is the ``known`` one where training goes on from a model: its trees know features by
+    the codes of that. Sets ``n_features_in_`` and ``feature_names_in_``.
     """
     chosen = estimator.categorical_features
     is_auto = isinstance(chosen, str) and chosen == "auto"
@@ -117,7 +120,7 @@ def read_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, Featur
     if not isinstance(X, Table):
         X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
         check_matrix(X)
-        if is_auto or chosen is None:
+        if (is_auto or chosen is None) if known is None else known.is_numeric:
             if rounds_integers(X):
                 warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
             return X, y, FeatureSchema.of_numbers(X.shape[1])
@@ -127,6 +130,8 @@ def read_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, Featur
         validate_data(estimator, X.source, y, skip_check_array=True)
         check_consistent_length(X.source, y)
     names = getattr(estimator, "feature_names_in_", None)
+    if known is not None and len(known.kinds) == len(X.columns):
+        return known.convert(X, estimator.unknown_category), y, known
     if is_auto or chosen is None:
         is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
     else:
@@ -139,7 +144,6 @@ def read_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, Featur
 
 def read_rows(estimator: Any, X: Any) -> Any:
     """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it."""
-    check_is_fitted(estimator)
     schema = estimator.schema_
     ignores = estimator.extra_columns == "ignore"
     X = read_table(X, getattr(estimator, "feature_names_in_", None) if ignores else None)

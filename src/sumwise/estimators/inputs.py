@@ -26,7 +26,7 @@ def _read_numbers(name: str, values: Any) -> np.ndarray:
     raise DataError(f"{name} must be numbers")
 
 
-def read_target(y: Any, is_number: bool) -> Any:
+def read_target(y: Any, is_number: bool, name: str = "y") -> Any:
     """Return y as an array of one dimension without missing values; None as it is.
 
     Parameters
@@ -35,11 +35,13 @@ def read_target(y: Any, is_number: bool) -> Any:
         The target.
     is_number : bool
         Whether it must be numbers (float64) or may be labels.
+    name : str
+        How messages call it.
     """
     if y is None:
         return None
     y = column_or_1d(read_array(y), warn=True)
-    _refuse_missing(y)
+    _refuse_missing(y, name)
     if not is_number or y.dtype.kind in "buif":
         return y
     try:
@@ -47,22 +49,24 @@ def read_target(y: Any, is_number: bool) -> Any:
     except (TypeError, ValueError):
         converted = None
     if converted is None:
-        raise DataError(f"y must be numbers for a regressor; it has {_describe_items(y)}")
-    _refuse_missing(converted)
+        raise DataError(f"{name} must be numbers for a regressor; it has {_describe_items(y)}")
+    _refuse_missing(converted, name)
     return converted
 
 
-def _refuse_missing(y: np.ndarray) -> None:
+def _refuse_missing(y: np.ndarray, name: str) -> None:
     """Raise DataError for the first item that is missing or infinite."""
     if y.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(y))
         if bad.size:
             what = "NaN" if np.isnan(y[bad[0]]) else "infinity"
-            raise DataError(f"Input y contains {what}: y[{bad[0]}] is {y[bad[0]]}")
+            raise DataError(f"Input {name} contains {what}: {name}[{bad[0]}] is {y[bad[0]]}")
     elif y.dtype.kind == "O" and set(map(type, y)) != {str}:
         row = next((row for row, value in enumerate(y) if is_missing(value)), None)
         if row is not None:
-            raise DataError(f"Input y contains NaN: y[{row}] is {y[row]!r}, a missing value")
+            raise DataError(
+                f"Input {name} contains NaN: {name}[{row}] is {y[row]!r}, a missing value"
+            )
 
 
 def _describe_items(y: np.ndarray) -> str:

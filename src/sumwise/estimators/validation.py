@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_array, column_or_1d
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.inputs import check_init_score, check_sample_weight
+from sumwise.estimators.features import read_rows
+from sumwise.estimators.inputs import check_init_score, check_sample_weight, read_target
 from sumwise.losses import Loss
 from sumwise.losses.links import LINKS
 from sumwise.training.boost import TrainingRows, ValidationScorer
@@ -87,11 +87,9 @@ def read_validation(
         return None
     if y is None:
         raise DataError("X_val needs y_val, the target of its rows")
-    matrix = estimator._read_matrix(X)
+    matrix = read_rows(estimator, X)
     n_rows = matrix.shape[0]
-    is_number = {} if is_classifier(estimator) else {"dtype": np.float64}
-    options: dict[str, Any] = {"dtype": None, "ensure_2d": False, "input_name": "y_val"}
-    labels = column_or_1d(check_array(y, **{**options, **is_number}), warn=True)
+    labels = read_target(y, is_number=not is_classifier(estimator), name="y_val")
     if labels.size != n_rows:
         raise DataError(f"X_val has {n_rows} rows, and y_val {labels.size}")
     target = np.ascontiguousarray(estimator._encode_validation(labels), dtype=np.float64)
