@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .constraints import Bounds, bound_children, may_meet, project_leaves
 from .quantize import quantize_packed, quantize_wide
 from .split import (
     Codes,
@@ -21,6 +22,7 @@ from .split import (
     leaf_weight,
     sum_rows,
     to_floats,
+    value_sums,
 )
 
 Growth = Literal["leaf", "depth", "symmetric"]
@@ -42,6 +44,8 @@ class GrowOptions(SplitOptions):
     features: Callable[[int, int], Iterable[int]] | None = None
     wide: bool = False
     learning_rate: float = 1.0
+    groups: Sequence[Iterable[int]] = ()
+    max_path_features: int = 0
 
 
 @dataclass
@@ -94,10 +98,21 @@ class Grower:
         self.positions: list[Rows] = []
         # The node whose rows give a node its value; usually the node itself.
         self.anchors: list[int] = []
+        self.bounds: list[Bounds] = []
+        self.paths: list[tuple[int, ...]] = []
         self.add_node(np.arange(len(rows), dtype=np.int64), depth=0)
 
-    def add_node(self, positions: Rows, depth: int, anchor: int | None = None) -> int:
+    def add_node(
+        self,
+        positions: Rows,
+        depth: int,
+        anchor: int | None = None,
+        bounds: Bounds | None = None,
+        path: tuple[int, ...] = (),
+    ) -> int:
         node_idx = self.tree.n_nodes
+        self.bounds.append(bounds or Bounds())
+        self.paths.append(path)
         self.positions.append(positions)
         self.anchors.append(node_idx if anchor is None else anchor)
         self.tree.feature.append(LEAF)
@@ -111,9 +126,15 @@ class Grower:
         return node_idx
 
     def allowed_features(self, node_idx: int) -> Iterable[int]:
-        if self.options.features is None:
-            return range(len(self.codes))
-        return self.options.features(node_idx, self.tree.depth[node_idx])
+        drawn: Iterable[int] = range(len(self.codes))
+        if self.options.features is not None:
+            drawn = self.options.features(node_idx, self.tree.depth[node_idx])
+        path, groups, most = (
+            self.paths[node_idx],
+            self.options.groups,
+            self.options.max_path_features,
+        )
+        return [f for f in drawn if may_meet(f, path, groups, most)]
 
     def find_split(self, node_idx: int) -> Split | None:
         """Return the accepted split of a node, or None if it is not splittable."""
@@ -129,6 +150,7 @@ class Grower:
             self.positions[node_idx],
             self.allowed_features(node_idx),
             self.options,
+            self.bounds[node_idx],
         )
 
     def apply_split(self, node_idx: int, split: Split, place: int = 0) -> list[int]:
@@ -142,9 +164,27 @@ class Grower:
         tree.split_bin[node_idx] = split.split_bin
         tree.missing_left[node_idx] = split.missing_left
         tree.gain[node_idx] = split.gains[place]
-        tree.left[node_idx] = self.add_node(positions[is_left], depth, anchor)
-        tree.right[node_idx] = self.add_node(positions[~is_left], depth, anchor)
+        path = (*self.paths[node_idx], split.feature)
+        left, right = self.bounds_of_children(node_idx, split, is_left)
+        tree.left[node_idx] = self.add_node(positions[is_left], depth, anchor, left, path)
+        tree.right[node_idx] = self.add_node(positions[~is_left], depth, anchor, right, path)
         return [tree.left[node_idx], tree.right[node_idx]]
+
+    def bounds_of_children(
+        self, node_idx: int, split: Split, is_left: NDArray[np.bool_]
+    ) -> tuple[Bounds, Bounds]:
+        bounds, positions = self.bounds[node_idx], self.positions[node_idx]
+        n_value_bins = self.n_value_bins[split.feature]
+        direction = self.options.direction(split.feature, split.split_bin, n_value_bins)
+        if self.options.growth == "symmetric":
+            direction = 0
+        left, right = (
+            float(
+                value_sums(sum_rows(self.quantized, rows), self.quantized, self.options, bounds)[0]
+            )
+            for rows in (positions[is_left], positions[~is_left])
+        )
+        return bound_children(bounds, direction, left, right)
 
     def grow_by_best_node(self) -> None:
         """Split one node at a time: the best one, or the best of the top level."""
@@ -206,6 +246,40 @@ class Grower:
             weight = leaf_weight(g, h, self.options)
             own_values.append(float(weight) * self.options.learning_rate)
         self.tree.value = [own_values[anchor] for anchor in self.anchors]
+        if self.options.directions is not None:
+            if self.options.growth == "symmetric":
+                self.project_values(self.options.directions)
+            else:
+                self.clip_values()
+
+    def clip_values(self) -> None:
+        rate, tree = self.options.learning_rate, self.tree
+        for node_idx, bounds in enumerate(self.bounds):
+            scaled = Bounds(rate * bounds.lower, rate * bounds.upper)
+            tree.value[node_idx] = scaled.clip(tree.value[node_idx])
+
+    def project_values(self, directions: Sequence[int]) -> None:
+        tree, depth = self.tree, max(self.tree.depth)
+        level = {(): 0}  # the bits above a node, and the node
+        levels = []
+        for _ in range(depth):
+            node_idx = level[(0,) * len(levels)]
+            levels.append((tree.feature[node_idx], tree.split_bin[node_idx]))
+            level = {
+                (*bits, side): child
+                for bits, node_idx in level.items()
+                for side, child in enumerate((tree.left[node_idx], tree.right[node_idx]))
+            }
+        projected = project_leaves(
+            levels,
+            directions,
+            self.n_value_bins,
+            {bits: tree.value[node_idx] for bits, node_idx in level.items()},
+            {bits: tree.sum_hessian[node_idx] for bits, node_idx in level.items()},
+            tree.sum_hessian[0],
+        )
+        for bits, node_idx in level.items():
+            tree.value[node_idx] = projected[bits]
 
 
 def grow_tree(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .binning import MISSING_BIN
+from .constraints import Bounds
 from .quantize import Quantized
 
 Codes = NDArray[np.uint8]
@@ -20,6 +21,8 @@ Sums = NDArray[np.int64]
 # A gain must exceed this share of the parent's score, or it may be rounding only.
 RELATIVE_MIN_GAIN = 1e-12
 
+FREE = Bounds()
+
 
 @dataclass(frozen=True)
 class SplitOptions:
@@ -29,6 +32,15 @@ class SplitOptions:
     min_samples_leaf: int = 1
     min_child_weight: float = 0.0
     min_gain: float = 0.0
+    # For each feature 1, -1 or 0; None: all 0.
+    directions: Sequence[int] | None = None
+
+    def direction(self, feature: int, split_bin: int, n_value_bins: int) -> int:
+        """Return the order that the children of a split must keep."""
+        # Missing values have no order.
+        if self.directions is None or split_bin == n_value_bins:
+            return 0
+        return self.directions[feature]
 
     @property
     def min_rows(self) -> int:
@@ -110,8 +122,23 @@ def to_floats(sums: Sums, quantized: Quantized) -> tuple[Floats, Floats]:
     )
 
 
-def score_sums(sums: Sums, quantized: Quantized, options: SplitOptions) -> Floats:
-    return leaf_score(*to_floats(sums, quantized), options)
+def value_sums(
+    sums: Sums, quantized: Quantized, options: SplitOptions, bounds: Bounds
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the best value within the bounds, and whether a bound changed it."""
+    free = leaf_weight(*to_floats(sums, quantized), options)
+    value = np.clip(free, bounds.lower, bounds.upper)
+    return value, value != free
+
+
+def score_sums(
+    sums: Sums, quantized: Quantized, options: SplitOptions, bounds: Bounds = FREE
+) -> Floats:
+    g, h = to_floats(sums, quantized)
+    free = leaf_score(g, h, options)
+    w, is_bound = value_sums(sums, quantized, options, bounds)
+    bounded = -(2 * g * w + (h + options.l2) * w * w + 2 * options.l1 * np.abs(w))
+    return np.where(is_bound, bounded, free)
 
 
 def is_valid_child(sums: Sums, quantized: Quantized, options: SplitOptions) -> NDArray[np.bool_]:
@@ -119,12 +146,25 @@ def is_valid_child(sums: Sums, quantized: Quantized, options: SplitOptions) -> N
     return (sums[..., 2] >= options.min_rows) & (h >= options.min_child_weight)
 
 
-def split_gain(left: Sums, right: Sums, quantized: Quantized, options: SplitOptions) -> Floats:
-    """Return the gain of each split, nan where a child would be too small."""
+def split_gain(
+    left: Sums,
+    right: Sums,
+    quantized: Quantized,
+    options: SplitOptions,
+    bounds: Bounds = FREE,
+    direction: NDArray[np.int64] | int = 0,
+) -> Floats:
+    """Return the gain of each split, nan where a child would be too small or out of order."""
     valid = is_valid_child(left, quantized, options) & is_valid_child(right, quantized, options)
-    score_left = score_sums(left, quantized, options)
-    score_right = score_sums(right, quantized, options)
-    score_parent = score_sums(left + right, quantized, options)
+    value_left, left_is_bound = value_sums(left, quantized, options, bounds)
+    value_right, right_is_bound = value_sums(right, quantized, options, bounds)
+    valid &= ~((direction > 0) & (value_left > value_right))
+    valid &= ~((direction < 0) & (value_left < value_right))
+    # At the same bound they gain nothing, whatever rounding says.
+    valid &= ~(left_is_bound & right_is_bound & (value_left == value_right))
+    score_left = score_sums(left, quantized, options, bounds)
+    score_right = score_sums(right, quantized, options, bounds)
+    score_parent = score_sums(left + right, quantized, options, bounds)
     return np.where(valid, 0.5 * ((score_left + score_right) - score_parent), np.nan)
 
 
@@ -153,6 +193,7 @@ def find_level_split(
     level: Sequence[Rows],
     features: Iterable[int],
     options: SplitOptions,
+    bounds: Bounds = FREE,
 ) -> Split | None:
     """Return the best accepted split shared by the nodes of a level.
 
@@ -174,8 +215,10 @@ def find_level_split(
         if not candidates:
             continue
         lefts = [sum_left(histogram, candidates) for histogram in histograms]
+        n_bins = n_value_bins[feature]
+        order = np.array([options.direction(feature, b, n_bins) for b, _ in candidates])
         gains = [
-            split_gain(left, histogram.sum(axis=0) - left, quantized, options)
+            split_gain(left, histogram.sum(axis=0) - left, quantized, options, bounds, order)
             for left, histogram in zip(lefts, histograms, strict=True)
         ]
         place, total = find_highest(gains)
@@ -198,7 +241,9 @@ def find_level_split(
         )
     if best is None:
         return None
-    parents = [abs(score_sums(sum_rows(quantized, rows), quantized, options)) for rows in chosen]
+    parents = [
+        abs(score_sums(sum_rows(quantized, rows), quantized, options, bounds)) for rows in chosen
+    ]
     needed = options.min_gain + RELATIVE_MIN_GAIN * add_in_order(parents)
     return best if best.gain > needed else None
 
@@ -232,6 +277,7 @@ def find_best_split(
     rows: Rows,
     features: Iterable[int],
     options: SplitOptions,
+    bounds: Bounds = FREE,
 ) -> Split | None:
     """Return the best accepted split of one node: a level of a single node."""
-    return find_level_split(codes, n_value_bins, quantized, [rows], features, options)
+    return find_level_split(codes, n_value_bins, quantized, [rows], features, options, bounds)

@@ -9,7 +9,7 @@ from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout, random
 from sumwise.kernels.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, TreeGrower
+from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower
 from sumwise.tree import grower as grower_module
 from tests.naive import grow as naive
 from tests.naive.random import choose_share, extend
@@ -37,7 +37,14 @@ def as_settings(options):
         l2=options.l2,
         max_delta_step=options.max_delta_step,
         learning_rate=options.learning_rate,
+        constraints=as_constraints(options),
     )
+
+
+def as_constraints(options):
+    if options.directions is None:
+        return None
+    return TreeConstraints(options.directions, options.groups, options.max_path_features)
 
 
 def make_mapper(n_value_bins):
@@ -503,3 +510,56 @@ def test_thresholds_come_from_the_mapper(growth):
             assert tree.threshold[node] == np.inf
         else:
             assert tree.threshold[node] == split_bin + 0.5
+
+
+# Constraints
+
+
+def draw_constraints(rng, n_features, codes):
+    """Some features monotone, and groups, a limit of the path, or neither."""
+    directions = rng.choice([-1, 0, 1], size=n_features).tolist()
+    kind = rng.integers(0, 3)
+    groups = ()
+    if kind == 1:
+        n_groups = int(rng.integers(1, 4))
+        groups = [
+            rng.choice(n_features, rng.integers(1, n_features + 1), False) for _ in range(n_groups)
+        ]
+        rest = np.setdiff1d(np.arange(n_features), np.concatenate(groups))
+        groups = [sorted(group.tolist()) for group in [*groups, rest] if len(group)]
+    return directions, groups, int(rng.integers(1, 3)) if kind == 2 else 0
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_constrained_tree_equals_naive_twin(growth, wide, seed):
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(1, 6))
+    problem = make_problem(seed, n_features, int(rng.integers(60, 300)), missing=0.3)
+    codes = problem[0]
+    directions, groups, most = draw_constraints(rng, n_features, codes)
+    columns, key = Columns(by_node=float(rng.choice([0.6, 1.0]))), 11
+    usable = np.flatnonzero(codes.min(axis=1) < codes.max(axis=1)).tolist()
+    options = naive.GrowOptions(
+        growth=growth,
+        max_depth=int(rng.integers(2, 7)),
+        min_samples_leaf=int(rng.integers(1, 8)),
+        min_child_weight=float(rng.choice([0.0, 2.0])),
+        l1=float(rng.choice([0.0, 0.5])),
+        l2=float(rng.choice([0.0, 1.0])),
+        max_delta_step=float(rng.choice([0.0, 0.3])),
+        wide=wide,
+        learning_rate=0.3,
+        features=draw_features(columns, usable, key, growth),
+        directions=directions,
+        groups=groups,
+        max_path_features=most,
+    )
+    twin = naive.grow_tree(*problem, options)
+    for n_threads in (1, 2, 3):
+        tree, scores = grow_compiled(
+            *problem, options, n_threads, 10**9 if wide else 0, columns, key
+        )
+        assert_same_tree(tree, twin)
+        assert scores.tolist() == tree.value[:, 0][_leaves(tree, codes)].tolist()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sumwise.kernels.columns import draw_for_node
+from sumwise.kernels.constraints import restrict_features
 from sumwise.kernels.decide import adopt_split, create_children, find_best_feature, smaller_child
 from sumwise.kernels.frontier import pop_node, push_node, release_slot, take_slot
 from sumwise.kernels.jit import inlined
@@ -70,6 +71,7 @@ def _choose_next(job):
             for child in range(2):
                 depth = np.int64(nodes[left].depth)
                 draw_for_node(work.allowed, options, job.key, depth, left + child, child)
+                restrict_features(job, left + child, child)
             nodes[small].slot = take_slot(control, work.free_slots, ZERO)
             if nodes[node].slot >= 0:
                 control[MODE] = SUBTRACT

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from sumwise.kernels.constraints import node_score, note_children
 from sumwise.kernels.jit import routine
-from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE, PACKED_ROWS
-from sumwise.kernels.payload import node_score
+from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE, PACKED_ROWS, ZERO
 from sumwise.kernels.steps import count_missing, sum_side
 
 
@@ -40,6 +40,7 @@ def create_children(job, node, anchor):
         nodes[child].splittable = enough and depth < job.options.max_depth
         nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
     work.control[N_LEAVES] += 1
+    note_children(job, node, left)
     return left
 
 
@@ -66,7 +67,7 @@ def adopt_split(job, node, child, f, gain):
     """Give a node its best candidate if the gain is enough; return whether it is."""
     work, nodes, n_stats = job.work, job.nodes, job.n_stats
     totals, left = work.totals[node], work.left_totals[node]
-    noise = NOISE * abs(node_score(job.payload, totals))
+    noise = NOISE * abs(node_score(job, (node, f, ZERO), totals))
     if not gain > job.options.min_gain + noise:
         return False
     split_bin = work.candidates[child, f].split_bin

@@ -92,11 +92,25 @@ def _score(gradient, hessian, l1, l2):
 
 
 @routine
-def _bounded_score(gradient, hessian, l1, l2, max_step):
-    """The score where the leaf's value is bounded: what that value takes off the loss, twice."""
-    weight = leaf_weight(gradient, hessian, l1, l2, max_step)
+def score_of_value(gradient, hessian, l1, l2, weight):
+    """The score of any value: what that value takes off the loss, twice."""
     step = 2.0 * gradient * weight + (hessian + l2) * weight * weight
     return -(step + 2.0 * l1 * abs(weight))
+
+
+@routine
+def _bounded_score(gradient, hessian, l1, l2, max_step):
+    """The score where the leaf's value is bounded by ``max_step``."""
+    weight = leaf_weight(gradient, hessian, l1, l2, max_step)
+    return score_of_value(gradient, hessian, l1, l2, weight)
+
+
+@routine
+def best_score(gradient, hessian, l1, l2, max_step):
+    """The score of a node with these sums."""
+    if max_step > 0.0:
+        return _bounded_score(gradient, hessian, l1, l2, max_step)
+    return _score(gradient, hessian, l1, l2)
 
 
 @routine
@@ -104,10 +118,7 @@ def node_score(payload, totals):
     """Score of a node from its integer totals (gradient, hessian, count)."""
     gradient = totals[0] * payload.units[0]
     hessian = totals[1] * payload.units[1]
-    l1, l2, max_step = payload.l1, payload.l2, payload.max_delta_step
-    if max_step > 0.0:
-        return _bounded_score(gradient, hessian, l1, l2, max_step)
-    return _score(gradient, hessian, l1, l2)
+    return best_score(gradient, hessian, payload.l1, payload.l2, payload.max_delta_step)
 
 
 @routine

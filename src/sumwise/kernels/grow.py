@@ -67,7 +67,7 @@ def _sum_root(job):
 
 
 @inlined
-def _begin(thread, n_threads, sync, table, payload, options, rows, key, work, nodes):
+def _begin(thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes):
     """Make records of the rows and plant the root; return the job and whether to go on."""
     control = work.control
     if thread == 0:
@@ -80,7 +80,7 @@ def _begin(thread, n_threads, sync, table, payload, options, rows, key, work, no
             control[STATUS] = OUT_OF_RANGE
     wait_for_all(sync, n_threads)
     work_parts = (options, work, nodes, count_stats(payload), exact, pack, key)
-    job = Job(thread, n_threads, sync, table, payload, *work_parts)
+    job = Job(thread, n_threads, sync, table, payload, constraints, *work_parts)
     if in_range and nodes[0].slot >= 0:
         _sum_root(job)
     return job, in_range
@@ -88,14 +88,16 @@ def _begin(thread, n_threads, sync, table, payload, options, rows, key, work, no
 
 @kernel
 def grow_best_first_tree(
-    thread, n_threads, sync, table, payload, options, rows, key, work, nodes, scores
+    thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes, scores
 ):
     """Grow a tree on ``rows``, which ascend, leaf-wise or level-wise.
 
     The values of the leaves are added to the ``scores`` of the rows, unless that array is empty.
     The result is in ``nodes``, ``work.sums``, ``work.value`` and ``work.control``.
     """
-    job, in_range = _begin(thread, n_threads, sync, table, payload, options, rows, key, work, nodes)
+    job, in_range = _begin(
+        thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes
+    )
     if in_range:
         grow_best_first(job)
         if work.control[STATUS] != ABORTED:
@@ -104,13 +106,15 @@ def grow_best_first_tree(
 
 @kernel
 def grow_symmetric_tree(
-    thread, n_threads, sync, table, payload, options, rows, key, work, nodes, scores
+    thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes, scores
 ):
     """The same with one split for all nodes of a level.
 
     A kernel of its own, because most fits need only one of the two, and compiling takes long.
     """
-    job, in_range = _begin(thread, n_threads, sync, table, payload, options, rows, key, work, nodes)
+    job, in_range = _begin(
+        thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes
+    )
     if in_range:
         grow_symmetric(job)
         if work.control[STATUS] != ABORTED:

@@ -140,6 +140,7 @@ class Job(NamedTuple):
     sync: Any  # int64: see threads.py
     table: Table
     payload: Any  # see payload.py
+    constraints: Any  # see constraints.py
     options: GrowthOptions
     work: Workspace
     nodes: Any  # NODE_FIELDS (n_nodes,)

@@ -7,18 +7,13 @@ merged. It scores the features it owns.
 
 import numpy as np
 
+from sumwise.kernels.constraints import best_packed_split, best_split, fill_gains
 from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, TREE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
 from sumwise.kernels.partition import partition_records
-from sumwise.kernels.payload import (
-    add_rows,
-    best_packed_split,
-    best_split,
-    fill_gains,
-    finish_rows,
-)
+from sumwise.kernels.payload import add_rows, finish_rows
 from sumwise.kernels.split import best_candidate, sum_left
 
 
@@ -172,7 +167,7 @@ def _note_candidate(job, child, f, found):
 @routine
 def score_node(job, node, child):
     """Find the best split of each of the thread's features for a node."""
-    work, totals, payload = job.work, job.work.totals[node], job.payload
+    work, totals = job.work, job.work.totals[node]
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
     min_rows = job.options.min_samples_leaf
     for f in range(job.table.n_value_bins.size):
@@ -180,12 +175,13 @@ def score_node(job, node, child):
             bins = feature_bins(job, node, f)
             both_ways = count_missing(job, node, f) > 0
             n = _count_candidates(job, f, both_ways)
+            place = (node, f, ZERO)
             if job.nodes[node].packed:
                 found = best_packed_split(
-                    payload, bins, n, both_ways, totals, min_rows, prefix, gains
+                    job, place, bins, n, both_ways, totals, min_rows, prefix, gains
                 )
             else:
-                found = best_split(payload, bins, n, both_ways, totals, min_rows, prefix, gains)
+                found = best_split(job, place, bins, n, both_ways, totals, min_rows, prefix, gains)
             _note_candidate(job, child, f, found)
 
 
@@ -213,7 +209,8 @@ def score_level(job, first, last):
         for node in range(first, last):
             if nodes[node].slot >= 0:
                 bins, totals = feature_bins(job, node, f), work.totals[node]
-                fill_gains(job.payload, bins, n, both_ways, totals, min_rows, prefix, right, left)
+                place = (node, f, ZERO)
+                fill_gains(job, place, bins, n, both_ways, totals, min_rows, prefix, right, left)
                 _add_gains(right, sum_right, n)
                 if both_ways:
                     _add_gains(left, sum_left, n)

@@ -7,6 +7,7 @@ their *anchor* is its anchor. Nodes with too few rows for any split have no hist
 import numpy as np
 
 from sumwise.kernels.columns import draw_for_node
+from sumwise.kernels.constraints import node_score, restrict_features, split_gain
 from sumwise.kernels.decide import create_children, find_best_feature, smaller_child
 from sumwise.kernels.frontier import release_slot, take_slot
 from sumwise.kernels.jit import inlined
@@ -21,7 +22,6 @@ from sumwise.kernels.layout import (
     STATUS,
     ZERO,
 )
-from sumwise.kernels.payload import node_score, split_gain
 from sumwise.kernels.steps import (
     build_histogram,
     count_missing,
@@ -57,7 +57,7 @@ def _split_level(job, first, size, f):
         gain = -np.inf
         if nodes[node].slot >= 0:
             totals, min_rows = work.totals[node], job.options.min_samples_leaf
-            gain = split_gain(job.payload, work.left_totals[node], totals, min_rows)
+            gain = split_gain(job, (node, f, split_bin), work.left_totals[node], totals, min_rows)
         valid = gain > -np.inf
         nodes[node].feature = f
         nodes[node].split_bin = split_bin
@@ -90,7 +90,7 @@ def _choose_level_split(job):
     noise = 0.0
     for node in range(first, first + size):
         if job.nodes[node].slot >= 0:
-            noise += NOISE * abs(node_score(job.payload, job.work.totals[node]))
+            noise += NOISE * abs(node_score(job, (node, f, ZERO), job.work.totals[node]))
     if atomic_load(job.sync, ABORT):
         control[STATUS] = ABORTED
     elif not gain > job.options.min_gain + noise:
@@ -118,6 +118,7 @@ def grow_symmetric(job):
         if job.thread == 0:
             _choose_level_split(job)
             draw_for_node(work.allowed, job.options, job.key, depth + 1, depth + 1, ZERO)
+            restrict_features(job, control[LEVEL_FIRST], ZERO)
         wait_for_all(job.sync, job.n_threads)
         if control[STATUS] != GROWING:
             break

@@ -6,6 +6,7 @@ the rows are gone through in their own order: memory likes that better.
 
 import numpy as np
 
+from sumwise.kernels.constraints import constrain_values
 from sumwise.kernels.jit import inlined
 from sumwise.kernels.layout import N_NODES
 from sumwise.kernels.partition import left_range
@@ -73,6 +74,7 @@ def _merge_sums(job):
         anchor = nodes[node].anchor
         for k in range(work.value.shape[1]):
             work.value[node, k] = work.value[anchor, k]
+    constrain_values(job)
 
 
 @inlined

@@ -1,8 +1,16 @@
 """Trees: one flat tree, ensembles of them, and the grower that makes them."""
 
+from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.grower import GrowthSettings, TreeGrower
 from sumwise.tree.refit import LeafRefitter
 from sumwise.tree.tree import Tree
 
-__all__ = ["GrowthSettings", "LeafRefitter", "Tree", "TreeEnsemble", "TreeGrower"]
+__all__ = [
+    "GrowthSettings",
+    "LeafRefitter",
+    "Tree",
+    "TreeConstraints",
+    "TreeEnsemble",
+    "TreeGrower",
+]

@@ -10,12 +10,15 @@ from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
 from sumwise.kernels.class_counts import ClassCounts
+from sumwise.kernels.constraints import Constraints
 from sumwise.kernels.gradients import Gradients
 from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.histogram import WORDS_LENGTH
+from sumwise.kernels.isotonic import project_leaf_values
 from sumwise.kernels.predict import add_binned_predictions
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
+from sumwise.tree.constraints import TreeConstraints, allocate_constraints
 from sumwise.tree.tree import Tree
 
 GROWTH = {
@@ -47,6 +50,7 @@ class GrowthSettings:
     l2: float = 1.0
     max_delta_step: float = 0.0
     learning_rate: float = 0.1
+    constraints: TreeConstraints | None = None
 
     def limits(self, n_rows: int) -> tuple[int, int]:
         """Return (max_leaves, max_depth) for a number of rows, defaults filled in."""
@@ -124,6 +128,10 @@ class TreeGrower:
         n_stats = n_classes + 1 if n_classes else 3
         self._work = self._allocate_workspace(n_rows, n_stats, max(1, n_classes))
         self._nodes = np.zeros(2 * max_leaves - 1, dtype=layout.NODE_FIELDS)
+        depth = max_depth if settings.growth == "symmetric" else 0
+        self._constraints = allocate_constraints(
+            settings.constraints, data.n_features, self._nodes.size, depth
+        )
         n_threads = team.n_threads
         self._exact_gradient = np.empty(0 if n_classes else data.n_rows, dtype=np.int64)
         self._exact_hessian = np.empty_like(self._exact_gradient)
@@ -195,6 +203,25 @@ class TreeGrower:
         """
         return self._work.leaf, self._nodes["anchor"][: tree.n_nodes].copy()
 
+    def constrain_values(self, value: np.ndarray) -> np.ndarray:
+        """Return values for the nodes of the tree just grown that obey the monotone constraints.
+
+        ``value`` has shape (n_nodes,), the learning rate in it. Values outside the bounds of their
+        nodes are clipped to these; the leaves of a symmetric tree are projected.
+        """
+        limits = self._constraints
+        if not isinstance(limits, Constraints) or not limits.any_direction:
+            return value
+        n = value.size
+        if self._options.growth != layout.SYMMETRIC:
+            rate = self._settings.learning_rate
+            return np.clip(value, rate * limits.lower[:n], rate * limits.upper[:n])
+        value = value.copy()
+        buffers = limits.chains, limits.pools, limits.scratch
+        n_value_bins = self._data.table.n_value_bins
+        project_leaf_values(limits.direction, n_value_bins, self._nodes, n, *buffers, value)
+        return value
+
     def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
         work = self._work
         is_symmetric = self._options.growth == layout.SYMMETRIC
@@ -202,6 +229,7 @@ class TreeGrower:
             grow_symmetric_tree if is_symmetric else grow_best_first_tree,
             self._data.table,
             payload,
+            self._constraints,
             self._options,
             rows,
             key,

@@ -1,0 +1,208 @@
+"""Constraints while a tree grows. A compile-time choice, made by the type of ``job.constraints``.
+
+The growth loops call the functions below. For :class:`Unconstrained` they are the payload's own, or do
+nothing.
+
+Monotone, leaf-wise and level-wise
+    Every node has bounds. A split on a constrained feature is allowed only if the values of the
+    children are in order, and the middle between the two becomes a bound of both; any child keeps
+    the bounds of its parent. So whatever lies below the left child is on one side of the middle and
+    whatever lies below the right child on the other, after any number of splits. The final values
+    come from exact sums, not from histograms, so they are clipped to the bounds once more. Missing
+    values have no order: the constraint holds among the others, and a split that parts missing from
+    all values is free.
+Monotone, symmetric
+    A node where a split on a constrained feature would put the two values in the wrong order adds
+    no gain, and its children keep its value. The leaves are projected in the end; see isotonic.py.
+Interactions
+    A node may split on a feature only if that and all features above it share a group.
+
+Exactness: within a tree the order holds bit for bit, and the learning rate keeps it, because
+rounding is monotone. So is every floating-point addition in each of its terms: sums over trees, in
+whatever fixed order, are in order, too.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from sumwise.kernels import bounded, payload
+from sumwise.kernels.bounded import BoundedGradients, bounded_value
+from sumwise.kernels.isotonic import project_leaves
+from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, routine
+from sumwise.kernels.layout import CHILD, N_NODES, SYMMETRIC, ZERO
+
+
+class Unconstrained(NamedTuple):
+    """There are no constraints."""
+
+
+class Constraints(NamedTuple):
+    """What trees must obey, and buffers that live as long as a fit."""
+
+    direction: Any  # int64 (n_features,): 1 values ascend with the feature, -1 descend, 0 any
+    any_direction: bool
+    max_path_features: int  # different features above a leaf; 0: the groups decide
+    group_first: Any  # int64 (n_groups + 1,): first member of a group
+    group_members: Any  # int64: features, group after group
+    on_path: Any  # uint8 (n_features,): scratch
+    parent: Any  # int32 (n_nodes,); -1 for the root
+    lower: Any  # float64 (n_nodes,): bounds of values, before the learning rate;
+    upper: Any  # infinite for the root, and in symmetric growth for all nodes
+    chains: Any  # int64 CHAINS_SHAPE: see isotonic.py
+    pools: Any  # float64 POOLS_SHAPE
+    scratch: Any  # float64 (1 + most chains, n_leaves)
+
+
+def _is_unconstrained(job_type: Any) -> bool:
+    return job_type[job_type.fields.index("constraints")].instance_class is Unconstrained
+
+
+@inlined
+def _bind_payload(job, place):
+    """The payload by which a split is judged."""
+    node, f, split_bin = place
+    constraints = job.constraints
+    # Missing values have no order.
+    parts_missing = split_bin == job.table.n_value_bins[f]
+    direction = ZERO if parts_missing else constraints.direction[f]
+    lower, upper = constraints.lower[node], constraints.upper[node]
+    return BoundedGradients(job.payload, lower, upper, direction)
+
+
+def _by_place(name: str) -> Any:
+    """Make a function of ``(job, place, ...)`` out of the payload's function of that name.
+
+    The place is (node, feature, bin): one split, or all splits on a feature if the bin is ZERO.
+    """
+    free, bounded_function = getattr(payload, name), getattr(bounded, name)
+
+    def function(job, place, *args):
+        raise TypeError(f"{name} is called from kernels only")
+
+    @overload(function, jit_options=ROUTINE_OPTIONS)
+    def choose(job, place, *args):
+        def call_free(job, place, *args):
+            return free(job.payload, *args)
+
+        def call_bounded(job, place, *args):
+            return bounded_function(_bind_payload(job, place), *args)
+
+        return call_free if _is_unconstrained(job) else call_bounded
+
+    return function
+
+
+# See payload.py.
+node_score = _by_place("node_score")
+split_gain = _by_place("split_gain")
+fill_gains = _by_place("fill_gains")
+best_split = _by_place("best_split")
+best_packed_split = _by_place("best_packed_split")
+
+
+def _only_if_constrained(implementation: Any) -> Any:
+    """Make a function of ``(job, ...)`` that does nothing where there are no constraints."""
+
+    def function(job, *args):
+        raise TypeError("called from kernels only")
+
+    @overload(function, jit_options=ROUTINE_OPTIONS)
+    def choose(job, *args):
+        def do_nothing(job, *args):
+            pass
+
+        def call(job, *args):
+            implementation(job, *args)
+
+        return do_nothing if _is_unconstrained(job) else call
+
+    return function
+
+
+@_only_if_constrained
+@routine
+def note_children(job, node, left):
+    """Give new children their parent, and their bounds where nodes have some."""
+    constraints, totals = job.constraints, job.work.totals
+    lower, upper = constraints.lower, constraints.upper
+    units = job.payload.units
+    for child in range(left, left + 2):
+        constraints.parent[child] = node
+        lower[child], upper[child] = lower[node], upper[node]
+    f = np.int64(job.nodes[node].feature)
+    direction = constraints.direction[f]
+    parts_missing = job.nodes[node].split_bin == job.table.n_value_bins[f]
+    if direction == 0 or parts_missing or job.options.growth == SYMMETRIC:
+        return
+    limits = BoundedGradients(job.payload, lower[node], upper[node], direction)
+    middle = 0.0
+    for child in range(left, left + 2):
+        gradient, hessian = totals[child, 0] * units[0], totals[child, 1] * units[1]
+        # Halved first: the sum might overflow.
+        middle += 0.5 * bounded_value(limits, gradient, hessian)[0]
+    middle = min(max(middle, lower[node]), upper[node])
+    below = left if direction > 0 else left + 1
+    upper[below] = middle
+    lower[2 * left + 1 - below] = middle
+
+
+@_only_if_constrained
+@routine
+def restrict_features(job, node, child):
+    """Keep, of the features a node has drawn, those that may meet the features above it."""
+    constraints, nodes = job.constraints, job.nodes
+    on_path, most = constraints.on_path, constraints.max_path_features
+    first, members = constraints.group_first, constraints.group_members
+    if most == 0 and first.size == 1:
+        return
+    on_path[:] = 0
+    n_path = 0
+    above = constraints.parent[node]
+    while above >= 0:
+        f = nodes[above].feature
+        n_path += 1 - on_path[f]
+        on_path[f] = 1
+        above = constraints.parent[above]
+    chosen = job.work.allowed[CHILD + child]
+    if most > 0:
+        for f in range(chosen.size):
+            chosen[f] &= n_path < most or on_path[f]
+        return
+    # Marked by 2 those of the groups that hold the whole path.
+    for group in range(first.size - 1):
+        n_shared = 0
+        for i in range(first[group], first[group + 1]):
+            n_shared += on_path[members[i]] & 1
+        if n_shared == n_path:
+            for i in range(first[group], first[group + 1]):
+                on_path[members[i]] |= 2
+    for f in range(chosen.size):
+        chosen[f] &= on_path[f] >> 1
+
+
+@_only_if_constrained
+@routine
+def constrain_values(job):
+    """Make the values of the finished tree obey."""
+    constraints = job.constraints
+    if not constraints.any_direction:
+        return
+    value, n_nodes = job.work.value[:, 0], job.work.control[N_NODES]
+    if job.options.growth == SYMMETRIC:
+        project_leaves(
+            constraints.direction,
+            job.table.n_value_bins,
+            job.nodes,
+            n_nodes,
+            constraints.chains,
+            constraints.pools,
+            constraints.scratch,
+            value,
+        )
+        return
+    rate = job.payload.learning_rate
+    for node in range(n_nodes):
+        lower, upper = rate * constraints.lower[node], rate * constraints.upper[node]
+        value[node] = min(max(value[node], lower), upper)
