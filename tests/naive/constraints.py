@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def pool_adjacent_violators(values: Sequence[float], weights: Sequence[float]) -
     pools: list[tuple[float, float, int]] = []
     for value, weight in zip(values, weights, strict=True):
         pool = (value, weight, 1)
-        while pools and pools[-1][0] >= pool[0]:
+        while pools and pools[-1][0] > pool[0]:
             before = pools.pop()
             mass = before[1] + pool[1]
             mean = (before[1] * before[0] + pool[1] * pool[0]) / mass
@@ -111,7 +111,7 @@ def project_leaves(
             break
     for f in features:
         for chain in chains[f]:
-            for before, leaf in zip(chain, chain[1:], strict=False):
+            for before, leaf in pairwise(chain):
                 if directions[f] * values[leaf] < directions[f] * values[before]:
                     values[leaf] = values[before]
     return values

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
+from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_start, make_past
 from sumwise.estimators.features import check_feature_parameters, read_rows, read_training_data
 from sumwise.estimators.inputs import check_init_score, check_sample_weight
@@ -100,6 +101,13 @@ _PARAMETERS = """n_estimators : int, default=100
         Rows that each round's trees are grown on; None for all.
     columns : Columns or None, default=None
         Features that each tree, level or node may split on; None for all.
+    monotonic_cst : array-like of int, dict or None, default=None
+        For each feature 1, if predictions must not fall as it rises; -1, if they must not rise;
+        otherwise 0. A dict gives it by feature name, 0 for all others. For a classifier it is the
+        probability of the second of two classes. Missing values have no order.
+    interaction_cst : list of groups, "pairwise", "no_interactions" or None, default=None
+        Features that may interact: those above a leaf all belong to one group of feature indices
+        or names. Features in no group form one more. "pairwise": any two; "no_interactions": none.
     early_stopping : "auto" or bool, default="auto"
         Stop when validation rows are predicted no better, and keep the best round. "auto": if
         ``X_val`` is passed to ``fit``. True: if it is not passed, rows are held out.
@@ -166,6 +174,8 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         max_bins: int = 255,
         sampler: Subsample | str | None = None,
         columns: Columns | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         validation_rows: str = "random",
@@ -196,6 +206,8 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.max_bins = max_bins
         self.sampler = sampler
         self.columns = columns
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.validation_rows = validation_rows
@@ -289,7 +301,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
         settings = BoostingSettings(
             loss=loss,
-            growth=growth,
+            growth=replace(growth, constraints=read_constraints(self)),
             n_rounds=int(self.n_estimators),
             sampler=resolve_part(self, "sampler", [Subsample], names=True),
             columns=resolve_part(self, "columns", [Columns], names=False) or Columns(),

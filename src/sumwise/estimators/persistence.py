@@ -133,7 +133,7 @@ def _is_saved(name: str, value: Any) -> bool:
 def _encode_param(name: str, value: Any) -> Any:
     if isinstance(value, Part):
         return {"part": type(value).__name__, "params": _plain(value.get_params())}
-    if isinstance(value, Mapping):  # class_weight; keys of JSON would become strings
+    if isinstance(value, Mapping):  # keys of JSON would become strings
         pairs = [[_plain(key), _plain(item)] for key, item in value.items()]
         return {"pairs": sorted(pairs, key=repr)}
     if name == "random_state" and not isinstance(value, (int, np.integer)):
@@ -150,9 +150,11 @@ def _decode_param(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays as Python's own, for JSON."""
+    """NumPy scalars as Python ones, arrays and the like as lists, for JSON."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (set, frozenset)):  # in an order that does not change from run to run
+        return sorted(map(_plain, value), key=lambda item: (isinstance(item, str), item))
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value.tolist() if hasattr(value, "tolist") else value

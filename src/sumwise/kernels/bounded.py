@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels import gradients
-from sumwise.kernels.gradients import leaf_weight, score_of_value
+from sumwise.kernels.gradients import score_of_value
 from sumwise.kernels.jit import inlined, routine
+from sumwise.kernels.layout import ZERO
 from sumwise.kernels.packed import unpack_sums
 from sumwise.kernels.split import best_candidate
 
@@ -33,51 +34,68 @@ def _is_free(payload):
 
 
 @routine
-def bounded_value(payload, gradient, hessian):
-    """Return the best value within the bounds, and whether a bound changed it."""
+def _judge_child(gradient, hessian, limits):
+    """Return the best value within the bounds, its score, and whether a bound changed it.
+
+    What ``leaf_weight`` and the scores of ``gradients`` give, without a branch: loops over it
+    vectorize.
+    """
+    _, _, l1, l2, max_step, _, _, lower, upper, _ = limits
+    size, curvature = max(abs(gradient) - l1, 0.0), hessian + l2
+    weight = size / curvature if curvature > 0.0 else 0.0
+    weight = max_step if (max_step > 0.0) & (weight > max_step) else weight
+    free = -weight if gradient > 0.0 else weight
+    value = lower if free < lower else free
+    value = upper if value > upper else value
+    is_bound = value != free
+    best = size * size / curvature if curvature > 0.0 else 0.0
+    given = score_of_value(gradient, hessian, l1, l2, value)
+    return value, given if is_bound | (max_step > 0.0) else best, is_bound
+
+
+@inlined
+def _limits(payload, min_rows):
+    """What a gain depends on beside the sums."""
     p = payload.gradients
-    free = leaf_weight(gradient, hessian, p.l1, p.l2, p.max_delta_step)
-    value = min(max(free, payload.lower), payload.upper)
-    return value, value != free
+    units, direction = p.units, np.float64(payload.direction)
+    penalties = (p.l1, p.l2, p.max_delta_step, p.min_child_weight, min_rows)
+    return (units[0], units[1], *penalties, payload.lower, payload.upper, direction)
+
+
+@inlined
+def _without_order(limits):
+    """The same for a split that parts missing from all values, which may be in any order."""
+    return (*limits[:9], 0.0)
 
 
 @routine
-def _value_and_score(payload, gradient, hessian):
-    """Return the value of a node, its score, and whether a bound changed the value."""
-    p = payload.gradients
-    value, is_bound = bounded_value(payload, gradient, hessian)
-    if is_bound:
-        score = score_of_value(gradient, hessian, p.l1, p.l2, value)
-    else:
-        score = gradients.best_score(gradient, hessian, p.l1, p.l2, p.max_delta_step)
-    return value, score, is_bound
+def bounded_value(payload, gradient, hessian):
+    """Return the best value within the bounds."""
+    return _judge_child(gradient, hessian, _limits(payload, ZERO))[0]
 
 
 @routine
 def node_score(payload, totals):
     """Score of a node from its integer totals (gradient, hessian, count)."""
-    units = payload.gradients.units
-    return _value_and_score(payload, totals[0] * units[0], totals[1] * units[1])[1]
+    limits = _limits(payload, ZERO)
+    return _judge_child(totals[0] * limits[0], totals[1] * limits[1], limits)[1]
 
 
 @routine
-def _gain(payload, g, h, n, totals, parent, min_rows, direction):
+def _gain(g, h, n, totals, parent, limits):
     """Gain of the split that sends (g, h, n) of the totals left, -inf if it is not allowed."""
-    p = payload.gradients
-    hessian_left, hessian_right = h * p.units[1], (totals[1] - h) * p.units[1]
-    enough = (n >= min_rows) & (totals[2] - n >= min_rows)
-    enough &= (hessian_left >= p.min_child_weight) & (hessian_right >= p.min_child_weight)
-    if not enough:
-        return -np.inf
-    gradient_left, gradient_right = g * p.units[0], (totals[0] - g) * p.units[0]
-    left, score_left, left_bound = _value_and_score(payload, gradient_left, hessian_left)
-    right, score_right, right_bound = _value_and_score(payload, gradient_right, hessian_right)
-    if (direction > 0 and left > right) or (direction < 0 and left < right):
-        return -np.inf
+    total_g, total_h, total_n = totals
+    unit_g, unit_h, _, _, _, min_hessian, min_rows, _, _, direction = limits
+    hessian_left, hessian_right = h * unit_h, (total_h - h) * unit_h
+    left, score_left, left_bound = _judge_child(g * unit_g, hessian_left, limits)
+    right, score_right, right_bound = _judge_child((total_g - g) * unit_g, hessian_right, limits)
+    gain = 0.5 * ((score_left + score_right) - parent)
+    allowed = (n >= min_rows) & (total_n - n >= min_rows)
+    allowed &= (hessian_left >= min_hessian) & (hessian_right >= min_hessian)
+    allowed &= not (direction * left > direction * right)
     # Two values at the same bound gain nothing, but rounding might say otherwise.
-    if left_bound and right_bound and left == right:
-        return -np.inf
-    return 0.5 * ((score_left + score_right) - parent)
+    allowed &= not (left_bound & right_bound & (left == right))
+    return gain if allowed else -np.inf
 
 
 @routine
@@ -85,14 +103,18 @@ def split_gain(payload, left, totals, min_rows):
     """Gain of the split that sends ``left`` of ``totals`` left."""
     if _is_free(payload):
         return gradients.split_gain(payload.gradients, left, totals, min_rows)
-    parent, direction = node_score(payload, totals), payload.direction
-    return _gain(payload, left[0], left[1], left[2], totals, parent, min_rows, direction)
+    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
+    sums = (totals[0], totals[1], totals[2])
+    return _gain(left[0], left[1], left[2], sums, parent, limits)
 
 
-@inlined
-def _direction_after(payload, i, n_bins):
-    """The order that the split after bin i + 1 must keep: none, if it parts missing from values."""
-    return payload.direction if i + 2 < n_bins else 0
+@routine
+def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
+    """Write the gains of splits whose left sums are those of the arrays plus ``extra``."""
+    extra_g, extra_h, extra_n = extra
+    for i in range(gains.size):
+        g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
+        gains[i] = _gain(g, h, n, totals, parent, limits)
 
 
 @routine
@@ -104,18 +126,30 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
             inner, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left
         )
         return
-    parent, n_bins = node_score(payload, totals), bins.size // 3
-    missing_g, missing_h, missing_n = bins[0], bins[n_bins], bins[2 * n_bins]
+    n_bins = bins.size // 3
+    left_g, left_h, left_n = prefix[0], prefix[1], prefix[2]
     g, h, n = np.int64(0), np.int64(0), np.int64(0)
     for i in range(n_candidates):
         g += bins[i + 1]
         h += bins[n_bins + i + 1]
         n += bins[2 * n_bins + i + 1]
-        order = _direction_after(payload, i, n_bins)
-        right[i] = _gain(payload, g, h, n, totals, parent, min_rows, order)
-        if both_ways:
-            with_g, with_h, with_n = g + missing_g, h + missing_h, n + missing_n
-            left[i] = _gain(payload, with_g, with_h, with_n, totals, parent, min_rows, order)
+        left_g[i], left_h[i], left_n[i] = g, h, n
+    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
+    sums, nothing = (totals[0], totals[1], totals[2]), (ZERO, ZERO, ZERO)
+    _write_gains(left_g, left_h, left_n, nothing, sums, parent, limits, right[:n_candidates])
+    if both_ways:
+        missing = (bins[0], bins[n_bins], bins[2 * n_bins])
+        _write_gains(left_g, left_h, left_n, missing, sums, parent, limits, left[:n_candidates])
+        # The last split has all values on its left; with the missing, nothing on its right.
+        right[n_candidates - 1] = _gain(g, h, n, sums, parent, _without_order(limits))
+
+
+@routine
+def _write_packed_gains(running, extra, totals, parent, limits, gains):
+    """Write the gains of splits whose left sums are packed in ``running``, plus ``extra``."""
+    for i in range(gains.size):
+        g, h, n = unpack_sums(running[i] + extra)
+        gains[i] = _gain(g, h, n, totals, parent, limits)
 
 
 @routine
@@ -126,18 +160,19 @@ def best_packed_split(payload, words, n_candidates, both_ways, totals, min_rows,
         return gradients.best_packed_split(
             inner, words, n_candidates, both_ways, totals, min_rows, prefix, gains
         )
-    parent, n_bins = node_score(payload, totals), words.size // 3
-    right, left = gains[0], gains[1]
+    running = prefix[0]
     word = np.int64(0)
     for i in range(n_candidates):
         word += words[i + 1]
-        order = _direction_after(payload, i, n_bins)
+        running[i] = word
+    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
+    sums = (totals[0], totals[1], totals[2])
+    _write_packed_gains(running, ZERO, sums, parent, limits, gains[0, :n_candidates])
+    if both_ways:
+        _write_packed_gains(running, words[0], sums, parent, limits, gains[1, :n_candidates])
         g, h, n = unpack_sums(word)
-        right[i] = _gain(payload, g, h, n, totals, parent, min_rows, order)
-        if both_ways:
-            g, h, n = unpack_sums(word + words[0])
-            left[i] = _gain(payload, g, h, n, totals, parent, min_rows, order)
-    return best_candidate(n_candidates, both_ways, right, left)
+        gains[0, n_candidates - 1] = _gain(g, h, n, sums, parent, _without_order(limits))
+    return best_candidate(n_candidates, both_ways, gains[0], gains[1])
 
 
 @routine

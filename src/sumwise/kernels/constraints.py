@@ -1,7 +1,7 @@
 """Constraints while a tree grows. A compile-time choice, made by the type of ``job.constraints``.
 
-The growth loops call the functions below. For :class:`Unconstrained` they are the payload's own, or do
-nothing.
+The growth loops call the functions below. For :class:`Unconstrained` they are the payload's own, or
+do nothing.
 
 Monotone, leaf-wise and level-wise
     Every node has bounds. A split on a constrained feature is allowed only if the values of the
@@ -141,7 +141,7 @@ def note_children(job, node, left):
     for child in range(left, left + 2):
         gradient, hessian = totals[child, 0] * units[0], totals[child, 1] * units[1]
         # Halved first: the sum might overflow.
-        middle += 0.5 * bounded_value(limits, gradient, hessian)[0]
+        middle += 0.5 * bounded_value(limits, gradient, hessian)
     middle = min(max(middle, lower[node]), upper[node])
     below = left if direction > 0 else left + 1
     upper[below] = middle

@@ -106,19 +106,14 @@ def _bounded_score(gradient, hessian, l1, l2, max_step):
 
 
 @routine
-def best_score(gradient, hessian, l1, l2, max_step):
-    """The score of a node with these sums."""
-    if max_step > 0.0:
-        return _bounded_score(gradient, hessian, l1, l2, max_step)
-    return _score(gradient, hessian, l1, l2)
-
-
-@routine
 def node_score(payload, totals):
     """Score of a node from its integer totals (gradient, hessian, count)."""
     gradient = totals[0] * payload.units[0]
     hessian = totals[1] * payload.units[1]
-    return best_score(gradient, hessian, payload.l1, payload.l2, payload.max_delta_step)
+    l1, l2, max_step = payload.l1, payload.l2, payload.max_delta_step
+    if max_step > 0.0:
+        return _bounded_score(gradient, hessian, l1, l2, max_step)
+    return _score(gradient, hessian, l1, l2)
 
 
 @routine

@@ -8,8 +8,8 @@ none of them set, those in the next cell have the bits of the lowest split, and 
     bins 1..3 -> 0b000, bins 4..7 -> 0b001, bins 8.. -> 0b101
 
 So the places ``base | pattern``, for any base without bits of these levels, must be in order. Other
-patterns of these bits are reached by missing values only, or by nothing, and are left alone; so is
-the side of a split that parts missing from all values.
+patterns of these bits are reached by missing values only, or by nothing, and are in no chain of this
+feature; nor is the side of a split that parts missing from all values.
 
 One constrained feature: pooling adjacent violators of each chain, weighted by the leaves' hessians,
 is the projection. Several: chains of different features cross; Dykstra's algorithm (Dykstra and
@@ -85,7 +85,7 @@ def _pool_chain(patterns, sign, base, value, weight, shift, pools):
     for j in range(patterns.size):
         place = base | patterns[j]
         mean, mass, length = sign * (value[place] + shift[place]), weight[place], 1
-        while n_pools > 0 and pools[_MEAN, n_pools - 1] >= mean:
+        while n_pools > 0 and pools[_MEAN, n_pools - 1] > mean:
             n_pools -= 1
             before, mass_before = pools[_MEAN, n_pools], pools[_WEIGHT, n_pools]
             mean = (mass_before * before + mass * mean) / (mass_before + mass)

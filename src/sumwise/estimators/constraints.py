@@ -1,0 +1,137 @@
+"""Reading ``monotonic_cst`` and ``interaction_cst``."""
+
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import ParameterError
+from sumwise.tree import TreeConstraints
+
+# Features that may be above a leaf, by the names that scikit-learn has for these rules.
+_PATH_FEATURES = {"no_interactions": 1, "pairwise": 2}
+
+
+def read_constraints(estimator: Any) -> TreeConstraints | None:
+    """Return the constraints of an estimator that knows its features and classes, if it has any."""
+    directions = _read_directions(estimator)
+    if directions.any():
+        _refuse_many_classes(estimator)
+    groups, most = _read_groups(estimator)
+    if not directions.any() and not groups and not most:
+        return None
+    return TreeConstraints(directions.tolist(), groups, most)
+
+
+def check_ordered_features(constraints: TreeConstraints | None, is_categorical: Any) -> None:
+    """Refuse a monotone constraint on a categorical feature; the mask has an entry a feature."""
+    if constraints is None:
+        return
+    both = np.flatnonzero(np.asarray(constraints.directions) * np.asarray(is_categorical, bool))
+    if both.size:
+        raise ParameterError(
+            f"monotonic_cst constrains feature {both[0]}, which is categorical: categories have "
+            "no order. Set it to 0 there, or encode the categories as numbers"
+        )
+
+
+def _read_directions(estimator: Any) -> np.ndarray:
+    """Return -1, 0 or 1 for each feature."""
+    given, n_features = estimator.monotonic_cst, estimator.n_features_in_
+    directions = np.zeros(n_features, dtype=np.int8)
+    if given is None:
+        return directions
+    if isinstance(given, Mapping):
+        for name, direction in given.items():
+            feature = _find_feature(estimator, "monotonic_cst", name, by_index=False)
+            directions[feature] = _check_direction(estimator, repr(name), direction)
+        return directions
+    values = [] if isinstance(given, str) else _list(given)
+    if values is None or len(values) != n_features:
+        found = "" if values is None else f", not {len(values)}"
+        _refuse(
+            estimator,
+            "monotonic_cst",
+            f"must be None, a dict of feature names, or an array of -1, 0 and 1 for each of "
+            f"{n_features} features{found}",
+        )
+    for feature, direction in enumerate(values or []):
+        directions[feature] = _check_direction(estimator, str(feature), direction)
+    return directions
+
+
+def _check_direction(estimator: Any, place: str, direction: Any) -> int:
+    is_number = isinstance(direction, numbers.Real) and not isinstance(direction, (bool, np.bool_))
+    if not is_number or direction not in (-1, 0, 1):
+        _refuse(estimator, f"monotonic_cst[{place}]", "must be -1, 0 or 1", given=repr(direction))
+    return int(direction)
+
+
+def _refuse_many_classes(estimator: Any) -> None:
+    n_classes = len(getattr(estimator, "classes_", ()))
+    if n_classes > 2:
+        raise ParameterError(
+            f"{type(estimator).__name__}: monotonic_cst is for two classes, where it constrains "
+            f"the probability of the second; y has {n_classes}"
+        )
+
+
+def _read_groups(estimator: Any) -> tuple[list[list[int]], int]:
+    """Return groups of features, and how many features a path may have (0: the groups decide)."""
+    given, n_features = estimator.interaction_cst, estimator.n_features_in_
+    if given is None:
+        return [], 0
+    if isinstance(given, str) and given in _PATH_FEATURES:
+        most = _PATH_FEATURES[given]
+        return [], most if most < n_features else 0
+    rule = f"must be None, {', '.join(map(repr, _PATH_FEATURES))}, or a list of groups of features"
+    groups = None if isinstance(given, (str, Mapping)) else _list(given)
+    if groups is None:
+        _refuse(estimator, "interaction_cst", rule)
+    read: list[list[int]] = []
+    for place, group in enumerate(groups or []):
+        members = None if isinstance(group, (str, Mapping)) else _list(group)
+        if members is None:
+            _refuse(estimator, "interaction_cst", f"{rule}; {group!r} is no group")
+        if not members:
+            _refuse(estimator, "interaction_cst", f"group {place} is empty; leave it out")
+        found = {_find_feature(estimator, "interaction_cst", m) for m in members or []}
+        read.append(sorted(found))
+    rest = sorted(set(range(n_features)).difference(*read))
+    if rest:
+        read.append(rest)  # as scikit-learn does
+    # A group of all features forbids nothing.
+    return ([] if any(len(group) == n_features for group in read) else read), 0
+
+
+def _list(values: Any) -> list[Any] | None:
+    """Return what can be iterated over as a list, else None."""
+    try:
+        return list(values) if isinstance(values, Iterable) else None
+    except TypeError:  # an array without dimensions
+        return None
+
+
+def _find_feature(estimator: Any, name: str, feature: Any, by_index: bool = True) -> int:
+    """Return the index of a feature, given by that or by its name."""
+    if isinstance(feature, str):
+        names = getattr(estimator, "feature_names_in_", None)
+        if names is None:
+            _refuse(estimator, name, f"X has no feature names, so that {feature!r} is unknown")
+        indices = np.flatnonzero(names == feature)
+        if indices.size == 0:
+            _refuse(estimator, name, f"X has no feature {feature!r}")
+        return int(indices[0])
+    is_index = isinstance(feature, numbers.Integral) and not isinstance(feature, (bool, np.bool_))
+    if not by_index or not is_index:
+        _refuse(estimator, name, f"{feature!r} is not a feature")
+    n_features = estimator.n_features_in_
+    if not 0 <= feature < n_features:
+        _refuse(estimator, name, f"feature {feature} is not one of 0 to {n_features - 1}")
+    return int(feature)
+
+
+def _refuse(estimator: Any, name: str, rule: str, given: str | None = None) -> None:
+    value = repr(getattr(estimator, name)) if given is None else given
+    raise ParameterError(f"{type(estimator).__name__}: {name}={value}; {rule}")
