@@ -117,6 +117,40 @@ def test_losses_with_a_link(loss, objective, extra, seed):
     np.testing.assert_allclose(link(start + raw), rival.predict(matrix), rtol=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("max_depth", [3, 5])
+@pytest.mark.parametrize("directions", [(1, -1, 0, 0), (-1, 1, 1, -1)], ids=str)
+@pytest.mark.parametrize("penalty", [{"l2": 0.0}, {"l2": 50.0, "l1": 5000.0}], ids=str)
+def test_monotone_constraints(penalty, directions, max_depth, seed):
+    """Without missing values: those XGBoost orders, too."""
+    X, y, weight, _ = make_table(seed, with_missing=False)
+    params = {"max_depth": max_depth, "learning_rate": 1.0, "min_child_weight": 0.0, **penalty}
+    rival, matrix = train_rival(
+        X, y, weight, "reg:squarederror", {**params, "monotone_constraints": directions}
+    )
+    model = GradientBoostingRegressor(
+        growth="depth", n_estimators=1, min_samples_leaf=1, monotonic_cst=directions, **params
+    ).fit(X, y, weight, init_score=np.zeros(len(y)))
+    assert collect_our_nodes(X, model) == collect_rival_nodes(X, rival)
+    np.testing.assert_allclose(model.predict(X), rival.predict(matrix), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize("groups", [[[0, 1], [2, 3]], [[0, 1, 2], [1, 3]]], ids=str)
+def test_interaction_constraints(groups, with_missing, seed):
+    X, y, weight, _ = make_table(seed, with_missing)
+    params = {"max_depth": 5, "learning_rate": 1.0, "min_child_weight": 0.0, "l2": 1.0}
+    rival, matrix = train_rival(
+        X, y, weight, "reg:squarederror", {**params, "interaction_constraints": groups}
+    )
+    model = GradientBoostingRegressor(
+        growth="depth", n_estimators=1, min_samples_leaf=1, interaction_cst=groups, **params
+    ).fit(X, y, weight, init_score=np.zeros(len(y)))
+    assert collect_our_nodes(X, model) == collect_rival_nodes(X, rival)
+    np.testing.assert_allclose(model.predict(X), rival.predict(matrix), rtol=1e-6)
+
+
 @pytest.mark.parametrize("with_missing", [False, True])
 def test_many_rounds_end_at_the_same_predictions(with_missing):
     # Rounding to float32 adds up, so this is less strict than the trees above.

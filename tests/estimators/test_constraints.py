@@ -94,7 +94,7 @@ def test_names_need_names():
 def test_many_classes_cannot_be_monotone():
     classes = np.digitize(Y, [-1, 1])
     model = GradientBoostingClassifier(**SMALL, monotonic_cst=[1, 0, 0, 0])
-    with pytest.raises(ParameterError, match="two classes.*y has 3"):
+    with pytest.raises(ParameterError, match=r"two classes.*y has 3"):
         model.fit(X, classes)
     assert not hasattr(model, "ensemble_")
     model.set_params(monotonic_cst=[0] * 4, interaction_cst="pairwise").fit(X, classes)

@@ -18,6 +18,7 @@ OPTIONS = {
     "weights": {},
     "heavy tail": {},
     "four classes": {},
+    "constraints": {"interaction_cst": [[0, 1]]},
     "early stopping": {"early_stopping": True, "n_iter_no_change": 2},
 }
 # Rows on either side of the limits: histograms of exact values, packed ones, and both kinds of
@@ -59,6 +60,7 @@ def fit(option, growth, n_rows, n_features, n_jobs):
         kind, y = GradientBoostingClassifier, np.digitize(y, np.quantile(y, [0.2, 0.5, 0.9]))
     if option == "heavy tail":
         y[7] = 1e5
+    directions = np.resize([1, -1, 0], n_features) if option == "constraints" else None
     model = kind(
         n_estimators=4,
         max_leaves=24,
@@ -66,6 +68,7 @@ def fit(option, growth, n_rows, n_features, n_jobs):
         growth=growth,
         random_state=0,
         n_jobs=n_jobs,
+        monotonic_cst=directions,
         **OPTIONS[option],
     )
     return model.fit(X, y, weight if option == "weights" else None), X

@@ -27,6 +27,10 @@ CATEGORIES = {"leaf": "auto", "depth": None, "symmetric": "auto"}
         for estimator in (GradientBoostingClassifier, GradientBoostingRegressor)
         for growth in ("leaf", "depth", "symmetric")
     ]
+    + [
+        GradientBoostingClassifier(**SMALL, interaction_cst="no_interactions"),
+        GradientBoostingRegressor(**SMALL, growth="symmetric", interaction_cst="pairwise"),
+    ]
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)

@@ -563,3 +563,46 @@ def test_constrained_tree_equals_naive_twin(growth, wide, seed):
         )
         assert_same_tree(tree, twin)
         assert scores.tolist() == tree.value[:, 0][_leaves(tree, codes)].tolist()
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_any_values_can_be_made_to_obey(growth):
+    """As needed where leaves get other values than those of the gradients."""
+    codes, n_value_bins, g, h, rows = make_problem(2, n_features=4, n_rows=300)
+    directions = [1 if n > 1 else 0 for n in n_value_bins]
+    settings = GrowthSettings(
+        growth=growth,
+        max_depth=4,
+        min_samples_leaf=3,
+        learning_rate=0.3,
+        constraints=TreeConstraints(directions),
+    )
+    mapper = make_mapper(n_value_bins)
+    with Team(1) as team:
+        data = BinnedData.from_columns(codes, n_value_bins, team)
+        grower = TreeGrower(data, mapper, settings, Columns(), rows.size, team)
+        tree = grower.grow_on_gradients(g, h, rows.astype(np.uint32), np.uint64(0), np.empty(0))
+        assert tree.n_leaves > 4
+        # Its own values obey already.
+        assert grower.constrain_values(tree.value[:, 0]).tolist() == tree.value[:, 0].tolist()
+        others = np.random.default_rng(0).normal(size=tree.n_nodes)
+        before = others.copy()
+        obedient = grower.constrain_values(others)
+    assert others.tolist() == before.tolist()
+    assert obedient.tolist() != before.tolist()
+    cells = np.random.default_rng(1).integers(1, n_value_bins[:, None] + 1, (4, 200))
+    for feature in np.flatnonzero(directions):
+        steps = np.repeat(cells, 2, axis=1)
+        steps[feature, 1::2] = n_value_bins[feature]
+        low, high = obedient[_leaves(tree, steps)].reshape(-1, 2).T
+        assert (low <= high).all()
+
+
+def test_without_monotone_features_values_stay_as_they_are():
+    settings = GrowthSettings(constraints=TreeConstraints([0, 0], max_path_features=1))
+    codes = np.ones((2, 9), dtype=np.uint8)
+    with Team(1) as team:
+        data = BinnedData.from_columns(codes, np.array([1, 1]), team)
+        grower = TreeGrower(data, make_mapper([1, 1]), settings, Columns(), 9, team)
+        value = np.array([3.0])
+        assert grower.constrain_values(value) is value

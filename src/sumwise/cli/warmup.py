@@ -37,6 +37,9 @@ def warm_up() -> float:
         for weight in (None, total):
             GradientBoostingRegressor(**drawn, loss=loss).fit(X, y, weight).predict(X)
     GradientBoostingRegressor(growth="symmetric", n_estimators=2).fit(X, total)
+    for growth in ("leaf", "symmetric"):  # constraints are a choice of type, too
+        constrained = GradientBoostingRegressor(growth=growth, monotonic_cst=[1, 0, -1])
+        constrained.set_params(n_estimators=2).fit(X, total)
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
     return perf_counter() - start

@@ -106,7 +106,7 @@ def _only_if_constrained(implementation: Any) -> Any:
     """Make a function of ``(job, ...)`` that does nothing where there are no constraints."""
 
     def function(job, *args):
-        raise TypeError("called from kernels only")
+        raise TypeError(f"{implementation.__name__} is called from kernels only")
 
     @overload(function, jit_options=ROUTINE_OPTIONS)
     def choose(job, *args):
@@ -170,7 +170,7 @@ def restrict_features(job, node, child):
         for f in range(chosen.size):
             chosen[f] &= n_path < most or on_path[f]
         return
-    # Marked by 2 those of the groups that hold the whole path.
+    # A second bit marks the members of groups that hold the whole path.
     for group in range(first.size - 1):
         n_shared = 0
         for i in range(first[group], first[group + 1]):

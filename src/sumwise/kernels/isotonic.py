@@ -8,8 +8,8 @@ none of them set, those in the next cell have the bits of the lowest split, and 
     bins 1..3 -> 0b000, bins 4..7 -> 0b001, bins 8.. -> 0b101
 
 So the places ``base | pattern``, for any base without bits of these levels, must be in order. Other
-patterns of these bits are reached by missing values only, or by nothing, and are in no chain of this
-feature; nor is the side of a split that parts missing from all values.
+patterns of these bits are reached by missing values only, or by nothing, and are in no chain of
+this feature; nor is the side of a split that parts missing from all values.
 
 One constrained feature: pooling adjacent violators of each chain, weighted by the leaves' hessians,
 is the projection. Several: chains of different features cross; Dykstra's algorithm (Dykstra and

@@ -53,5 +53,5 @@ def allocate_constraints(
         upper=np.full(n_nodes, np.inf),
         chains=np.zeros(CHAINS_SHAPE, dtype=np.int64),
         pools=np.zeros(POOLS_SHAPE),
-        scratch=np.empty((1 + n_chains, 1 << symmetric_depth if n_chains else 0)),
+        scratch=np.empty((1 + n_chains, 1 << symmetric_depth)),
     )
