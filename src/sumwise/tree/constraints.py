@@ -40,7 +40,7 @@ def allocate_constraints(
         return Unconstrained()
     direction = np.array(constraints.directions, dtype=np.int64)
     groups = [np.array(group, dtype=np.int64) for group in constraints.groups]
-    n_chains = min(symmetric_depth, np.count_nonzero(direction))
+    n_chains = min(symmetric_depth, int(np.count_nonzero(direction)))
     return Constraints(
         direction=direction,
         any_direction=bool(direction.any()),
