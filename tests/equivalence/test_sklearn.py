@@ -125,3 +125,15 @@ def test_many_rounds():
     kinds = GradientBoostingRegressor, HistGradientBoostingRegressor
     model, rival = fit_pair(kinds, X, y, weight, SETTINGS[1], n_rounds=10)
     np.testing.assert_allclose(model.predict(X), rival.predict(X), rtol=1e-3, atol=1.0)
+
+
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+def test_monotone_models_are_as_good(growth):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 4))
+    y = X[:, 0] + np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 3] - X[:, 2] + rng.normal(size=4000)
+    directions = [1, 0, -1, 0]
+    rival = HistGradientBoostingRegressor(monotonic_cst=directions).fit(X[:2000], y[:2000])
+    model = GradientBoostingRegressor(growth=growth, monotonic_cst=directions)
+    model.fit(X[:2000], y[:2000])
+    assert model.score(X[2000:], y[2000:]) > rival.score(X[2000:], y[2000:]) - 0.01

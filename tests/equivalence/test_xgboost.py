@@ -120,9 +120,13 @@ def test_losses_with_a_link(loss, objective, extra, seed):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("max_depth", [3, 5])
 @pytest.mark.parametrize("directions", [(1, -1, 0, 0), (-1, 1, 1, -1)], ids=str)
-@pytest.mark.parametrize("penalty", [{"l2": 0.0}, {"l2": 50.0, "l1": 5000.0}], ids=str)
+@pytest.mark.parametrize("penalty", [{"l2": 3.0}, {"l2": 50.0, "max_delta_step": 5e3}], ids=str)
 def test_monotone_constraints(penalty, directions, max_depth, seed):
-    """Without missing values: those XGBoost orders, too."""
+    """Without missing values, which XGBoost orders, too; and without l1, which its gains lack.
+
+    With a penalty, because without one a split between two values at the same bound gains nothing,
+    which XGBoost may take for something after rounding.
+    """
     X, y, weight, _ = make_table(seed, with_missing=False)
     params = {"max_depth": max_depth, "learning_rate": 1.0, "min_child_weight": 0.0, **penalty}
     rival, matrix = train_rival(
@@ -142,7 +146,7 @@ def test_interaction_constraints(groups, with_missing, seed):
     X, y, weight, _ = make_table(seed, with_missing)
     params = {"max_depth": 5, "learning_rate": 1.0, "min_child_weight": 0.0, "l2": 1.0}
     rival, matrix = train_rival(
-        X, y, weight, "reg:squarederror", {**params, "interaction_constraints": groups}
+        X, y, weight, "reg:squarederror", {**params, "interaction_constraints": str(groups)}
     )
     model = GradientBoostingRegressor(
         growth="depth", n_estimators=1, min_samples_leaf=1, interaction_cst=groups, **params
