@@ -1,7 +1,5 @@
 """Leaves refitted to the residuals of their rows, against the twin and for any team."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,13 @@ from sumwise.kernels import random
 from sumwise.kernels.threads import Team
 from sumwise.losses import Location
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, LeafRefitter, TreeGrower
+from sumwise.tree import (
+    GrowthSettings,
+    LeafRefitter,
+    TreeConstraints,
+    TreeEnsemble,
+    TreeGrower,
+)
 from tests.naive import location as naive
 
 KEY = random.make_key(0, random.TREES, 0)
@@ -27,7 +31,7 @@ def make_table(n_rows=700):
     return X, y, rng.choice([0.5, 1.0, 2.5], n_rows), rng.normal(size=n_rows).round(1)
 
 
-def grow(location, n_threads=1, growth="leaf", weighted=False, bounds=None, every=1, **settings):
+def grow(location, n_threads=1, growth="leaf", weighted=False, every=1, **settings):
     """Return a tree before and after its leaves are refitted, its rows, and the scores."""
     X, y, weight, start = make_table()
     weight = weight if weighted else np.empty(0)
@@ -44,8 +48,7 @@ def grow(location, n_threads=1, growth="leaf", weighted=False, bounds=None, ever
         refitter = LeafRefitter(grower, y, weight, rows, team)
         leaf, anchor = grower.get_leaves(grown)
         leaf = leaf.astype(np.int64)
-        bounds = bounds(grown) if bounds else ()
-        tree = refitter.refit(grown, rows, scores, location, *bounds)
+        tree = refitter.refit(grown, rows, scores, location)
     return grown, tree, leaf, anchor, rows, scores
 
 
@@ -135,18 +138,19 @@ def test_penalties_do_not_shrink_refitted_leaves():
     assert all(tree.value[node, 0] == value for node, value in expected.items())
 
 
-def test_steps_are_clipped_to_bounds():
-    def bounds(tree):
-        lower = np.where(np.arange(tree.n_nodes) % 2 == 0, -0.25, -math.inf)
-        return lower, np.full(tree.n_nodes, 0.75)
-
-    grown, bounded, *_ = grow(LOCATIONS[0], bounds=bounds)
-    free = grow(LOCATIONS[0])[1]
-    lower, upper = bounds(grown)
-    leaves = free.left < 0
-    expected = np.clip(free.value[:, 0] / 0.3, lower, upper) * 0.3
-    np.testing.assert_allclose(bounded.value[leaves, 0], expected[leaves], rtol=1e-15)
-    assert (bounded.value[leaves, 0] != free.value[leaves, 0]).sum() > 3
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+def test_refitted_leaves_obey_monotone_constraints(growth):
+    falling = TreeConstraints(directions=np.array([-1, 0, 0, 0], dtype=np.int8))
+    _, tree, leaf, _, rows, scores = grow(LOCATIONS[0], growth=growth, constraints=falling)
+    # All of y rises with the feature: what is left of it are leaves that may not rise.
+    ensemble = TreeEnsemble.from_trees([tree], [0], np.zeros(1), "identity", 4)
+    X, _, _, start = make_table()
+    X = np.repeat(X[:50], 40, axis=0)
+    X[:, 0] = np.tile(np.linspace(-4, 4, 40), 50)
+    with Team(1) as team:
+        predicted = ensemble.predict_raw(X, team).reshape(50, 40)
+    assert (np.diff(predicted, axis=1) <= 0).all()
+    assert np.array_equal(scores[rows], start[rows] + tree.value[leaf[rows], 0])
 
 
 def test_residuals_without_bound_are_an_error():

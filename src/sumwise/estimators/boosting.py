@@ -301,7 +301,9 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
         settings = BoostingSettings(
             loss=loss,
-            growth=replace(growth, constraints=read_constraints(self)),
+            growth=replace(
+                growth, constraints=read_constraints(self, self.schema_.n_categories > 0)
+            ),
             n_rounds=int(self.n_estimators),
             sampler=resolve_part(self, "sampler", [Subsample], names=True),
             columns=resolve_part(self, "columns", [Columns], names=False) or Columns(),

@@ -13,26 +13,28 @@ from sumwise.tree import TreeConstraints
 _PATH_FEATURES = {"no_interactions": 1, "pairwise": 2}
 
 
-def read_constraints(estimator: Any) -> TreeConstraints | None:
-    """Return the constraints of an estimator that knows its features and classes, if it has any."""
+def read_constraints(estimator: Any, is_categorical: np.ndarray) -> TreeConstraints | None:
+    """Return the constraints of an estimator that knows its features and classes, if it has any.
+
+    ``is_categorical`` says of each feature whether its values are categories.
+    """
     directions = _read_directions(estimator)
     if directions.any():
         _refuse_many_classes(estimator)
+        _refuse_categories(estimator, directions, is_categorical)
     groups, most = _read_groups(estimator)
     if not directions.any() and not groups and not most:
         return None
     return TreeConstraints(directions.tolist(), groups, most)
 
 
-def check_ordered_features(constraints: TreeConstraints | None, is_categorical: Any) -> None:
-    """Refuse a monotone constraint on a categorical feature; the mask has an entry a feature."""
-    if constraints is None:
-        return
-    both = np.flatnonzero(np.asarray(constraints.directions) * np.asarray(is_categorical, bool))
+def _refuse_categories(estimator: Any, directions: np.ndarray, is_categorical: np.ndarray) -> None:
+    both = np.flatnonzero((directions != 0) & is_categorical)
     if both.size:
         raise ParameterError(
-            f"monotonic_cst constrains feature {both[0]}, which is categorical: categories have "
-            "no order. Set it to 0 there, or encode the categories as numbers"
+            f"{type(estimator).__name__}: monotonic_cst constrains feature {both[0]}, which is "
+            "categorical: categories have no order. Set it to 0 there, or encode the categories as "
+            "numbers"
         )
 
 

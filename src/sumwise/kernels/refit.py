@@ -78,7 +78,7 @@ def _locate_node(node, rule, buffers, counters):
 
 
 @inlined
-def _set_values(left, anchor, weight, lower, upper, rule, buffers, value):
+def _set_values(left, anchor, weight, rule, buffers, value):
     """Thread 0: values of leaves; an inner node has the mean of its leaves, by weight."""
     for node in range(left.size - 1, -1, -1):
         child = left[node]
@@ -86,8 +86,6 @@ def _set_values(left, anchor, weight, lower, upper, rule, buffers, value):
             step = buffers.center[anchor[node]]
             if rule.max_step > 0.0:
                 step = min(max(step, -rule.max_step), rule.max_step)
-            if lower.size > 0:
-                step = min(max(step, lower[node]), upper[node])
             value[node, 0] = rule.learning_rate * step
         else:
             low, high = value[child, 0], value[child + 1, 0]
@@ -106,20 +104,17 @@ def refit_leaves(
     left,
     anchor,
     weight,
-    lower,
-    upper,
     target,
     row_units,
     rule,
     buffers,
-    value,
     scores,
+    value,
 ):
-    """Write new values to ``value`` (n_nodes, 1) and add those of the leaves to the scores.
+    """Write new values of the nodes to ``value`` (n_nodes, 1).
 
-    ``leaf`` and ``row_units`` are of all rows of the table, ``rows`` those the tree was grown on;
-    ``left``, ``anchor`` and ``weight`` are of the nodes. The step of a leaf, its value before the
-    learning rate, is clipped to ``lower`` and ``upper``, if these are not empty.
+    ``leaf``, ``row_units`` and ``scores`` are of all rows of the table, ``rows`` those the tree was
+    grown on; ``left``, ``anchor`` and ``weight`` are of the nodes.
     """
     first, last = share(rows.size, thread, n_threads)
     place, n_nodes = buffers.place[thread], left.size
@@ -151,7 +146,12 @@ def refit_leaves(
         for node in range(n_nodes):
             if left[node] < 0 and anchor[node] != node:
                 _locate_node(anchor[node], rule, buffers, counters)
-        _set_values(left, anchor, weight, lower, upper, rule, buffers, value)
-    wait_for_all(sync, n_threads)
+        _set_values(left, anchor, weight, rule, buffers, value)
+
+
+@kernel
+def add_leaf_values(thread, n_threads, sync, rows, leaf, value, scores):
+    """Add the values of their leaves to the scores of ``rows``."""
+    first, last = share(rows.size, thread, n_threads)
     for i in range(first, last):
         scores[rows[i]] += value[leaf[rows[i]], 0]

@@ -6,20 +6,19 @@ import numpy as np
 
 from sumwise.errors import TrainingError
 from sumwise.kernels.location import N_DIGIT_VALUES, weigh_in_units
-from sumwise.kernels.refit import RefitBuffers, RefitRule, refit_leaves
+from sumwise.kernels.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
 from sumwise.kernels.threads import Team
 from sumwise.losses import Location
 from sumwise.tree.grower import TreeGrower
 from sumwise.tree.tree import Tree
-
-_NO_BOUNDS = np.empty(0)
 
 
 class LeafRefitter:
     """Gives the leaves of trees the location of their residuals, times the learning rate.
 
     ``l1`` and ``l2`` act on the choice of splits only; ``max_delta_step`` limits the step of a
-    leaf, its value before the learning rate. An inner node gets the mean of its leaves by weight.
+    leaf, its value before the learning rate. Monotone constraints hold. An inner node gets the mean
+    of its leaves by weight.
 
     Parameters
     ----------
@@ -67,8 +66,6 @@ class LeafRefitter:
         rows: np.ndarray,
         scores: np.ndarray,
         location: Location,
-        lower: np.ndarray = _NO_BOUNDS,
-        upper: np.ndarray = _NO_BOUNDS,
     ) -> Tree:
         """Return the tree just grown with new values, and add them to the scores of its rows.
 
@@ -82,8 +79,6 @@ class LeafRefitter:
             Scores of all rows of the table.
         location : Location
             What the step of a leaf is.
-        lower, upper : ndarray
-            Bounds on the step of each node, its value before the learning rate; empty for none.
         """
         leaf, anchor = self._grower.get_leaves(tree)
         settings = self._grower.settings
@@ -101,15 +96,15 @@ class LeafRefitter:
             tree.left,
             anchor,
             tree.weight,
-            lower,
-            upper,
             self._target,
             self._units,
             rule,
             self._buffers,
-            value,
             scores,
+            value,
         )
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
+        value[:, 0] = self._grower.constrain_values(value[:, 0])
+        self._team.run(add_leaf_values, rows, leaf, value, scores)
         return replace(tree, value=value)
