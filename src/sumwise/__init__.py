@@ -1,5 +1,6 @@
 """sumwise: ensemble learning on one engine, with the scikit-learn API."""
 
+from sumwise.data.native import Native
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
@@ -14,6 +15,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Huber",
+    "Native",
     "Quantile",
     "RoundState",
     "Snapshot",

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import sumwise.kernels
-from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise import (
+    Columns,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    Subsample,
+)
 from sumwise.cli.main import main
 from sumwise.cli.warmup import warm_up
 from sumwise.estimators import jobs
@@ -50,6 +55,14 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     for loss in REGRESSION_LOSSES:
         model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss=loss, n_jobs=2)
         model.fit(X, np.linspace(0.1, 0.9, 3000)).predict(X[:1])
+    codes = np.abs(X).astype(int).astype(kind)
+    model = GradientBoostingRegressor(
+        growth=growth, n_estimators=3, categorical_features=[1, 3], sampler=Subsample()
+    )
+    model.fit(codes, np.arange(3000))
+    model.apply(codes)
+    for rows in (codes, codes[:1]):
+        model.predict(rows)
     assert count_signatures() == warm
 
 

@@ -5,10 +5,12 @@ import json
 import os
 import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sumwise import load
 from sumwise.errors import ModelFileError
 from sumwise.export.native import (
     FORMAT_VERSION,
@@ -31,17 +33,18 @@ BY_NODE = {
     "n_rows": "<i8",
     "weight": "<f8",
 }
-ARRAYS = {**BY_TREE, **BY_NODE, "base_score": "<f8"}
+SETS = {"set_node": "<i4", "set_size": "<i4", "set_categories": "<i4"}
+ARRAYS = {**BY_TREE, **BY_NODE, "base_score": "<f8", **SETS}
 ABOUT = {"estimator": "Example", "note": "café"}
 
 
 def make_ensemble():
-    """Two trees: a split of feature 1 whose left child is split on feature 0, and a leaf."""
+    """Two trees: a split of feature 1 whose left child is split by a set of feature 0; a leaf."""
     return TreeEnsemble(
         start=np.array([0, 5], dtype=np.int64),
         output=np.array([0, 0], dtype=np.int32),
         feature=np.array([1, 0, -1, -1, -1, -1], dtype=np.int32),
-        threshold=np.array([0.5, np.inf, 0, 0, 0, 0]),
+        threshold=np.array([0.5, 0, 0, 0, 0, 0]),
         missing_left=np.array([1, 0, 0, 0, 0, 0], dtype=np.uint8),
         left=np.array([1, 3, -1, -1, -1, -1], dtype=np.int32),
         value=np.array([0.1, 0.2, -1.5, 2.5, -0.25, 0.125]),
@@ -51,6 +54,9 @@ def make_ensemble():
         base_score=np.array([0.3]),
         link="identity",
         n_features=2,
+        set_node=np.array([1], dtype=np.int32),
+        set_size=np.array([2], dtype=np.int32),
+        set_categories=np.array([0, 7], dtype=np.int32),
     )
 
 
@@ -356,6 +362,21 @@ HOSTILE = {
     "tree far before": set_item("start", 1, -(2**63)),
     "output that is not there": set_item("output", 0, 1),
     "output below zero": set_item("output", 0, -1),
+    # sets
+    "set of a leaf": set_item("set_node", 0, 2),
+    "set of a node before the first": set_item("set_node", 0, -1),
+    "set of a node that is not there": set_item("set_node", 0, 6),
+    "set of the largest node": set_item("set_node", 0, 2**31 - 1),
+    "set too large": set_item("set_size", 0, 3),
+    "set too small": set_item("set_size", 0, 1),
+    "set of negative size": set_item("set_size", 0, -2),
+    "category twice": set_item("set_categories", 0, 7),
+    "categories in another order": set_item("set_categories", 1, -1),
+    "category below zero": set_item("set_categories", 0, -1),
+    "category that fills the memory": set_item("set_categories", 1, 2**31 - 1),
+    "two sets of a node": lambda header, arrays: [
+        resize(name, 2 * arrays[name].size)(header, arrays) for name in SETS
+    ],
     # lengths
     **{f"{name} too short": drop_from(name) for name in ARRAYS},
     "all nodes too short": drop_from(*BY_NODE),
@@ -464,3 +485,33 @@ def test_any_content_is_refused_or_can_be_walked():
             leaves = ensemble.apply(X, team)
             assert np.all(ensemble.feature[ensemble.start + leaves] == -1)
     assert 100 < n_accepted < 900
+
+
+def test_sets_go_to_the_file_and_back():
+    again, _ = parse_model(dump_model(ENSEMBLE, ABOUT))
+    assert again.set_categories.tolist() == [0, 7]
+    X = np.array([[0.0, 0.0], [7.0, 0.0], [3.0, 0.0], [np.nan, 0.0], [0.5, 0.0], [99.0, 0.0]])
+    with Team(1) as team:
+        assert again.apply(X, team)[:, 0].tolist() == [3, 3, 4, 4, 4, 4]
+
+
+def test_models_without_sets_have_empty_arrays():
+    arrays = read_parts(dump_model(ENSEMBLE.truncate(0), ABOUT))[1]
+    assert [arrays[name].size for name in SETS] == [0, 0, 0]
+
+
+def test_a_file_of_format_1_can_be_read():
+    path = Path(__file__).parents[1] / "golden" / "regressor_v1.sumwise"
+    model = load(path)
+    rows = [[0, 0, 0], [3, 5, 1], [8, 8, 8], [np.nan, 2, np.nan], [4, np.nan, 7]]
+    assert [float(value).hex() for value in model.predict(np.array(rows))] == [
+        "0x1.4cab559796fa9p+4",
+        "0x1.b5218ba3b4167p+4",
+        "0x1.1a93606f93c6dp+5",
+        "0x1.4cab559796fa9p+4",
+        "0x1.4cab559796fa9p+4",
+    ]
+    assert model.ensemble_.set_node.size == 0
+    header, arrays = read_parts(DATA)
+    with pytest.raises(ModelFileError, match="does not describe the arrays"):
+        parse_model(join_parts(header, arrays, version=1))

@@ -55,6 +55,7 @@ class Tree:
     feature: list[int] = field(default_factory=list)
     split_bin: list[int] = field(default_factory=list)
     missing_left: list[bool] = field(default_factory=list)
+    members: list[frozenset[int] | None] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     value: list[float] = field(default_factory=list)
@@ -118,6 +119,7 @@ class Grower:
         self.tree.feature.append(LEAF)
         self.tree.split_bin.append(0)
         self.tree.missing_left.append(False)
+        self.tree.members.append(None)
         self.tree.left.append(NO_CHILD)
         self.tree.right.append(NO_CHILD)
         self.tree.gain.append(0.0)
@@ -157,12 +159,13 @@ class Grower:
         """Split a node, the `place`-th of its level; return [left, right]."""
         tree, positions = self.tree, self.positions[node_idx]
         codes = self.codes[split.feature, positions]
-        is_left = goes_left(codes, split.split_bin, split.missing_left)
+        is_left = goes_left(codes, split.split_bin, split.missing_left, split.members)
         anchor = None if split.valid[place] else self.anchors[node_idx]
         depth = tree.depth[node_idx] + 1
         tree.feature[node_idx] = split.feature
         tree.split_bin[node_idx] = split.split_bin
         tree.missing_left[node_idx] = split.missing_left
+        tree.members[node_idx] = split.members
         tree.gain[node_idx] = split.gains[place]
         path = (*self.paths[node_idx], split.feature)
         left, right = self.bounds_of_children(node_idx, split, is_left)

@@ -32,6 +32,7 @@ def predict_binned(tree: Tree, codes: Codes) -> NDArray[np.int64]:
                 int(codes[tree.feature[node_idx], row]),
                 tree.split_bin[node_idx],
                 tree.missing_left[node_idx],
+                tree.members[node_idx],
             ),
         )
 

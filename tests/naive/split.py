@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .binning import MISSING_BIN
+from .categories import CategoricalFeature, NativeOptions, list_sets, sum_sets
 from .constraints import Bounds
 from .quantize import Quantized
 
@@ -42,6 +43,9 @@ class SplitOptions:
             return 0
         return self.directions[feature]
 
+    categorical: Mapping[int, CategoricalFeature] = field(default_factory=dict)
+    native: NativeOptions = field(default_factory=NativeOptions)
+
     @property
     def min_rows(self) -> int:
         return max(1, self.min_samples_leaf)
@@ -49,7 +53,7 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class Split:
-    """Value bins 1..split_bin of the feature go left.
+    """Value bins 1..split_bin of the feature go left, or those of `members` if there are any.
 
     `gains` holds one gain per node of the level (one node, but for symmetric
     growth); an invalid node contributes 0 and has `valid` False.
@@ -61,6 +65,7 @@ class Split:
     gain: float
     gains: tuple[float, ...]
     valid: tuple[bool, ...]
+    members: frozenset[int] | None = None
 
 
 def build_histogram(
@@ -82,8 +87,11 @@ def sum_rows(quantized: Quantized, rows: Rows) -> Sums:
     return np.array([quantized.gi[rows].sum(), quantized.hi[rows].sum(), len(rows)])
 
 
-def goes_left(code: Codes | int, split_bin: int, missing_left: bool) -> NDArray[np.bool_]:
-    return np.where(code == MISSING_BIN, missing_left, code <= split_bin)
+def goes_left(
+    code: Codes | int, split_bin: int, missing_left: bool, members: frozenset[int] | None = None
+) -> NDArray[np.bool_]:
+    below = code <= split_bin if members is None else np.isin(code, sorted(members))
+    return np.where(code == MISSING_BIN, missing_left, below)
 
 
 def soft_threshold(g: Floats, l1: float) -> Floats:
@@ -153,17 +161,22 @@ def split_gain(
     options: SplitOptions,
     bounds: Bounds = FREE,
     direction: NDArray[np.int64] | int = 0,
+    more_l2: float = 0.0,
 ) -> Floats:
-    """Return the gain of each split, nan where a child would be too small or out of order."""
+    """Return the gain of each split, nan where a child would be too small or out of order.
+
+    The children may have a larger penalty than their parent.
+    """
     valid = is_valid_child(left, quantized, options) & is_valid_child(right, quantized, options)
-    value_left, left_is_bound = value_sums(left, quantized, options, bounds)
-    value_right, right_is_bound = value_sums(right, quantized, options, bounds)
+    of_children = replace(options, l2=options.l2 + more_l2)
+    value_left, left_is_bound = value_sums(left, quantized, of_children, bounds)
+    value_right, right_is_bound = value_sums(right, quantized, of_children, bounds)
     valid &= ~((direction > 0) & (value_left > value_right))
     valid &= ~((direction < 0) & (value_left < value_right))
     # At the same bound they gain nothing, whatever rounding says.
     valid &= ~(left_is_bound & right_is_bound & (value_left == value_right))
-    score_left = score_sums(left, quantized, options, bounds)
-    score_right = score_sums(right, quantized, options, bounds)
+    score_left = score_sums(left, quantized, of_children, bounds)
+    score_right = score_sums(right, quantized, of_children, bounds)
     score_parent = score_sums(left + right, quantized, options, bounds)
     return np.where(valid, 0.5 * ((score_left + score_right) - score_parent), np.nan)
 
@@ -211,14 +224,27 @@ def find_level_split(
             for rows in chosen
         ]
         has_missing = any(histogram[MISSING_BIN, 2] > 0 for histogram in histograms)
-        candidates = list(list_candidates(n_value_bins[feature], has_missing))
+        kind = options.categorical.get(feature)
+        sets: list[list[int]] = []
+        if kind is None:
+            candidates = list(list_candidates(n_value_bins[feature], has_missing))
+            lefts = [sum_left(h, candidates) for h in histograms if candidates]
+        else:
+            level_sums = np.sum(histograms, axis=0)
+            sets = list_sets(level_sums, quantized, kind, options)
+            candidates = [(0, MISSING_BIN in bins) for bins in sets]
+            lefts = [sum_sets(h, sets) for h in histograms if candidates]
         if not candidates:
             continue
-        lefts = [sum_left(histogram, candidates) for histogram in histograms]
-        n_bins = n_value_bins[feature]
-        order = np.array([options.direction(feature, b, n_bins) for b, _ in candidates])
+        more_l2 = 0.0 if kind is None or kind.one_hot else options.native.l2
+        order: NDArray[np.int64] | int = 0
+        if kind is None:
+            n_bins = n_value_bins[feature]
+            order = np.array([options.direction(feature, b, n_bins) for b, _ in candidates])
         gains = [
-            split_gain(left, histogram.sum(axis=0) - left, quantized, options, bounds, order)
+            split_gain(
+                left, histogram.sum(axis=0) - left, quantized, options, bounds, order, more_l2
+            )
             for left, histogram in zip(lefts, histograms, strict=True)
         ]
         place, total = find_highest(gains)
@@ -238,6 +264,7 @@ def find_level_split(
             total,
             gains=tuple(0.0 if np.isnan(gain) else float(gain) for gain in of_level),
             valid=tuple(not np.isnan(gain) for gain in of_level),
+            members=None if kind is None else frozenset(sets[place]) - {MISSING_BIN},
         )
     if best is None:
         return None

@@ -32,11 +32,18 @@ def warm_up() -> float:
             model.apply(X.astype(kind))
             for rows in (X, X[:1]):  # many rows and few go different ways
                 getattr(model, "predict_proba", model.predict)(rows.astype(kind))
+        codes = np.floor(9 * X).astype(kind)
+        by_category = GradientBoostingRegressor(**drawn, categorical_features=[0, 1])
+        by_category.fit(codes, total)
+        for n_rows in (len(codes), 1):
+            by_category.predict(codes[:n_rows])
     for loss in REGRESSION_LOSSES:
         y = np.minimum(total / 3.0, 1.0)
         for weight in (None, total):
             GradientBoostingRegressor(**drawn, loss=loss).fit(X, y, weight).predict(X)
-    GradientBoostingRegressor(growth="symmetric", n_estimators=2).fit(X, total)
+    for features in (None, [0]):
+        model = GradientBoostingRegressor(growth="symmetric", n_estimators=2)
+        model.set_params(categorical_features=features).fit(np.floor(9 * X), total)
     for growth in ("leaf", "symmetric"):  # constraints are a choice of type, too
         constrained = GradientBoostingRegressor(growth=growth, monotonic_cst=[1, 0, -1])
         constrained.set_params(n_estimators=2).fit(X, total)

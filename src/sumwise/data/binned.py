@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumwise.data.lanes import plan_lanes, plan_tiles
+from sumwise.kernels.categories import Categories, NoCategories
 from sumwise.kernels.layout import BLOCK_BITS, Table
 from sumwise.kernels.threads import Team
 from sumwise.kernels.tiles import count_crowds, fill_tiles
@@ -42,15 +43,23 @@ class BinnedData:
         n_value_bins: np.ndarray,
         team: Team,
         n_train: int | None = None,
+        categories: Categories | None = None,
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
-        The first ``n_train`` rows (all, if None) decide which features are usable.
+        The first ``n_train`` rows (all, if None) decide which features are usable. Of a wide
+        categorical feature the bins are in ``categories``, and its column is not read. It has no
+        histograms if its ``n_value_bins`` is 0.
         """
         n_features, n_rows = columns.shape
         train = columns[:, :n_train]
         usable = train.min(axis=1, initial=255) < train.max(axis=1, initial=0)
-        lanes, source, codes = plan_lanes(columns, n_value_bins, team)
+        is_wide = np.zeros(n_features, dtype=np.bool_)
+        if categories is not None:
+            is_wide[categories.place >= 0] = categories.wide_place >= 0
+            wide = categories.wide[:, :n_train]
+            usable[is_wide] = [column.min() < column.max() for column in wide]
+        lanes, source, codes = plan_lanes(columns, n_value_bins, team, is_wide)
         tile_first = plan_tiles(lanes.first.size - 1, team.n_threads)
         tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)
         ends = np.cumsum(tile_words * n_rows)
@@ -65,12 +74,13 @@ class BinnedData:
         team.run(count_crowds, *parts, counts, crowds)
         bin_start = np.zeros(n_features + 1, dtype=np.int64)
         np.cumsum(n_value_bins + 1, out=bin_start[1:])
-        table = Table(columns, *parts, lanes, crowds, n_value_bins, bin_start)
+        places = (n_value_bins, bin_start)
+        table = Table(columns, *parts, lanes, crowds, *places, categories or NoCategories())
         return cls(table, usable.astype(np.uint8))
 
     def find_tiles(self) -> np.ndarray:
-        """The tile of each feature."""
+        """The tile of each feature, -1 for a wide one."""
         lanes = self.table.lanes
-        lane = np.empty(self.n_features, dtype=np.int64)
+        lane = np.full(self.n_features, -1, dtype=np.int64)
         lane[lanes.members] = np.repeat(np.arange(lanes.first.size - 1), np.diff(lanes.first))
         return np.searchsorted(self.table.tile_first, lane, side="right") - 1

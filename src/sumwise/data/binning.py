@@ -1,14 +1,18 @@
 """Where the bins of each feature end, and the mapping of values to bins."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sumwise.data.binned import BinnedData
+from sumwise.data.category_bins import CategoryBins, check_number, collect_categories
 from sumwise.data.matrix import find_float_type, read_chunks
+from sumwise.data.native import Native
 from sumwise.kernels import binning as kernels
 from sumwise.kernels import random
 from sumwise.kernels.binning import GROUP
+from sumwise.kernels.category_bins import count_categories, map_categories
 from sumwise.kernels.coding import round_down
 from sumwise.kernels.sort import N_DIGIT_VALUES
 from sumwise.kernels.threads import Team
@@ -45,10 +49,16 @@ class BinMapper:
     Attributes
     ----------
     thresholds : list of ndarray
-        Ascending float64 thresholds, one array a feature.
+        Ascending float64 thresholds, one array a feature; none of a categorical one.
+    categories : dict of int to CategoryBins
+        The bins of categorical features.
+    native : Native
+        How their splits are chosen.
     """
 
     thresholds: list[np.ndarray]
+    categories: dict[int, CategoryBins] = field(default_factory=dict)
+    native: Native = field(default_factory=Native)
 
     @classmethod
     def fit(
@@ -59,11 +69,15 @@ class BinMapper:
         rows: np.ndarray | None = None,
         seed: int = 0,
         team: Team | None = None,
+        n_categories: np.ndarray | None = None,
+        native: Native | None = None,
     ) -> "BinMapper":
         """Find the thresholds from ``rows`` of X, which ascend.
 
         A feature with at most ``max_bins`` distinct values gets a bin for each. Otherwise the
         bins hold about equal weight, measured on a sample if the data is large.
+
+        ``n_categories`` is 0 for a numeric feature; the values of any other are codes below it.
         """
         team = Team(1) if team is None else team
         max_bins = int(max_bins)  # of the smallest types of NumPy there is no 255 + 1
@@ -75,11 +89,16 @@ class BinMapper:
             sample = np.empty(SAMPLE_ROWS, dtype=np.uint32)
             random.choose_rows(random.make_key(seed, random.BINNING, 0), rows, sample)
         weight = np.empty(0) if sample_weight is None else sample_weight[sample]
-        thresholds: list[np.ndarray] = []
-        for first in range(0, X.shape[1], _FEATURES):
-            part = X[:, first : first + _FEATURES]
-            thresholds += _find_thresholds(part, rows, sample, weight, max_bins, team)
-        return cls(thresholds)
+        if n_categories is None:
+            n_categories = np.zeros(X.shape[1], dtype=np.int64)
+        check_number(n_categories)
+        native = Native() if native is None else native
+        thresholds = [np.empty(0)] * X.shape[1]
+        for first, last in _find_numeric_runs(n_categories):
+            part = X[:, first:last]
+            thresholds[first:last] = _find_thresholds(part, rows, sample, weight, max_bins, team)
+        categories = _find_categories(X, rows, n_categories, native, team)
+        return cls(thresholds, categories, native)
 
     def transform(self, X: np.ndarray, team: Team, X_val: np.ndarray | None = None) -> BinnedData:
         """Map all of X to bins, and after it the rows of X_val, which only get scores.
@@ -89,14 +108,23 @@ class BinMapper:
         n_rows, n_features = X.shape
         n_val = 0 if X_val is None else X_val.shape[0]
         columns = np.empty((n_features, n_rows + n_val), dtype=np.uint8)
-        self._write_bins(X, columns, 0, team)
+        n_wide = sum(bins.is_wide for bins in self.categories.values())
+        wide = np.empty((n_wide, n_rows + n_val), dtype=np.uint32)
+        self._write_bins(X, columns, wide, 0, team)
         if X_val is not None:
-            self._write_bins(X_val, columns, n_rows, team)
+            self._write_bins(X_val, columns, wide, n_rows, team)
         n_value_bins = np.array([t.size + 1 for t in self.thresholds], dtype=np.int64)
-        return BinnedData.from_columns(columns, n_value_bins, team, n_rows)
+        for f, bins in self.categories.items():
+            n_value_bins[f] = bins.n_summed
+        categories = None
+        if self.categories:
+            categories = collect_categories(self.categories, wide, n_features, self.native)
+        return BinnedData.from_columns(columns, n_value_bins, team, n_rows, categories)
 
-    def _write_bins(self, X: np.ndarray, columns: np.ndarray, begin: int, team: Team) -> None:
-        """Write the bins of X to the columns, from row ``begin`` on."""
+    def _write_bins(
+        self, X: np.ndarray, columns: np.ndarray, wide: np.ndarray, begin: int, team: Team
+    ) -> None:
+        """Write the bins of X, from row ``begin`` on: to the columns, or to ``wide``."""
         padded = np.full((X.shape[1], GROUP + GROUP**2), np.inf)
         for f, ends in enumerate(self.thresholds):
             padded[f, GROUP : GROUP + ends.size] = ends
@@ -104,6 +132,40 @@ class BinMapper:
         rounded = round_down(padded, np.dtype(find_float_type(X.dtype)))
         for first, part in read_chunks(X):
             team.run(kernels.map_to_bins, *part, begin + first, rounded, columns)
+        narrow_features = [f for f, bins in self.categories.items() if not bins.is_wide]
+        wide_features = [f for f, bins in self.categories.items() if bins.is_wide]
+        self._map_categories(X, narrow_features, narrow_features, columns, begin, team)
+        self._map_categories(X, wide_features, range(len(wide_features)), wide, begin, team)
+
+    def _map_categories(
+        self,
+        X: np.ndarray,
+        features: Sequence[int],
+        target: Sequence[int],
+        columns: np.ndarray,
+        begin: int,
+        team: Team,
+    ) -> None:
+        """Write the bins of categorical features to rows ``target`` of ``columns``.
+
+        Rows of X are columns of the table from ``begin`` on.
+        """
+        if not features:
+            return
+        bins = [self.categories[f].bin_of_code for f in features]
+        start = np.cumsum([0, *(b.size for b in bins)])
+        which = np.array(features, dtype=np.int64), np.array(target, dtype=np.int64)
+        for first, part in read_chunks(X):
+            team.run(
+                map_categories,
+                *part,
+                begin + first,
+                which[0],
+                start,
+                np.concatenate(bins),
+                which[1],
+                columns,
+            )
 
     def threshold(self, feature: int, split_bin: int) -> float:
         """The largest value that goes left in a split after a bin; inf after the last."""
@@ -119,6 +181,36 @@ class BinMapper:
         parts = [np.append(ends, np.inf) for ends in self.thresholds]
         ends = np.cumsum([0, *(part.size for part in parts)])
         return np.concatenate([[0.0], *parts]), np.append(ends[:-1], 0)
+
+
+def _find_numeric_runs(n_categories: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield neighboring numeric features as (first, last), not too many at a time."""
+    first = 0
+    for last in range(1, n_categories.size + 1):
+        is_end = last == n_categories.size or n_categories[last] > 0 or last - first == _FEATURES
+        if n_categories[last - 1] > 0:
+            first = last
+        elif is_end:
+            yield first, last
+            first = last
+
+
+def _find_categories(
+    X: np.ndarray, rows: np.ndarray, n_categories: np.ndarray, native: Native, team: Team
+) -> dict[int, CategoryBins]:
+    """Return the bins of the categorical features."""
+    features = np.flatnonzero(n_categories)
+    if features.size == 0:
+        return {}
+    start = np.append(0, n_categories[features].cumsum())
+    counts = np.zeros(start[-1], dtype=np.int64)
+    for first, part in read_chunks(X):
+        begin, end = _find_part(rows, first, part.n_rows)
+        team.run(count_categories, *part, first, rows[begin:end], features, start, counts)
+    return {
+        int(f): CategoryBins.from_counts(counts[start[k] : start[k + 1]], native)
+        for k, f in enumerate(features)
+    }
 
 
 def _find_thresholds(

@@ -39,16 +39,18 @@ class _SharedByte:
 
 
 def plan_lanes(
-    columns: np.ndarray, n_value_bins: np.ndarray, team: Team
+    columns: np.ndarray, n_value_bins: np.ndarray, team: Team, is_wide: np.ndarray | None = None
 ) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
     """Put features with few bins together, in their order, as many as a byte can tell apart.
 
-    Returns the lanes and where their codes are: the number of a column, or -1 - the number of an
-    array of the list.
+    Wide features are in no lane. Returns the lanes and where their codes are: the number of a
+    column, or -1 - the number of an array of the list.
     """
     lanes: list[list[int]] = []
     shared: list[_SharedByte] = []
     for f in range(n_value_bins.size):
+        if is_wide is not None and is_wide[f]:
+            continue
         if n_value_bins[f] > _FEW_BINS:
             lanes.append([f])
         elif not shared or not shared[-1].try_to_join(f, columns[f], team):

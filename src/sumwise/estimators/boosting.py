@@ -14,7 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.native import Native
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.categories import resolve_encoding
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_start, make_past
@@ -124,6 +126,8 @@ _PARAMETERS = """n_estimators : int, default=100
     categorical_features : "auto", list or None, default="auto"
         Features whose values are categories: "auto" for strings and categorical types, a list of
         names, indices or booleans, or None for none.
+    categorical_encoding : {"auto", "native"} or Native, default="auto"
+        How trees use categories; "auto" is "native": splits by sets of categories.
     unknown_category : {"missing", "error"}, default="missing"
         What a category that was not in the training data is at prediction: a missing value or an
         error.
@@ -182,6 +186,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         scoring: str | Callable[..., float] = "loss",
         n_iter_no_change: int = 10,
         categorical_features: Any = "auto",
+        categorical_encoding: Native | str = "auto",
         unknown_category: str = "missing",
         extra_columns: str = "error",
         tol: float = 0.0,
@@ -214,6 +219,7 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.scoring = scoring
         self.n_iter_no_change = n_iter_no_change
         self.categorical_features = categorical_features
+        self.categorical_encoding = categorical_encoding
         self.unknown_category = unknown_category
         self.extra_columns = extra_columns
         self.tol = tol
@@ -313,12 +319,22 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             scorer=make_scorer(self, train, valid, rows.valid, loss.link),
             make_model=self._make_model,
         )
+        native = resolve_encoding(self)
         with (
             show_progress(bool(self.verbose)) as shown,
             start_team(self.n_jobs, _STEPS_PER_VALUE * X.size) as team,
         ):
             settings = replace(settings, callbacks=[*shown, *(self.callbacks or ())])
-            mapper = BinMapper.fit(X, self.max_bins, weight, rows.train, seed, team)
+            mapper = BinMapper.fit(
+                X,
+                self.max_bins,
+                weight,
+                rows.train,
+                seed,
+                team,
+                self.schema_.n_categories,
+                native,
+            )
             data = mapper.transform(X, team, valid.matrix if valid else None)
             result = boost(data, mapper, rows, settings, team, make_past(start, train, valid))
         self.history_ = result.history
@@ -342,7 +358,12 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, those of parts as ``sampler__rate=...``."""
-        parts = {"sampler": "Subsample", "columns": "Columns", "loss": name_loss_part(params)}
+        parts = {
+            "sampler": "Subsample",
+            "columns": "Columns",
+            "categorical_encoding": "Native",
+            "loss": name_loss_part(params),
+        }
         check_nested(self, params, parts)
         return super().set_params(**params)
 

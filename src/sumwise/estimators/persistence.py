@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.native import Native
 from sumwise.errors import ModelFileError
 from sumwise.estimators.features import FeatureSchema
 from sumwise.estimators.losses import LOSS_PARTS
@@ -16,7 +17,12 @@ from sumwise.parts import Part
 from sumwise.sampling import Columns, Subsample
 from sumwise.tree import TreeEnsemble
 
-_PARTS: dict[str, type[Part]] = {"Columns": Columns, "Subsample": Subsample, **LOSS_PARTS}
+_PARTS: dict[str, type[Part]] = {
+    "Columns": Columns,
+    "Native": Native,
+    "Subsample": Subsample,
+    **LOSS_PARTS,
+}
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"callbacks", "n_jobs", "verbose", "warm_start"}
 # Measured only if somebody watches, which the file does not tell.

@@ -14,9 +14,10 @@ last 32             SHA-256 of everything before
 ==================  ======================================================================
 
 Meaning of the arrays: see :class:`sumwise.tree.TreeEnsemble`. A value of at most the threshold
-goes left; a missing value (NaN) goes as ``missing_left`` says; the raw score is the base score
-plus the values of the leaves, in the order of the trees. Nothing in the file depends on threads,
-verbosity or time.
+goes left; where a node has a set of categories instead, the categories of the set go left and all
+others right. A missing value (NaN) goes as ``missing_left`` says. The raw score is the base score
+plus the values of the leaves, in the order of the trees. Format 1 has no sets. Nothing in the file
+depends on threads, verbosity or time.
 """
 
 import errno
@@ -29,11 +30,12 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.category_bins import MAX_CATEGORIES
 from sumwise.errors import ModelFileError
 from sumwise.losses.links import LINKS
 from sumwise.tree import TreeEnsemble
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MAGIC = b"SUMWISE\0"
 _PREFIX = 24
 _DIGEST = 32
@@ -49,7 +51,12 @@ _ARRAYS = {
     "n_rows": "<i8",
     "weight": "<f8",
     "base_score": "<f8",
+    "set_node": "<i4",
+    "set_size": "<i4",
+    "set_categories": "<i4",
 }
+# Arrays that files of older formats do not have, and the format that brought them.
+_SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 
 
 def write_model(
@@ -127,7 +134,8 @@ def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
         names = [e["name"] for e in header["arrays"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"the header is not valid ({error})") from None
-    if names != list(_ARRAYS) or not isinstance(about, dict):
+    expected = [name for name in _ARRAYS if _SINCE.get(name, 1) <= version]
+    if names != expected or not isinstance(about, dict):
         raise ModelFileError("the header does not describe the arrays of a model")
     arrays = {}
     place = header_end
@@ -176,3 +184,23 @@ def _check_ensemble(e: TreeEnsemble) -> None:
         np.isfinite(e.value).all() and np.isfinite(e.base_score).all()
     ):
         raise ModelFileError("a threshold, value or base score is not a number")
+    _check_sets(e)
+
+
+def _check_sets(e: TreeEnsemble) -> None:
+    """Refuse sets of categories that are not those of splits, or not in order."""
+    node, size, categories = e.set_node, e.set_size, e.set_categories
+    sound = node.size == size.size and bool(np.all(size >= 0))
+    sound = sound and int(size.sum(dtype=np.int64)) == categories.size
+    sound = sound and bool(np.all(np.diff(node.astype(np.int64), prepend=-1) > 0))
+    sound = sound and bool(np.all(node < e.feature.size)) and bool(np.all(e.feature[node] >= 0))
+    if sound and categories.size:
+        starts = np.repeat(np.arange(size.size), size)
+        is_new = np.diff(starts, prepend=-1) != 0
+        rises = np.diff(categories.astype(np.int64), prepend=-1) > 0
+        sound = bool(np.all((is_new | rises) & (categories >= 0)))
+        highest = np.zeros(e.n_features, dtype=np.int64)
+        np.maximum.at(highest, e.feature[node[starts]], categories)
+        sound = sound and int(highest.sum()) < MAX_CATEGORIES  # prediction has tables of this size
+    if not sound:
+        raise ModelFileError("the sets of categories do not fit the trees")

@@ -109,6 +109,17 @@ def split_gain(payload, left, totals, min_rows):
 
 
 @routine
+def penalized_gain(payload, g, h, n, totals, parent, min_rows, more_l2):
+    """Gain of the split that sends (g, h, n) left, with a larger penalty on the children."""
+    if _is_free(payload):
+        inner = payload.gradients
+        return gradients.penalized_gain(inner, g, h, n, totals, parent, min_rows, more_l2)
+    limits = _limits(payload, min_rows)
+    limits = (*limits[:3], limits[3] + more_l2, *limits[4:])
+    return _gain(g, h, n, totals, parent, limits)
+
+
+@routine
 def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
     """Write the gains of splits whose left sums are those of the arrays plus ``extra``."""
     extra_g, extra_h, extra_n = extra

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sumwise.kernels.category_predict import CategorySets, find_memberships
 from sumwise.kernels.coding import MAX_THRESHOLDS, Columns
 from sumwise.kernels.jit import kernel, routine
 
@@ -67,13 +68,20 @@ def code_trees(
     missing_left: np.ndarray,
     left: np.ndarray,
     value: np.ndarray,
+    sets: CategorySets | None = None,
 ) -> tuple[CodedTrees, Columns]:
     """Return trees as tests, and the columns of codes that they test.
 
     A leaf comes with a feature and a left child of -1; children come after their parents.
+    Where there are sets of categories, their nodes test whether a row is in the set.
     """
     n_trees, n_nodes = start.size, feature.size
-    columns, column, split_bin = _find_columns(feature, threshold)
+    has_set = np.zeros(n_nodes, dtype=np.bool_) if sets is None else sets.of_node >= 0
+    columns, column, split_bin = _find_columns(np.where(has_set, -1, feature), threshold)
+    if sets is not None:
+        memberships, of_set = find_memberships(feature, sets, columns.feature.size)
+        columns = columns._replace(memberships=memberships)
+        column[has_set], split_bin[has_set] = of_set, 1
     # A row goes left if code - skip <= bound.
     skip = np.where(missing_left, 0, 1)
     bound = split_bin - skip

@@ -29,6 +29,7 @@ class Columns(NamedTuple):
     feature: Any  # int64 (n_columns,)
     threshold: Any  # float64: the thresholds of a column in rising order, column after column
     start: Any  # int64 (n_columns + 1,): where those of a column begin
+    memberships: Any = None  # more columns, behind these: see category_predict.py
 
 
 class Coder(NamedTuple):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sumwise.kernels.categories import is_categorical, keep_set, sum_best_set
 from sumwise.kernels.constraints import node_score, note_children
 from sumwise.kernels.jit import routine
 from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE, PACKED_ROWS, ZERO
@@ -72,9 +73,14 @@ def adopt_split(job, node, child, f, gain):
         return False
     split_bin = work.candidates[child, f].split_bin
     missing_left = work.candidates[child, f].missing_left != 0
-    sum_side(job, node, f, split_bin, missing_left, left)
-    if count_missing(job, node, f) == 0:  # none missing here: they go with the larger child
-        missing_left = 2 * left[n_stats - 1] >= totals[n_stats - 1]
+    categories = job.table.categories
+    if is_categorical(categories, f):
+        sum_best_set(categories, job, child, f, left)
+        keep_set(categories, job, node, child, f)
+    else:
+        sum_side(job, node, f, split_bin, missing_left, left)
+        if count_missing(job, node, f) == 0:  # none missing here: they go with the larger child
+            missing_left = 2 * left[n_stats - 1] >= totals[n_stats - 1]
     nodes[node].feature = f
     nodes[node].split_bin = split_bin
     nodes[node].missing_left = missing_left

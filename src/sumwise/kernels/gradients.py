@@ -152,6 +152,17 @@ def split_gain(payload, left, totals, min_rows):
 
 
 @routine
+def penalized_gain(payload, g, h, n, totals, parent, min_rows, more_l2):
+    """Gain of the split that sends (g, h, n) left, with a larger penalty on the children.
+
+    The parent's score is without it: so a split must gain what the penalty costs.
+    """
+    unit_g, unit_h, l1, l2, max_step, min_hessian, min_rows = _limits(payload, min_rows)
+    limits = (unit_g, unit_h, l1, l2 + more_l2, max_step, min_hessian, min_rows)
+    return _gain(g, h, n, totals, parent, limits)
+
+
+@routine
 def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
     """Write the gains of splits whose left sums are those of the arrays plus ``extra``."""
     extra_g, extra_h, extra_n = extra

@@ -6,6 +6,7 @@ meet at a barrier. What is summed is integers, so nothing depends on how the wor
 """
 
 from sumwise.kernels.best_first import grow_best_first
+from sumwise.kernels.categories import has_histogram, sum_root_rows
 from sumwise.kernels.columns import draw_for_node, draw_for_tree
 from sumwise.kernels.decide import create_node
 from sumwise.kernels.frontier import free_all_slots, take_slot
@@ -52,17 +53,21 @@ def _plant_root(control, work, nodes, options, key, n_threads, n_rows):
 
 @inlined
 def _sum_root(job):
-    """Build the root's histogram and read its totals off any feature."""
+    """Build the root's histogram and read its totals off any feature that has one."""
     work = job.work
     build_histogram(job, ZERO, ZERO)
     wait_for_all(job.sync, job.n_threads)
     merge_parts(job, ZERO, ZERO)
     wait_for_all(job.sync, job.n_threads)
     if job.thread == 0:
+        categories, found = job.table.categories, False
         for f in range(job.table.n_value_bins.size):
-            if work.allowed[TREE, f]:
+            if work.allowed[TREE, f] and has_histogram(categories, job, f):
                 sum_side(job, ZERO, f, job.table.n_value_bins[f], YES, work.totals[0])
+                found = True
                 break
+        if not found:
+            sum_root_rows(categories, job, work.totals[0])
     wait_for_all(job.sync, job.n_threads)
 
 

@@ -39,9 +39,15 @@ def pack_record(row, gradient, hessian):
 
 
 @routine
-def _packed_word(record):
+def unpack_record(record):
+    """Return the gradient and hessian of a record."""
     gradient = np.int64(np.int16((record >> np.uint64(16)) & _LOW_16))
-    hessian = np.int64(record & _LOW_16)
+    return gradient, np.int64(record & _LOW_16)
+
+
+@routine
+def _packed_word(record):
+    gradient, hessian = unpack_record(record)
     return pack_sums(gradient, hessian, 1)
 
 

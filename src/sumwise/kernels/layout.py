@@ -91,6 +91,7 @@ class Table(NamedTuple):
     crowds: Any  # int64 (n_lanes, n_blocks): most rows of a block that share a code of a lane
     n_value_bins: Any  # int64 (n_features,)
     bin_start: Any  # int64 (n_features + 1,)
+    categories: Any  # NoCategories or Categories: see categories.py
 
 
 class GrowthOptions(NamedTuple):
@@ -130,6 +131,7 @@ class Workspace(NamedTuple):
     tile_owner: Any  # int64 (n_tiles,): the thread that sums a tile, -1 if all share its rows
     n_shared: Any  # int64 (1,): number of shared tiles
     feature_owner: Any  # int64 (n_features,): the thread that scores a feature
+    categories: Any  # NoCategories or CategoryWork: see categories.py
 
 
 class Job(NamedTuple):

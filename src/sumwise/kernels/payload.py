@@ -51,6 +51,8 @@ finish_rows = _by_payload("finish_rows")
 node_score = _by_payload("node_score")
 # (left, totals, min_rows): the gain of one split, -inf if a child is too small.
 split_gain = _by_payload("split_gain")
+# (g, h, n, totals, parent, min_rows, more_l2): the same with a larger penalty on the children.
+penalized_gain = _by_payload("penalized_gain")
 # (bins, n_candidates, both_ways, totals, min_rows, prefix, right, left): the gains of all splits.
 fill_gains = _by_payload("fill_gains")
 # (bins, n_candidates, both_ways, totals, min_rows, prefix, gains): the best split of a feature as

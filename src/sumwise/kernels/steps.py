@@ -7,6 +7,12 @@ merged. It scores the features it owns.
 
 import numpy as np
 
+from sumwise.kernels.categories import (
+    build_wide,
+    is_categorical,
+    partition_by_set,
+    score_sets,
+)
 from sumwise.kernels.constraints import best_packed_split, best_split, fill_gains
 from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
@@ -56,15 +62,19 @@ def partition_node(job, node):
     work, thread = job.work, job.thread
     left, depth = job.nodes[node].left, job.nodes[node].depth
     first, last = work.first[thread, node], work.last[thread, node]
-    middle = partition_records(
-        work.records[depth & 1],
-        work.records[(depth + 1) & 1],
-        first,
-        last,
-        job.table.columns[job.nodes[node].feature],
-        job.nodes[node].split_bin,
-        job.nodes[node].missing_left,
-    )
+    feature, categories = job.nodes[node].feature, job.table.categories
+    if is_categorical(categories, feature):
+        middle = partition_by_set(categories, job, node)
+    else:
+        middle = partition_records(
+            work.records[depth & 1],
+            work.records[(depth + 1) & 1],
+            first,
+            last,
+            job.table.columns[feature],
+            job.nodes[node].split_bin,
+            job.nodes[node].missing_left,
+        )
     work.first[thread, left], work.last[thread, left] = first, middle
     work.first[thread, left + 1], work.last[thread, left + 1] = middle, last
 
@@ -104,6 +114,7 @@ def build_histogram(job, node, which):
                 state = add_rows(job.payload, job.exact, table, tile, part, state, words, histogram)
         packed = job.nodes[node].packed
         finish_rows(job.payload, job.exact, table, tile, packed, words, histogram)
+    build_wide(table.categories, job, node)
 
 
 @routine
@@ -172,6 +183,9 @@ def score_node(job, node, child):
     min_rows = job.options.min_samples_leaf
     for f in range(job.table.n_value_bins.size):
         if is_owned(job, f) and work.allowed[CHILD + child, f]:
+            if is_categorical(job.table.categories, f):
+                score_sets(job.table.categories, job, child, f, node, node + 1)
+                continue
             bins = feature_bins(job, node, f)
             both_ways = count_missing(job, node, f) > 0
             n = _count_candidates(job, f, both_ways)
@@ -198,6 +212,9 @@ def score_level(job, first, last):
     min_rows = job.options.min_samples_leaf
     for f in range(job.table.n_value_bins.size):
         if not is_owned(job, f) or not work.allowed[CHILD, f]:
+            continue
+        if is_categorical(job.table.categories, f):
+            score_sets(job.table.categories, job, ZERO, f, first, last)
             continue
         both_ways = False
         for node in range(first, last):

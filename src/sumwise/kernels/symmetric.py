@@ -6,6 +6,7 @@ their *anchor* is its anchor. Nodes with too few rows for any split have no hist
 
 import numpy as np
 
+from sumwise.kernels.categories import gain_of_set, is_categorical, keep_set, sum_level_set
 from sumwise.kernels.columns import draw_for_node
 from sumwise.kernels.constraints import node_score, restrict_features, split_gain
 from sumwise.kernels.decide import create_children, find_best_feature, smaller_child
@@ -41,23 +42,33 @@ def _split_level(job, first, size, f):
     work, nodes, n_stats = job.work, job.nodes, job.n_stats
     split_bin = work.candidates[0, f].split_bin
     missing_left = work.candidates[0, f].missing_left != 0
+    categories, of_sets = job.table.categories, is_categorical(job.table.categories, f)
     n_missing, n_left, n_rows = 0, 0, 0
     for node in range(first, first + size):
         left = work.left_totals[node]
         for s in range(n_stats):
             left[s] = 0
         if nodes[node].slot >= 0:
-            sum_side(job, node, f, split_bin, missing_left, left)
-            n_missing += count_missing(job, node, f)
+            if of_sets:
+                sum_level_set(categories, job, node, f, left)
+            else:
+                sum_side(job, node, f, split_bin, missing_left, left)
+                n_missing += count_missing(job, node, f)
             n_left += left[n_stats - 1]
             n_rows += work.totals[node, n_stats - 1]
-    if n_missing == 0:  # none missing here: they go with the larger side
+    if n_missing == 0 and not of_sets:  # none missing here: they go with the larger side
         missing_left = 2 * n_left >= n_rows
     for node in range(first, first + size):
         gain = -np.inf
         if nodes[node].slot >= 0:
             totals, min_rows = work.totals[node], job.options.min_samples_leaf
-            gain = split_gain(job, (node, f, split_bin), work.left_totals[node], totals, min_rows)
+            if of_sets:
+                gain = gain_of_set(categories, job, node, f, work.left_totals[node])
+            else:
+                split = (node, f, split_bin)
+                gain = split_gain(job, split, work.left_totals[node], totals, min_rows)
+        if of_sets:
+            keep_set(categories, job, node, ZERO, f)
         valid = gain > -np.inf
         nodes[node].feature = f
         nodes[node].split_bin = split_bin

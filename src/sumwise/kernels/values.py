@@ -6,6 +6,7 @@ the rows are gone through in their own order: memory likes that better.
 
 import numpy as np
 
+from sumwise.kernels.categories import is_categorical, name_by_set
 from sumwise.kernels.constraints import constrain_values
 from sumwise.kernels.jit import inlined
 from sumwise.kernels.layout import N_NODES
@@ -19,14 +20,18 @@ _ROW = np.uint64(32)
 @inlined
 def _name_children(job, node, records):
     """The same for the children of a node whose records have not been moved to them."""
-    column = job.table.columns[job.nodes[node].feature]
+    feature, categories = job.nodes[node].feature, job.table.categories
+    column = job.table.columns[feature]
     skip, bound = left_range(job.nodes[node].split_bin, job.nodes[node].missing_left)
     left, n_right = np.int64(job.nodes[node].left), 0
-    for i in range(records.size):
-        row = records[i] >> _ROW
-        goes_right = np.int64(np.uint8(column[row] - skip) > bound)
-        job.work.leaf[row] = left + goes_right
-        n_right += goes_right
+    if is_categorical(categories, feature):
+        n_right = name_by_set(categories, job, node, records)
+    else:
+        for i in range(records.size):
+            row = records[i] >> _ROW
+            goes_right = np.int64(np.uint8(column[row] - skip) > bound)
+            job.work.leaf[row] = left + goes_right
+            n_right += goes_right
     rows = job.n_stats - 1
     job.work.sums[job.thread, left, rows] = records.size - n_right
     job.work.sums[job.thread, left + 1, rows] = n_right

@@ -1,7 +1,7 @@
 """TreeEnsemble: trees, the outputs they add to, and the raw scores they give."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
-from sumwise.tree.tree import Tree
+from sumwise.tree.tree import Tree, no_sets
 
 _BY_TREE = ("start", "output")
+_BY_SET = ("set_node", "set_size", "set_categories")
 _BY_NODE = ("feature", "threshold", "missing_left", "left", "value", "gain", "n_rows", "weight")
 
 
@@ -29,6 +30,8 @@ class TreeEnsemble:
         The output (class) each tree adds to.
     feature, threshold, missing_left, left, value, gain, n_rows, weight : ndarray
         As in :class:`Tree`, with one value a node; ``left`` counts over all trees.
+    set_node, set_size, set_categories : ndarray of int32
+        As in :class:`Tree`, with ``set_node`` counted over all trees; empty without categories.
     base_score : ndarray of float64, shape (n_outputs,)
         Score before the first tree.
     link : str
@@ -50,6 +53,9 @@ class TreeEnsemble:
     base_score: np.ndarray
     link: str
     n_features: int
+    set_node: np.ndarray = field(default_factory=no_sets)
+    set_size: np.ndarray = field(default_factory=no_sets)
+    set_categories: np.ndarray = field(default_factory=no_sets)
 
     @classmethod
     def from_trees(
@@ -64,6 +70,7 @@ class TreeEnsemble:
         ends = np.cumsum([tree.n_nodes for tree in trees], dtype=np.int64)
         start = np.concatenate(([0], ends[:-1])).astype(np.int64)
         left = [np.where(t.left < 0, -1, t.left + s) for t, s in zip(trees, start, strict=True)]
+        set_node = [t.set_node + s for t, s in zip(trees, start, strict=True)]
         return cls(
             start=start,
             output=np.array(output, dtype=np.int32),
@@ -78,6 +85,9 @@ class TreeEnsemble:
             base_score=base_score,
             link=link,
             n_features=n_features,
+            set_node=np.concatenate(set_node).astype(np.int32),
+            set_size=np.concatenate([t.set_size for t in trees]),
+            set_categories=np.concatenate([t.set_categories for t in trees]),
         )
 
     @property
@@ -96,6 +106,7 @@ class TreeEnsemble:
         """Return the ensemble of the first rounds."""
         n_trees = n_rounds * self.n_outputs
         n_nodes = self.feature.size if n_trees >= self.n_trees else int(self.start[n_trees])
+        n_sets = int(np.searchsorted(self.set_node, n_nodes))
         by_tree = {k: getattr(self, k)[:n_trees] for k in _BY_TREE}
         by_node = {k: getattr(self, k)[:n_nodes] for k in _BY_NODE}
         return TreeEnsemble(
@@ -104,6 +115,9 @@ class TreeEnsemble:
             base_score=self.base_score,
             link=self.link,
             n_features=self.n_features,
+            set_node=self.set_node[:n_sets],
+            set_size=self.set_size[:n_sets],
+            set_categories=self.set_categories[: self.set_size[:n_sets].sum()],
         )
 
     def append(self, other: "TreeEnsemble") -> "TreeEnsemble":
@@ -113,9 +127,11 @@ class TreeEnsemble:
             other,
             start=other.start + n_nodes,
             left=np.where(other.left < 0, -1, other.left + n_nodes).astype(np.int32),
+            set_node=(other.set_node + n_nodes).astype(np.int32),
         )
         joined: dict[str, Any] = {
-            k: np.concatenate([getattr(self, k), getattr(moved, k)]) for k in _BY_TREE + _BY_NODE
+            k: np.concatenate([getattr(self, k), getattr(moved, k)])
+            for k in _BY_TREE + _BY_NODE + _BY_SET
         }
         return replace(self, **joined)
 
@@ -160,8 +176,9 @@ class TreeEnsemble:
             self.missing_left,
             self.left,
             self.value,
+            (self.set_node, self.set_size, self.set_categories) if self.set_node.size else None,
         )
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what is derived from them is not pickled."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -9,6 +9,8 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
+from sumwise.kernels.categories import Categories, CategoryWork, NoCategories
+from sumwise.kernels.category_predict import add_binned_category_predictions, make_sets
 from sumwise.kernels.class_counts import ClassCounts
 from sumwise.kernels.constraints import Constraints
 from sumwise.kernels.gradients import Gradients
@@ -19,7 +21,7 @@ from sumwise.kernels.predict import add_binned_predictions
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
-from sumwise.tree.tree import Tree
+from sumwise.tree.tree import Tree, no_sets
 
 GROWTH = {
     "leaf": layout.LEAF_WISE,
@@ -176,22 +178,20 @@ class TreeGrower:
         key: np.uint64,
     ) -> Tree:
         """Grow a classification tree by Gini impurity; values are class frequencies."""
+        if isinstance(self._data.table.categories, Categories):
+            raise ParameterError("trees grown on classes do not split by categories; encode them")
         payload = ClassCounts(class_idx, weight, n_classes)
         return self._grow(payload, rows, key, np.empty(0))
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add a tree's values to the scores of rows it was not grown on."""
-        self._team.run(
-            add_binned_predictions,
-            self._data.table.columns,
-            rows,
-            tree.feature,
-            tree.split_bin,
-            tree.missing_left,
-            tree.left,
-            tree.value,
-            scores,
-        )
+        arrays = (rows, tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.value)
+        table = self._data.table
+        if isinstance(table.categories, Categories):
+            sets = make_sets(tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
+            self._team.run(add_binned_category_predictions, table, *arrays, sets, scores)
+        else:
+            self._team.run(add_binned_predictions, table.columns, *arrays, scores)
 
     @property
     def settings(self) -> GrowthSettings:
@@ -247,13 +247,36 @@ class TreeGrower:
         if not np.isfinite(work.value[:n]).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
         by_node = {name: nodes[name].copy() for name in _KEPT}
+        sets = self._collect_sets(by_node)
+        is_set = np.zeros(n, dtype=np.bool_)
+        is_set[sets.get("set_node", [])] = True
         place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
         return Tree(
             **by_node,
-            threshold=self._thresholds[place],
+            threshold=np.where(is_set, 0.0, self._thresholds[place]),
             value=work.value[:n].copy(),
             n_rows=work.sums[0, :n, -1].copy(),
+            **sets,
         )
+
+    def _collect_sets(self, by_node: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the sets of categories of the last tree; its bins are not needed any more."""
+        categories, scratch = self._data.table.categories, self._work.categories
+        if not isinstance(categories, Categories):
+            return {}
+        feature = by_node["feature"]
+        node = np.flatnonzero((feature >= 0) & (categories.place[feature] >= 0))
+        by_node["split_bin"][node] = 0
+        codes = []
+        for i in node:
+            start = categories.code_start[categories.place[feature[i]]]
+            bins = scratch.node_set[i, : scratch.node_size[i]]
+            codes.append(np.sort(categories.codes[start + bins]))
+        return {
+            "set_node": node.astype(np.int32),
+            "set_size": scratch.node_size[node],
+            "set_categories": np.concatenate([no_sets(), *codes]),
+        }
 
     def _allocate_workspace(self, n_rows: int, n_stats: int, n_outputs: int) -> layout.Workspace:
         n_threads, table, options = self._team.n_threads, self._data.table, self._options
@@ -264,7 +287,9 @@ class TreeGrower:
         tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
         feature = np.arange(n_features)
         tile = self._data.find_tiles()
-        owner = tile_owner[tile] if n_features else tile
+        # Wide features are in no tile: the threads take turns.
+        owner = np.cumsum(tile < 0) % n_threads
+        owner[tile >= 0] = tile_owner[tile[tile >= 0]]
         allowed = np.zeros((5, n_features), dtype=np.uint8)
         allowed[layout.USABLE] = self._data.usable
         n_nodes = 2 * options.max_leaves - 1
@@ -291,6 +316,33 @@ class TreeGrower:
             tile_owner=tile_owner.astype(np.int64),
             n_shared=np.array([n_tiles - n_whole]),
             feature_owner=np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
+            categories=self._allocate_category_work(n_nodes),
+        )
+
+    def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:
+        categories, n_threads = self._data.table.categories, self._team.n_threads
+        if not isinstance(categories, Categories):
+            return NoCategories()
+        n_bins, n_categorical = int(categories.n_bins.max()), categories.n_bins.size
+        longest = np.minimum(categories.max_categories, (categories.n_choices + 1) // 2)
+        n_set = max(1, int(longest.max()))
+        of_one = categories.n_choices[categories.one_hot != 0]
+        n_candidates = max(2 * n_set, int(of_one.max(initial=0)))
+        return CategoryWork(
+            sums=np.zeros((n_threads, 3 * n_bins), dtype=np.int64),
+            words=np.zeros((n_threads, n_bins), dtype=np.int64),
+            touched=np.empty((n_threads, n_bins + 1), dtype=np.int64),
+            present=np.empty((n_threads, n_bins), dtype=np.int64),
+            order=np.empty((n_threads, 2, n_bins), dtype=np.int64),
+            ratio=np.empty((n_threads, 2, n_bins)),
+            prefix=np.empty((n_threads, 3, n_bins + 1), dtype=np.int64),
+            candidates=np.empty((n_threads, 3, n_candidates), dtype=np.int64),
+            gains=np.empty((n_threads, n_candidates)),
+            member=np.zeros((n_threads, n_bins), dtype=np.uint8),
+            left_sums=np.empty((2, n_categorical, 3), dtype=np.int64),
+            sets=np.empty((2, n_categorical, n_set), dtype=np.int32),
+            node_size=np.zeros(n_nodes, dtype=np.int32),
+            node_set=np.empty((n_nodes, n_set), dtype=np.int32),
         )
 
     def _count_slots(self, n_rows: int, n_bytes: int) -> int:

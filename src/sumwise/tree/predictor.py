@@ -11,6 +11,12 @@ from typing import Any
 import numpy as np
 
 from sumwise.data.matrix import FlatMatrix, read_chunks
+from sumwise.kernels.category_predict import (
+    Memberships,
+    add_category_predictions,
+    code_memberships,
+    make_sets,
+)
 from sumwise.kernels.coded_trees import CodedTrees, code_trees
 from sumwise.kernels.coding import BLOCK, Coder, Columns, code_rows, make_coder
 from sumwise.kernels.predict import FlatTrees, add_predictions, flatten_trees
@@ -30,6 +36,8 @@ class Predictor:
     ----------
     start, output, feature, threshold, missing_left, left, value : ndarray
         As in :class:`TreeEnsemble`.
+    sets : tuple of ndarray or None
+        Its ``set_node``, ``set_size`` and ``set_categories``, if it has any.
     """
 
     def __init__(
@@ -41,10 +49,12 @@ class Predictor:
         missing_left: np.ndarray,
         left: np.ndarray,
         value: np.ndarray,
+        sets: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> None:
         arrays = (start, output, feature, threshold, missing_left, left, value)
         # Kernels are compiled for arrays that may be written to, which those of a file may not.
         self._arrays = [np.require(np.asarray(a), requirements=["C", "A", "W"]) for a in arrays]
+        self._sets = None if sets is None else make_sets(feature.size, *sets)
         self._coders: dict[np.dtype, Coder] = {}
 
     def add_values(self, X: np.ndarray, out: np.ndarray, team: Team) -> None:
@@ -54,16 +64,21 @@ class Predictor:
             self._code_and_run(X, add_coded_predictions, arguments, out, team)
             return
         for first, part in read_chunks(X):
-            add_predictions(*part, self._flat_trees, out[first : first + part.n_rows])
+            own = out[first : first + part.n_rows]
+            if self._sets is None:
+                add_predictions(*part, self._flat_trees, own)
+            else:
+                add_category_predictions(*part, self._flat_trees, self._sets, own)
 
     def add_stages(
         self, X: np.ndarray, n_trees: int, out: np.ndarray, team: Team
     ) -> Iterator[None]:
         """The same, but pause after every ``n_trees`` trees. Keeps a byte a value of X."""
-        shape = (-(-X.shape[0] // BLOCK), self._columns.feature.size, BLOCK)
+        shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
         for first, part in read_chunks(X):
-            team.run(_code, part, self._coder(part), codes[first // BLOCK :])
+            coders = self._coder(part), self._columns.memberships
+            team.run(_code, part, *coders, codes[first // BLOCK :])
         for first_tree in range(0, self._trees.start.size, n_trees):
             arguments = (first_tree, first_tree + n_trees, self._trees)
             team.run(_run_on_codes, codes, add_coded_predictions, arguments, out)
@@ -83,7 +98,8 @@ class Predictor:
     ) -> None:
         for first, part in read_chunks(X):
             own = out[first : first + part.n_rows]
-            team.run(_code_and_run, part, self._coder(part), kernel, arguments, own)
+            coders = self._coder(part), self._columns.memberships, self._n_columns
+            team.run(_code_and_run, part, *coders, kernel, arguments, own)
 
     def _coder(self, part: FlatMatrix) -> Coder:
         dtype = part.values.dtype
@@ -97,7 +113,7 @@ class Predictor:
 
     @cached_property
     def _trees_and_columns(self) -> tuple[CodedTrees, Columns]:
-        return code_trees(*self._arrays)
+        return code_trees(*self._arrays, self._sets)
 
     @property
     def _trees(self) -> CodedTrees:
@@ -106,6 +122,13 @@ class Predictor:
     @property
     def _columns(self) -> Columns:
         return self._trees_and_columns[1]
+
+    @property
+    def _n_columns(self) -> int:
+        """Columns of codes: by thresholds, then by sets."""
+        columns = self._columns
+        by_set = columns.memberships
+        return int(columns.feature.size if by_set is None else by_set.first_column[-1])
 
 
 # What the threads of a team do
@@ -117,28 +140,35 @@ def _code_and_run(
     sync: np.ndarray,
     part: FlatMatrix,
     coder: Coder,
+    memberships: Memberships | None,
+    n_columns: int,
     kernel: Callable[..., None],
     arguments: tuple[Any, ...],
     out: np.ndarray,
 ) -> None:
     """Code some of the thread's rows, run a kernel on them, and so on."""
     begin, end = _share_blocks(part.n_rows, thread, n_threads)
-    n_columns = coder.feature.size
     n_rows = max(1, _BATCH_BYTES // (BLOCK * max(1, n_columns))) * BLOCK
     codes = np.empty((-(-min(n_rows, end - begin) // BLOCK), n_columns, BLOCK), dtype=np.uint8)
     for first in range(begin, end, n_rows):
         if sync[ABORT]:
             return
         last = min(first + n_rows, end)
-        _code_rows(part, coder, first, last, codes)
+        _code_rows(part, coder, memberships, first, last, codes)
         _run_kernel(kernel, codes, arguments, out[first:last])
 
 
 def _code(
-    thread: int, n_threads: int, sync: np.ndarray, part: FlatMatrix, coder: Coder, codes: np.ndarray
+    thread: int,
+    n_threads: int,
+    sync: np.ndarray,
+    part: FlatMatrix,
+    coder: Coder,
+    memberships: Memberships | None,
+    codes: np.ndarray,
 ) -> None:
     begin, end = _share_blocks(part.n_rows, thread, n_threads)
-    _code_rows(part, coder, begin, end, codes[begin // BLOCK :])
+    _code_rows(part, coder, memberships, begin, end, codes[begin // BLOCK :])
 
 
 def _run_on_codes(
@@ -161,9 +191,18 @@ def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
     return first * BLOCK, min(last * BLOCK, n_rows)
 
 
-def _code_rows(part: FlatMatrix, coder: Coder, first: int, last: int, codes: np.ndarray) -> None:
+def _code_rows(
+    part: FlatMatrix,
+    coder: Coder,
+    memberships: Memberships | None,
+    first: int,
+    last: int,
+    codes: np.ndarray,
+) -> None:
     scratch = np.zeros(BLOCK, dtype=part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
     code_rows(*part[:3], first, last, coder, *scratch, codes)
+    if memberships is not None:
+        code_memberships(*part[:3], first, last, memberships, codes)
 
 
 def _run_kernel(

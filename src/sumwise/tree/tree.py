@@ -1,8 +1,13 @@
 """Tree: the flat arrays of one finished tree."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+
+
+def no_sets() -> np.ndarray:
+    """What a tree without sets of categories has in place of their arrays."""
+    return np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,12 @@ class Tree:
         Training rows that reached the node.
     weight : ndarray of float64
         Their sum of hessians (or of weights).
+    set_node : ndarray of int32
+        Nodes that split by a set of categories, ascending. They have threshold and bin 0.
+    set_size : ndarray of int32
+        Categories of each set.
+    set_categories : ndarray of int32
+        The categories of each set, ascending: these go left, all others right.
     """
 
     feature: np.ndarray
@@ -40,6 +51,9 @@ class Tree:
     gain: np.ndarray
     n_rows: np.ndarray
     weight: np.ndarray
+    set_node: np.ndarray = field(default_factory=no_sets)
+    set_size: np.ndarray = field(default_factory=no_sets)
+    set_categories: np.ndarray = field(default_factory=no_sets)
 
     @property
     def n_nodes(self) -> int:

@@ -1,0 +1,111 @@
+"""Bins of categorical features: which categories have one of their own, which share the rest."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sumwise.data.native import Native
+from sumwise.errors import DataError
+from sumwise.kernels.categories import Categories
+from sumwise.kernels.layout import PACKED_ROWS
+
+# Categories of all features together.
+MAX_CATEGORIES = 1 << 24
+# Bins beyond 0 of a feature that has a place in the table.
+MAX_NARROW = 255
+# Bins beyond 0 of a wide feature that has histograms: those of more would be mostly empty.
+MAX_SUMMED = 4096
+
+
+@dataclass(frozen=True)
+class CategoryBins:
+    """The bins of one categorical feature; see ``kernels.categories``.
+
+    Attributes
+    ----------
+    bin_of_code : ndarray of uint32, shape (n_categories,)
+        The bin of each category.
+    code_of_bin : ndarray of int32, shape (n_value_bins + 1,)
+        The category of each bin; -1 for bin 0 (missing) and for the rest.
+    one_hot : bool
+        Whether splits take one category at a time.
+    """
+
+    bin_of_code: np.ndarray
+    code_of_bin: np.ndarray
+    one_hot: bool
+
+    @classmethod
+    def from_counts(cls, counts: np.ndarray, native: Native) -> "CategoryBins":
+        """Give a bin to every category that a split may choose.
+
+        ``counts`` are the training rows of each category. A node has no more of them, so that a
+        category with less rows than the smoothing is chosen in no node: it needs no bin.
+        """
+        one_hot = int((counts > 0).sum()) <= native.onehot_limit
+        kept = np.flatnonzero(counts >= (1 if one_hot else max(1, native.smoothing)))
+        n_value_bins = kept.size + int(kept.size < counts.size)
+        bin_of_code = np.full(counts.size, n_value_bins, dtype=np.uint32)
+        bin_of_code[kept] = np.arange(1, kept.size + 1)
+        code_of_bin = np.full(n_value_bins + 1, -1, dtype=np.int32)
+        code_of_bin[1 : kept.size + 1] = kept
+        return cls(bin_of_code, code_of_bin, one_hot)
+
+    @property
+    def n_value_bins(self) -> int:
+        return int(self.code_of_bin.size - 1)
+
+    @property
+    def is_wide(self) -> bool:
+        return self.n_value_bins > MAX_NARROW
+
+    @property
+    def n_summed(self) -> int:
+        """Bins beyond 0 that histograms have, 0 for none at all."""
+        return self.n_value_bins if self.n_value_bins <= MAX_SUMMED else 0
+
+    @property
+    def n_choices(self) -> int:
+        """Bins that a set may have: 0 for missing, and those of one category."""
+        return 1 + int((self.code_of_bin >= 0).sum())
+
+
+def check_number(n_categories: np.ndarray) -> None:
+    """Refuse more categories than prediction has tables for."""
+    if n_categories.sum() > MAX_CATEGORIES:
+        raise DataError(
+            f"the categorical features have {n_categories.sum()} categories together, at most "
+            f"{MAX_CATEGORIES} are possible: merge rare ones, or leave identifiers out"
+        )
+
+
+def collect_categories(
+    bins: dict[int, CategoryBins], wide: np.ndarray, n_features: int, native: Native
+) -> Categories:
+    """Put the bins of all categorical features together, as kernels take them.
+
+    ``wide`` has the bins of wide features, one row each, in the order of the features.
+    """
+    features = sorted(bins)
+    own = [bins[f] for f in features]
+    place = np.full(n_features, -1, dtype=np.int64)
+    place[features] = np.arange(len(features))
+    is_wide = np.array([b.is_wide for b in own])
+    crowd = np.zeros(len(own), dtype=np.int64)
+    crowd[is_wide] = [np.bincount(column).max(initial=0) for column in wide]
+    sizes = np.array([b.code_of_bin.size for b in own], dtype=np.int64)
+    return Categories(
+        place=place,
+        wide_place=np.where(is_wide, np.cumsum(is_wide) - 1, -1),
+        wide=wide,
+        n_bins=sizes,
+        n_choices=np.array([b.n_choices for b in own], dtype=np.int64),
+        crowd=np.minimum(crowd, PACKED_ROWS + 1),
+        one_hot=np.array([b.one_hot for b in own], dtype=np.uint8),
+        code_start=np.cumsum(sizes) - sizes,
+        codes=np.concatenate([b.code_of_bin for b in own]).astype(np.int32),
+        smoothing=float(native.smoothing),
+        l2=float(native.l2),
+        max_categories=int(native.max_categories),
+        min_rows=int(native.min_rows),
+    )

@@ -1,0 +1,115 @@
+"""Splits by sets of categories: a compile-time choice, made by the type of ``table.categories``.
+
+A table without categorical features has ``NoCategories`` there, and the growers compile nothing of
+what is done for sets. Otherwise it has ``Categories``, and category_splits.py does the work.
+
+Bins of a categorical feature
+    Bin 0 is "missing", as everywhere. Every category with rows enough to be ever chosen has a bin,
+    in the order of the codes; all others share one last bin, the rest.
+Narrow and wide
+    Up to 255 such bins a feature lies in the table, in tiles and in histograms like any other. A
+    feature with more is *wide*: its bins are in a side table. Its histograms are summed apart from
+    the tiles. Where there are very many bins it has none, which its ``n_value_bins`` of 0 tells:
+    then a node's sums are taken from its records when they are needed.
+Sets
+    A split sends a set of bins left, and all other bins right. Missing goes as the set says if the
+    node has missing rows, else with the larger child.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from sumwise.kernels import category_splits
+from sumwise.kernels.jit import ROUTINE_OPTIONS
+from sumwise.kernels.layout import ZERO
+
+
+class NoCategories(NamedTuple):
+    """All features are numeric."""
+
+
+class Categories(NamedTuple):
+    """The categorical features of a table, and how their splits are chosen.
+
+    A categorical feature has a *place* among the categorical features, by which all arrays but the
+    first go.
+    """
+
+    place: Any  # int64 (n_features,): -1 for a numeric feature
+    wide_place: Any  # int64 (n_categorical,): row of ``wide``, -1 for a narrow feature
+    wide: Any  # uint32 (n_wide, n_rows): bins of wide features
+    n_bins: Any  # int64 (n_categorical,): with bin 0 and the rest
+    n_choices: Any  # int64 (n_categorical,): bins that a set may have, all but the rest
+    crowd: Any  # int64 (n_categorical,): most rows of a bin of a wide feature
+    one_hot: Any  # uint8 (n_categorical,): sets have one bin
+    code_start: Any  # int64 (n_categorical,): where the codes of its bins begin
+    codes: Any  # int32: the category of each bin, -1 for bin 0 and the rest
+    smoothing: float  # rows a bin needs; what is added to its hessian
+    l2: float  # more penalty on values in the gains of sets, but where sets have one bin
+    max_categories: int  # of a set
+    min_rows: int  # rows between two candidates, and of the other side
+
+
+class CategoryWork(NamedTuple):
+    """Buffers for choosing sets and splitting by them."""
+
+    sums: Any  # int64 (n_threads, 3 * n_bins): g, h, rows by bin, zero when not in use
+    words: Any  # int64 (n_threads, n_bins): packed sums, zero when not in use
+    touched: Any  # int64 (n_threads, n_bins + 1): bins whose words are not zero
+    present: Any  # int64 (n_threads, n_bins): bins that have rows
+    order: Any  # int64 (n_threads, 2, n_bins): bins by ratio; scratch
+    ratio: Any  # float64 (n_threads, 2, n_bins)
+    prefix: Any  # int64 (n_threads, 3, n_bins + 1): sums of the first bins of the order
+    candidates: Any  # int64 (n_threads, 3, n_candidates): first of the order, length, rows
+    gains: Any  # float64 (n_threads, n_candidates)
+    member: Any  # uint8 (n_threads, n_bins): bins of a set, zero when not in use
+    left_sums: Any  # int64 (2, n_categorical, 3): sums of the best set of a feature in each child
+    sets: Any  # int32 (2, n_categorical, n_set): and its bins, without bin 0
+    node_size: Any  # int32 (n_nodes,): bins of a node's set, without bin 0
+    node_set: Any  # int32 (n_nodes, n_set)
+
+
+def _by_categories(name: str, neutral: Any) -> Any:
+    """Make a function of ``(categories, ...)`` that does nothing where there are none."""
+
+    def function(categories, *args):
+        raise TypeError(f"{name} is called from kernels only")
+
+    @overload(function, jit_options=ROUTINE_OPTIONS)
+    def choose(categories, *args):
+        if categories.instance_class is NoCategories:
+            return lambda categories, *args: neutral
+        implementation = getattr(category_splits, name)
+
+        def call(categories, *args):
+            return implementation(categories, *args)
+
+        return call
+
+    return function
+
+
+# (f): whether a feature is categorical.
+is_categorical = _by_categories("is_categorical", False)
+# (job, f): whether nodes have histograms of a feature.
+has_histogram = _by_categories("has_histogram", True)
+# (job, totals): write the totals of the root, from its records.
+sum_root_rows = _by_categories("sum_root_rows", None)
+# (job, node): sum a node's rows into the histograms that are not in tiles.
+build_wide = _by_categories("build_wide", None)
+# (job, child, f, first, last): find the best set of a feature for nodes [first, last) together.
+score_sets = _by_categories("score_sets", None)
+# (job, child, f, left): write the sums of the rows that the best set sends left.
+sum_best_set = _by_categories("sum_best_set", None)
+# (job, node, f, left): the same for one node of a level, whose best set is that of child 0.
+sum_level_set = _by_categories("sum_level_set", None)
+# (job, node, f, left): the gain of a set, -inf if a child is too small.
+gain_of_set = _by_categories("gain_of_set", -np.inf)
+# (job, node, child, f): give a node the best set.
+keep_set = _by_categories("keep_set", None)
+# (job, node): move the thread's records of a node; returns where the right child begins.
+partition_by_set = _by_categories("partition_by_set", ZERO)
+# (job, node, records): name the leaf of each record's row; returns how many go right.
+name_by_set = _by_categories("name_by_set", ZERO)
