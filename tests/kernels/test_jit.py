@@ -68,12 +68,12 @@ class Package:
     def set_increment(self, increment: int) -> None:
         (self.folder / "small" / "callee.py").write_text(CALLEE.format(increment=increment))
 
-    def run(self, **environment: str) -> str:
+    def run(self, main: str = MAIN, **environment: str) -> str:
         variables = {**os.environ, "SUMWISE_CACHE_DIR": str(self.cache), **environment}
         variables["PYTHONPATH"] = str(self.folder)
         variables["PYTHONDONTWRITEBYTECODE"] = "1"
         done = subprocess.run(
-            [sys.executable, "-c", MAIN],
+            [sys.executable, "-c", main],
             cwd=self.cwd,
             env=variables,
             capture_output=True,
@@ -83,7 +83,7 @@ class Package:
         assert done.returncode == 0, done.stderr
         assert not done.stderr
         assert not list(self.cwd.iterdir())  # nothing is written where the user works
-        assert "environment same" in done.stdout
+        assert main != MAIN or "environment same" in done.stdout
         return done.stdout
 
     def files(self, pattern: str = "*.nb?") -> dict[Path, bytes]:
@@ -123,6 +123,49 @@ def test_an_edit_in_another_file_is_seen(package):
     back = package.run()
     assert "climbed 3 4" in back
     assert compiles(back) == 0
+
+
+STEPS = """
+from small.jit import kernel, rename, routine
+
+def make_step(increment):
+    def step(x, n):
+        for i in range(n):
+{lines}
+        return x
+    return routine(rename(step, "step_" + str(increment)))
+
+one, two = make_step(1), make_step(2)
+
+@kernel
+def by_one(n):
+    return one(n, n) + one(n + 1, n) + one(n + 2, n) + one(n + 3, n)
+
+@kernel
+def by_two(n):
+    return two(n, n) + two(n + 1, n) + two(n + 2, n) + two(n + 3, n)
+"""
+
+
+def test_a_cached_kernel_does_not_bring_its_routines_into_others(package):
+    line = "            x = x * {k} + increment if x % {k} == 3 else x - increment * i"
+    lines = "\n".join(line.format(k=k) for k in range(5, 60))  # too long to be inlined
+    (package.folder / "small" / "steps.py").write_text(STEPS.format(lines=lines))
+    (expected,) = package.run("import small.steps as s; print(s.by_two(9))").split()
+    shutil.rmtree(package.cache)
+    package.run("import small.steps as s; s.by_one(9)")
+    # Here by_one comes from the cache, and by_two is compiled.
+    (found,) = package.run("import small.steps as s; s.by_one(9); print(s.by_two(9))").split()
+    assert found == expected
+
+
+def test_two_routines_must_not_have_one_name():
+    def step(x):
+        return x
+
+    jit.routine(jit.rename(step, "a step of a test"))
+    with pytest.raises(ValueError, match="there is a routine a step of a test in"):
+        jit.routine(jit.rename(step, "a step of a test"))
 
 
 @pytest.mark.parametrize("pattern", ["*.nbc", "*.nbi"])

@@ -22,7 +22,7 @@ import numpy as np
 from numba.extending import overload
 
 from sumwise.kernels import category_splits
-from sumwise.kernels.jit import ROUTINE_OPTIONS
+from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
 from sumwise.kernels.layout import ZERO
 
 
@@ -80,13 +80,13 @@ def _by_categories(name: str, neutral: Any) -> Any:
     @overload(function, jit_options=ROUTINE_OPTIONS)
     def choose(categories, *args):
         if categories.instance_class is NoCategories:
-            return lambda categories, *args: neutral
+            return rename(lambda categories, *args: neutral, f"no_{name}")
         implementation = getattr(category_splits, name)
 
         def call(categories, *args):
             return implementation(categories, *args)
 
-        return call
+        return rename(call, f"some_{name}")
 
     return function
 

@@ -30,7 +30,7 @@ from numba.extending import overload
 from sumwise.kernels import bounded, payload
 from sumwise.kernels.bounded import BoundedGradients, bounded_value
 from sumwise.kernels.isotonic import project_leaves
-from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, routine
+from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, rename, routine
 from sumwise.kernels.layout import CHILD, N_NODES, SYMMETRIC, ZERO
 
 
@@ -89,7 +89,9 @@ def _by_place(name: str) -> Any:
         def call_bounded(job, place, *args):
             return bounded_function(_bind_payload(job, place), *args)
 
-        return call_free if _is_unconstrained(job) else call_bounded
+        if _is_unconstrained(job):
+            return rename(call_free, f"free_{name}")
+        return rename(call_bounded, f"bounded_{name}")
 
     return function
 
@@ -117,7 +119,10 @@ def _only_if_constrained(implementation: Any) -> Any:
         def call(job, *args):
             implementation(job, *args)
 
-        return do_nothing if _is_unconstrained(job) else call
+        name = implementation.__name__
+        if _is_unconstrained(job):
+            return rename(do_nothing, f"no_{name}")
+        return rename(call, f"obey_{name}")
 
     return function
 

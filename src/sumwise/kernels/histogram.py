@@ -12,7 +12,7 @@ rows are added between two spreads.
 
 import numpy as np
 
-from sumwise.kernels.jit import inlined, routine
+from sumwise.kernels.jit import inlined, rename, routine
 from sumwise.kernels.layout import BLOCK_BITS, NONE, PACKED_ROWS, YES, ZERO
 from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.threads import prefetch_far, prefetch_near
@@ -59,7 +59,6 @@ def _make_adder(width, scattered):
     n_words = np.uint64(1 if width <= 8 else 2)
     n_low, n_high = min(width, 8), max(width - 8, 0)
 
-    @routine
     def add(tiles, records, first, last, words):
         end = np.uint64(records.size) - _ONE
         for i in range(np.uint64(first), np.uint64(last)):
@@ -77,7 +76,7 @@ def _make_adder(width, scattered):
                 for j in range(n_high):
                     words[np.uint64(256 * (j + 8)) + ((high >> np.uint64(8 * j)) & _BYTE)] += word
 
-    return add
+    return routine(rename(add, f"add_{'scattered' if scattered else 'dense'}_{width}"))
 
 
 _add_6, _add_8, _add_14, _add_16 = (_make_adder(width, True) for width in (6, 8, 14, 16))

@@ -72,8 +72,31 @@ ROUTINE_OPTIONS = {
 }
 
 
+_names: set[tuple[str, str]] = set()
+
+
+def rename(function: Callable[..., Any], name: str) -> Any:
+    """Give a function that another function has made a name of its own.
+
+    Numba names machine code by the name and the types of a function, and a number that tells
+    functions of one name apart in one process. A kernel from the cache has the numbers of another
+    process: of two routines with one name, it would bring the wrong one into this.
+    """
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _claim_name(function: Callable[..., Any]) -> None:
+    """Refuse a second routine of the same name; see :func:`rename`."""
+    name = function.__module__, function.__qualname__
+    if name in _names:
+        raise ValueError(f"there is a routine {name[1]} in {name[0]} already: rename this one")
+    _names.add(name)
+
+
 def routine(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call."""
+    _claim_name(function)
     return numba.njit(**ROUTINE_OPTIONS)(function)
 
 
@@ -83,6 +106,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     For routines called from one place: it saves most of their compile time. And for those that
     return a view of an array, which others cannot.
     """
+    _claim_name(function)
     return numba.njit(**ROUTINE_OPTIONS, inline="always")(function)
 
 

@@ -12,7 +12,7 @@ from numba.extending import overload
 from sumwise.kernels import class_counts, gradients
 from sumwise.kernels.class_counts import ClassCounts
 from sumwise.kernels.gradients import Gradients
-from sumwise.kernels.jit import ROUTINE_OPTIONS
+from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
 
 _MODULES = {Gradients: gradients, ClassCounts: class_counts}
 
@@ -30,7 +30,7 @@ def _by_payload(name: str) -> Any:
         def call(payload, *args):
             return implementation(payload, *args)
 
-        return call
+        return rename(call, f"{name}_of_payload")
 
     return function
 
