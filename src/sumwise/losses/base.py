@@ -12,7 +12,7 @@ from sumwise.kernels.threads import Team
 # Probabilities are kept this far from 0 and 1 when they become scores.
 SMALLEST_PROBABILITY = 1e-15
 # Up to as many scores take less time than to call another thread.
-_FEW_SCORES = 20_000
+_FEW_SCORES = 50_000
 
 
 class Location(NamedTuple):

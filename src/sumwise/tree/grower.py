@@ -21,7 +21,7 @@ from sumwise.kernels.predict import add_binned_predictions
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
-from sumwise.tree.tree import Tree, no_sets
+from sumwise.tree.tree import Tree
 
 GROWTH = {
     "leaf": layout.LEAF_WISE,
@@ -267,15 +267,15 @@ class TreeGrower:
         feature = by_node["feature"]
         node = np.flatnonzero((feature >= 0) & (categories.place[feature] >= 0))
         by_node["split_bin"][node] = 0
-        codes = []
-        for i in node:
-            start = categories.code_start[categories.place[feature[i]]]
-            bins = scratch.node_set[i, : scratch.node_size[i]]
-            codes.append(np.sort(categories.codes[start + bins]))
+        size = scratch.node_size[node]
+        owner = np.repeat(np.arange(node.size), size)
+        place_in_set = np.arange(owner.size) - np.repeat(size.cumsum() - size, size)
+        start = categories.code_start[categories.place[feature[node]]]
+        codes = categories.codes[start[owner] + scratch.node_set[node[owner], place_in_set]]
         return {
             "set_node": node.astype(np.int32),
-            "set_size": scratch.node_size[node],
-            "set_categories": np.concatenate([no_sets(), *codes]),
+            "set_size": size,
+            "set_categories": codes[np.lexsort((codes, owner))],
         }
 
     def _allocate_workspace(self, n_rows: int, n_stats: int, n_outputs: int) -> layout.Workspace:
