@@ -55,7 +55,7 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     for loss in REGRESSION_LOSSES:
         model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss=loss, n_jobs=2)
         model.fit(X, np.linspace(0.1, 0.9, 3000)).predict(X[:1])
-    codes = np.abs(X).astype(int).astype(kind)
+    codes = np.floor(np.abs(X)).astype(kind)
     model = GradientBoostingRegressor(
         growth=growth, n_estimators=3, categorical_features=[1, 3], sampler=Subsample()
     )

@@ -114,8 +114,8 @@ def penalized_gain(payload, g, h, n, totals, parent, min_rows, more_l2):
     if _is_free(payload):
         inner = payload.gradients
         return gradients.penalized_gain(inner, g, h, n, totals, parent, min_rows, more_l2)
-    limits = _limits(payload, min_rows)
-    limits = (*limits[:3], limits[3] + more_l2, *limits[4:])
+    unit_g, unit_h, l1, l2, step, weight, rows, low, high, order = _limits(payload, min_rows)
+    limits = (unit_g, unit_h, l1, l2 + more_l2, step, weight, rows, low, high, order)
     return _gain(g, h, n, totals, parent, limits)
 
 

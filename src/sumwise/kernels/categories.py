@@ -16,9 +16,9 @@ Sets
     node has missing rows, else with the larger child.
 """
 
+from inspect import signature
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba.extending import overload
 
 from sumwise.kernels import category_splits
@@ -71,8 +71,33 @@ class CategoryWork(NamedTuple):
     node_set: Any  # int32 (n_nodes, n_set)
 
 
+def by_job(with_numbers: Any, with_sets: Any) -> Any:
+    """Make a function of ``(job, ...)``: the one or the other, as the job's table has categories.
+
+    Both are routines with the same arguments.
+    """
+
+    def function(*args):
+        raise TypeError("called from kernels only")
+
+    def choose(*args):
+        job = args[0]
+        table = job.types[job.fields.index("table")]
+        categories = table.types[table.fields.index("categories")]
+        chosen = with_numbers if categories.instance_class is NoCategories else with_sets
+        return chosen.py_func
+
+    choose.__signature__ = signature(with_numbers.py_func)
+    overload(function, jit_options=ROUTINE_OPTIONS)(choose)
+    return function
+
+
 def _by_categories(name: str, neutral: Any) -> Any:
-    """Make a function of ``(categories, ...)`` that does nothing where there are none."""
+    """Make a function of ``(categories, ...)`` that does nothing where there are none.
+
+    A call takes long to compile if it has many arrays to pass, even if it does nothing. So these
+    functions take few, and never the job; see :func:`by_job`.
+    """
 
     def function(categories, *args):
         raise TypeError(f"{name} is called from kernels only")
@@ -93,23 +118,8 @@ def _by_categories(name: str, neutral: Any) -> Any:
 
 # (f): whether a feature is categorical.
 is_categorical = _by_categories("is_categorical", False)
-# (job, f): whether nodes have histograms of a feature.
-has_histogram = _by_categories("has_histogram", True)
-# (job, totals): write the totals of the root, from its records.
-sum_root_rows = _by_categories("sum_root_rows", None)
-# (job, node): sum a node's rows into the histograms that are not in tiles.
-build_wide = _by_categories("build_wide", None)
-# (job, child, f, first, last): find the best set of a feature for nodes [first, last) together.
-score_sets = _by_categories("score_sets", None)
-# (job, child, f, left): write the sums of the rows that the best set sends left.
-sum_best_set = _by_categories("sum_best_set", None)
-# (job, node, f, left): the same for one node of a level, whose best set is that of child 0.
-sum_level_set = _by_categories("sum_level_set", None)
-# (job, node, f, left): the gain of a set, -inf if a child is too small.
-gain_of_set = _by_categories("gain_of_set", -np.inf)
-# (job, node, child, f): give a node the best set.
-keep_set = _by_categories("keep_set", None)
-# (job, node): move the thread's records of a node; returns where the right child begins.
-partition_by_set = _by_categories("partition_by_set", ZERO)
-# (job, node, records): name the leaf of each record's row; returns how many go right.
+# (payload, exact, records, totals): add the rows of records to totals.
+sum_records = _by_categories("sum_records", None)
+# (scratch, thread, node, feature, missing_left, columns, records, left, leaf): name the leaf of
+# each record's row, a child of a node; returns how many go right.
 name_by_set = _by_categories("name_by_set", ZERO)

@@ -27,12 +27,6 @@ def is_categorical(categories, f):
     return categories.place[f] >= 0
 
 
-@routine
-def has_histogram(categories, job, f):
-    """Whether nodes have histograms of a feature."""
-    return job.table.n_value_bins[f] > 0
-
-
 # Sums by bin
 
 
@@ -81,7 +75,7 @@ def build_wide(categories, job, node):
     is_packed = job.nodes[node].packed != 0
     for f in range(categories.place.size):
         place = categories.place[f]
-        if place < 0 or categories.wide_place[place] < 0 or not has_histogram(categories, job, f):
+        if place < 0 or categories.wide_place[place] < 0 or table.n_value_bins[f] == 0:
             continue
         if work.feature_owner[f] != job.thread or not work.allowed[TREE, f]:
             continue
@@ -167,7 +161,7 @@ def _add_node(categories, job, node, f, fewest, n_present):
     """
     scratch, place = job.work.categories, categories.place[f]
     sums, present = scratch.sums[job.thread], scratch.present[job.thread]
-    if has_histogram(categories, job, f):
+    if job.table.n_value_bins[f] > 0:
         return _add_histogram(job, node, f, fewest, sums, present, n_present)
     column, crowd = categories.wide[categories.wide_place[place]], categories.crowd[place]
     return _add_records(job, node, column, crowd, sums, present, n_present)
@@ -181,22 +175,17 @@ def _clear_sums(sums, present, n_present):
 
 
 @routine
-def sum_root_rows(categories, job, totals):
-    """Write the totals of the root, for trees that see no feature with a histogram."""
-    work = job.work
-    for s in range(3):
-        totals[s] = 0
-    for t in range(job.n_threads):
-        records = work.records[0, work.first[t, 0] : work.last[t, 0]]
-        totals[2] += records.size
-        for i in range(records.size):
-            if job.exact:
-                row = records[i] >> _ROW
-                g, h = job.payload.exact_gradient[row], job.payload.exact_hessian[row]
-            else:
-                g, h = unpack_record(records[i])
-            totals[0] += g
-            totals[1] += h
+def sum_records(categories, payload, exact, records, totals):
+    """Add the rows of records to totals, for trees that see no feature with a histogram."""
+    totals[2] += records.size
+    for i in range(records.size):
+        if exact:
+            row = records[i] >> _ROW
+            g, h = payload.exact_gradient[row], payload.exact_hessian[row]
+        else:
+            g, h = unpack_record(records[i])
+        totals[0] += g
+        totals[1] += h
 
 
 # The order of bins
@@ -546,16 +535,16 @@ def _name(records, column, member, left, leaf):
 
 
 @routine
-def name_by_set(categories, job, node, records):
+def name_by_set(
+    categories, scratch, thread, node, feature, missing_left, columns, records, left, leaf
+):
     """Write the leaf of each record's row, a child of the node; return how many go right."""
-    work, thread, own = job.work, job.thread, job.nodes[node]
-    scratch, left = work.categories, np.int64(own.left)
     member, bins, size = scratch.member[thread], scratch.node_set[node], scratch.node_size[node]
-    wide = categories.wide_place[categories.place[own.feature]]
-    _mark_members(member, bins, size, own.missing_left, np.uint8(1))
+    wide = categories.wide_place[categories.place[feature]]
+    _mark_members(member, bins, size, missing_left, np.uint8(1))
     if wide < 0:
-        n_right = _name(records, job.table.columns[own.feature], member, left, work.leaf)
+        n_right = _name(records, columns[feature], member, left, leaf)
     else:
-        n_right = _name(records, categories.wide[wide], member, left, work.leaf)
-    _mark_members(member, bins, size, own.missing_left, np.uint8(0))
+        n_right = _name(records, categories.wide[wide], member, left, leaf)
+    _mark_members(member, bins, size, missing_left, np.uint8(0))
     return n_right

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from sumwise.kernels.categories import is_categorical, keep_set, sum_best_set
 from sumwise.kernels.constraints import node_score, note_children
 from sumwise.kernels.jit import routine
 from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE, PACKED_ROWS, ZERO
-from sumwise.kernels.steps import count_missing, sum_side
+from sumwise.kernels.steps import take_side
 
 
 @routine
@@ -66,21 +65,13 @@ def find_best_feature(job, child):
 @routine
 def adopt_split(job, node, child, f, gain):
     """Give a node its best candidate if the gain is enough; return whether it is."""
-    work, nodes, n_stats = job.work, job.nodes, job.n_stats
+    work, nodes = job.work, job.nodes
     totals, left = work.totals[node], work.left_totals[node]
     noise = NOISE * abs(node_score(job, (node, f, ZERO), totals))
     if not gain > job.options.min_gain + noise:
         return False
     split_bin = work.candidates[child, f].split_bin
-    missing_left = work.candidates[child, f].missing_left != 0
-    categories = job.table.categories
-    if is_categorical(categories, f):
-        sum_best_set(categories, job, child, f, left)
-        keep_set(categories, job, node, child, f)
-    else:
-        sum_side(job, node, f, split_bin, missing_left, left)
-        if count_missing(job, node, f) == 0:  # none missing here: they go with the larger child
-            missing_left = 2 * left[n_stats - 1] >= totals[n_stats - 1]
+    missing_left = take_side(job, node, child, f, left)
     nodes[node].feature = f
     nodes[node].split_bin = split_bin
     nodes[node].missing_left = missing_left

@@ -6,7 +6,7 @@ meet at a barrier. What is summed is integers, so nothing depends on how the wor
 """
 
 from sumwise.kernels.best_first import grow_best_first
-from sumwise.kernels.categories import has_histogram, sum_root_rows
+from sumwise.kernels.categories import sum_records
 from sumwise.kernels.columns import draw_for_node, draw_for_tree
 from sumwise.kernels.decide import create_node
 from sumwise.kernels.frontier import free_all_slots, take_slot
@@ -62,12 +62,15 @@ def _sum_root(job):
     if job.thread == 0:
         categories, found = job.table.categories, False
         for f in range(job.table.n_value_bins.size):
-            if work.allowed[TREE, f] and has_histogram(categories, job, f):
+            if work.allowed[TREE, f] and job.table.n_value_bins[f] > 0:
                 sum_side(job, ZERO, f, job.table.n_value_bins[f], YES, work.totals[0])
                 found = True
                 break
         if not found:
-            sum_root_rows(categories, job, work.totals[0])
+            work.totals[0] = 0
+            for t in range(job.n_threads):
+                records = work.records[0, work.first[t, 0] : work.last[t, 0]]
+                sum_records(categories, job.payload, job.exact, records, work.totals[0])
     wait_for_all(job.sync, job.n_threads)
 
 

@@ -7,13 +7,17 @@ merged. It scores the features it owns.
 
 import numpy as np
 
-from sumwise.kernels.categories import (
+from sumwise.kernels.categories import by_job, is_categorical
+from sumwise.kernels.category_splits import (
     build_wide,
-    is_categorical,
+    gain_of_set,
+    keep_set,
     partition_by_set,
     score_sets,
+    sum_best_set,
+    sum_level_set,
 )
-from sumwise.kernels.constraints import best_packed_split, best_split, fill_gains
+from sumwise.kernels.constraints import best_packed_split, best_split, fill_gains, split_gain
 from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, TREE, ZERO
@@ -50,6 +54,29 @@ def sum_side(job, node, f, split_bin, missing_left, left):
         sum_left(bins, job.n_stats, split_bin, missing_left, left)
 
 
+@routine
+def _take_side(job, node, child, f, left):
+    """Write the totals of what a node's best split sends left; return where missing goes."""
+    best = job.work.candidates[child, f]
+    missing_left = best.missing_left != 0
+    sum_side(job, node, f, best.split_bin, missing_left, left)
+    if count_missing(job, node, f) == 0:  # none missing here: they go with the larger child
+        missing_left = 2 * left[job.n_stats - 1] >= job.work.totals[node, job.n_stats - 1]
+    return missing_left
+
+
+@routine
+def _take_side_or_set(job, node, child, f, left):
+    if not is_categorical(job.table.categories, f):
+        return _take_side(job, node, child, f, left)
+    sum_best_set(job.table.categories, job, child, f, left)
+    keep_set(job.table.categories, job, node, child, f)
+    return job.work.candidates[child, f].missing_left != 0
+
+
+take_side = by_job(_take_side, _take_side_or_set)
+
+
 @inlined
 def is_owned(job, f):
     """Whether this thread sums up and scores a feature of the tree."""
@@ -57,24 +84,36 @@ def is_owned(job, f):
 
 
 @routine
+def _move_records(job, node):
+    """Copy the thread's records of a node to where its children will find them."""
+    work, thread, depth = job.work, job.thread, job.nodes[node].depth
+    return partition_records(
+        work.records[depth & 1],
+        work.records[(depth + 1) & 1],
+        work.first[thread, node],
+        work.last[thread, node],
+        job.table.columns[job.nodes[node].feature],
+        job.nodes[node].split_bin,
+        job.nodes[node].missing_left,
+    )
+
+
+@routine
+def _move_records_by_either(job, node):
+    if is_categorical(job.table.categories, job.nodes[node].feature):
+        return partition_by_set(job.table.categories, job, node)
+    return _move_records(job, node)
+
+
+move_records = by_job(_move_records, _move_records_by_either)
+
+
+@inlined
 def partition_node(job, node):
     """Move the thread's records of a node to its children."""
-    work, thread = job.work, job.thread
-    left, depth = job.nodes[node].left, job.nodes[node].depth
+    work, thread, left = job.work, job.thread, job.nodes[node].left
     first, last = work.first[thread, node], work.last[thread, node]
-    feature, categories = job.nodes[node].feature, job.table.categories
-    if is_categorical(categories, feature):
-        middle = partition_by_set(categories, job, node)
-    else:
-        middle = partition_records(
-            work.records[depth & 1],
-            work.records[(depth + 1) & 1],
-            first,
-            last,
-            job.table.columns[feature],
-            job.nodes[node].split_bin,
-            job.nodes[node].missing_left,
-        )
+    middle = move_records(job, node)
     work.first[thread, left], work.last[thread, left] = first, middle
     work.first[thread, left + 1], work.last[thread, left + 1] = middle, last
 
@@ -91,7 +130,7 @@ def leave_records(job, node):
 
 
 @routine
-def build_histogram(job, node, which):
+def _build_tiles(job, node, which):
     """Sum a node's rows: whole tiles into its slot, the thread's part of shared ones aside."""
     work, table, thread = job.work, job.table, job.thread
     records = work.records[job.nodes[node].depth & 1]
@@ -114,7 +153,15 @@ def build_histogram(job, node, which):
                 state = add_rows(job.payload, job.exact, table, tile, part, state, words, histogram)
         packed = job.nodes[node].packed
         finish_rows(job.payload, job.exact, table, tile, packed, words, histogram)
-    build_wide(table.categories, job, node)
+
+
+@routine
+def _build_tiles_and_wide(job, node, which):
+    _build_tiles(job, node, which)
+    build_wide(job.table.categories, job, node)
+
+
+build_histogram = by_job(_build_tiles, _build_tiles_and_wide)
 
 
 @routine
@@ -176,15 +223,14 @@ def _note_candidate(job, child, f, found):
 
 
 @routine
-def score_node(job, node, child):
-    """Find the best split of each of the thread's features for a node."""
+def _score_numbers(job, node, child):
+    """Find the best split of each of the thread's numeric features for a node."""
     work, totals = job.work, job.work.totals[node]
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
     min_rows = job.options.min_samples_leaf
     for f in range(job.table.n_value_bins.size):
         if is_owned(job, f) and work.allowed[CHILD + child, f]:
             if is_categorical(job.table.categories, f):
-                score_sets(job.table.categories, job, child, f, node, node + 1)
                 continue
             bins = feature_bins(job, node, f)
             both_ways = count_missing(job, node, f) > 0
@@ -200,7 +246,19 @@ def score_node(job, node, child):
 
 
 @routine
-def score_level(job, first, last):
+def _score_features(job, node, child):
+    _score_numbers(job, node, child)
+    for f in range(job.table.n_value_bins.size):
+        if is_owned(job, f) and job.work.allowed[CHILD + child, f]:
+            if is_categorical(job.table.categories, f):
+                score_sets(job.table.categories, job, child, f, node, node + 1)
+
+
+score_node = by_job(_score_numbers, _score_features)
+
+
+@routine
+def _score_level_numbers(job, first, last):
     """Find the best split of each of the thread's features for nodes [first, last) together.
 
     A split's gain is the sum over the nodes, in their order; a node where a child would be too
@@ -214,7 +272,6 @@ def score_level(job, first, last):
         if not is_owned(job, f) or not work.allowed[CHILD, f]:
             continue
         if is_categorical(job.table.categories, f):
-            score_sets(job.table.categories, job, ZERO, f, first, last)
             continue
         both_ways = False
         for node in range(first, last):
@@ -232,3 +289,57 @@ def score_level(job, first, last):
                 if both_ways:
                     _add_gains(left, sum_left, n)
         _note_candidate(job, ZERO, f, best_candidate(n, both_ways, sum_right, sum_left))
+
+
+@routine
+def _score_level_features(job, first, last):
+    _score_level_numbers(job, first, last)
+    for f in range(job.table.n_value_bins.size):
+        if is_owned(job, f) and job.work.allowed[CHILD, f]:
+            if is_categorical(job.table.categories, f):
+                score_sets(job.table.categories, job, ZERO, f, first, last)
+
+
+score_level = by_job(_score_level_numbers, _score_level_features)
+
+
+@routine
+def _level_side(job, node, f, left):
+    """Write the totals of the rows of a node that its level's split sends left."""
+    best = job.work.candidates[0, f]
+    sum_side(job, node, f, best.split_bin, best.missing_left != 0, left)
+
+
+@routine
+def _level_side_or_set(job, node, f, left):
+    if is_categorical(job.table.categories, f):
+        sum_level_set(job.table.categories, job, node, f, left)
+    else:
+        _level_side(job, node, f, left)
+
+
+sum_level_side = by_job(_level_side, _level_side_or_set)
+
+
+@routine
+def _level_gain(job, node, f):
+    """Return the gain that its level's split has in a node, -inf if a child is too small."""
+    work = job.work
+    if job.nodes[node].slot < 0:
+        return -np.inf
+    left, totals, min_rows = work.left_totals[node], work.totals[node], job.options.min_samples_leaf
+    place = (node, f, job.work.candidates[0, f].split_bin)
+    return split_gain(job, place, left, totals, min_rows)
+
+
+@routine
+def _level_gain_or_set(job, node, f):
+    if not is_categorical(job.table.categories, f):
+        return _level_gain(job, node, f)
+    keep_set(job.table.categories, job, node, ZERO, f)
+    if job.nodes[node].slot < 0:
+        return -np.inf
+    return gain_of_set(job.table.categories, job, node, f, job.work.left_totals[node])
+
+
+find_level_gain = by_job(_level_gain, _level_gain_or_set)

@@ -6,9 +6,9 @@ their *anchor* is its anchor. Nodes with too few rows for any split have no hist
 
 import numpy as np
 
-from sumwise.kernels.categories import gain_of_set, is_categorical, keep_set, sum_level_set
+from sumwise.kernels.categories import is_categorical
 from sumwise.kernels.columns import draw_for_node
-from sumwise.kernels.constraints import node_score, restrict_features, split_gain
+from sumwise.kernels.constraints import node_score, restrict_features
 from sumwise.kernels.decide import create_children, find_best_feature, smaller_child
 from sumwise.kernels.frontier import release_slot, take_slot
 from sumwise.kernels.jit import inlined
@@ -26,12 +26,13 @@ from sumwise.kernels.layout import (
 from sumwise.kernels.steps import (
     build_histogram,
     count_missing,
+    find_level_gain,
     leave_records,
     merge_parts,
     partition_node,
     score_level,
     subtract_histogram,
-    sum_side,
+    sum_level_side,
 )
 from sumwise.kernels.threads import ABORT, atomic_load, wait_for_all
 
@@ -42,33 +43,22 @@ def _split_level(job, first, size, f):
     work, nodes, n_stats = job.work, job.nodes, job.n_stats
     split_bin = work.candidates[0, f].split_bin
     missing_left = work.candidates[0, f].missing_left != 0
-    categories, of_sets = job.table.categories, is_categorical(job.table.categories, f)
+    of_sets = is_categorical(job.table.categories, f)
     n_missing, n_left, n_rows = 0, 0, 0
     for node in range(first, first + size):
         left = work.left_totals[node]
         for s in range(n_stats):
             left[s] = 0
         if nodes[node].slot >= 0:
-            if of_sets:
-                sum_level_set(categories, job, node, f, left)
-            else:
-                sum_side(job, node, f, split_bin, missing_left, left)
+            sum_level_side(job, node, f, left)
+            if not of_sets:  # of which the candidate knows where missing goes
                 n_missing += count_missing(job, node, f)
             n_left += left[n_stats - 1]
             n_rows += work.totals[node, n_stats - 1]
     if n_missing == 0 and not of_sets:  # none missing here: they go with the larger side
         missing_left = 2 * n_left >= n_rows
     for node in range(first, first + size):
-        gain = -np.inf
-        if nodes[node].slot >= 0:
-            totals, min_rows = work.totals[node], job.options.min_samples_leaf
-            if of_sets:
-                gain = gain_of_set(categories, job, node, f, work.left_totals[node])
-            else:
-                split = (node, f, split_bin)
-                gain = split_gain(job, split, work.left_totals[node], totals, min_rows)
-        if of_sets:
-            keep_set(categories, job, node, ZERO, f)
+        gain = find_level_gain(job, node, f)
         valid = gain > -np.inf
         nodes[node].feature = f
         nodes[node].split_bin = split_bin

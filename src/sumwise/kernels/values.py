@@ -25,7 +25,18 @@ def _name_children(job, node, records):
     skip, bound = left_range(job.nodes[node].split_bin, job.nodes[node].missing_left)
     left, n_right = np.int64(job.nodes[node].left), 0
     if is_categorical(categories, feature):
-        n_right = name_by_set(categories, job, node, records)
+        n_right = name_by_set(
+            categories,
+            job.work.categories,
+            job.thread,
+            node,
+            feature,
+            job.nodes[node].missing_left,
+            job.table.columns,
+            records,
+            left,
+            job.work.leaf,
+        )
     else:
         for i in range(records.size):
             row = records[i] >> _ROW
