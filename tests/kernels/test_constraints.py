@@ -12,7 +12,7 @@ NAMES += ["note_children", "restrict_features", "constrain_values"]
 @pytest.mark.parametrize("name", NAMES)
 def test_not_for_python(name):
     with pytest.raises(TypeError, match=f"{name} is called from kernels only"):
-        getattr(constraints, name)(None, None)
+        getattr(constraints, name)(None, None, None)
 
 
 def test_no_constraints_take_no_room():

@@ -71,7 +71,7 @@ def _choose_next(job):
             for child in range(2):
                 depth = np.int64(nodes[left].depth)
                 draw_for_node(work.allowed, options, job.key, depth, left + child, child)
-                restrict_features(job, left + child, child)
+                restrict_features(job.constraints, nodes, work.allowed, left + child, child)
             nodes[small].slot = take_slot(control, work.free_slots, ZERO)
             if nodes[node].slot >= 0:
                 control[MODE] = SUBTRACT

@@ -11,7 +11,7 @@ import numpy as np
 from sumwise.kernels.constraints import node_score, penalized_gain
 from sumwise.kernels.histogram import unpack_record
 from sumwise.kernels.jit import inlined, routine
-from sumwise.kernels.layout import PACKED_ROWS, TREE, ZERO
+from sumwise.kernels.layout import NO, PACKED_ROWS, TREE
 from sumwise.kernels.packed import pack_sums, unpack_sums
 
 _ROW = np.uint64(32)
@@ -347,15 +347,17 @@ def _add_gains(categories, job, node, f, n_candidates):
         scratch.prefix[thread],
         scratch.gains[thread],
     )
-    totals, split = job.work.totals[node], (node, f, ZERO)
-    parent, more_l2 = node_score(job, split, totals), _more_l2(categories, categories.place[f])
+    totals, split = job.work.totals[node], (node, f, NO)
+    rules, more_l2 = job.constraints, _more_l2(categories, categories.place[f])
+    parent = node_score(rules, job.payload, split, totals)
     sums, min_rows = (totals[0], totals[1], totals[2]), job.options.min_samples_leaf
     for c in range(n_candidates):
         first, last = candidates[0, c], candidates[0, c] + candidates[1, c]
         g = prefix[0, last] - prefix[0, first]
         h = prefix[1, last] - prefix[1, first]
         n = prefix[2, last] - prefix[2, first]
-        gain = penalized_gain(job, split, g, h, n, sums, parent, min_rows, more_l2)
+        parts = (g, h, n, sums, parent, min_rows, more_l2)
+        gain = penalized_gain(rules, job.payload, split, *parts)
         if gain > -np.inf:
             gains[c] = gain + (gains[c] if gains[c] > -np.inf else 0.0)
 
@@ -474,11 +476,12 @@ def sum_level_set(categories, job, node, f, left):
 @routine
 def gain_of_set(categories, job, node, f, left):
     """Gain of the set of a feature that sends ``left`` of a node's totals left."""
-    totals, split = job.work.totals[node], (node, f, ZERO)
-    parent, more_l2 = node_score(job, split, totals), _more_l2(categories, categories.place[f])
+    totals, split = job.work.totals[node], (node, f, NO)
+    rules, more_l2 = job.constraints, _more_l2(categories, categories.place[f])
+    parent = node_score(rules, job.payload, split, totals)
     sums, min_rows = (totals[0], totals[1], totals[2]), job.options.min_samples_leaf
-    g, h, n = left[0], left[1], left[2]
-    return penalized_gain(job, split, g, h, n, sums, parent, min_rows, more_l2)
+    parts = (left[0], left[1], left[2], sums, parent, min_rows, more_l2)
+    return penalized_gain(rules, job.payload, split, *parts)
 
 
 @routine

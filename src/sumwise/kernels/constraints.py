@@ -27,11 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from sumwise.kernels import bounded, payload
+from sumwise.kernels import bounded
+from sumwise.kernels import payload as payload_functions
 from sumwise.kernels.bounded import BoundedGradients, bounded_value
 from sumwise.kernels.isotonic import project_leaves
 from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, rename, routine
-from sumwise.kernels.layout import CHILD, N_NODES, SYMMETRIC, ZERO
+from sumwise.kernels.layout import CHILD, SYMMETRIC, ZERO
 
 
 class Unconstrained(NamedTuple):
@@ -55,41 +56,34 @@ class Constraints(NamedTuple):
     scratch: Any  # float64 (1 + most chains, n_leaves)
 
 
-def _is_unconstrained(job_type: Any) -> bool:
-    return job_type[job_type.fields.index("constraints")].instance_class is Unconstrained
-
-
 @inlined
-def _bind_payload(job, place):
+def _bind_payload(constraints, payload, place):
     """The payload by which a split is judged."""
-    node, f, split_bin = place
-    constraints = job.constraints
+    node, f, parts_missing = place
     # Missing values have no order.
-    parts_missing = split_bin == job.table.n_value_bins[f]
     direction = ZERO if parts_missing else constraints.direction[f]
-    lower, upper = constraints.lower[node], constraints.upper[node]
-    return BoundedGradients(job.payload, lower, upper, direction)
+    return BoundedGradients(payload, constraints.lower[node], constraints.upper[node], direction)
 
 
 def _by_place(name: str) -> Any:
-    """Make a function of ``(job, place, ...)`` out of the payload's function of that name.
+    """Make a function of ``(constraints, payload, place, ...)`` out of the payload's function.
 
-    The place is (node, feature, bin): one split, or all splits on a feature if the bin is ZERO.
+    The place is (node, feature, whether the split parts missing from all values).
     """
-    free, bounded_function = getattr(payload, name), getattr(bounded, name)
+    free, bounded_function = getattr(payload_functions, name), getattr(bounded, name)
 
-    def function(job, place, *args):
+    def function(constraints, payload, place, *args):
         raise TypeError(f"{name} is called from kernels only")
 
     @overload(function, jit_options=ROUTINE_OPTIONS)
-    def choose(job, place, *args):
-        def call_free(job, place, *args):
-            return free(job.payload, *args)
+    def choose(constraints, payload, place, *args):
+        def call_free(constraints, payload, place, *args):
+            return free(payload, *args)
 
-        def call_bounded(job, place, *args):
-            return bounded_function(_bind_payload(job, place), *args)
+        def call_bounded(constraints, payload, place, *args):
+            return bounded_function(_bind_payload(constraints, payload, place), *args)
 
-        if _is_unconstrained(job):
+        if constraints.instance_class is Unconstrained:
             return rename(call_free, f"free_{name}")
         return rename(call_bounded, f"bounded_{name}")
 
@@ -106,21 +100,25 @@ best_packed_split = _by_place("best_packed_split")
 
 
 def _only_if_constrained(implementation: Any) -> Any:
-    """Make a function of ``(job, ...)`` that does nothing where there are no constraints."""
+    """Make a function of ``(constraints, ...)`` that does nothing where there are none.
 
-    def function(job, *args):
-        raise TypeError(f"{implementation.__name__} is called from kernels only")
+    These functions take what they need, and never the job: a call takes long to compile if it has
+    many arrays to pass, even if it does nothing.
+    """
+    name = implementation.__name__
+
+    def function(constraints, *args):
+        raise TypeError(f"{name} is called from kernels only")
 
     @overload(function, jit_options=ROUTINE_OPTIONS)
-    def choose(job, *args):
-        def do_nothing(job, *args):
+    def choose(constraints, *args):
+        def do_nothing(constraints, *args):
             pass
 
-        def call(job, *args):
-            implementation(job, *args)
+        def call(constraints, *args):
+            implementation(constraints, *args)
 
-        name = implementation.__name__
-        if _is_unconstrained(job):
+        if constraints.instance_class is Unconstrained:
             return rename(do_nothing, f"no_{name}")
         return rename(call, f"obey_{name}")
 
@@ -129,20 +127,18 @@ def _only_if_constrained(implementation: Any) -> Any:
 
 @_only_if_constrained
 @routine
-def note_children(job, node, left):
+def note_children(constraints, payload, nodes, totals, n_value_bins, growth, node):
     """Give new children their parent, and their bounds where nodes have some."""
-    constraints, totals = job.constraints, job.work.totals
-    lower, upper = constraints.lower, constraints.upper
-    units = job.payload.units
+    lower, upper, units = constraints.lower, constraints.upper, payload.units
+    left, f = np.int64(nodes[node].left), np.int64(nodes[node].feature)
     for child in range(left, left + 2):
         constraints.parent[child] = node
         lower[child], upper[child] = lower[node], upper[node]
-    f = np.int64(job.nodes[node].feature)
     direction = constraints.direction[f]
-    parts_missing = job.nodes[node].split_bin == job.table.n_value_bins[f]
-    if direction == 0 or parts_missing or job.options.growth == SYMMETRIC:
+    parts_missing = nodes[node].split_bin == n_value_bins[f]
+    if direction == 0 or parts_missing or growth == SYMMETRIC:
         return
-    limits = BoundedGradients(job.payload, lower[node], upper[node], direction)
+    limits = BoundedGradients(payload, lower[node], upper[node], direction)
     middle = 0.0
     for child in range(left, left + 2):
         gradient, hessian = totals[child, 0] * units[0], totals[child, 1] * units[1]
@@ -156,9 +152,8 @@ def note_children(job, node, left):
 
 @_only_if_constrained
 @routine
-def restrict_features(job, node, child):
+def restrict_features(constraints, nodes, allowed, node, child):
     """Keep, of the features a node has drawn, those that may meet the features above it."""
-    constraints, nodes = job.constraints, job.nodes
     on_path, most = constraints.on_path, constraints.max_path_features
     first, members = constraints.group_first, constraints.group_members
     if most == 0 and first.size == 1:
@@ -171,7 +166,7 @@ def restrict_features(job, node, child):
         n_path += 1 - on_path[f]
         on_path[f] = 1
         above = constraints.parent[above]
-    chosen = job.work.allowed[CHILD + child]
+    chosen = allowed[CHILD + child]
     if most > 0:
         for f in range(chosen.size):
             chosen[f] &= n_path < most or on_path[f]
@@ -190,17 +185,16 @@ def restrict_features(job, node, child):
 
 @_only_if_constrained
 @routine
-def constrain_values(job):
-    """Make the values of the finished tree obey."""
-    constraints = job.constraints
+def constrain_values(constraints, payload, nodes, n_value_bins, growth, n_nodes, values):
+    """Make the values (n_nodes, 1) of the finished tree obey."""
     if not constraints.any_direction:
         return
-    value, n_nodes = job.work.value[:, 0], job.work.control[N_NODES]
-    if job.options.growth == SYMMETRIC:
+    value = values[:, 0]
+    if growth == SYMMETRIC:
         project_leaves(
             constraints.direction,
-            job.table.n_value_bins,
-            job.nodes,
+            n_value_bins,
+            nodes,
             n_nodes,
             constraints.chains,
             constraints.pools,
@@ -208,7 +202,7 @@ def constrain_values(job):
             value,
         )
         return
-    rate = job.payload.learning_rate
+    rate = payload.learning_rate
     for node in range(n_nodes):
         lower, upper = rate * constraints.lower[node], rate * constraints.upper[node]
         value[node] = min(max(value[node], lower), upper)

@@ -4,7 +4,7 @@ import numpy as np
 
 from sumwise.kernels.constraints import node_score, note_children
 from sumwise.kernels.jit import routine
-from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NOISE, PACKED_ROWS, ZERO
+from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NO, NOISE, PACKED_ROWS
 from sumwise.kernels.steps import take_side
 
 
@@ -40,7 +40,8 @@ def create_children(job, node, anchor):
         nodes[child].splittable = enough and depth < job.options.max_depth
         nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
     work.control[N_LEAVES] += 1
-    note_children(job, node, left)
+    grown = (job.table.n_value_bins, job.options.growth, node)
+    note_children(job.constraints, job.payload, nodes, work.totals, *grown)
     return left
 
 
@@ -67,7 +68,8 @@ def adopt_split(job, node, child, f, gain):
     """Give a node its best candidate if the gain is enough; return whether it is."""
     work, nodes = job.work, job.nodes
     totals, left = work.totals[node], work.left_totals[node]
-    noise = NOISE * abs(node_score(job, (node, f, ZERO), totals))
+    score = node_score(job.constraints, job.payload, (node, f, NO), totals)
+    noise = NOISE * abs(score)
     if not gain > job.options.min_gain + noise:
         return False
     split_bin = work.candidates[child, f].split_bin

@@ -47,7 +47,7 @@ LARGEST_GRADIENT = 1e140
 NOISE = 1e-12
 
 # Numba compiles a routine anew for every literal it is called with; NumPy scalars are none.
-ZERO, NONE, YES = np.int64(0), np.int64(-1), np.bool_(True)
+ZERO, NONE, YES, NO = np.int64(0), np.int64(-1), np.bool_(True), np.bool_(False)
 
 LEAF_WISE, LEVEL_WISE, SYMMETRIC = 0, 1, 2
 

@@ -20,7 +20,7 @@ from sumwise.kernels.category_splits import (
 from sumwise.kernels.constraints import best_packed_split, best_split, fill_gains, split_gain
 from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
-from sumwise.kernels.layout import CHILD, TREE, ZERO
+from sumwise.kernels.layout import CHILD, NO, TREE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
 from sumwise.kernels.partition import partition_records
 from sumwise.kernels.payload import add_rows, finish_rows
@@ -235,13 +235,12 @@ def _score_numbers(job, node, child):
             bins = feature_bins(job, node, f)
             both_ways = count_missing(job, node, f) > 0
             n = _count_candidates(job, f, both_ways)
-            place = (node, f, ZERO)
+            rules = job.constraints
+            place, split = (node, f, NO), (bins, n, both_ways, totals, min_rows, prefix, gains)
             if job.nodes[node].packed:
-                found = best_packed_split(
-                    job, place, bins, n, both_ways, totals, min_rows, prefix, gains
-                )
+                found = best_packed_split(rules, job.payload, place, *split)
             else:
-                found = best_split(job, place, bins, n, both_ways, totals, min_rows, prefix, gains)
+                found = best_split(rules, job.payload, place, *split)
             _note_candidate(job, child, f, found)
 
 
@@ -283,8 +282,8 @@ def _score_level_numbers(job, first, last):
         for node in range(first, last):
             if nodes[node].slot >= 0:
                 bins, totals = feature_bins(job, node, f), work.totals[node]
-                place = (node, f, ZERO)
-                fill_gains(job, place, bins, n, both_ways, totals, min_rows, prefix, right, left)
+                split = (bins, n, both_ways, totals, min_rows, prefix, right, left)
+                fill_gains(job.constraints, job.payload, (node, f, NO), *split)
                 _add_gains(right, sum_right, n)
                 if both_ways:
                     _add_gains(left, sum_left, n)
@@ -328,8 +327,8 @@ def _level_gain(job, node, f):
     if job.nodes[node].slot < 0:
         return -np.inf
     left, totals, min_rows = work.left_totals[node], work.totals[node], job.options.min_samples_leaf
-    place = (node, f, job.work.candidates[0, f].split_bin)
-    return split_gain(job, place, left, totals, min_rows)
+    place = (node, f, work.candidates[0, f].split_bin == job.table.n_value_bins[f])
+    return split_gain(job.constraints, job.payload, place, left, totals, min_rows)
 
 
 @routine

@@ -18,6 +18,7 @@ from sumwise.kernels.layout import (
     GROWING,
     LEVEL_FIRST,
     LEVEL_SIZE,
+    NO,
     NOISE,
     NONE,
     STATUS,
@@ -91,7 +92,9 @@ def _choose_level_split(job):
     noise = 0.0
     for node in range(first, first + size):
         if job.nodes[node].slot >= 0:
-            noise += NOISE * abs(node_score(job, (node, f, ZERO), job.work.totals[node]))
+            totals = job.work.totals[node]
+            score = node_score(job.constraints, job.payload, (node, f, NO), totals)
+            noise += NOISE * abs(score)
     if atomic_load(job.sync, ABORT):
         control[STATUS] = ABORTED
     elif not gain > job.options.min_gain + noise:
@@ -119,7 +122,7 @@ def grow_symmetric(job):
         if job.thread == 0:
             _choose_level_split(job)
             draw_for_node(work.allowed, job.options, job.key, depth + 1, depth + 1, ZERO)
-            restrict_features(job, control[LEVEL_FIRST], ZERO)
+            restrict_features(job.constraints, nodes, work.allowed, control[LEVEL_FIRST], ZERO)
         wait_for_all(job.sync, job.n_threads)
         if control[STATUS] != GROWING:
             break

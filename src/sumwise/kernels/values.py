@@ -90,7 +90,8 @@ def _merge_sums(job):
         anchor = nodes[node].anchor
         for k in range(work.value.shape[1]):
             work.value[node, k] = work.value[anchor, k]
-    constrain_values(job)
+    finished = (nodes, job.table.n_value_bins, job.options.growth, n_nodes, work.value)
+    constrain_values(job.constraints, job.payload, *finished)
 
 
 @inlined
