@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from threadpoolctl import threadpool_limits
 
 from sumwise.cli import compare
 from sumwise.cli.datasets import NAMES, Dataset, load_dataset, make_friedman
@@ -16,6 +17,10 @@ class CountingRegressor(DummyRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @property
+    def best_iteration_(self):
+        return self.n_estimators
+
 
 class CountingClassifier(DummyClassifier):
     """The same for classes; it predicts the most frequent one."""
@@ -24,6 +29,10 @@ class CountingClassifier(DummyClassifier):
         super().__init__(strategy="most_frequent")
         self.n_estimators = n_estimators
         self.random_state = random_state
+
+    @property
+    def best_iteration_(self):
+        return self.n_estimators
 
 
 MEAN = compare.Competitor("mean", CountingClassifier, CountingRegressor, {})
@@ -40,26 +49,66 @@ def tiny():
     return Dataset("tiny", "classification", X, np.repeat([0, 1], [15, 5]))
 
 
-def test_build_passes_settings():
-    model = MEAN.build("regression", n_rounds=7, n_jobs=3)
+@pytest.fixture
+def quantity(tiny):
+    return tiny._replace(task="regression")
+
+
+@pytest.fixture
+def colors():
+    """A table with a category a pair of rows, a few missing values and a number."""
+    names = np.array([f"color {i // 2}" for i in range(600)], dtype=object)
+    X = np.column_stack([np.arange(600.0), names])
+    X[:3, 1] = None
+    X[-1, 0] = np.nan
+    with threadpool_limits(1, user_api="openmp"):  # scikit-learn's threads wait for each other
+        yield Dataset("colors", "regression", X, np.arange(600.0))
+
+
+def test_build_passes_settings(quantity):
+    model = MEAN.build(quantity, n_rounds=7, n_jobs=3)
     assert isinstance(model, CountingRegressor)
     assert (model.n_estimators, model.n_jobs, model.random_state) == (7, 3, 0)
 
 
-def test_build_asks_for_all_cpus_by_default():
-    assert MEAN.build("regression", n_rounds=1, n_jobs=None).n_jobs == -1
+def test_build_asks_for_all_cpus_by_default(quantity):
+    assert MEAN.build(quantity, n_rounds=1, n_jobs=None).n_jobs == -1
 
 
-def test_build_accepts_models_without_n_jobs():
-    assert isinstance(MEAN.build("classification", 1, n_jobs=2), CountingClassifier)
+def test_build_accepts_models_without_n_jobs(tiny):
+    assert isinstance(MEAN.build(tiny, 1, n_jobs=2), CountingClassifier)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_every_competitor_can_be_built(task):
+def test_every_competitor_can_be_built(task, tiny):
     for competitor in compare.COMPETITORS:
-        parameters = competitor.build(task, n_rounds=3, n_jobs=1).get_params()
+        parameters = competitor.build(tiny._replace(task=task), n_rounds=3, n_jobs=1).get_params()
         assert parameters[competitor.rounds_parameter] == 3
         assert parameters.items() >= competitor.parameters.items()
+
+
+@pytest.mark.filterwarnings("error")
+def test_every_competitor_reads_categories(colors):
+    """Also categories of test rows that no training row has, and more than scikit-learn takes."""
+    for competitor in compare.COMPETITORS:
+        model = competitor.build(colors, n_rounds=2, n_jobs=1)
+        model.fit(colors.X[::2], colors.y[::2])
+        assert np.isfinite(model.predict(colors.X)).all()
+        assert 1 <= competitor.count_rounds(model) <= 2
+
+
+def test_encoded_categories_come_first(colors):
+    steps = compare.COMPETITORS[-1].build(colors, 2, 1).fit(colors.X, colors.y)
+    assert steps[-1].is_categorical_.tolist() == [True, False]
+    encoded = steps[0].transform(colors.X).astype(float)
+    np.testing.assert_array_equal(encoded[:, 1], colors.X[:, 0].astype(float))
+    assert len(np.unique(encoded[:, 0])) == 255
+    assert len(np.unique(encoded[:3, 0])) == 1
+    assert encoded[0, 0] not in encoded[3:, 0]
+
+
+def test_numbers_are_not_encoded(tiny):
+    assert not hasattr(compare.COMPETITORS[-1].build(tiny, 2, 1), "steps")
 
 
 def test_folds_are_stratified_and_cover_every_row_once(tiny):
@@ -69,8 +118,9 @@ def test_folds_are_stratified_and_cover_every_row_once(tiny):
 
 
 def test_cross_validate_scores_each_fold(tiny):
-    result = compare.cross_validate(MEAN, tiny, n_folds=5, n_rounds=1, n_jobs=1)
+    result = compare.cross_validate(MEAN, tiny, n_folds=5, n_rounds=3, n_jobs=1)
     assert result.scores == [0.75] * 5
+    assert result.rounds == [3] * 5
     assert len(result.fit_seconds) == len(result.predict_seconds) == 5
 
 
@@ -84,10 +134,20 @@ def test_table_is_aligned():
 
 
 def test_results_show_mean_and_deviation(tiny):
-    result = compare.Result("some", [0.5, 0.7], [1.0, 2.0], [0.001, 0.002])
+    result = compare.Result("some", [0.5, 0.7], [40, 61], [1.0, 2.0], [0.001, 0.002])
     section = compare.format_results(tiny, [result])
     assert "## tiny\n\n20 rows, 2 features, classification\n" in section
-    assert "| some   | 0.6000 ± 0.1000 |   1.500 |         1.50 |" in section
+    assert "| some   | 0.6000 ± 0.1000 |     50 |   1.500 |         1.50 |" in section
+
+
+def test_description_tells_of_categories(tiny, colors):
+    assert compare.describe_dataset(tiny) == "20 rows, 2 features, classification"
+    text = compare.describe_dataset(colors)
+    assert text.startswith("600 rows, 2 features, regression; categories (299 of them), missing")
+    assert "sharing one where there are more than 255" in text
+    few = colors._replace(X=colors.X[10:20])
+    assert "missing" not in compare.describe_dataset(few)
+    assert "sharing" not in compare.describe_dataset(few)
 
 
 def test_report_is_what_was_printed(tmp_path, capsys):
@@ -108,7 +168,7 @@ def test_report_is_what_was_printed(tmp_path, capsys):
 def test_default_data_sets(capsys):
     assert main(["compare", "--folds", "2"]) == 0
     headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("## ")]
-    assert headings == ["## breast_cancer", "## diabetes", "## friedman"]
+    assert headings == ["## breast_cancer", "## diabetes", "## friedman", "## rentals"]
 
 
 def test_too_many_folds(capsys):
@@ -140,7 +200,8 @@ def test_data_sets_are_complete(name):
     assert data.name == name
     assert data.X.ndim == 2
     assert data.y.shape == (len(data.X),)
-    assert np.isfinite(data.X).all()
+    assert data.X.dtype == object or np.isfinite(data.X).all()
+    assert np.isfinite(data.y).all()
     assert (data.task == "classification") == (len(np.unique(data.y)) <= 10)
 
 

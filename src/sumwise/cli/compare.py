@@ -3,21 +3,47 @@
 import argparse
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from threadpoolctl import threadpool_limits
 
 import sumwise
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
-from sumwise.cli.datasets import NAMES, Dataset, Task, load_dataset
+from sumwise.cli.datasets import NAMES, Dataset, load_dataset
+
+# HistGradientBoosting* refuse a feature that has more.
+_MOST_CATEGORIES = 255
+
+
+def encode_categories(model: Any, data: Dataset) -> Any:
+    """Put before HistGradientBoosting* what it needs to read strings: ordinal codes.
+
+    None is a code of its own; categories that no row of a training fold has are NaN. Where there
+    are more categories than it takes, the rarest share a code.
+    """
+    features = data.find_categories()
+    if not features:
+        return model
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value",
+        unknown_value=np.nan,
+        max_categories=_MOST_CATEGORIES,
+    )
+    # The encoded columns come first, then the others.
+    columns = ColumnTransformer([("codes", encoder, features)], remainder="passthrough")
+    model.set_params(categorical_features=list(range(len(features))))
+    return make_pipeline(columns, model)
 
 
 class Competitor(NamedTuple):
@@ -28,15 +54,21 @@ class Competitor(NamedTuple):
     regressor: type[Any]
     parameters: dict[str, Any]
     rounds_parameter: str = "n_estimators"
+    rounds_attribute: str = "best_iteration_"
+    prepare: Callable[[Any, Dataset], Any] = lambda model, data: model
 
-    def build(self, task: Task, n_rounds: int, n_jobs: int | None) -> Any:
-        """Make an unfitted estimator; `n_jobs=None` is all CPUs."""
-        model = (self.classifier if task == "classification" else self.regressor)(
+    def build(self, data: Dataset, n_rounds: int, n_jobs: int | None) -> Any:
+        """Make an unfitted estimator for `data`; `n_jobs=None` is all CPUs."""
+        model = (self.classifier if data.task == "classification" else self.regressor)(
             random_state=0, **{self.rounds_parameter: n_rounds}, **self.parameters
         )
         if "n_jobs" in model.get_params():
             model.set_params(n_jobs=n_jobs or -1)
-        return model
+        return self.prepare(model, data)
+
+    def count_rounds(self, model: Any) -> int:
+        """Return the rounds of a fitted estimator."""
+        return getattr(model[-1] if isinstance(model, Pipeline) else model, self.rounds_attribute)
 
 
 _BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
@@ -46,7 +78,15 @@ COMPETITORS = (
     Competitor("sumwise leaf", *_BOOSTING, {"growth": "leaf"}),
     Competitor("sumwise depth", *_BOOSTING, {"growth": "depth"}),
     Competitor("sumwise symmetric", *_BOOSTING, {"growth": "symmetric"}),
-    Competitor("HistGradientBoosting", *_HIST, {"early_stopping": False}, "max_iter"),
+    Competitor("sumwise stops early", *_BOOSTING, {"early_stopping": True}),
+    Competitor(
+        "HistGradientBoosting",
+        *_HIST,
+        {"early_stopping": False},
+        "max_iter",
+        "n_iter_",
+        encode_categories,
+    ),
 )
 
 _SCORES = {"classification": ("accuracy", accuracy_score), "regression": ("R²", r2_score)}
@@ -55,10 +95,11 @@ _WARM_UP_ROUNDS = 2
 
 
 class Result(NamedTuple):
-    """Test scores and seconds of one competitor, one entry per fold."""
+    """Test scores, rounds and seconds of one competitor, one entry per fold."""
 
     name: str
     scores: list[float]
+    rounds: list[int]
     fit_seconds: list[float]
     predict_seconds: list[float]
 
@@ -73,10 +114,10 @@ def cross_validate(
     competitor: Competitor, data: Dataset, n_folds: int, n_rounds: int, n_jobs: int | None
 ) -> Result:
     """Fit and score `competitor` on every fold."""
-    result = Result(competitor.name, [], [], [])
+    result = Result(competitor.name, [], [], [], [])
     _, score = _SCORES[data.task]
     for train, test in split_folds(data, n_folds):
-        model = competitor.build(data.task, n_rounds, n_jobs)
+        model = competitor.build(data, n_rounds, n_jobs)
         X_train, y_train, X_test = data.X[train], data.y[train], data.X[test]
         start = perf_counter()
         model.fit(X_train, y_train)
@@ -84,6 +125,7 @@ def cross_validate(
         predicted = model.predict(X_test)
         result.predict_seconds.append(perf_counter() - fitted)
         result.fit_seconds.append(fitted - start)
+        result.rounds.append(competitor.count_rounds(model))
         result.scores.append(score(data.y[test], predicted))
     return result
 
@@ -96,7 +138,7 @@ def warm_up(datasets: Sequence[Dataset], n_jobs: int | None) -> float:
     start = perf_counter()
     for data in datasets:
         for competitor in COMPETITORS:
-            model = competitor.build(data.task, _WARM_UP_ROUNDS, n_jobs)
+            model = competitor.build(data, _WARM_UP_ROUNDS, n_jobs)
             model.fit(data.X, data.y).predict(data.X)
     return perf_counter() - start
 
@@ -120,14 +162,32 @@ def format_results(data: Dataset, results: Sequence[Result]) -> str:
         (
             result.name,
             f"{np.mean(result.scores):.4f} ± {np.std(result.scores):.4f}",
+            f"{np.mean(result.rounds):.0f}",
             f"{np.mean(result.fit_seconds):.3f}",
             f"{1e3 * np.mean(result.predict_seconds):.2f}",
         )
         for result in results
     ]
+    table = format_table(("method", score_name, "rounds", "fit (s)", "predict (ms)"), rows)
+    return f"## {data.name}\n\n{describe_dataset(data)}\n\n{table}\n"
+
+
+def describe_dataset(data: Dataset) -> str:
+    """Tell the size of a data set, what it holds besides numbers, and who gets it in which form."""
     n_rows, n_features = data.X.shape
-    table = format_table(("method", score_name, "fit (s)", "predict (ms)"), rows)
-    return f"## {data.name}\n\n{n_rows:,} rows, {n_features} features, {data.task}\n\n{table}\n"
+    text = f"{n_rows:,} rows, {n_features} features, {data.task}"
+    features = data.find_categories()
+    if not features:
+        return text
+    counts = [len({v for v in data.X[:, f] if isinstance(v, str)}) for f in features]
+    missing = ", missing values" if data.has_missing() else ""
+    text += (
+        f"; categories ({', '.join(map(str, counts))} of them){missing}\n\n"
+        "sumwise gets the table as it is; HistGradientBoosting gets categories as ordinal codes"
+    )
+    if max(counts) > _MOST_CATEGORIES:
+        text += f", the rarest sharing one where there are more than {_MOST_CATEGORIES}"
+    return text
 
 
 def format_heading(n_folds: int, n_rounds: int, n_jobs: int | None, warm_up_seconds: float) -> str:
@@ -138,7 +198,9 @@ def format_heading(n_folds: int, n_rounds: int, n_jobs: int | None, warm_up_seco
         f"- {n_folds} folds, {n_rounds} rounds, {n_jobs or 'all'} of {os.cpu_count()} CPUs\n"
         f"- sumwise {sumwise.__version__}, Python {platform.python_version()}, {libraries}, "
         f"{platform.system()} {platform.machine()}\n"
-        f"- score: mean ± standard deviation over the folds, higher is better; times: mean\n"
+        "- score: mean ± standard deviation over the folds, higher is better\n"
+        "- rounds and times: means; what stops early grows leaf-wise, holds out 10 % of its "
+        "training rows and keeps the best round\n"
         f"- kernels warmed up before timing: {warm_up_seconds:.1f} s\n"
     )
 

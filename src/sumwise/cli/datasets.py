@@ -1,4 +1,4 @@
-"""Data sets that need no download: scikit-learn's bundled ones and a generator of our own."""
+"""Data sets that need no download: scikit-learn's bundled ones and generators of our own."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,16 +7,28 @@ from typing import Literal, NamedTuple
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
+from sumwise.cli.rentals import make_rentals
+
 Task = Literal["classification", "regression"]
 
 
 class Dataset(NamedTuple):
-    """Features and target of one learning task."""
+    """Features and target of one learning task; X is of objects where some are categories."""
 
     name: str
     task: Task
     X: np.ndarray
     y: np.ndarray
+
+    def find_categories(self) -> list[int]:
+        """Return the indices of the features that hold strings."""
+        if self.X.dtype != object:
+            return []
+        return [f for f, column in enumerate(self.X.T) if any(isinstance(v, str) for v in column)]
+
+    def has_missing(self) -> bool:
+        """Whether some value is None or NaN."""
+        return any(value is None or value != value for value in self.X.flat)
 
 
 def make_friedman(n_rows: int = 20_000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -36,6 +48,7 @@ _LOADERS: dict[str, tuple[Task, Callable[[], tuple[np.ndarray, np.ndarray]]]] = 
     "digits": ("classification", partial(load_digits, return_X_y=True)),
     "diabetes": ("regression", partial(load_diabetes, return_X_y=True)),
     "friedman": ("regression", make_friedman),
+    "rentals": ("regression", make_rentals),
 }
 
 NAMES = tuple(_LOADERS)
