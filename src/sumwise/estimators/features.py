@@ -47,7 +47,7 @@ class FeatureSchema:
 
     @property
     def n_categories(self) -> np.ndarray:
-        """CategoryColumn of each feature (int64); 0 for those that are none."""
+        """Number of categories of each feature (int64); 0 for those that are none."""
         counts = np.zeros(len(self.kinds), dtype=np.int64)
         for feature, dictionary in self.dictionaries.items():
             counts[feature] = len(dictionary)
