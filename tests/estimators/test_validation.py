@@ -506,3 +506,49 @@ def test_validation_rows_pass_through_a_pipeline():
 def test_flags_of_numpy(flag, seen_rows):
     GradientBoostingRegressor(**PARAMS, early_stopping=flag).fit(X, Y)
     assert seen_rows[0].valid.size == 16
+
+
+def make_colors(n_rows=200):
+    rng = np.random.default_rng(0)
+    color = np.array(["red", "green", "blue", None], dtype=object)[rng.integers(4, size=n_rows)]
+    size = rng.normal(size=n_rows)
+    return color, size, size + (color == "red")
+
+
+@pytest.mark.parametrize("own_rows", [True, False], ids=["X_val", "held out"])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda color, size: np.column_stack([color, size]),
+        lambda color, size: np.column_stack([color, size]).tolist(),
+        lambda color, size: pl.DataFrame({"color": color.tolist(), "size": size}),
+        lambda color, size: pl.LazyFrame({"color": color.tolist(), "size": size}),
+    ],
+    ids=["objects", "lists", "frame", "lazy frame"],
+)
+def test_scorers_get_tables_with_categories(convert, own_rows):
+    color, size, y = make_colors()
+    X = convert(color, size)
+    model = GradientBoostingRegressor(n_estimators=5, scoring="r2", random_state=0)
+    if own_rows:
+        model.fit(X, y, X_val=X, y_val=y)
+        assert model.best_score_ == pytest.approx(model.score(X, y))
+    else:
+        model.set_params(early_stopping=True).fit(X, y)
+        assert model.history_["validation_score"].size == 5
+
+
+def test_scorers_get_numbers_that_are_categories():
+    X = np.column_stack([np.arange(200) % 7, np.arange(200)])
+    shapes = []
+
+    def score(estimator, X_val, y_val):
+        assert (X_val[:, 0] == X_val[:, 1] % 7).all()
+        shapes.append(X_val.shape)
+        return estimator.score(X_val, y_val)
+
+    model = GradientBoostingRegressor(
+        n_estimators=3, categorical_features=[0], scoring=score, early_stopping=True
+    )
+    model.fit(X, X[:, 0] % 3)
+    assert set(shapes) == {(20, 2)}

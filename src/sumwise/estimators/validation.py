@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from sumwise.data.matrix import ColumnMatrix
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.features import read_rows
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, read_target
@@ -28,7 +29,7 @@ class LabeledRows:
     ----------
     given : Any
         X as the user passed it.
-    matrix : ndarray
+    matrix : ndarray or ColumnMatrix
         X as trees read it.
     y : ndarray
         The target as users know it.
@@ -40,7 +41,7 @@ class LabeledRows:
     """
 
     given: Any
-    matrix: np.ndarray
+    matrix: np.ndarray | ColumnMatrix
     y: np.ndarray
     target: np.ndarray
     weight: np.ndarray | None
@@ -59,10 +60,19 @@ class LabeledRows:
         """Return X, y and weights of some rows; X is a frame if it was given as one."""
         import narwhals as nw
 
-        frame = nw.from_native(self.given, eager_only=True, pass_through=True)
-        is_frame = isinstance(frame, nw.DataFrame)
-        X = frame[rows.tolist()].to_native() if is_frame else self.matrix[rows]
-        return X, self.y[rows], None if self.weight is None else self.weight[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        frame = nw.from_native(self.given, pass_through=True)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        if isinstance(frame, nw.DataFrame):
+            X = frame[rows.tolist()].to_native()
+        elif isinstance(self.matrix, np.ndarray):
+            X = self.matrix[rows]
+        elif isinstance(self.given, np.ndarray):
+            X = self.given[rows]
+        else:  # rows as lists
+            X = np.asarray(self.given, dtype=object)[rows]
+        return X, self.y[rows], weight
 
 
 def _number_rows(n_rows: int, weight: np.ndarray | None) -> np.ndarray:
