@@ -55,12 +55,13 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     for loss in REGRESSION_LOSSES:
         model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss=loss, n_jobs=2)
         model.fit(X, np.linspace(0.1, 0.9, 3000)).predict(X[:1])
-    codes = np.floor(np.abs(X)).astype(kind)
+    codes = np.abs(X).round()
     model = GradientBoostingRegressor(
         growth=growth, n_estimators=3, categorical_features=[1, 3], sampler=Subsample()
     )
     model.fit(codes, np.arange(3000))
     model.apply(codes)
+    model.set_params(monotonic_cst=[0, 0, 1, 0, -1], loss="quantile").fit(codes, np.arange(3000))
     for rows in (codes, codes[:1]):
         model.predict(rows)
     assert count_signatures() == warm

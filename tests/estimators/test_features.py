@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -433,64 +432,7 @@ def test_large_integers_as_categories_are_exact():
     assert first < 3 < 6 < second
 
 
-# Data that is refused
-
-BAD_DATA = {
-    "empty frame": ({"X": pd.DataFrame()}, r"0 (sample|feature)\(s\)"),
-    "empty polars": ({"X": pl.DataFrame()}, r"0 sample\(s\)"),
-    "no rows": ({"X": POLARS[:0], "y": Y[:0]}, r"0 sample\(s\) \(shape=\(0, 4\)\)"),
-    "no columns": ({"X": PANDAS[[]]}, r"0 feature\(s\) \(shape=\(200, 0\)\)"),
-    "no columns of objects": ({"X": ROWS[:, :0]}, r"0 feature\(s\)"),
-    "same names": ({"X": PANDAS.set_axis(list("abca"), axis=1)}, "several columns of the name 'a'"),
-    "mixed types": ({"X": PANDAS.assign(color=["red", 1] * 100)}, "'color' mixes .* int, str"),
-    "lists": ({"X": POLARS.with_columns(color=pl.lit([1, 2]))}, "'color' has type List"),
-    "complex": ({"X": PANDAS.assign(size=1j)}, "Complex data not supported: column 'size'"),
-    "one dimension of words": ({"X": COLOR}, "Expected 2D array"),
-    "bytes": ({"X": np.full((200, 1), b"a")}, "bytes/strings"),
-    "a series": ({"X": PANDAS["size"]}, "2-dimensional container|2D array"),
-    "a polars series": ({"X": POLARS["size"]}, "2-dimensional container|2D array"),
-    "a dictionary": ({"X": {"a": [1]}}, "Expected 2D array, got scalar"),
-    "no y": ({"y": None}, "requires y"),
-    "short y": ({"y": Y[1:]}, r"inconsistent numbers of samples: \[200, 199\]"),
-    "wide y": ({"y": np.stack([Y, Y], axis=1)}, "y should be a 1d array"),
-    "missing y": ({"y": pl.Series([None, *Y[1:]])}, r"y contains NaN: y\[0\]"),
-    "infinite y": ({"y": np.append(Y[1:], -np.inf)}, r"y contains infinity: y\[199\] is -inf"),
-    "words as y": ({"y": COLOR.astype(str)}, "y must be numbers for a regressor; it has '"),
-    "negative weight": ({"sample_weight": pl.Series(-Y)}, r"sample_weight\[\d+\] is -"),
-    "short weight": ({"sample_weight": pa.array(Y[1:])}, r"\(199,\), expected \(200,\)"),
-    "long init_score": ({"init_score": pl.Series([*Y, 1.0])}, r"\(201,\), expected \(200,\)"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_DATA)
-def test_bad_data(name):
-    changes, message = BAD_DATA[name]
-    with pytest.raises((ValueError, TypeError), match=message):
-        GradientBoostingRegressor().fit(**{"X": PANDAS, "y": Y, **changes})
-
-
-def test_sparse_frames_are_refused():
-    frame = pd.DataFrame.sparse.from_spmatrix(sparse.eye_array(4, format="csr"))
-    with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
-        GradientBoostingRegressor().fit(sparse.eye_array(4, format="csr"), range(4))
-    # Columns of pandas are read as they would be dense.
-    assert np.array_equal(
-        GradientBoostingRegressor().fit(frame, range(4)).predict(frame),
-        GradientBoostingRegressor().fit(np.eye(4), range(4)).predict(np.eye(4)),
-    )
-
-
-def test_one_class_is_refused():
-    for y in (pl.Series(["a"] * N_ROWS), pa.array(["a"] * N_ROWS)):
-        with pytest.raises(DataError, match="only one class, 'a'"):
-            GradientBoostingClassifier().fit(POLARS, y)
-
-
-def test_too_many_classes_are_refused():
-    X = np.arange(2002.0)[:, None]
-    y = [f"label {i % 1001}" for i in range(2002)]
-    with pytest.raises(DataError, match="y has 1001 classes, and 1000 are the most; if it is a"):
-        GradientBoostingClassifier().fit(X, y)
+# Targets
 
 
 @pytest.mark.parametrize("make", [pd.Series, pl.Series, pa.array, list])

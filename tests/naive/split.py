@@ -35,6 +35,12 @@ class SplitOptions:
     min_gain: float = 0.0
     # For each feature 1, -1 or 0; None: all 0.
     directions: Sequence[int] | None = None
+    categorical: Mapping[int, CategoricalFeature] = field(default_factory=dict)
+    native: NativeOptions = field(default_factory=NativeOptions)
+
+    @property
+    def min_rows(self) -> int:
+        return max(1, self.min_samples_leaf)
 
     def direction(self, feature: int, split_bin: int, n_value_bins: int) -> int:
         """Return the order that the children of a split must keep."""
@@ -42,13 +48,6 @@ class SplitOptions:
         if self.directions is None or split_bin == n_value_bins:
             return 0
         return self.directions[feature]
-
-    categorical: Mapping[int, CategoricalFeature] = field(default_factory=dict)
-    native: NativeOptions = field(default_factory=NativeOptions)
-
-    @property
-    def min_rows(self) -> int:
-        return max(1, self.min_samples_leaf)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Trees that split by sets of categories: the compiled grower against its naive twin."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from sumwise.tree import TreeGrower
 from tests.naive import grow as naive
 from tests.naive.categories import CategoricalFeature, NativeOptions
 from tests.naive.predict import predict_binned
-from tests.tree.test_grower import as_settings, draw_features
+from tests.tree.test_grower import as_settings, draw_constraints, draw_features
 
 GROWTHS = ["leaf", "depth", "symmetric"]
 # Most bins of narrow features, and of wide ones with histograms.
@@ -185,6 +187,65 @@ def test_drawn_columns_equal_naive_twin(growth, width):
         twin = problem.grow_twin(options)
         for n_threads in (1, 3):
             problem.check(*problem.grow(options, n_threads, 10**9, columns, key), twin)
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_constrained_tree_equals_naive_twin(growth, exact, seed, width):
+    """Sets obey the bounds that numeric features above them give."""
+    rng = np.random.default_rng(seed)
+    problem = Problem(seed, int(rng.integers(60, 500)))
+    options = draw_constrained(problem, rng, growth, exact)
+    twin = problem.grow_twin(options)
+    for n_threads in (1, 3):
+        problem.check(*problem.grow(options, n_threads, 10**9 if exact else 0), twin)
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_large_constrained_nodes_equal_naive_twin(growth, width):
+    """Beyond 4,095 rows sums are not packed, or each bin has fewer."""
+    kinds = set()
+    for seed in range(2):
+        problem = Problem(seed, 9_000)
+        options = draw_constrained(problem, np.random.default_rng(seed), growth, exact=False)
+        options = replace(options, groups=(), max_path_features=0)
+        twin = problem.grow_twin(options)
+        problem.check(*problem.grow(options, 2, 0), twin)
+        kinds |= {options.directions[f] != 0 for f in twin.feature if f >= 0}
+    assert kinds == {False, True}
+
+
+def draw_constrained(problem, rng, growth, exact):
+    """Options with constraints; two numeric features at least are monotone, and matter."""
+    n_features = len(problem.codes)
+    for f in (0, 2):
+        if problem.n_value_bins[f] < 9:
+            problem.n_value_bins[f] = 9
+            problem.codes[f] = rng.integers(0, 10, problem.codes.shape[1])
+        problem.kinds.pop(f, None)
+        problem.bins.pop(f, None)
+        problem.g -= (f - 1) * np.sqrt(problem.codes[f])
+    directions, groups, most = draw_constraints(rng, n_features, problem.codes)
+    directions[0], directions[2] = 1, -1
+    for f in problem.kinds:
+        directions[f] = 0
+    return naive.GrowOptions(
+        growth=growth,
+        max_depth=int(rng.integers(3, 6)),
+        min_samples_leaf=int(rng.integers(1, 8)),
+        min_child_weight=float(rng.choice([0.0, 2.0])),
+        l1=float(rng.choice([0.0, 0.5])),
+        l2=float(rng.choice([0.0, 1.0])),
+        max_delta_step=float(rng.choice([0.0, 0.3])),
+        wide=exact,
+        learning_rate=0.3,
+        categorical=problem.kinds,
+        native=problem.native,
+        directions=directions,
+        groups=groups,
+        max_path_features=most,
+    )
 
 
 def make_one_feature(codes, g, one_hot=False, n_choices=None, **native):

@@ -1,6 +1,7 @@
 """`sumwise warmup`: compile every kernel now, so that no later fit waits for the compiler."""
 
 import argparse
+from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -41,12 +42,13 @@ def warm_up() -> float:
         y = np.minimum(total / 3.0, 1.0)
         for weight in (None, total):
             GradientBoostingRegressor(**drawn, loss=loss).fit(X, y, weight).predict(X)
-    for features in (None, [0]):
-        model = GradientBoostingRegressor(growth="symmetric", n_estimators=2)
-        model.set_params(categorical_features=features).fit(np.floor(9 * X), total)
-    for growth in ("leaf", "symmetric"):  # constraints are a choice of type, too
-        constrained = GradientBoostingRegressor(growth=growth, monotonic_cst=[1, 0, -1])
-        constrained.set_params(n_estimators=2).fit(X, total)
+    # Growth, categories and constraints are choices of type, each with each.
+    for growth, features, directions in product(
+        ("leaf", "symmetric"), (None, [0]), (None, [0, 1, -1])
+    ):
+        model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss="absolute_error")
+        model.set_params(categorical_features=features, monotonic_cst=directions)
+        model.fit(np.floor(9 * X), total)
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
     return perf_counter() - start

@@ -239,10 +239,8 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
     import narwhals as nw
 
     try:
-        frame = nw.from_native(X, pass_through=True)
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
-        if not isinstance(frame, nw.DataFrame):
+        frame = _open_frame(X)
+        if frame is None:
             return X
         names = frame.columns
     except nw.exceptions.DuplicateError:
@@ -264,19 +262,33 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
     return Table(native, columns, len(frame))
 
 
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of what a user passes: of a frame as a frame, otherwise as an array."""
+    if isinstance(X, (list, tuple)):
+        X = _read_list(X)
+    frame = None if isinstance(X, np.ndarray) else _open_frame(X)
+    return np.asarray(X)[rows] if frame is None else frame[rows.tolist()].to_native()
+
+
 def read_array(values: Any) -> Any:
     """Return a series or frame as an array, NaN or None for missing; other things as they are."""
     if values is None or isinstance(values, (np.ndarray, list, tuple, str, numbers.Number)):
         return values
-    import narwhals as nw
-
-    frame = nw.from_native(values, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if not isinstance(frame, nw.DataFrame):
+    frame = _open_frame(values)
+    if frame is None:
         return _series_to_array(values)
     columns = [_series_to_array(series.to_native()) for series in frame.iter_columns()]
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+
+
+def _open_frame(X: Any) -> Any:
+    """Return X as a frame of narwhals, None if it is no frame."""
+    import narwhals as nw
+
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _series_to_array(values: Any) -> Any:

@@ -92,17 +92,27 @@ _PARAMETERS = """n_estimators : int, default=100
         Smallest sum of hessians of a leaf.
     min_gain : float, default=0.0
         A split must gain more than this (half the difference of scores, as in the XGBoost paper).
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255; missing values have one more of their own.
     l1, l2 : float, default=0.0 and 1.0
         Penalties on leaf values; on the choice of splits alone for losses whose leaves are medians
         or quantiles.
     max_delta_step : float, default=0.0
         Largest leaf value before the learning rate; 0 means no limit.
-    max_bins : int, default=255
-        Most bins of a feature, 2 to 255; missing values have one more of their own.
     sampler : Subsample, "subsample" or None, default=None
         Rows that each round's trees are grown on; None for all.
     columns : Columns or None, default=None
         Features that each tree, level or node may split on; None for all.
+    categorical_features : "auto", list or None, default="auto"
+        Features whose values are categories: "auto" for strings and categorical types, a list of
+        names, indices or booleans, or None for none.
+    categorical_encoding : {"auto", "native"} or Native, default="auto"
+        How trees use categories; "auto" is "native": splits by sets of categories.
+    unknown_category : {"missing", "error"}, default="missing"
+        What a category that was not in the training data is at prediction: a missing value or an
+        error.
+    extra_columns : {"error", "ignore"}, default="error"
+        What a column of a frame is that was not there in ``fit``.
     monotonic_cst : array-like of int, dict or None, default=None
         For each feature 1, if predictions must not fall as it rises; -1, if they must not rise;
         otherwise 0. A dict gives it by feature name, 0 for all others. For a classifier it is the
@@ -123,16 +133,6 @@ _PARAMETERS = """n_estimators : int, default=100
         (estimator, X, y) whose result is higher for better models.
     n_iter_no_change : int, default=10
         Rounds without improvement after which early stopping stops.
-    categorical_features : "auto", list or None, default="auto"
-        Features whose values are categories: "auto" for strings and categorical types, a list of
-        names, indices or booleans, or None for none.
-    categorical_encoding : {"auto", "native"} or Native, default="auto"
-        How trees use categories; "auto" is "native": splits by sets of categories.
-    unknown_category : {"missing", "error"}, default="missing"
-        What a category that was not in the training data is at prediction: a missing value or an
-        error.
-    extra_columns : {"error", "ignore"}, default="error"
-        What a column of a frame is that was not there in ``fit``.
     tol : float, default=0.0
         An improvement must be larger than this.
     callbacks : list of callables or None, default=None
@@ -166,30 +166,37 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         loss: Any = "auto",
         n_estimators: int = 100,
         learning_rate: float = 0.1,
+        # trees
         growth: str = "leaf",
         max_leaves: int | None = None,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
         min_gain: float = 0.0,
+        max_bins: int = 255,
+        # regularization
         l1: float = 0.0,
         l2: float = 1.0,
         max_delta_step: float = 0.0,
-        max_bins: int = 255,
+        # sampling
         sampler: Subsample | str | None = None,
         columns: Columns | None = None,
+        # features
+        categorical_features: Any = "auto",
+        categorical_encoding: Native | str = "auto",
+        unknown_category: str = "missing",
+        extra_columns: str = "error",
+        # constraints
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        # validation
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         validation_rows: str = "random",
         scoring: str | Callable[..., float] = "loss",
         n_iter_no_change: int = 10,
-        categorical_features: Any = "auto",
-        categorical_encoding: Native | str = "auto",
-        unknown_category: str = "missing",
-        extra_columns: str = "error",
         tol: float = 0.0,
+        # running
         callbacks: Sequence[Callback] | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -205,12 +212,16 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.min_child_weight = min_child_weight
         self.min_gain = min_gain
+        self.max_bins = max_bins
         self.l1 = l1
         self.l2 = l2
         self.max_delta_step = max_delta_step
-        self.max_bins = max_bins
         self.sampler = sampler
         self.columns = columns
+        self.categorical_features = categorical_features
+        self.categorical_encoding = categorical_encoding
+        self.unknown_category = unknown_category
+        self.extra_columns = extra_columns
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
@@ -218,10 +229,6 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.validation_rows = validation_rows
         self.scoring = scoring
         self.n_iter_no_change = n_iter_no_change
-        self.categorical_features = categorical_features
-        self.categorical_encoding = categorical_encoding
-        self.unknown_category = unknown_category
-        self.extra_columns = extra_columns
         self.tol = tol
         self.callbacks = callbacks
         self.warm_start = warm_start
@@ -288,6 +295,9 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         start = find_start(self, init_model)
         self._forget_fit()
         growth = self._check_parameters()
+        native = resolve_encoding(self)
+        sampler = resolve_part(self, "sampler", [Subsample], names=True)
+        columns = resolve_part(self, "columns", [Columns], names=False) or Columns()
         given = X
         X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
         target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
@@ -305,35 +315,27 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
+        n_categories = self.schema_.n_categories
+        constraints = read_constraints(self, n_categories > 0)
         settings = BoostingSettings(
             loss=loss,
-            growth=replace(
-                growth, constraints=read_constraints(self, self.schema_.n_categories > 0)
-            ),
+            growth=replace(growth, constraints=constraints),
             n_rounds=int(self.n_estimators),
-            sampler=resolve_part(self, "sampler", [Subsample], names=True),
-            columns=resolve_part(self, "columns", [Columns], names=False) or Columns(),
+            sampler=sampler,
+            columns=columns,
             stopping=self._make_stopping() if stops else None,
             seed=seed,
             track_training_loss=self._is_watched(),
             scorer=make_scorer(self, train, valid, rows.valid, loss.link),
             make_model=self._make_model,
         )
-        native = resolve_encoding(self)
         with (
             show_progress(bool(self.verbose)) as shown,
             start_team(self.n_jobs, _STEPS_PER_VALUE * X.size) as team,
         ):
             settings = replace(settings, callbacks=[*shown, *(self.callbacks or ())])
             mapper = BinMapper.fit(
-                X,
-                self.max_bins,
-                weight,
-                rows.train,
-                seed,
-                team,
-                self.schema_.n_categories,
-                native,
+                X, self.max_bins, weight, rows.train, seed, team, n_categories, native
             )
             data = mapper.transform(X, team, valid.matrix if valid else None)
             result = boost(data, mapper, rows, settings, team, make_past(start, train, valid))

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from sumwise.data.matrix import ColumnMatrix
+from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.features import read_rows
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, read_target
@@ -58,21 +59,8 @@ class LabeledRows:
 
     def take(self, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X, y and weights of some rows; X is a frame if it was given as one."""
-        import narwhals as nw
-
         weight = None if self.weight is None else self.weight[rows]
-        frame = nw.from_native(self.given, pass_through=True)
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
-        if isinstance(frame, nw.DataFrame):
-            X = frame[rows.tolist()].to_native()
-        elif isinstance(self.matrix, np.ndarray):
-            X = self.matrix[rows]
-        elif isinstance(self.given, np.ndarray):
-            X = self.given[rows]
-        else:  # rows as lists
-            X = np.asarray(self.given, dtype=object)[rows]
-        return X, self.y[rows], weight
+        return take_rows(self.given, rows), self.y[rows], weight
 
 
 def _number_rows(n_rows: int, weight: np.ndarray | None) -> np.ndarray:

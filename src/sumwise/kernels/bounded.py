@@ -68,6 +68,12 @@ def _without_order(limits):
     return (*limits[:9], 0.0)
 
 
+@inlined
+def _with_more_l2(limits, more_l2):
+    """The same with a larger penalty."""
+    return (*limits[:3], limits[3] + more_l2, *limits[4:])
+
+
 @routine
 def bounded_value(payload, gradient, hessian):
     """Return the best value within the bounds."""
@@ -114,8 +120,7 @@ def penalized_gain(payload, g, h, n, totals, parent, min_rows, more_l2):
     if _is_free(payload):
         inner = payload.gradients
         return gradients.penalized_gain(inner, g, h, n, totals, parent, min_rows, more_l2)
-    unit_g, unit_h, l1, l2, step, weight, rows, low, high, order = _limits(payload, min_rows)
-    limits = (unit_g, unit_h, l1, l2 + more_l2, step, weight, rows, low, high, order)
+    limits = _with_more_l2(_limits(payload, min_rows), more_l2)
     return _gain(g, h, n, totals, parent, limits)
 
 

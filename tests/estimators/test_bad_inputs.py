@@ -1,0 +1,209 @@
+"""The table of bad inputs: what is refused, and how each is told what was wrong."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise.errors import DataError, ParameterError
+
+RNG = np.random.default_rng(0)
+N_ROWS = 200
+SMALL = {"n_estimators": 4, "min_samples_leaf": 3}
+COLOR = np.array(["red", "blue", "green", "gray"], dtype=object)[RNG.integers(0, 4, N_ROWS)]
+NUMBERS = RNG.normal(size=(N_ROWS, 3))
+FRAME = pd.DataFrame(NUMBERS, columns=["size", "count", "age"]).assign(color=COLOR)
+OBJECTS = FRAME.to_numpy()
+Y = NUMBERS[:, 0] + 3 * (COLOR == "red")
+THREE = np.digitize(Y, np.quantile(Y, [0.3, 0.7]))
+
+
+def rename(frame, **names):
+    return frame.rename(columns=names)
+
+
+FIT = {
+    # X
+    "one dimension": ({"X": NUMBERS[:, 0]}, "Expected 2D array, got 1D array"),
+    "one dimension of words": ({"X": COLOR}, "Expected 2D array"),
+    "three dimensions": ({"X": NUMBERS[:, None]}, "dim 3|3D array"),
+    "three dimensions of words": ({"X": OBJECTS[:, None]}, "Expected 2D array, got 3D array"),
+    "no dimension": ({"X": 3.0}, "2D array|scalar"),
+    "a series": ({"X": FRAME["size"]}, "2-dimensional container|2D array"),
+    "a polars series": ({"X": pl.Series(Y)}, "2-dimensional container|2D array"),
+    "a dictionary": ({"X": {"a": [1]}}, "Expected 2D array, got scalar"),
+    "sparse": ({"X": sparse.eye_array(N_ROWS, format="csr")}, "[Ss]parse data was passed"),
+    "empty frame": ({"X": pd.DataFrame()}, r"0 (sample|feature)\(s\)"),
+    "empty polars": ({"X": pl.DataFrame()}, r"0 sample\(s\)"),
+    "no rows": ({"X": FRAME[:0], "y": Y[:0]}, r"0 sample\(s\) \(shape=\(0, 4\)\)"),
+    "no rows of numbers": ({"X": NUMBERS[:0], "y": Y[:0]}, r"0 sample\(s\)"),
+    "no columns": ({"X": FRAME[[]]}, r"0 feature\(s\) \(shape=\(200, 0\)\)"),
+    "no columns of objects": ({"X": OBJECTS[:, :0]}, r"0 feature\(s\)"),
+    "no columns of numbers": ({"X": NUMBERS[:, :0]}, r"0 feature\(s\)"),
+    "same names": ({"X": FRAME.set_axis(list("abca"), axis=1)}, "several columns of the name 'a'"),
+    "mixed types": ({"X": FRAME.assign(color=["red", 1] * 100)}, "'color' mixes .* int, str"),
+    "mixed objects": (
+        {"X": np.where(OBJECTS == "red", 1, OBJECTS)},
+        "column 3 mixes values of types int, str; make them all strings or all numbers",
+    ),
+    "lists": ({"X": pl.DataFrame({"a": [[1, 2]] * N_ROWS})}, "'a' has type List"),
+    "complex": ({"X": FRAME.assign(size=1j)}, "Complex data not supported: column 'size'"),
+    "bytes": ({"X": np.full((N_ROWS, 1), b"a")}, "bytes/strings"),
+    # y
+    "no y": ({"y": None}, "requires y"),
+    "short y": ({"y": Y[1:]}, r"inconsistent numbers of samples: \[200, 199\]"),
+    "short y of numbers": ({"X": NUMBERS, "y": Y[1:]}, r"samples: \[200, 199\]"),
+    "wide y": ({"y": np.stack([Y, Y], axis=1)}, "y should be a 1d array"),
+    "missing y": ({"y": pl.Series([None, *Y[1:]])}, r"y contains NaN: y\[0\]"),
+    "NaN in y": ({"y": np.append(Y[1:], np.nan)}, r"y contains NaN: y\[199\]"),
+    "infinite y": ({"y": np.append(Y[1:], -np.inf)}, r"y contains infinity: y\[199\] is -inf"),
+    "words as y": ({"y": COLOR.astype(str)}, "y must be numbers for a regressor; it has '"),
+    # What belongs to them
+    "negative weight": ({"sample_weight": pl.Series(-Y)}, r"sample_weight\[\d+\] is -"),
+    "short weight": ({"sample_weight": pa.array(abs(Y[1:]))}, r"\(199,\), expected \(200,\)"),
+    "no weight at all": ({"sample_weight": np.zeros(N_ROWS)}, "all sample weights are zero"),
+    "long init_score": ({"init_score": pl.Series([*Y, 1.0])}, r"\(201,\), expected \(200,\)"),
+    "wide init_score": ({"init_score": np.ones((N_ROWS, 2))}, r"\(200, 2\), expected \(200,\)"),
+    "X_val alone": ({"X_val": FRAME}, "X_val needs y_val, the target of its rows"),
+    "y_val alone": ({"y_val": Y}, "y_val belongs to X_val, which is missing"),
+    "short y_val": ({"X_val": FRAME, "y_val": Y[1:]}, "X_val has 200 rows, and y_val 199"),
+    "NaN in y_val": ({"X_val": FRAME[:1], "y_val": [np.nan]}, r"y_val contains NaN: y_val\[0\]"),
+    "columns of X_val": ({"X_val": FRAME[["size"]], "y_val": Y}, "yet now missing:\n- age\n"),
+    "kinds of X_val": (
+        {"X_val": FRAME.assign(age="old"), "y_val": Y},
+        "column 'age' held numbers in fit, and holds categories now",
+    ),
+    "init_score_val alone": (
+        {"X_val": FRAME, "y_val": Y, "init_score_val": Y},
+        "pass both init_score and init_score_val, or neither",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIT)
+def test_bad_data(name):
+    changes, message = FIT[name]
+    model = GradientBoostingRegressor(**SMALL)
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(**{"X": FRAME, "y": Y, **changes})
+    with pytest.raises(NotFittedError):
+        model.predict(FRAME)
+
+
+CLASSES = {
+    "one class": (["a"] * N_ROWS, "y has only one class, 'a'; a classifier needs at least 2"),
+    "one class of polars": (pl.Series(["a"] * N_ROWS), "only one class, 'a'"),
+    "one class of Arrow": (pa.array(["a"] * N_ROWS), "only one class, 'a'"),
+    "quantities": (Y, "Unknown label type: continuous"),
+    "missing label": ([None, *COLOR[1:]], r"y contains NaN: y\[0\] is None, a missing value"),
+    "NaN as label": (np.append(THREE[1:], np.nan), r"y contains NaN: y\[199\]"),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_bad_classes(name):
+    y, message = CLASSES[name]
+    with pytest.raises(ValueError, match=message):
+        GradientBoostingClassifier(**SMALL).fit(FRAME, y)
+
+
+def test_too_many_classes():
+    X = np.arange(2002.0)[:, None]
+    y = [f"label {i % 1001}" for i in range(2002)]
+    with pytest.raises(DataError, match="y has 1001 classes, and 1000 are the most; if it is a"):
+        GradientBoostingClassifier().fit(X, y)
+
+
+def test_initial_scores_of_classes():
+    model = GradientBoostingClassifier(**SMALL)
+    with pytest.raises(DataError, match=r"init_score has shape \(200,\), expected \(200, 3\)"):
+        model.fit(FRAME, THREE, init_score=Y)
+
+
+PARAMS = {
+    "unknown loss": ({"loss": "squared"}, "loss='squared'; must be one of 'auto', 'squared_error'"),
+    "unknown scorer": ({"scoring": "r3"}, "scoring='r3'; must be 'loss', the name of a scikit"),
+    "unknown growth": ({"growth": "best"}, "growth='best'; must be one of 'leaf', 'depth', 'sym"),
+    "monotone category": ({"monotonic_cst": {"color": 1}}, "feature 3, which is categorical"),
+    "monotone in few": ({"monotonic_cst": [1, 0]}, "for each of 4 features, not 2"),
+    "group out of range": ({"interaction_cst": [[0, 4]]}, "feature 4 is not one of 0 to 3"),
+    "unknown group": ({"interaction_cst": [["shade"]]}, "X has no feature 'shade'"),
+    "unknown category": ({"categorical_features": ["shade"]}, "X has no column 'shade'"),
+    "words that are none": ({"categorical_features": None}, "'color' holds strings or categories"),
+    "unknown encoding": ({"categorical_encoding": "codes"}, "must be Native"),
+    "not yet a sampler": ({"sampler": "half"}, r"sampler='half'; must be Subsample\(\.\.\.\)"),
+}
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_bad_parameters(name):
+    params, message = PARAMS[name]
+    with pytest.raises(ValueError, match=message):
+        GradientBoostingRegressor(**SMALL, **params).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"loss": "hinge"}, "loss='hinge'; must be one of 'auto', 'log_loss', 'exponential' or an"),
+        ({"loss": "exponential"}, "loss='exponential' is for two classes; y has 3"),
+        ({"monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst is for two classes.*; y has 3"),
+        ({"class_weight": {7: 1.0}}, "class_weight has 7, which is not a class of y"),
+        ({"scale_pos_weight": 2.0}, "is for two classes; y has 3: use class_weight"),
+    ],
+)
+def test_bad_parameters_of_classifiers(params, message):
+    with pytest.raises(ValueError, match=message):
+        GradientBoostingClassifier(**SMALL, **params).fit(FRAME, THREE)
+
+
+PREDICT = {
+    "missing column": (FRAME.drop(columns="count"), "yet now missing:\n- count\n"),
+    "renamed column": (rename(FRAME, count="n"), "unseen at fit time:\n- n\nFeature names seen"),
+    "extra column": (FRAME.assign(extra=1), "unseen at fit time:\n- extra\n"),
+    "other order": (FRAME[FRAME.columns[::-1]], "must be in the same order"),
+    "words for numbers": (FRAME.assign(age="old"), "'age' held numbers in fit, and holds categor"),
+    "numbers for words": (FRAME.assign(color=1.5), "'color' held strings as categories in fit"),
+    "unknown category": (FRAME.assign(color="pink"), r"not in the training data: 'pink';"),
+    "no rows": (FRAME[:0], r"0 sample\(s\) \(shape=\(0, 4\)\)"),
+    "one dimension": (OBJECTS[0], "Expected 2D array, got 1D array"),
+    "fewer columns of objects": (OBJECTS[:, 1:], "X has 3 features, but .* expecting 4 features"),
+}
+
+
+@pytest.mark.parametrize("name", PREDICT)
+def test_bad_data_at_prediction(name):
+    X, message = PREDICT[name]
+    model = GradientBoostingRegressor(**SMALL, unknown_category="error").fit(FRAME, Y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(X)
+    with pytest.raises(ValueError, match=message):
+        list(model.staged_predict(X))
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_not_fitted(kind):
+    for method in ("predict", "apply", "staged_predict"):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            list(getattr(kind(), method)(FRAME))
+
+
+def test_fewer_rounds_than_there_are():
+    model = GradientBoostingRegressor(**SMALL, warm_start=True).fit(FRAME, Y)
+    message = "n_estimators=3: with warm_start it is the total number of rounds, and there are 4"
+    with pytest.raises(ParameterError, match=message):
+        model.set_params(n_estimators=3).fit(FRAME, Y)
+    with pytest.raises(ParameterError, match="init_model has 4 already; give a larger number"):
+        GradientBoostingRegressor(**SMALL).fit(FRAME, Y, init_model=model)
+
+
+def test_sparse_columns_of_pandas_are_read_as_dense_ones():
+    frame = pd.DataFrame.sparse.from_spmatrix(sparse.eye_array(4, format="csr"))
+    assert np.array_equal(
+        GradientBoostingRegressor().fit(frame, range(4)).predict(frame),
+        GradientBoostingRegressor().fit(np.eye(4), range(4)).predict(np.eye(4)),
+    )
