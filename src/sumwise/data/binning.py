@@ -7,7 +7,7 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.category_bins import CategoryBins, check_number, collect_categories
-from sumwise.data.matrix import find_float_type, read_chunks
+from sumwise.data.matrix import Matrix, find_float_type, read_chunks
 from sumwise.data.native import Native
 from sumwise.kernels import binning as kernels
 from sumwise.kernels import random
@@ -63,7 +63,7 @@ class BinMapper:
     @classmethod
     def fit(
         cls,
-        X: np.ndarray,
+        X: Matrix,
         max_bins: int = MAX_BINS,
         sample_weight: np.ndarray | None = None,
         rows: np.ndarray | None = None,
@@ -100,7 +100,7 @@ class BinMapper:
         categories = _find_categories(X, rows, n_categories, native, team)
         return cls(thresholds, categories, native)
 
-    def transform(self, X: np.ndarray, team: Team, X_val: np.ndarray | None = None) -> BinnedData:
+    def transform(self, X: Matrix, team: Team, X_val: Matrix | None = None) -> BinnedData:
         """Map all of X to bins, and after it the rows of X_val, which only get scores.
 
         No matrix of both is made. Rows of X_val do not make a feature usable.
@@ -122,7 +122,7 @@ class BinMapper:
         return BinnedData.from_columns(columns, n_value_bins, team, n_rows, categories)
 
     def _write_bins(
-        self, X: np.ndarray, columns: np.ndarray, wide: np.ndarray, begin: int, team: Team
+        self, X: Matrix, columns: np.ndarray, wide: np.ndarray, begin: int, team: Team
     ) -> None:
         """Write the bins of X, from row ``begin`` on: to the columns, or to ``wide``."""
         padded = np.full((X.shape[1], GROUP + GROUP**2), np.inf)
@@ -139,7 +139,7 @@ class BinMapper:
 
     def _map_categories(
         self,
-        X: np.ndarray,
+        X: Matrix,
         features: Sequence[int],
         target: Sequence[int],
         columns: np.ndarray,
@@ -196,7 +196,7 @@ def _find_numeric_runs(n_categories: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _find_categories(
-    X: np.ndarray, rows: np.ndarray, n_categories: np.ndarray, native: Native, team: Team
+    X: Matrix, rows: np.ndarray, n_categories: np.ndarray, native: Native, team: Team
 ) -> dict[int, CategoryBins]:
     """Return the bins of the categorical features."""
     features = np.flatnonzero(n_categories)
@@ -214,7 +214,7 @@ def _find_categories(
 
 
 def _find_thresholds(
-    X: np.ndarray,
+    X: Matrix,
     rows: np.ndarray,
     sample: np.ndarray,
     weight: np.ndarray,
@@ -237,7 +237,7 @@ def _find_thresholds(
 
 
 def _find_distinct(
-    X: np.ndarray, rows: np.ndarray, max_bins: int, team: Team
+    X: Matrix, rows: np.ndarray, max_bins: int, team: Team
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct values of each column, sorted, and their number: all if at most max_bins."""
     shape, kind = (team.n_threads, X.shape[1]), find_float_type(X.dtype)
@@ -260,7 +260,7 @@ def _find_distinct(
 
 
 def _cut_quantiles(
-    X: np.ndarray,
+    X: Matrix,
     features: np.ndarray,
     sample: np.ndarray,
     weight: np.ndarray,
@@ -298,7 +298,7 @@ def _cut_quantiles(
 
 
 def _gather_keys(
-    X: np.ndarray, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
+    X: Matrix, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
 ) -> None:
     """Write the sort keys of some columns and rows of X, one column after the other."""
     left, right = features[0], features[-1] + 1

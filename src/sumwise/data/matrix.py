@@ -70,7 +70,11 @@ def find_float_type(dtype: np.dtype) -> type[np.float32 | np.float64]:
     return np.float32 if dtype in (np.float16, np.float32) else np.float64
 
 
-def read_chunks(X: np.ndarray | ColumnMatrix) -> Iterator[tuple[int, FlatMatrix]]:
+# What kernels read by :func:`read_chunks`.
+Matrix = np.ndarray | ColumnMatrix
+
+
+def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
     """Yield (first row, flat view): all of X at once if float, converted row chunks otherwise.
 
     float32 and float64 are read in place, in any order and with any strides that do not go

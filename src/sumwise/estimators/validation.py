@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from sumwise.data.matrix import ColumnMatrix
+from sumwise.data.matrix import Matrix
 from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.features import read_rows
@@ -42,7 +42,7 @@ class LabeledRows:
     """
 
     given: Any
-    matrix: np.ndarray | ColumnMatrix
+    matrix: Matrix
     y: np.ndarray
     target: np.ndarray
     weight: np.ndarray | None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sumwise.data.matrix import Matrix
 from sumwise.kernels.threads import Team
 from sumwise.tree import Tree, TreeEnsemble
 
@@ -27,14 +28,14 @@ class Past:
         Their trees.
     history : mapping of str to ndarray
         What was measured when they were trained.
-    matrices : sequence of ndarray
+    matrices : sequence of ndarray or ColumnMatrix
         The rows of the table as they were before binning, in one or more matrices: old trees know
         thresholds, not the bins of this fit.
     """
 
     ensemble: TreeEnsemble
     history: Mapping[str, np.ndarray]
-    matrices: Sequence[np.ndarray]
+    matrices: Sequence[Matrix]
 
     def add_rounds(self, raw: np.ndarray, team: Team) -> Iterator[int]:
         """Add one round after the other to raw scores (n_outputs, n_rows); yield its number.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.matrix import Matrix
 from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
@@ -135,19 +136,19 @@ class TreeEnsemble:
         }
         return replace(self, **joined)
 
-    def predict_raw(self, X: np.ndarray, team: Team) -> np.ndarray:
+    def predict_raw(self, X: Matrix, team: Team) -> np.ndarray:
         """Raw scores, shape (n_rows, n_outputs)."""
         raw = self._start_scores(X)
         self._predictor.add_values(X, raw, team)
         return raw
 
-    def staged_predict_raw(self, X: np.ndarray, team: Team) -> Iterator[np.ndarray]:
+    def staged_predict_raw(self, X: Matrix, team: Team) -> Iterator[np.ndarray]:
         """Raw scores after each round; each array is new."""
         raw = self._start_scores(X)
         for _ in self.add_stages(X, raw, team):
             yield raw.copy()
 
-    def add_stages(self, X: np.ndarray, raw: np.ndarray, team: Team) -> Iterator[None]:
+    def add_stages(self, X: Matrix, raw: np.ndarray, team: Team) -> Iterator[None]:
         """Add the values of one round after the other to ``raw`` (n_rows, n_outputs)."""
         yield from self._predictor.add_stages(X, self.n_outputs, raw, team)
 
@@ -155,13 +156,13 @@ class TreeEnsemble:
         """Predictions (n_rows,) or class probabilities (n_rows, n_classes) from raw scores."""
         return LINKS[self.link](raw)
 
-    def apply(self, X: np.ndarray, team: Team) -> np.ndarray:
+    def apply(self, X: Matrix, team: Team) -> np.ndarray:
         """The leaf of each row in each tree, shape (n_rows, n_trees), numbered within the tree."""
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
         self._predictor.find_leaves(X, leaves, team)
         return leaves
 
-    def _start_scores(self, X: np.ndarray) -> np.ndarray:
+    def _start_scores(self, X: Matrix) -> np.ndarray:
         raw = np.empty((X.shape[0], self.n_outputs))
         raw[:] = self.base_score
         return raw

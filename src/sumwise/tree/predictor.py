@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.matrix import FlatMatrix, read_chunks
+from sumwise.data.matrix import FlatMatrix, Matrix, read_chunks
 from sumwise.kernels.category_predict import (
     Memberships,
     add_category_predictions,
@@ -57,7 +57,7 @@ class Predictor:
         self._sets = None if sets is None else make_sets(feature.size, *sets)
         self._coders: dict[np.dtype, Coder] = {}
 
-    def add_values(self, X: np.ndarray, out: np.ndarray, team: Team) -> None:
+    def add_values(self, X: Matrix, out: np.ndarray, team: Team) -> None:
         """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
         if X.shape[0] > _FEW_ROWS:
             arguments = (0, self._trees.start.size, self._trees)
@@ -70,9 +70,7 @@ class Predictor:
             else:
                 add_category_predictions(*part, self._flat_trees, self._sets, own)
 
-    def add_stages(
-        self, X: np.ndarray, n_trees: int, out: np.ndarray, team: Team
-    ) -> Iterator[None]:
+    def add_stages(self, X: Matrix, n_trees: int, out: np.ndarray, team: Team) -> Iterator[None]:
         """The same, but pause after every ``n_trees`` trees. Keeps a byte a value of X."""
         shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
@@ -84,13 +82,13 @@ class Predictor:
             team.run(_run_on_codes, codes, add_coded_predictions, arguments, out)
             yield
 
-    def find_leaves(self, X: np.ndarray, out: np.ndarray, team: Team) -> None:
+    def find_leaves(self, X: Matrix, out: np.ndarray, team: Team) -> None:
         """Write the leaves that rows reach to ``out`` (n_rows, n_trees)."""
         self._code_and_run(X, find_coded_leaves, (self._trees,), out, team)
 
     def _code_and_run(
         self,
-        X: np.ndarray,
+        X: Matrix,
         kernel: Callable[..., None],
         arguments: tuple[Any, ...],
         out: np.ndarray,
