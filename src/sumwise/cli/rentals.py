@@ -16,7 +16,7 @@ FEATURES = (
 # fmt: off
 _CITIES = (
     "Aarau", "Basel", "Bern", "Biel", "Bologna", "Bordeaux", "Brno", "Bruges", "Cork", "Dijon",
-    "Esbjerg", "Freiburg", "Galway", "Ghent", "Graz", "Grenoble", "Leiden", "Leipzig", "Linz",
+    "Esbjerg", "Freiburg", "Galway", "Ghent", "Graz", "Grenoble", "Leiden", "Leipzig", "Leuven",
     "Lyon", "Malmö", "Nantes", "Oulu", "Porto", "Rennes", "Split", "Tartu", "Turku", "Utrecht",
     "Zadar",
 )
