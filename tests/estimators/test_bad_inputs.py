@@ -166,7 +166,7 @@ PREDICT = {
     "renamed column": (rename(FRAME, count="n"), "unseen at fit time:\n- n\nFeature names seen"),
     "extra column": (FRAME.assign(extra=1), "unseen at fit time:\n- extra\n"),
     "other order": (FRAME[FRAME.columns[::-1]], "must be in the same order"),
-    "words for numbers": (FRAME.assign(age="old"), "'age' held numbers in fit, and holds categor"),
+    "words for numbers": (FRAME.assign(age="old"), "'age' held numbers in fit, and holds"),
     "numbers for words": (FRAME.assign(color=1.5), "'color' held strings as categories in fit"),
     "unknown category": (FRAME.assign(color="pink"), r"not in the training data: 'pink';"),
     "no rows": (FRAME[:0], r"0 sample\(s\) \(shape=\(0, 4\)\)"),

@@ -286,7 +286,8 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             What belongs to them, as ``sample_weight`` and ``init_score`` to X.
         init_model : fitted estimator or path of a model file, default=None
             Model whose rounds come first; ``n_estimators`` counts them, too. With the data and
-            parameters of that model, the result is the same as if it had been fitted at once.
+            parameters of that model, the result is the same as if it had been fitted at once. Which
+            features are categories, and of which values, is taken from it.
 
         Returns
         -------
