@@ -2,7 +2,9 @@
 
 from sumwise.data.native import Native
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
 from sumwise.estimators.persistence import load
+from sumwise.estimators.resampling import resample_predictions
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import Columns, Subsample
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
@@ -15,6 +17,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Huber",
+    "MemberPredictions",
     "Native",
     "Quantile",
     "RoundState",
@@ -23,5 +26,8 @@ __all__ = [
     "Tweedie",
     "__version__",
     "check_loss",
+    "diversity_matrix",
     "load",
+    "member_predictions",
+    "resample_predictions",
 ]

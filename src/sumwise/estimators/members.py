@@ -1,0 +1,235 @@
+"""What the members of an ensemble predict, and how alike they are."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.diversity import PairwiseMatrix, pairwise_matrix
+from sumwise.errors import DataError, ParameterError
+
+# Their members answer other questions than the ensemble does.
+_OTHER_QUESTIONS = (OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier)
+
+
+class MemberPredictions(NamedTuple):
+    """What each member of an ensemble predicts.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the members.
+    values : ndarray of shape (n_rows, n_learners)
+        Labels, as the classes of the ensemble are, or numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise import MemberPredictions, diversity_matrix
+    >>> known = MemberPredictions(("tree", "forest"), np.array([[0, 0], [1, 0]]))
+    >>> diversity_matrix(known, measure="disagreement").values[0, 1]
+    np.float64(0.5)
+    """
+
+    labels: tuple[str, ...]
+    values: np.ndarray
+
+
+def member_predictions(models: Any, X: Any) -> MemberPredictions:
+    """Let each member of an ensemble predict.
+
+    Parameters
+    ----------
+    models : fitted ensemble, or list or dict of fitted models
+        An ensemble has its members in ``estimators_``, as bagging, forests, voting, stacking and
+        AdaBoost of scikit-learn do. Trees of gradient boosting are no members: they add up. A list
+        may have models, or pairs of a name and a model.
+    X : array-like of shape (n_rows, n_features)
+        Rows to predict; members that were fitted on some features get these.
+
+    Returns
+    -------
+    MemberPredictions
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sumwise import member_predictions
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    >>> member_predictions(forest, X).values.shape
+    (150, 5)
+    """
+    if hasattr(models, "predict"):
+        names, members = _open_ensemble(models)
+        answers = _let_predict(models, members, X)
+        if is_classifier(models):
+            answers = _decode(models, members, answers)
+    else:
+        names, members = _read_models(models)
+        answers = [_predict(name, m, X) for name, m in zip(names, members, strict=True)]
+    return MemberPredictions(tuple(names), np.column_stack(answers))
+
+
+def diversity_matrix(
+    models: Any, X: Any = None, y: Any = None, measure: str = "kappa", *, sample_weight: Any = None
+) -> PairwiseMatrix:
+    """Measure how alike each two members of an ensemble are.
+
+    Parameters
+    ----------
+    models : fitted ensemble, list or dict of fitted models, or predictions
+        As :func:`member_predictions` takes or returns it, or labels of shape (n_rows, n_learners).
+    X : array-like of shape (n_rows, n_features), default=None
+        Rows to predict; None with predictions.
+    y : array-like of shape (n_rows,), default=None
+        True labels. Without them, labels are compared; with them, right and wrong.
+    measure : {"kappa", "disagreement", "correlation", "q_statistic", "double_fault"}
+        Name of a function of :mod:`sumwise.diversity`.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Weights of rows.
+
+    Returns
+    -------
+    PairwiseMatrix
+        With ``labels`` and ``values``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sumwise import diversity_matrix
+    >>> X, y = load_iris(return_X_y=True)
+    >>> models = [GaussianNB().fit(X, y), KNeighborsClassifier().fit(X, y)]
+    >>> matrix = diversity_matrix(models, X)
+    >>> matrix.labels
+    ('GaussianNB', 'KNeighborsClassifier')
+    >>> matrix.values.round(2)
+    array([[1.  , 0.95],
+           [0.95, 1.  ]])
+    """
+    labels: Sequence[str] | None = None
+    if isinstance(models, MemberPredictions):
+        labels, predictions = models
+    elif hasattr(models, "predict") or _holds_models(models):
+        if X is None:
+            raise ParameterError("diversity_matrix of models needs X, the rows to predict")
+        _refuse_regressors(models)
+        labels, predictions = member_predictions(models, X)
+    else:
+        predictions = models
+    return pairwise_matrix(predictions, y, measure, labels=labels, sample_weight=sample_weight)
+
+
+def _open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
+    """Names and members of a fitted ensemble."""
+    check_is_fitted(ensemble)
+    kind = type(ensemble).__name__
+    members = getattr(ensemble, "estimators_", None)
+    if members is None or np.ndim(np.asarray(members, dtype=object)) != 1:
+        raise DataError(
+            f"{kind} has no members that predict on their own (estimators_); to compare several "
+            "models, pass a list of them"
+        )
+    if isinstance(ensemble, _OTHER_QUESTIONS):
+        raise DataError(f"members of {kind} tell some classes from others, not all of them")
+    members = list(members)
+    given = getattr(ensemble, "estimators", None)
+    names = [str(name) for name, model in given if model != "drop"] if _holds_pairs(given) else []
+    return names if len(names) == len(members) else list(map(str, range(len(members)))), members
+
+
+def _let_predict(ensemble: Any, members: list[Any], X: Any) -> list[np.ndarray]:
+    """The answers of members, each from the features and in the form it was fitted on."""
+    features = getattr(ensemble, "estimators_features_", None)
+    has_names = hasattr(ensemble, "feature_names_in_")
+    answers = []
+    for i, member in enumerate(members):
+        takes_array = hasattr(member, "n_features_in_") and not hasattr(member, "feature_names_in_")
+        rows = np.asarray(X) if has_names and takes_array else X
+        if features is not None:
+            rows = _safe_indexing(rows, features[i], axis=1)
+        answers.append(_predict(f"member {i}", member, rows))
+    return answers
+
+
+def _predict(name: str, model: Any, X: Any) -> np.ndarray:
+    answer = np.asarray(model.predict(X))
+    if answer.ndim != 1:
+        raise DataError(
+            f"{name} predicts an array of shape {answer.shape}; expected one value a row"
+        )
+    return answer
+
+
+def _decode(ensemble: Any, members: list[Any], answers: list[np.ndarray]) -> list[np.ndarray]:
+    """Turn class indices into labels: most ensembles fit their members on them, some do not.
+
+    One member may have seen a part of the classes; all together tell which it was.
+    """
+    classes = np.asarray(ensemble.classes_)
+    pairs = zip(members, answers, strict=True)
+    seen = {label for m, a in pairs for label in np.asarray(getattr(m, "classes_", a)).tolist()}
+    labels, indices = set(classes.tolist()), set(range(classes.size))
+    if seen == labels:
+        return answers
+    if seen <= indices:
+        return [classes[answer.astype(np.intp)] for answer in answers]
+    if seen <= labels:
+        return answers
+    raise DataError(
+        f"members of {type(ensemble).__name__} predict {sorted(seen - labels, key=str)[:5]}, "
+        "which are neither classes of it nor their indices"
+    )
+
+
+def _read_models(models: Any) -> tuple[list[str], list[Any]]:
+    """Names and models of a list or a dict."""
+    if not _holds_models(models):
+        raise ParameterError(
+            "models must be a fitted ensemble, or a list or dict of fitted models, "
+            f"got {type(models).__name__}"
+        )
+    if isinstance(models, Mapping):
+        return [str(name) for name in models], list(models.values())
+    if _holds_pairs(models):
+        return [str(name) for name, _ in models], [model for _, model in models]
+    kinds = [type(model).__name__ for model in models]
+    counts = Counter(kinds)
+    names = [f"{kind} {i}" if counts[kind] > 1 else kind for i, kind in enumerate(kinds)]
+    return names, list(models)
+
+
+def _holds_models(models: Any) -> bool:
+    if isinstance(models, Mapping):
+        models = list(models.values())
+    elif _holds_pairs(models):
+        models = [model for _, model in models]
+    is_list = isinstance(models, (list, tuple)) and len(models) > 0
+    return is_list and all(hasattr(model, "predict") for model in models)
+
+
+def _holds_pairs(models: Any) -> bool:
+    """Whether it is a list of pairs of a name and something else."""
+    return (
+        isinstance(models, (list, tuple))
+        and len(models) > 0
+        and all(isinstance(m, tuple) and len(m) == 2 and isinstance(m[0], str) for m in models)
+    )
+
+
+def _refuse_regressors(models: Any) -> None:
+    members = [models] if hasattr(models, "predict") else _read_models(models)[1]
+    for member in members:
+        if is_regressor(member):
+            raise ParameterError(
+                f"diversity_matrix compares labels, and {type(member).__name__} predicts numbers: "
+                "use sumwise.diversity.ambiguity_decomposition"
+            )

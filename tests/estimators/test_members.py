@@ -1,0 +1,147 @@
+"""Members of ensembles of every kind, and how alike they are."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import sumwise
+from sumwise import diversity_matrix, member_predictions
+from sumwise.diversity import kappa
+from sumwise.errors import DataError, ParameterError
+
+X, TARGET = load_iris(return_X_y=True)
+# Labels that could be taken for indices of others, and text.
+LABELS = {"text": np.array(["no", "perhaps", "yes"]), "shifted": np.array([1, 2, 3])}
+
+STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
+NAMED = [("bayes", GaussianNB()), ("gone", "drop"), ("tree", DecisionTreeClassifier(max_depth=2))]
+ENSEMBLES = {
+    "bagging": BaggingClassifier(DecisionTreeClassifier(), 4, max_features=0.5, random_state=0),
+    "forest": RandomForestClassifier(4, max_depth=2, random_state=0),
+    "extra trees": ExtraTreesClassifier(4, max_depth=2, random_state=0),
+    "AdaBoost": AdaBoostClassifier(STUMP, n_estimators=4, random_state=0),
+    "voting": VotingClassifier(NAMED),
+    "stacking": StackingClassifier(NAMED, cv=3),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("name", ENSEMBLES)
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_members_predict_labels_of_the_ensemble(name, labels, as_frame):
+    rows = pd.DataFrame(X, columns=list("abcd")) if as_frame else X
+    y = LABELS[labels][TARGET]
+    model = ENSEMBLES[name].fit(rows, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # such as for names that a member does not know
+        members = member_predictions(model, rows)
+    expected = ("bayes", "tree") if name in ("voting", "stacking") else ("0", "1", "2", "3")
+    assert members.labels == expected
+    assert members.values.shape == (150, len(expected))
+    assert set(members.values.ravel()) <= set(y)
+    assert ((members.values == y[:, None]).mean(axis=0) > 0.5).all()
+
+
+def test_prefitted_members_know_labels():
+    y = LABELS["shifted"][TARGET]
+    fitted = [("bayes", GaussianNB().fit(X, y)), ("tree", STUMP.fit(X, y))]
+    model = StackingClassifier(fitted, cv="prefit").fit(X, y)
+    np.testing.assert_array_equal(
+        member_predictions(model, X).values[:, 0], fitted[0][1].predict(X)
+    )
+
+
+def test_members_that_missed_a_class():
+    y = LABELS["shifted"][np.r_[np.zeros(5, int), np.ones(70, int), np.full(75, 2)]]
+    model = BaggingClassifier(KNeighborsClassifier(1), 8, max_samples=10, random_state=0).fit(X, y)
+    assert any(member.classes_.size < 3 for member in model.estimators_)
+    values = member_predictions(model, X).values
+    votes = np.array([np.bincount(row, minlength=4).argmax() for row in values])
+    assert (votes == model.predict(X)).mean() > 0.9
+
+
+def test_regressors_have_members_too():
+    model = RandomForestRegressor(3, random_state=0).fit(X, TARGET)
+    members = member_predictions(model, X)
+    np.testing.assert_allclose(members.values.mean(axis=1), model.predict(X))
+
+
+def test_lists_and_dicts_of_models():
+    bayes, tree = GaussianNB().fit(X, TARGET), STUMP.fit(X, TARGET)
+    boosted = sumwise.GradientBoostingClassifier(n_estimators=2).fit(X, TARGET)
+    models = [tree, bayes, tree, boosted]
+    matrix = diversity_matrix(models, X)
+    assert matrix.labels == (
+        "DecisionTreeClassifier 0",
+        "GaussianNB",
+        "DecisionTreeClassifier 2",
+        "GradientBoostingClassifier",
+    )
+    assert matrix.values[0, 2] == 1
+    assert matrix.values[0, 1] == kappa(tree.predict(X), bayes.predict(X))
+    for named in ({"a": tree, "b": bayes}, [("a", tree), ("b", bayes)]):
+        assert diversity_matrix(named, X).labels == ("a", "b")
+
+
+def test_matrices_of_ensembles_and_of_their_predictions_are_equal():
+    model = ENSEMBLES["forest"].fit(X, TARGET)
+    weight = np.arange(150.0)
+    members = member_predictions(model, X)
+    expected = diversity_matrix(model, X, TARGET, "q_statistic", sample_weight=weight)
+    for given in (members, members.values, members.values.tolist()):
+        found = diversity_matrix(given, None, TARGET, "q_statistic", sample_weight=weight)
+        assert found.labels == expected.labels
+        np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_what_has_no_members():
+    boosted = GradientBoostingClassifier(n_estimators=2).fit(X, TARGET)
+    with pytest.raises(DataError, match=r"GradientBoostingClassifier has no members .*list of"):
+        member_predictions(boosted, X)
+    with pytest.raises(DataError, match="LogisticRegression has no members"):
+        member_predictions(LogisticRegression(max_iter=1000).fit(X, TARGET), X)
+    with pytest.raises(DataError, match="tell some classes from others"):
+        member_predictions(OneVsRestClassifier(GaussianNB()).fit(X, TARGET), X)
+    with pytest.raises(NotFittedError):
+        member_predictions(RandomForestClassifier(), X)
+
+
+def test_inputs_are_checked():
+    with pytest.raises(ParameterError, match="needs X"):
+        diversity_matrix([STUMP.fit(X, TARGET), GaussianNB().fit(X, TARGET)])
+    with pytest.raises(ParameterError, match="compares labels, and AdaBoostRegressor predicts"):
+        diversity_matrix(AdaBoostRegressor(n_estimators=2).fit(X, TARGET), X)
+    with pytest.raises(ParameterError, match=r"list or dict of fitted models, got ndarray"):
+        member_predictions(X, X)
+    with pytest.raises(DataError, match="1 column"):
+        diversity_matrix([STUMP.fit(X, TARGET)], X)
+    two_targets = np.column_stack([TARGET, TARGET])
+    forest = RandomForestClassifier(2, random_state=0).fit(X, two_targets)
+    with pytest.raises(DataError, match=r"member 0 predicts an array of shape \(150, 2\)"):
+        member_predictions(forest, X)
+
+
+def test_many_features_and_two_classes():
+    rows, y = make_classification(200, 10, random_state=0)
+    model = BaggingClassifier(STUMP, 5, max_features=3, random_state=0).fit(rows, y == 1)
+    assert diversity_matrix(model, rows, y == 1, "double_fault").values.shape == (5, 5)
