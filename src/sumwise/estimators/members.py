@@ -67,7 +67,7 @@ def member_predictions(models: Any, X: Any) -> MemberPredictions:
     (150, 5)
     """
     if hasattr(models, "predict"):
-        names, members = _open_ensemble(models)
+        names, members = open_ensemble(models)
         answers = _let_predict(models, members, X)
         if is_classifier(models):
             answers = _decode(models, members, answers)
@@ -128,7 +128,7 @@ def diversity_matrix(
     return pairwise_matrix(predictions, y, measure, labels=labels, sample_weight=sample_weight)
 
 
-def _open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
+def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
     """Names and members of a fitted ensemble."""
     check_is_fitted(ensemble)
     kind = type(ensemble).__name__
@@ -141,7 +141,7 @@ def _open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
     if isinstance(ensemble, _OTHER_QUESTIONS):
         raise DataError(f"members of {kind} tell some classes from others, not all of them")
     members = list(members)
-    given = getattr(ensemble, "estimators", None)
+    given: Any = getattr(ensemble, "estimators", None)
     names = [str(name) for name, model in given if model != "drop"] if _holds_pairs(given) else []
     return names if len(names) == len(members) else list(map(str, range(len(members)))), members
 

@@ -1,1 +1,43 @@
-"""Pictures."""
+"""Pictures. For each, one function makes the numbers and another, ``plot_...``, draws them.
+
+Only drawing needs matplotlib: ``pip install 'sumwise[plot]'``.
+"""
+
+from sumwise.plotting.bars import (
+    LabeledValues,
+    ensemble_weights,
+    feature_importances,
+    plot_importances,
+    plot_weights,
+)
+from sumwise.plotting.diversity import plot_diversity_matrix, plot_kappa_error
+from sumwise.plotting.history import LearningCurves, learning_curves, plot_learning_curves
+from sumwise.plotting.regions import DecisionRegions, decision_regions, plot_decision_regions
+from sumwise.plotting.reject import RejectCurve, plot_reject_curve, reject_curve
+from sumwise.plotting.sizes import EnsembleSizes, ensemble_sizes, plot_ensemble_sizes
+from sumwise.plotting.trees import TreeLayout, plot_tree, tree_layout
+
+__all__ = [
+    "DecisionRegions",
+    "EnsembleSizes",
+    "LabeledValues",
+    "LearningCurves",
+    "RejectCurve",
+    "TreeLayout",
+    "decision_regions",
+    "ensemble_sizes",
+    "ensemble_weights",
+    "feature_importances",
+    "learning_curves",
+    "plot_decision_regions",
+    "plot_diversity_matrix",
+    "plot_ensemble_sizes",
+    "plot_importances",
+    "plot_kappa_error",
+    "plot_learning_curves",
+    "plot_reject_curve",
+    "plot_tree",
+    "plot_weights",
+    "reject_curve",
+    "tree_layout",
+]

@@ -1,0 +1,175 @@
+"""Weights of members, and importances of features."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.members import open_ensemble
+from sumwise.plotting.axes import COLORS, check_data, get_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Beyond this number of bars, every so many have their name written.
+_MOST_NAMES = 40
+
+
+class LabeledValues(NamedTuple):
+    """Numbers with names.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names.
+    values : ndarray of float
+        Numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise.plotting import LabeledValues, plot_weights
+    >>> ax = plot_weights(LabeledValues(("tree", "forest"), np.array([0.3, 0.7])))
+    """
+
+    labels: tuple[str, ...]
+    values: np.ndarray
+
+
+def ensemble_weights(model: Any) -> LabeledValues:
+    """Read the weights that an ensemble gives to its members.
+
+    Parameters
+    ----------
+    model : fitted ensemble
+        Weights are its ``estimator_weights_`` (as those of AdaBoost), ``weights_`` or ``weights``
+        (as those of voting); without any, members weigh the same.
+
+    Returns
+    -------
+    LabeledValues
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import AdaBoostClassifier
+    >>> from sumwise.plotting import ensemble_weights
+    >>> model = AdaBoostClassifier(n_estimators=3, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> ensemble_weights(model).labels
+    ('0', '1', '2')
+    """
+    names, members = open_ensemble(model)
+    weights = None
+    for attribute in ("estimator_weights_", "weights_", "weights"):
+        weights = getattr(model, attribute, None) if weights is None else weights
+    if weights is None:
+        return LabeledValues(tuple(names), np.full(len(members), 1.0 / len(members)))
+    values = np.asarray(weights, dtype=np.float64)
+    given = getattr(model, "estimators", None)
+    if given is not None and len(given) == values.size > len(members):
+        values = values[[member != "drop" for _, member in given]]
+    # AdaBoost has room for members that it did not need.
+    values = values[: len(members)]
+    if values.shape != (len(members),):
+        raise DataError(f"{len(members)} members have weights of shape {np.shape(weights)}")
+    return LabeledValues(tuple(names), values)
+
+
+def feature_importances(model: Any, *, n_features: int | None = 20) -> LabeledValues:
+    """Read the importances of features, the largest first.
+
+    Parameters
+    ----------
+    model : fitted model
+        It has ``feature_importances_``.
+    n_features : int or None, default=20
+        How many to return; None for all.
+
+    Returns
+    -------
+    LabeledValues
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sumwise import GradientBoostingClassifier
+    >>> from sumwise.plotting import feature_importances
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = GradientBoostingClassifier(n_estimators=5).fit(X, y)
+    >>> feature_importances(model, n_features=1).labels[0].split()[0]
+    'petal'
+    """
+    if n_features is not None and n_features < 1:
+        raise ParameterError(f"n_features={n_features!r}: must be at least 1, or None")
+    values = getattr(model, "feature_importances_", None)
+    if values is None:
+        raise DataError(f"{type(model).__name__} has no feature_importances_")
+    names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(len(values))])
+    order = np.argsort(-np.asarray(values), kind="stable")[:n_features]
+    return LabeledValues(tuple(str(names[i]) for i in order), np.asarray(values)[order])
+
+
+def plot_weights(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
+    """Draw weights of members as bars.
+
+    Parameters
+    ----------
+    data : LabeledValues
+        From :func:`ensemble_weights`.
+    ax : matplotlib Axes, default=None
+        Where to draw; None for a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise.plotting import LabeledValues, plot_weights
+    >>> ax = plot_weights(LabeledValues(("tree", "forest"), np.array([0.3, 0.7])))
+    >>> ax.get_xlabel()
+    'weight'
+    """
+    check_data(LabeledValues, data, "ensemble_weights")
+    return _draw_bars(data, "weight", ax)
+
+
+def plot_importances(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
+    """Draw importances of features as bars.
+
+    Parameters
+    ----------
+    data : LabeledValues
+        From :func:`feature_importances`.
+    ax : matplotlib Axes, default=None
+        Where to draw; None for a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise.plotting import LabeledValues, plot_importances
+    >>> ax = plot_importances(LabeledValues(("age", "size"), np.array([0.7, 0.3])))
+    >>> ax.get_xlabel()
+    'importance'
+    """
+    check_data(LabeledValues, data, "feature_importances")
+    return _draw_bars(data, "importance", ax)
+
+
+def _draw_bars(data: LabeledValues, name: str, ax: "Axes | None") -> "Axes":
+    """Bars from top to bottom, in the order of the data."""
+    n_bars = len(data.labels)
+    ax = get_axes(ax, 6.4, float(np.clip(0.28 * n_bars + 1.0, 2.4, 12.0)))
+    places = np.arange(n_bars)
+    ax.barh(places, data.values, color=COLORS[0])
+    named = places[:: -(-n_bars // _MOST_NAMES)]
+    ax.set_yticks(named, [data.labels[place] for place in named])
+    ax.invert_yaxis()
+    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.set_xlabel(name)
+    return ax

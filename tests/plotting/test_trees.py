@@ -1,0 +1,99 @@
+"""A tree, laid out and drawn."""
+
+import numpy as np
+import pytest
+
+from sumwise.errors import ParameterError
+from sumwise.plotting import plot_tree, tree_layout
+from sumwise.tree import Tree, TreeEnsemble
+
+# Node 0 splits feature 0, its left child 1 feature 1 by a set, its right child 2 is a leaf.
+TREE = Tree(
+    feature=np.array([0, 1, -1, -1, -1], dtype=np.int32),
+    threshold=np.array([2.5, 0, 0, 0, 0]),
+    split_bin=np.zeros(5, dtype=np.uint8),
+    missing_left=np.array([1, 0, 0, 0, 0], dtype=np.uint8),
+    left=np.array([1, 3, -1, -1, -1], dtype=np.int32),
+    value=np.array([[0.0], [0.5], [1.5], [-2.0], [0.25]]),
+    gain=np.array([3.0, 1.0, 0, 0, 0]),
+    n_rows=np.array([3000, 1200, 1800, 1000, 200]),
+    weight=np.ones(5),
+    set_node=np.array([1], dtype=np.int32),
+    set_size=np.array([5], dtype=np.int32),
+    set_categories=np.array([0, 2, 3, 7, 9], dtype=np.int32),
+)
+STUMP = Tree(
+    feature=np.array([1, -1, -1], dtype=np.int32),
+    threshold=np.array([np.inf, 0, 0]),
+    split_bin=np.zeros(3, dtype=np.uint8),
+    missing_left=np.zeros(3, dtype=np.uint8),
+    left=np.array([1, -1, -1], dtype=np.int32),
+    value=np.zeros((3, 1)),
+    gain=np.zeros(3),
+    n_rows=np.array([5, 3, 2]),
+    weight=np.ones(3),
+)
+ENSEMBLE = TreeEnsemble.from_trees([STUMP, TREE], [0, 0], np.zeros(1), "identity", 2)
+
+
+class Values:
+    values = np.array(["red", "", "green", "a name that is too long to be shown", *"efghij"])
+
+
+class Model:
+    ensemble_ = ENSEMBLE
+    feature_names_in_ = np.array(["size", "color"])
+
+    class schema_:  # noqa: N801
+        dictionaries = {1: Values}  # noqa: RUF012
+
+
+def test_the_layout_of_a_tree():
+    layout = tree_layout(ENSEMBLE, 1)
+    assert layout.node.tolist() == [3, 4, 6, 7, 5]
+    assert layout.parent.tolist() == [-1, 0, 1, 1, 0]
+    assert layout.depth.tolist() == [0, 1, 2, 2, 1]
+    assert layout.x.tolist() == [1.25, 0.5, 0.0, 1.0, 2.0]
+    assert layout.is_leaf.tolist() == [False, False, True, True, True]
+    assert layout.value.tolist() == [0.0, 0.5, -2.0, 0.25, 1.5]
+    assert layout.n_rows.tolist() == [3000, 1200, 1000, 200, 1800]
+
+
+def test_nodes_say_what_they_do():
+    assert tree_layout(Model, -1).text == (
+        "size <= 2.5\nor missing, 3,000 rows",
+        "color in {red, green, a name that is too ... and 2 more}\n1,200 rows",
+        "-2\n1,000 rows",
+        "0.25\n200 rows",
+        "1.5\n1,800 rows",
+    )
+    assert tree_layout(ENSEMBLE, 1).text[1] == "x1 in {0, 2, 3 and 2 more}\n1,200 rows"
+    assert tree_layout(ENSEMBLE, 0, feature_names=["a", "b"]).text[0] == "b is known\n5 rows"
+
+
+def test_the_top_of_a_tree():
+    layout = tree_layout(ENSEMBLE, 1, max_depth=1)
+    assert layout.node.tolist() == [3, 4, 5]
+    assert layout.text[1] == "...\n1,200 rows"
+    assert layout.is_leaf.tolist() == [False, False, True]
+    assert tree_layout(ENSEMBLE, 1, max_depth=0).node.tolist() == [3]
+
+
+@pytest.mark.parametrize("max_depth", [None, 1, 0])
+def test_trees_are_drawn(max_depth):
+    layout = tree_layout(ENSEMBLE, 1, max_depth=max_depth)
+    ax = plot_tree(layout)
+    n_words = 2 if len(layout.node) > 1 else 0  # yes and no
+    assert len(ax.texts) == len(layout.node) + n_words
+    assert len(ax.lines) == len(layout.node) - 1
+
+
+def test_inputs_are_checked():
+    with pytest.raises(ParameterError, match="tree=2: the model has 2 trees"):
+        tree_layout(ENSEMBLE, 2)
+    with pytest.raises(ParameterError, match="max_depth=-1"):
+        tree_layout(ENSEMBLE, max_depth=-1)
+    with pytest.raises(ParameterError, match="1 names for 2 features"):
+        tree_layout(ENSEMBLE, feature_names=["a"])
+    with pytest.raises(ParameterError, match="object has no trees of sumwise"):
+        tree_layout(object())
