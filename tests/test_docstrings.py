@@ -2,20 +2,43 @@
 
 import doctest
 import re
+from inspect import getmembers
 from pathlib import Path
 
+import matplotlib
 import pytest
+from matplotlib import pyplot
 
 import sumwise
+from sumwise import diversity, plotting, theory
 
-PUBLIC = [name for name in sumwise.__all__ if not name.startswith("_")]
+matplotlib.use("Agg")
+
+THEORY = [
+    name
+    for name, thing in getmembers(theory)
+    if getattr(thing, "__module__", None) == "sumwise.theory" and not name.startswith("_")
+]
+PUBLIC = [
+    *((sumwise, name) for name in sumwise.__all__ if not name.startswith("_")),
+    *((module, name) for module in (diversity, plotting) for name in module.__all__),
+    *((theory, name) for name in THEORY),
+]
 READMES = ["README.md", "README.zh.md"]
 GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guide").glob("*.md"))
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_every_public_name_has_an_example_that_runs(name):
-    thing = getattr(sumwise, name)
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), PUBLIC, ids=lambda item: getattr(item, "__name__", item)
+)
+def test_every_public_name_has_an_example_that_runs(module, name):
+    thing = getattr(module, name)
     tests = [
         test
         for test in doctest.DocTestFinder(recurse=False).find(thing, name, globs={})

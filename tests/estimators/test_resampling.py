@@ -15,7 +15,7 @@ X, Y = make_friedman1(150, random_state=0)
 X_NEW, Y_NEW = make_friedman1(200, noise=0.0, random_state=1)
 
 
-def take_apart(model, n_resamples=20, **options):
+def take_apart(model, n_resamples=10, **options):
     predictions = resample_predictions(
         model, X, Y, X_NEW, n_resamples=n_resamples, random_state=0, **options
     )

@@ -1,0 +1,51 @@
+"""The examples run in reduced size, and show what they say they show."""
+
+import matplotlib
+import pytest
+
+from examples import bias_and_variance, kappa_error_diagram, vote_error
+
+matplotlib.use("Agg")
+
+EXAMPLES = [bias_and_variance, kappa_error_diagram, vote_error]
+MODULE = pytest.mark.parametrize("example", EXAMPLES, ids=lambda module: module.__name__)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    found = {e: e.main(["--quick", "--out", str(folder / "new")]) for e in EXAMPLES}
+    return folder / "new", found
+
+
+@MODULE
+def test_each_example_writes_its_picture(example, results):
+    folder, _ = results
+    assert (folder / f"{example.__name__.split('.')[1]}.png").stat().st_size > 10_000
+    assert len(list(folder.iterdir())) == len(EXAMPLES)
+
+
+def test_nothing_is_written_by_default(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    vote_error.main(["--quick"])
+    assert not list(tmp_path.iterdir())
+    assert "bagged trees" in capsys.readouterr().out
+
+
+def test_bagging_cuts_variance_and_boosting_cuts_bias(results):
+    parts = results[1][bias_and_variance]
+    assert parts["bagged deep trees"].variance < 0.6 * parts["deep tree"].variance
+    assert parts["boosted stumps"].squared_bias < 0.6 * parts["stump"].squared_bias
+
+
+def test_boosting_is_more_diverse_and_bagging_more_accurate(results):
+    points = results[1][kappa_error_diagram]
+    assert points["AdaBoost"].kappa.mean() < points["bagging"].kappa.mean()
+    assert points["AdaBoost"].error.mean() > points["bagging"].error.mean()
+
+
+def test_votes_of_independent_learners_are_better(results):
+    curves = results[1][vote_error]
+    independent, bagged = curves["independent learners"], curves["bagged trees"]
+    assert independent.error[-1] < bagged.error[-1]
+    assert (independent.error <= independent.bound).all()
