@@ -6,15 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.diversity import PairwiseMatrix, pairwise_matrix
 from sumwise.errors import DataError, ParameterError
-
-# Their members answer other questions than the ensemble does.
-_OTHER_QUESTIONS = (OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier)
 
 
 class MemberPredictions(NamedTuple):
@@ -138,12 +134,20 @@ def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
             f"{kind} has no members that predict on their own (estimators_); to compare several "
             "models, pass a list of them"
         )
-    if isinstance(ensemble, _OTHER_QUESTIONS):
+    if _splits_classes(ensemble):
         raise DataError(f"members of {kind} tell some classes from others, not all of them")
     members = list(members)
     given: Any = getattr(ensemble, "estimators", None)
     names = [str(name) for name, model in given if model != "drop"] if _holds_pairs(given) else []
     return names if len(names) == len(members) else list(map(str, range(len(members)))), members
+
+
+def _splits_classes(ensemble: Any) -> bool:
+    """Whether members answer other questions than the ensemble does."""
+    # Not before it is needed: it would load a hundred modules with `import sumwise`.
+    from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+
+    return isinstance(ensemble, (OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier))
 
 
 def _let_predict(ensemble: Any, members: list[Any], X: Any) -> list[np.ndarray]:
