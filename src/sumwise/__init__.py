@@ -1,19 +1,36 @@
 """sumwise: ensemble learning on one engine, with the scikit-learn API."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from sumwise.data.native import Native
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
 from sumwise.estimators.persistence import load
-from sumwise.estimators.resampling import resample_predictions
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import Columns, Subsample
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
+if TYPE_CHECKING:
+    from sumwise.estimators.averaging import AveragingRegressor
+    from sumwise.estimators.bayesian import BayesianAveragingClassifier, BayesianAveragingRegressor
+    from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
+    from sumwise.estimators.resampling import resample_predictions
+    from sumwise.estimators.selection import (
+        EnsembleSelectionClassifier,
+        EnsembleSelectionRegressor,
+    )
+    from sumwise.estimators.voting import VotingClassifier
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "AveragingRegressor",
+    "BayesianAveragingClassifier",
+    "BayesianAveragingRegressor",
     "Callback",
     "Columns",
+    "EnsembleSelectionClassifier",
+    "EnsembleSelectionRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Huber",
@@ -24,6 +41,7 @@ __all__ = [
     "Snapshot",
     "Subsample",
     "Tweedie",
+    "VotingClassifier",
     "__version__",
     "check_loss",
     "diversity_matrix",
@@ -31,3 +49,30 @@ __all__ = [
     "member_predictions",
     "resample_predictions",
 ]
+
+# Imported when first asked for: who boosts trees need not wait for them.
+_LATER = {
+    "AveragingRegressor": "averaging",
+    "BayesianAveragingClassifier": "bayesian",
+    "BayesianAveragingRegressor": "bayesian",
+    "EnsembleSelectionClassifier": "selection",
+    "EnsembleSelectionRegressor": "selection",
+    "MemberPredictions": "members",
+    "VotingClassifier": "voting",
+    "diversity_matrix": "members",
+    "member_predictions": "members",
+    "resample_predictions": "resampling",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what combines members, or looks at them."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'sumwise' has no attribute {name!r}")
+    value = getattr(import_module(f"sumwise.estimators.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

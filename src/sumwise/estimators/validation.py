@@ -289,7 +289,7 @@ class RunningScorer:
         self._scorer = scorer
         self._X = X
         self._y = y
-        weighs = weight is not None and _takes_weight(scorer)
+        weighs = weight is not None and takes_weight(scorer)
         self._options = {"sample_weight": weight} if weighs else {}
         self._link = link
 
@@ -305,7 +305,8 @@ class RunningScorer:
         return float(self._scorer(model, self._X, self._y, **self._options))
 
 
-def _takes_weight(scorer: Callable[..., Any]) -> bool:
+def takes_weight(scorer: Callable[..., Any]) -> bool:
+    """Whether the metric of a scorer has an argument ``sample_weight``."""
     # A scorer of make_scorer takes weights whether or not its metric does.
     function = getattr(scorer, "_score_func", scorer)
     return "sample_weight" in inspect.signature(function).parameters

@@ -1,0 +1,179 @@
+"""Averages of predictions, the weights they are taken with, and what they gain."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# A multiplier below zero by less than this, relative to the error, is rounding.
+_TOLERANCE = 1e-12
+# Averages that differ by less than this, relative to the errors, are the same.
+_SAME = 1e-10
+
+
+class ErrorAmbiguity(NamedTuple):
+    """The error-ambiguity decomposition: ``error = mean_error - ambiguity``.
+
+    Attributes
+    ----------
+    error : float
+        Mean squared error of the weighted average, E.
+    mean_error : float
+        Weighted mean of the members' mean squared errors, E_bar.
+    ambiguity : float
+        Weighted mean squared distance of the members from their average, A_bar.
+    """
+
+    error: float
+    mean_error: float
+    ambiguity: float
+
+
+def average(predictions: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the weighted mean over members (the first axis); None for equal weights."""
+    return np.average(predictions, axis=0, weights=weights)
+
+
+def mean_squared_errors(
+    predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the mean squared error of each member."""
+    return np.average((predictions - y) ** 2, axis=1, weights=sample_weight)
+
+
+def decompose_error(
+    predictions: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+) -> ErrorAmbiguity:
+    """Split the squared error of an average (Krogh and Vedelsby, 1995).
+
+    With sum(w) = 1, the square of the mean error is the mean square of the errors less the mean
+    square of the members' distances from their average, row by row.
+    """
+    mean = average(predictions, weights)
+    ambiguities = mean_squared_errors(predictions, mean, sample_weight)
+    errors = mean_squared_errors(predictions, y, sample_weight)
+    return ErrorAmbiguity(
+        float(mean_squared_errors(mean[np.newaxis], y, sample_weight)[0]),
+        float(np.average(errors, weights=weights)),
+        float(np.average(ambiguities, weights=weights)),
+    )
+
+
+def weigh_by_inverse(errors: np.ndarray) -> np.ndarray:
+    """Return weights proportional to 1 / error; members without error share all the weight."""
+    perfect = errors <= 0.0
+    if perfect.any():
+        return perfect / perfect.sum()
+    inverse = errors.min() / errors  # largest is 1: no overflow
+    return inverse / inverse.sum()
+
+
+def fit_simplex_weights(
+    predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the weights, w >= 0 with sum 1, whose average has the least squared error.
+
+    An active-set method: it adds the member that lowers the error fastest, solves for the members
+    it has, and drops those whose weight would be negative. It ends at the exact minimum after
+    finitely many steps, and there is no starting point to choose.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_outputs)
+    y : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+    sample_weight : ndarray of shape (n_rows,) or None
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+        Equal weights, where no others are better.
+    """
+    factor = _factor_errors(predictions, y, sample_weight)
+    n_members = factor.shape[1]
+    products = factor.T @ factor
+    first = int(np.argmin(np.diag(products)))
+    weights = np.zeros(n_members)
+    weights[first] = 1.0
+    active = [first]
+    # Every pass ends at the minimum of another set of members; rounding could repeat one.
+    for _ in range(10 * n_members + 10):
+        slopes = products @ weights
+        level = weights @ slopes
+        slopes[active] = np.inf
+        best = int(np.argmin(slopes))
+        if slopes[best] >= level - _TOLERANCE * max(level, products[best, best]):
+            break
+        active.append(best)
+        weights, active = _move_inside(factor, weights, active)
+    uniform = np.full(n_members, 1.0 / n_members)
+    return weights if _measure(factor, weights) < _measure(factor, uniform) else uniform
+
+
+def fit_signed_weights(
+    predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the weights with sum 1, of any sign, whose average has the least squared error.
+
+    That is C^-1 1 / (1' C^-1 1), with C the mean products of the members' errors (Perrone and
+    Cooper, 1993). Where C is singular, the weights nearest to equal ones are taken.
+    """
+    factor = _factor_errors(predictions, y, sample_weight)
+    return _solve_sum_one(factor)
+
+
+def _factor_errors(
+    predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None
+) -> np.ndarray:
+    """Return a small R with |R w| the length of the error vector of the average.
+
+    It is triangular, from a QR decomposition; products of errors would lose half of the digits.
+    """
+    errors = predictions - y
+    if sample_weight is not None:
+        roots = np.sqrt(sample_weight)
+        errors = errors * roots.reshape(roots.shape + (1,) * (errors.ndim - 2))
+    columns = errors.reshape(errors.shape[0], -1).T
+    scale = np.abs(columns).max(initial=0.0)
+    return np.linalg.qr(columns / scale if scale > 0.0 else columns)[1]
+
+
+def _solve_sum_one(factor: np.ndarray) -> np.ndarray:
+    """Return w with sum 1 that makes |R w| least; of several, the one nearest to equal weights."""
+    n_members = factor.shape[1]
+    uniform = np.full(n_members, 1.0 / n_members)
+    if n_members == 1:
+        return uniform
+    # An orthonormal basis of the directions that keep the sum.
+    basis = np.linalg.qr(np.column_stack([uniform, np.eye(n_members)[:, 1:]]))[0][:, 1:]
+    left, lengths, right = np.linalg.svd(factor @ basis, full_matrices=False)
+    # Directions that change nothing but rounding: members that predict the same.
+    keep = lengths > _SAME * np.linalg.norm(factor)
+    step = right[keep].T @ ((left.T @ -(factor @ uniform))[keep] / lengths[keep])
+    weights = uniform + basis @ step
+    return weights if _measure(factor, weights) < _measure(factor, uniform) else uniform
+
+
+def _move_inside(
+    factor: np.ndarray, weights: np.ndarray, active: list[int]
+) -> tuple[np.ndarray, list[int]]:
+    """Go to the minimum over the active members, dropping those that stand in the way."""
+    while True:
+        target = np.zeros_like(weights)
+        target[active] = _solve_sum_one(factor[:, active])
+        if (target[active] > 0.0).all():
+            return target, active
+        falling = [i for i in active if target[i] <= 0.0]
+        # A member just added weighs nothing yet; only rounding can make it fall at once.
+        shares = [weights[i] / (weights[i] - target[i]) if weights[i] else 0.0 for i in falling]
+        nearest = int(np.argmin(shares))
+        weights = weights + shares[nearest] * (target - weights)
+        weights[falling[nearest]] = 0.0
+        active = [i for i in active if i != falling[nearest] and weights[i] > 0.0]
+        weights = np.where(np.isin(np.arange(weights.size), active), weights, 0.0)
+        weights /= weights.sum()
+
+
+def _measure(factor: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.sum((factor @ weights) ** 2))

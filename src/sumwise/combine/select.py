@@ -1,0 +1,227 @@
+"""Which members an ensemble should have: selection and pruning on predictions of held-out rows."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+# The score of an average of members, greater is better.
+Score = Callable[[np.ndarray], float]
+
+# Passes of backfitting in reduced-error pruning, as Margineantu and Dietterich have it.
+_MOST_PASSES = 100
+
+
+class Step(NamedTuple):
+    """One step of a selection.
+
+    Attributes
+    ----------
+    member : int
+        The member that was added.
+    score : float
+        Score of the ensemble with it.
+    """
+
+    member: int
+    score: float
+
+
+def select_greedily(
+    predictions: np.ndarray,
+    score: Score,
+    n_steps: int,
+    n_start: int = 0,
+    candidates: np.ndarray | None = None,
+    replace: bool = True,
+) -> list[Step]:
+    """Add the member that makes the average best, again and again (Caruana et al., 2004).
+
+    With replacement a member may come in several times, which gives it more weight. The steps
+    returned end where the score was highest.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_members, n_rows, ...)
+    score : callable
+        Score of an average, greater is better.
+    n_steps : int
+        Members to add in all.
+    n_start : int
+        The best single members that are there from the start, in order; fewer where adding one
+        of them lowers the score.
+    candidates : ndarray of int or None
+        Members to choose from; None for all.
+    replace : bool
+        Whether a member may be added twice.
+    """
+    pool = list(range(len(predictions))) if candidates is None else sorted(map(int, candidates))
+    total = np.zeros(predictions.shape[1:])
+    steps: list[Step] = []
+    singles = {m: score(predictions[m]) for m in pool}
+    for member in sorted(pool, key=lambda m: -singles[m])[:n_start]:
+        reached = score((total + predictions[member]) / (len(steps) + 1))
+        if steps and reached < steps[-1].score:
+            break
+        total = total + predictions[member]
+        steps.append(Step(member, reached))
+    while len(steps) < n_steps:
+        chosen = {step.member for step in steps}
+        allowed = pool if replace else [m for m in pool if m not in chosen]
+        if not allowed:
+            break
+        n_then = len(steps) + 1
+        scores = [score((total + predictions[m]) / n_then) for m in allowed]
+        best = int(np.argmax(scores))  # the first of equal ones
+        total = total + predictions[allowed[best]]
+        steps.append(Step(allowed[best], scores[best]))
+    return _cut_at_best(steps)
+
+
+def select_in_bags(
+    predictions: np.ndarray,
+    score: Score,
+    n_steps: int,
+    n_start: int,
+    n_bags: int,
+    bag_fraction: float,
+    seed: int,
+) -> list[list[Step]]:
+    """Select greedily from several random parts of the members; one list of steps a part.
+
+    Averaged over bags, a member that looks best by chance is not in all of them.
+    """
+    rng = np.random.default_rng(seed)
+    n_members = len(predictions)
+    n_drawn = max(1, round(bag_fraction * n_members))
+    bags = []
+    for _ in range(n_bags):
+        drawn = rng.permutation(n_members)[:n_drawn]
+        bags.append(select_greedily(predictions, score, n_steps, n_start, drawn))
+    return bags
+
+
+def count_selected(bags: list[list[Step]], n_members: int) -> np.ndarray:
+    """Return the weight of each member: how often it was selected, each bag counting the same."""
+    weights = np.zeros(n_members)
+    for steps in bags:
+        members = np.array([step.member for step in steps])
+        weights += np.bincount(members, minlength=n_members) / members.size
+    return weights / len(bags)
+
+
+def prune_by_reduced_error(predictions: np.ndarray, score: Score, n_keep: int) -> list[Step]:
+    """Choose members of equal weight, and reconsider (Margineantu and Dietterich, 1997).
+
+    Members are added greedily, none twice. After each, every member of the ensemble is put up for
+    exchange against all others, until no exchange makes the score better.
+
+    Returns
+    -------
+    list of Step
+        The members chosen in the end, with the score that as many members had.
+    """
+    chosen: list[int] = []
+    scores: list[float] = []
+    while len(chosen) < min(n_keep, len(predictions)):
+        total = predictions[chosen].sum(axis=0)
+        member, reached = _find_best(predictions, score, total, chosen)
+        chosen, reached = _exchange(predictions, score, [*chosen, member], reached)
+        scores.append(reached)
+    return [Step(member, reached) for member, reached in zip(chosen, scores, strict=True)]
+
+
+def _exchange(
+    predictions: np.ndarray, score: Score, chosen: list[int], reached: float
+) -> tuple[list[int], float]:
+    """Exchange members one by one for better ones, until none is."""
+    if len(chosen) < 2 or len(chosen) == len(predictions):
+        return chosen, reached
+    for _ in range(_MOST_PASSES):
+        improved = False
+        for place in range(len(chosen)):
+            others = chosen[:place] + chosen[place + 1 :]
+            total = predictions[others].sum(axis=0)
+            member, value = _find_best(predictions, score, total, others)
+            if value > reached:
+                chosen = [*others[:place], member, *others[place:]]
+                reached, improved = value, True
+        if not improved:
+            break
+    return chosen, reached
+
+
+def _find_best(
+    predictions: np.ndarray, score: Score, total: np.ndarray, taken: list[int]
+) -> tuple[int, float]:
+    free = [m for m in range(len(predictions)) if m not in taken]
+    scores = [score((total + predictions[m]) / (len(taken) + 1)) for m in free]
+    best = int(np.argmax(scores))
+    return free[best], scores[best]
+
+
+def order_by_orientation(is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Order classifiers by how far they pull a vote towards all rows being right.
+
+    Each member is a vector of +1 for rows it gets right and -1 for others. The ensemble is their
+    mean; the reference is what of (1, ..., 1) is perpendicular to it, the direction in which the
+    ensemble errs. Members at a small angle to it correct the ensemble (Martínez-Muñoz and Suárez,
+    2006).
+
+    Parameters
+    ----------
+    is_right : ndarray of bool, shape (n_members, n_rows)
+
+    Returns
+    -------
+    order : ndarray of int
+        Members by ascending angle.
+    angles : ndarray of float64
+        Angle of each member, in the order of the members; beyond pi / 2 it pulls the wrong way.
+    """
+    signatures = np.where(is_right, 1.0, -1.0)
+    ensemble = signatures.mean(axis=0)
+    ones = np.ones(signatures.shape[1])
+    square = ensemble @ ensemble
+    reference = ones - (ones @ ensemble / square) * ensemble if square > 0.0 else ones
+    length = np.linalg.norm(reference)
+    if length <= 1e-9 * np.sqrt(ones.size):  # the mean points to (1, ..., 1) as it is
+        reference, length = ones, np.linalg.norm(ones)
+    cosines = signatures @ reference / (length * np.sqrt(ones.size))
+    angles = np.arccos(np.clip(cosines, -1.0, 1.0))
+    return np.argsort(angles, kind="stable"), angles
+
+
+def select_by_kappa(labels: np.ndarray, n_classes: int, n_keep: int) -> list[int]:
+    """Choose the members of the pairs that agree least (Margineantu and Dietterich, 1997).
+
+    Pairs come by ascending kappa, until there are ``n_keep`` members.
+    """
+    n_members = len(labels)
+    kappas = measure_kappa(labels, n_classes)
+    first, second = np.triu_indices(n_members, k=1)
+    chosen: list[int] = []
+    for pair in np.argsort(kappas[first, second], kind="stable"):
+        for member in (int(first[pair]), int(second[pair])):
+            if member not in chosen and len(chosen) < n_keep:
+                chosen.append(member)
+        if len(chosen) == n_keep:
+            break
+    return chosen or list(range(min(n_keep, n_members)))
+
+
+def measure_kappa(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the kappa of every two members: agreement beyond chance, 1 for 0 / 0."""
+    n_members, n_rows = labels.shape
+    agreement = np.array([(labels == row).mean(axis=1) for row in labels])
+    shares = np.array([np.bincount(row, minlength=n_classes) for row in labels]) / n_rows
+    chance = shares @ shares.T
+    kappas = np.ones((n_members, n_members))
+    known = chance < 1.0
+    kappas[known] = (agreement[known] - chance[known]) / (1.0 - chance[known])
+    return kappas
+
+
+def _cut_at_best(steps: list[Step]) -> list[Step]:
+    best = int(np.argmax([step.score for step in steps]))
+    return steps[: best + 1]

@@ -1,0 +1,311 @@
+"""Votes of classifiers."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.combine.average import fit_simplex_weights
+from sumwise.combine.vote import (
+    REJECTED,
+    RejectReport,
+    break_ties_by_confidence,
+    break_ties_by_hash,
+    find_ties,
+    measure_accuracy,
+    one_hot,
+    report_rejects,
+    vote_by_majority,
+)
+from sumwise.errors import ParameterError
+from sumwise.estimators.averaging import read_weights
+from sumwise.estimators.composite import FitJob, document_members
+from sumwise.estimators.inputs import check_sample_weight, read_target
+from sumwise.estimators.parameters import check_choice, extend_parameters
+from sumwise.estimators.validation import encode_labels
+from sumwise.estimators.votes import (
+    HARD,
+    VOTE_PARAMETERS,
+    VotesEnsemble,
+    hash_rows,
+    votes_softly,
+)
+
+_LEARNED = ("accuracy", "learned")
+
+
+@document_members(votes=VOTE_PARAMETERS)
+class VotingClassifier(VotesEnsemble):
+    """A vote of classifiers: by majority with reject, by plurality, or weighted.
+
+    Parameters
+    ----------
+    {members}
+    rule : {"plurality", "majority", "weighted"}, default="plurality"
+        "plurality": the class with most votes. "majority": the class with more than half of all
+        votes; a row without one is rejected. "weighted": plurality of weighted votes.
+    {votes}
+    tie : {"random", "confidence"}, default="random"
+        Who wins where classes have equally many votes: one of them at random, the same for a row
+        whenever and with whatever other rows it comes; or the one whose mean probability is
+        highest, for which all members need ``predict_proba``.
+    weights : {"accuracy", "learned"}, array-like or None, default=None
+        With ``rule="weighted"``, weights of the votes: given ones, not negative; "accuracy",
+        proportional to the out-of-fold accuracy; or "learned", those that bring the votes nearest
+        to the true classes, in squares, out of fold.
+    reject_label : label, default="auto"
+        What ``predict`` returns for rejected rows; "auto" is -1 for classes that are numbers, and
+        "reject" for others.
+    {more}
+    random_state : int, RandomState or None, default=None
+        Seed of the random ties.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Class labels, sorted.
+    votes_ : {"hard", "soft"}
+        What members vote with.
+    weights_ : ndarray of shape (n_members,)
+        Weights of the votes, with sum one.
+    reject_label_ : label
+        What ``predict`` returns for rejected rows.
+    {attributes}
+
+    Notes
+    -----
+    Members learn the indices of the classes, 0, 1, ..., as those of scikit-learn's do. In ``score``
+    a rejected row is an error; ``reject_report`` tells rejected and wrong rows apart.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sumwise import VotingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [GaussianNB(), LogisticRegression(max_iter=1000), DecisionTreeClassifier()]
+    >>> model = VotingClassifier(members, rule="majority").fit(X, y)
+    >>> model.votes_  # unlike learners vote with labels
+    'hard'
+    >>> labels, is_rejected = model.predict_with_reject(X)
+    >>> report = model.reject_report(X, y)
+    >>> report.coverage > 0.9 and report.accuracy > 0.9
+    True
+    """
+
+    @extend_parameters(VotesEnsemble)
+    def __init__(
+        self,
+        estimators: Any,
+        *,
+        rule: str = "plurality",
+        tie: str = "random",
+        weights: Any = None,
+        reject_label: Any = "auto",
+        random_state: Any = None,
+        **shared: Any,
+    ) -> None:
+        super().__init__(estimators, **shared)
+        self.rule = rule
+        self.tie = tie
+        self.weights = weights
+        self.reject_label = reject_label
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the members, and learn the weights of their votes if asked to.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Passed to the members as it is.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        **fit_params : dict
+            ``sample_weight``, for the members and for learning weights, and ``groups``, for the
+            folds. With metadata routing, whatever members and splitter request.
+
+        Returns
+        -------
+        self
+        """
+        self._check_rule()
+        job = self._start_fit(X, y, fit_params)
+        self.votes_ = self._resolve_votes()
+        self._check_confidence()
+        self.reject_label_ = self._find_reject_label()
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self._tie_seed = int(seed)
+        self.weights_ = self._find_weights(job)
+        self._fit_members(job)
+        return self
+
+    def _check_rule(self) -> None:
+        check_choice(self, "rule", ("plurality", "majority", "weighted"))
+        check_choice(self, "tie", ("random", "confidence"))
+        if self.rule != "weighted" and self.weights is not None:
+            raise ParameterError(
+                f"{type(self).__name__}: rule={self.rule!r} counts all votes alike; with weights "
+                "pass rule='weighted'"
+            )
+        if self.rule == "weighted" and self.weights is None:
+            raise ParameterError(
+                f"{type(self).__name__}: rule='weighted' needs weights: an array, "
+                f"{' or '.join(map(repr, _LEARNED))}"
+            )
+        if isinstance(self.weights, str):
+            check_choice(self, "weights", _LEARNED)
+
+    def _check_confidence(self) -> None:
+        """Ties of labels are broken by probabilities: all members must have them."""
+        if self.tie != "confidence" or self.votes_ != HARD or self.rule == "majority":
+            return
+        for name, member in zip(*self._check_members(), strict=True):
+            if not hasattr(member, "predict_proba"):
+                raise ParameterError(
+                    f"{type(self).__name__}: tie='confidence' needs probabilities, and {name!r} "
+                    "has no predict_proba; use tie='random'"
+                )
+
+    def _find_reject_label(self) -> Any:
+        label = self.reject_label
+        is_number = self.classes_.dtype.kind in "biuf"
+        if isinstance(label, str) and label == "auto":
+            label = -1 if is_number else "reject"
+        if self.rule == "majority" and label in self.classes_.tolist():
+            raise ParameterError(
+                f"{type(self).__name__}: reject_label={label!r} is one of the classes; pass another"
+            )
+        return label
+
+    def _find_weights(self, job: FitJob) -> np.ndarray:
+        n_members = len(job.members)
+        if self.weights is None:
+            return np.full(n_members, 1.0 / n_members)
+        if not isinstance(self.weights, str):
+            return read_weights(self)
+        held_out = self._vote_held_out(job)
+        votes, y, weight = held_out.predictions, held_out.y, held_out.weight
+        if self.weights == "learned":
+            return fit_simplex_weights(votes, one_hot(y, self.classes_.size), weight)
+        accuracy = measure_accuracy(votes.argmax(axis=2), y, weight)
+        total = accuracy.sum()
+        return accuracy / total if total > 0.0 else np.full(n_members, 1.0 / n_members)
+
+    # --- prediction ---
+
+    def _weights_of_votes(self) -> np.ndarray | None:
+        """Weights, or None where all are equal: counts of votes are then exact."""
+        return self.weights_ if self.rule == "weighted" else None
+
+    def predict_shares(self, X: Any) -> np.ndarray:
+        """Return the share of each class in all votes, weighted where votes are.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows sum to one. Where members vote with probabilities, these are the probabilities of
+            the ensemble.
+        """
+        check_is_fitted(self)
+        return self._share(X, self._weights_of_votes())
+
+    @available_if(votes_softly)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the mean of the members' probabilities, if they vote with these.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        return self.predict_shares(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class that wins the vote, ``reject_label_`` where the row is rejected.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.predict_with_reject(X)[0]
+
+    def predict_with_reject(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class that wins the vote, and which rows are rejected.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            ``reject_label_`` where the row is rejected.
+        is_rejected : ndarray of bool, shape (n_rows,)
+            Only with ``rule="majority"`` is any row.
+        """
+        decided = self._decide(X)
+        labels = self.classes_[decided]
+        is_rejected = decided == REJECTED
+        if is_rejected.any():
+            label = np.asarray(self.reject_label_)
+            is_mixed = (label.dtype.kind in "biuf") != (labels.dtype.kind in "biuf")
+            kind = object if is_mixed else np.result_type(labels.dtype, label.dtype)
+            labels = labels.astype(kind)
+            labels[is_rejected] = self.reject_label_
+        return labels, is_rejected
+
+    def reject_report(self, X: Any, y: Any, sample_weight: Any = None) -> RejectReport:
+        """Return how many rows get a class, and how many of these the right one.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Labeled rows.
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        RejectReport
+            ``coverage``, ``accuracy`` of the rows that are not rejected, and ``n_rejected``.
+        """
+        decided = self._decide(X)
+        y = encode_labels("y", read_target(y, is_number=False), self.classes_)
+        return report_rejects(decided, y, check_sample_weight(sample_weight, len(y)))
+
+    def _decide(self, X: Any) -> np.ndarray:
+        """Return class indices, ``REJECTED`` among them."""
+        shares = self.predict_shares(X)
+        if self.rule == "majority":
+            return vote_by_majority(shares)
+        is_tied = find_ties(shares)
+        decided = is_tied.argmax(axis=1)
+        rows = np.flatnonzero(is_tied.sum(axis=1) > 1)
+        if rows.size:
+            decided[rows] = self._break_ties(X, rows, is_tied[rows], shares[rows])
+        return decided
+
+    def _break_ties(
+        self, X: Any, rows: np.ndarray, is_tied: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray:
+        if self.tie == "random":
+            return break_ties_by_hash(is_tied, hash_rows(X, rows), self._tie_seed)
+        if self.votes_ == HARD:
+            probabilities = self._collect(_safe_indexing(indexable(X)[0], rows), "predict_proba")
+            shares = np.average(probabilities, axis=0, weights=self._weights_of_votes())
+        return break_ties_by_confidence(is_tied, shares)

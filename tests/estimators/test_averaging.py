@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import VotingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+from sumwise import AveragingRegressor
+from sumwise.errors import ParameterError
+
+X, Y = load_diabetes(return_X_y=True)
+MEMBERS = [
+    ("tree", DecisionTreeRegressor(random_state=0)),
+    ("line", LinearRegression()),
+    ("near", KNeighborsRegressor()),
+]
+LEARNED = ["inverse_error", "least_squares", "covariance"]
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 3]])
+def test_predictions_equal_scikit_learns_voting_regressor(weights):
+    theirs = VotingRegressor(MEMBERS, weights=weights).fit(X, Y)
+    ours = AveragingRegressor(MEMBERS, weights="uniform" if weights is None else weights).fit(X, Y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-13)
+    np.testing.assert_array_equal(ours.predict_members(X).T, theirs.transform(X))
+
+
+@pytest.mark.parametrize("weights", LEARNED)
+def test_learned_weights_sum_to_one_and_are_no_worse_than_equal_ones(weights):
+    model = AveragingRegressor(MEMBERS, weights=weights).fit(X, Y)
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert weights == "covariance" or model.weights_.min() >= 0.0
+    held_out = np.stack([cross_val_predict(member, X, Y) for _, member in MEMBERS])
+    np.testing.assert_allclose(model.member_errors_, ((held_out - Y) ** 2).mean(axis=1))
+    learned = np.mean((model.weights_ @ held_out - Y) ** 2)
+    assert learned <= np.mean((held_out.mean(axis=0) - Y) ** 2)
+
+
+def test_inverse_errors_are_out_of_fold():
+    model = AveragingRegressor(MEMBERS, weights="inverse_error").fit(X, Y)
+    np.testing.assert_allclose(
+        model.weights_ * model.member_errors_ * 3,
+        np.full(3, 3.0) / (1.0 / model.member_errors_).sum(),
+    )
+    assert model.weights_[0] < 0.3  # a full tree has no error on rows it has seen
+
+
+def test_nonnegative_covariance_is_least_squares():
+    fits = [
+        AveragingRegressor(MEMBERS, weights=weights, nonnegative=nonnegative).fit(X, Y).weights_
+        for weights, nonnegative in [("least_squares", False), ("covariance", True)]
+    ]
+    np.testing.assert_array_equal(*fits)
+
+
+def test_weights_of_dropped_members_are_left_out():
+    model = AveragingRegressor([*MEMBERS[:2], ("mean", "drop")], weights=[1, 3, 5]).fit(X, Y)
+    np.testing.assert_array_equal(model.weights_, [0.25, 0.75])
+
+
+def test_decomposition_is_exact():
+    model = AveragingRegressor(MEMBERS, weights="least_squares").fit(X[::2], Y[::2])
+    split = model.decompose(X, Y)
+    assert split.error == pytest.approx(np.mean((model.predict(X) - Y) ** 2))
+    assert split.error == pytest.approx(split.mean_error - split.ambiguity)
+    weighted = model.decompose(X, Y, sample_weight=np.arange(len(Y)))
+    assert weighted.error != split.error
+
+
+@pytest.mark.parametrize(
+    "weights", [[1, 2], [1, 2, -1], [0, 0, 0], [1, 2, np.nan], "best", [1, 2, "x"], 1.0]
+)
+def test_weights_that_are_none_are_refused(weights):
+    with pytest.raises(ParameterError, match="weights="):
+        AveragingRegressor(MEMBERS, weights=weights).fit(X, Y)
+
+
+def test_useless_members_get_no_weight():
+    members = [
+        ("line", LinearRegression()),
+        ("far", DummyRegressor(strategy="constant", constant=9e3)),
+    ]
+    model = AveragingRegressor(members, weights="least_squares").fit(X, Y)
+    assert model.weights_[1] < 0.01

@@ -1,0 +1,256 @@
+"""What all ensembles of given members do alike."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris, make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from sumwise import (
+    AveragingRegressor,
+    BayesianAveragingClassifier,
+    BayesianAveragingRegressor,
+    EnsembleSelectionClassifier,
+    EnsembleSelectionRegressor,
+    GradientBoostingClassifier,
+    VotingClassifier,
+)
+from sumwise.errors import ParameterError
+
+X_IRIS, Y_IRIS = load_iris(return_X_y=True)
+X_DIABETES, Y_DIABETES = load_diabetes(return_X_y=True)
+CLASSIFIERS = [VotingClassifier, BayesianAveragingClassifier, EnsembleSelectionClassifier]
+REGRESSORS = [AveragingRegressor, BayesianAveragingRegressor, EnsembleSelectionRegressor]
+
+
+def class_members():
+    return [
+        ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
+        ("bayes", GaussianNB()),
+        ("line", make_pipeline(StandardScaler(), LogisticRegression())),
+    ]
+
+
+def number_members():
+    return [
+        ("tree", DecisionTreeRegressor(max_depth=3, random_state=0)),
+        ("line", LinearRegression()),
+        ("near", KNeighborsRegressor()),
+    ]
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
+def test_parameters_of_members_are_set_by_name(kind):
+    members = class_members() if kind in CLASSIFIERS else number_members()
+    model = kind(members)
+    model.set_params(tree__max_depth=1)
+    assert model.get_params()["tree__max_depth"] == 1
+    assert model.named_estimators.tree.max_depth == 1
+    model.set_params(tree="drop")
+    assert dict(model.estimators)["tree"] == "drop"
+    with pytest.raises(ValueError, match="nothing"):
+        model.set_params(nothing=1)
+
+
+def test_members_without_names_are_called_by_their_class():
+    model = AveragingRegressor([Ridge(), Ridge(alpha=2.0), LinearRegression()])
+    assert list(model.named_estimators) == ["ridge-1", "ridge-2", "linearregression"]
+    model.set_params(**{"ridge-2__alpha": 5.0, "linearregression": "drop"})
+    assert model.estimators[1].alpha == 5.0
+    model.fit(X_DIABETES, Y_DIABETES)
+    assert list(model.named_estimators_) == ["ridge-1", "ridge-2"]
+    assert clone(model).get_params()["ridge-2__alpha"] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ([], "non-empty list"),
+        (LinearRegression(), "non-empty list"),
+        ([("a", Ridge()), ("a", Ridge())], "not unique"),
+        ([("cv", Ridge())], "conflict"),
+        ([("a__b", Ridge())], "must not contain __"),
+        ([("a", "drop")], "All estimators are dropped"),
+        ([("a", GaussianNB())], "should be a regressor"),
+        ([("a", Ridge)], "should be a regressor instance"),
+        ([(1, Ridge())], "strings"),
+    ],
+)
+def test_what_is_no_list_of_members_is_refused(members, message):
+    with pytest.raises(ParameterError, match=message):
+        AveragingRegressor(members).fit(X_DIABETES, Y_DIABETES)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_classifiers_with_labels_of_strings(kind):
+    names = np.array(["setosa", "versicolor", "virginica"])[Y_IRIS]
+    model = kind(class_members(), **({} if kind is VotingClassifier else {"random_state": 0}))
+    model.fit(X_IRIS, names)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert model.score(X_IRIS, names) > 0.9
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X_IRIS), model.predict(X_IRIS))
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_any_number_of_jobs_gives_the_same_model(kind, n_jobs):
+    is_class = kind in CLASSIFIERS
+    X, y = (X_IRIS, Y_IRIS) if is_class else (X_DIABETES, Y_DIABETES)
+    members = class_members() if is_class else number_members()
+    options = {} if kind is AveragingRegressor else {"random_state": 0}
+    model = kind(members, n_jobs=n_jobs, **options).fit(X, y)
+    other = kind(members, **options).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), other.predict(X))
+    np.testing.assert_array_equal(model.weights_, other.weights_)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
+def test_fitted_members_are_taken_as_they_are(kind):
+    is_class = kind in CLASSIFIERS
+    X, y = (X_IRIS, Y_IRIS) if is_class else (X_DIABETES, Y_DIABETES)
+    labels = np.array(["a", "b", "c"])[y] if is_class else y
+    members = [
+        (name, member.fit(X[::2], labels[::2]))
+        for name, member in (class_members() if is_class else number_members())
+    ]
+    model = kind(members, prefit=True).fit(X[1::2], labels[1::2])
+    for name, member in model.named_estimators_.items():
+        assert member is dict(members)[name]
+    frozen = kind([(name, FrozenEstimator(member)) for name, member in members])
+    again = clone(frozen).fit(X[1::2], labels[1::2])
+    if kind is not BayesianAveragingRegressor and kind is not BayesianAveragingClassifier:
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(ParameterError, match="not fitted; prefit=True"):
+        clone(kind(members, prefit=True)).fit(X, labels)
+
+
+def test_fitted_members_may_know_other_classes():
+    labels = np.array(["a", "b", "c"])[Y_IRIS]
+    two = GaussianNB().fit(X_IRIS[50:], labels[50:])
+    three = GaussianNB().fit(X_IRIS, labels)
+    model = VotingClassifier([two, three], prefit=True).fit(X_IRIS[50:], labels[50:])
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.votes_ == "soft"
+    expected = three.predict_proba(X_IRIS)
+    expected[:, 1:] += two.predict_proba(X_IRIS)
+    np.testing.assert_allclose(model.predict_proba(X_IRIS), expected / 2)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
+def test_save_points_to_pickle_and_skops(kind, tmp_path):
+    with pytest.raises(TypeError, match=r"pickle, or skops"):
+        kind(class_members()).save(tmp_path / "model")
+
+
+def test_frames_reach_members_untouched():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"kind": pandas.Categorical(["a", "b"] * 50), "x": np.arange(100.0)})
+    y = (frame["kind"] == "a").astype(int)
+    booster = GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2)
+    model = VotingClassifier([booster, clone(booster)], rule="weighted", weights="accuracy")
+    model.fit(frame, y)
+    assert model.feature_names_in_.tolist() == ["kind", "x"]
+    assert model.score(frame, y) == 1.0
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"x": "z"}))
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_other_frames_reach_members_untouched(library):
+    pytest.importorskip(library)
+    values = {"kind": ["a", "b"] * 50, "x": np.arange(100.0)}
+    frame = getattr(pytest.importorskip(library), "DataFrame", None)
+    frame = frame(values) if frame else pytest.importorskip(library).table(values)
+    booster = GradientBoostingClassifier(n_estimators=5, min_samples_leaf=2)
+    model = EnsembleSelectionClassifier([booster, clone(booster)], cv=2)
+    y = np.array([1, 0] * 50)
+    assert model.fit(frame, y).score(frame, y) == 1.0
+
+
+def test_sample_weights_reach_members_and_learned_weights():
+    rng = np.random.default_rng(0)
+    weight = rng.random(len(Y_DIABETES))
+    model = AveragingRegressor([("line", LinearRegression())])
+    model.fit(X_DIABETES, Y_DIABETES, sample_weight=weight)
+    alone = LinearRegression().fit(X_DIABETES, Y_DIABETES, sample_weight=weight)
+    np.testing.assert_allclose(model.predict(X_DIABETES), alone.predict(X_DIABETES))
+    model = AveragingRegressor(number_members()[:2], weights="inverse_error")
+    plain = model.fit(X_DIABETES, Y_DIABETES).weights_
+    weighted = model.fit(X_DIABETES, Y_DIABETES, sample_weight=weight).weights_
+    assert (plain != weighted).any()
+    with pytest.raises(TypeError, match="does not support sample weights"):
+        AveragingRegressor(number_members()).fit(X_DIABETES, Y_DIABETES, sample_weight=weight)
+    with pytest.raises(ValueError, match="other"):
+        AveragingRegressor(number_members()).fit(X_DIABETES, Y_DIABETES, other=1)
+
+
+def test_metadata_is_routed():
+    with sklearn.config_context(enable_metadata_routing=True):
+        weight = np.ones(len(Y_DIABETES))
+        weight[:100] = 0.0
+        line = LinearRegression().set_fit_request(sample_weight=True)
+        tree = DecisionTreeRegressor(random_state=0).set_fit_request(sample_weight=False)
+        groups = np.arange(len(weight)) // 10
+        model = AveragingRegressor(
+            [("line", line), ("tree", tree)], weights="least_squares", cv=GroupKFold(4)
+        )
+        model.fit(X_DIABETES, Y_DIABETES, sample_weight=weight, groups=groups)
+        alone = LinearRegression().fit(X_DIABETES[100:], Y_DIABETES[100:])
+        np.testing.assert_allclose(model.named_estimators_.line.coef_, alone.coef_)
+        plain = DecisionTreeRegressor(random_state=0).fit(X_DIABETES, Y_DIABETES)
+        assert model.named_estimators_.tree.get_n_leaves() == plain.get_n_leaves()
+
+
+def test_groups_stay_in_one_fold():
+    groups = np.tile(np.arange(50), 4)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))[groups]  # rows of a group are the same
+    y = rng.normal(size=50)[groups]
+    members = [("near", KNeighborsRegressor(1)), ("line", LinearRegression())]
+    model = AveragingRegressor(members, weights="inverse_error")
+    leaked = model.fit(X, y).member_errors_[0]
+    assert model.fit(X, y, groups=groups).member_errors_[0] > 1.0 > leaked
+
+
+def test_folds_of_time_leave_rows_out():
+    from sklearn.model_selection import TimeSeriesSplit
+
+    model = AveragingRegressor(number_members(), weights="least_squares", cv=TimeSeriesSplit(3))
+    assert model.fit(X_DIABETES, Y_DIABETES).weights_.sum() == pytest.approx(1.0)
+
+
+def test_grid_search_over_members_and_rules():
+    X, y = make_classification(120, random_state=0)
+    model = VotingClassifier([("tree", DecisionTreeClassifier()), ("bayes", GaussianNB())])
+    grid = {"tree__max_depth": [1, 2], "tie": ["random", "confidence"], "bayes": ["drop"]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
+    assert list(search.best_estimator_.named_estimators_) == ["tree"]
+
+
+def test_a_fit_that_fails_leaves_no_model():
+    model = AveragingRegressor(number_members()).fit(X_DIABETES, Y_DIABETES)
+    with pytest.raises(ParameterError):
+        model.set_params(weights=[1.0]).fit(X_DIABETES, Y_DIABETES)
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        model.predict(X_DIABETES)
+
+
+def test_an_ensemble_can_be_a_member():
+    inner = VotingClassifier(class_members())
+    forest = RandomForestClassifier(5, random_state=0)
+    model = VotingClassifier([("inner", inner), ("forest", forest)], votes="hard")
+    assert model.fit(X_IRIS, Y_IRIS).score(X_IRIS, Y_IRIS) > 0.9
+    model.set_params(inner__tree__max_depth=2)
+    assert model.get_params()["inner__tree__max_depth"] == 2
