@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from sumwise.estimators.averaging import AveragingRegressor
     from sumwise.estimators.bayesian import BayesianAveragingClassifier, BayesianAveragingRegressor
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
+    from sumwise.estimators.multi_response import MultiResponseLinear
     from sumwise.estimators.resampling import resample_predictions
     from sumwise.estimators.selection import (
         EnsembleSelectionClassifier,
         EnsembleSelectionRegressor,
     )
+    from sumwise.estimators.stacking import StackingClassifier, StackingRegressor
     from sumwise.estimators.voting import VotingClassifier
 
 __version__ = "0.1.0"
@@ -35,10 +37,13 @@ __all__ = [
     "GradientBoostingRegressor",
     "Huber",
     "MemberPredictions",
+    "MultiResponseLinear",
     "Native",
     "Quantile",
     "RoundState",
     "Snapshot",
+    "StackingClassifier",
+    "StackingRegressor",
     "Subsample",
     "Tweedie",
     "VotingClassifier",
@@ -58,6 +63,9 @@ _LATER = {
     "EnsembleSelectionClassifier": "selection",
     "EnsembleSelectionRegressor": "selection",
     "MemberPredictions": "members",
+    "MultiResponseLinear": "multi_response",
+    "StackingClassifier": "stacking",
+    "StackingRegressor": "stacking",
     "VotingClassifier": "voting",
     "diversity_matrix": "members",
     "member_predictions": "members",

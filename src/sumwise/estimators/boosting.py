@@ -42,6 +42,7 @@ from sumwise.estimators.parameters import (
     resolve_part,
 )
 from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.estimators.shared_table import SharedTable
 from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,
@@ -55,7 +56,7 @@ from sumwise.estimators.validation import (
 from sumwise.inspection.importance import importance
 from sumwise.kernels.threads import Team
 from sumwise.losses import CustomLoss, Loss
-from sumwise.sampling import Columns, Subsample
+from sumwise.sampling import Columns, RowSampler, Subsample
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
 from sumwise.training.callbacks import Callback, Snapshot
 from sumwise.training.progress import show_progress
@@ -296,9 +297,6 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         start = find_start(self, init_model)
         self._forget_fit()
         growth = self._check_parameters()
-        native = resolve_encoding(self)
-        sampler = resolve_part(self, "sampler", [Subsample], names=True)
-        columns = resolve_part(self, "columns", [Columns], names=False) or Columns()
         given = X
         X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
         target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
@@ -307,15 +305,62 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         loss.check_target(target, np.empty(0) if weight is None else weight)
         init_score = check_init_score(init_score, X.shape[0], loss.n_outputs)
         check_start(self, start, loss, init_score)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         train = LabeledRows(given, X, y, target, weight, init_score)
         valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
+        return self._train(train, valid, groups, loss, growth, start)
+
+    def _fit_rows(
+        self,
+        table: SharedTable,
+        rows: np.ndarray,
+        groups: np.ndarray | None = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit on some rows, which ascend, of a table that is binned already.
+
+        ``groups`` has an entry for every row of the table. ``n_jobs`` takes the place of the
+        parameter; ``callbacks`` come after those of the user.
+        """
+        self._forget_fit()
+        growth = self._check_parameters()
+        table.describe_features(self)
+        own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
+        loss = self._make_loss()
+        own_weight = None if table.weight is None else table.weight[rows]
+        own_weight = self._weigh_classes(own, own_weight)
+        loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
+        # The other rows have a target that every loss can take, and nothing comes of it.
+        target, weight = np.full(table.n_rows, own[0]), None
+        target[rows] = own
+        if own_weight is not None:
+            weight = np.zeros(table.n_rows)
+            weight[rows] = own_weight
+        train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
+        return self._train(train, None, groups, loss, growth, None, table, n_jobs, callbacks)
+
+    def _train(
+        self,
+        train: LabeledRows,
+        valid: LabeledRows | None,
+        groups: Any,
+        loss: Loss,
+        growth: GrowthSettings,
+        start: Any,
+        table: SharedTable | None = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Grow the trees; bin the rows, unless they lie in a shared table."""
+        X, weight = train.matrix, train.weight
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         rows = self._number_rows(train, valid, groups, stops, seed)
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
+        native, sampler, columns = self._resolve_parts()
         n_categories = self.schema_.n_categories
         constraints = read_constraints(self, n_categories > 0)
         settings = BoostingSettings(
@@ -332,13 +377,17 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         )
         with (
             show_progress(bool(self.verbose)) as shown,
-            start_team(self.n_jobs, _STEPS_PER_VALUE * X.size) as team,
+            start_team(n_jobs or self.n_jobs, _STEPS_PER_VALUE * X.size) as team,
         ):
-            settings = replace(settings, callbacks=[*shown, *(self.callbacks or ())])
-            mapper = BinMapper.fit(
-                X, self.max_bins, weight, rows.train, seed, team, n_categories, native
-            )
-            data = mapper.transform(X, team, valid.matrix if valid else None)
+            told = [*shown, *(self.callbacks or ()), *callbacks]
+            settings = replace(settings, callbacks=told)
+            if table is not None:
+                mapper, data = table.mapper, table.data
+            else:
+                mapper = BinMapper.fit(
+                    X, self.max_bins, weight, rows.train, seed, team, n_categories, native
+                )
+                data = mapper.transform(X, team, valid.matrix if valid else None)
             result = boost(data, mapper, rows, settings, team, make_past(start, train, valid))
         self.history_ = result.history
         self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
@@ -370,7 +419,16 @@ class _BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         check_nested(self, params, parts)
         return super().set_params(**params)
 
+    def _resolve_parts(self) -> tuple[Native, RowSampler | None, Columns]:
+        """Return the checked parts: categorical encoding, row sampler, column sampling."""
+        return (
+            resolve_encoding(self),
+            resolve_part(self, "sampler", [Subsample], names=True),
+            resolve_part(self, "columns", [Columns], names=False) or Columns(),
+        )
+
     def _check_parameters(self) -> GrowthSettings:
+        self._resolve_parts()
         check_integer(self, "n_estimators", 1)
         check_integer(self, "max_bins", 2, MAX_BINS)
         check_choice(self, "early_stopping", ("auto", True, False))

@@ -39,6 +39,8 @@ class LabeledRows:
     weight : ndarray or None
         None where all weights are one.
     init_score : ndarray of shape (n_outputs, n_rows) or None
+    rows : ndarray or None
+        Numbers of the rows that take part, None for all.
     """
 
     given: Any
@@ -47,10 +49,13 @@ class LabeledRows:
     target: np.ndarray
     weight: np.ndarray | None
     init_score: np.ndarray | None
+    rows: np.ndarray | None = None
 
     def find_rows(self) -> np.ndarray:
         """Row numbers; rows of weight zero take no part."""
-        return _number_rows(self.target.size, self.weight)
+        if self.rows is None:
+            return _number_rows(self.target.size, self.weight)
+        return self.rows if self.weight is None else self.rows[self.weight[self.rows] > 0]
 
     def number(self, train: np.ndarray, valid: np.ndarray) -> TrainingRows:
         """Return them for training, with the numbers of rows that train and that validate."""

@@ -1,0 +1,202 @@
+"""Stacking: members' outputs as features of a meta-learner, and multi-response linear regression.
+
+Multi-response linear regression (MLR) regresses the indicator of each class on the members'
+class probabilities. K. M. Ting and I. H. Witten, "Issues in stacked generalization", JAIR 10, 1999;
+its variant that gives each class its own probabilities alone is StackingC: A. K. Seewald, "How to
+make stacking better and faster while also taking care of an unknown weakness", ICML 2002.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sumwise.errors import DataError
+
+# Rows reduced at a time: the triangle of all rows does not depend on threads of a library.
+_BLOCK = 4096
+
+
+def mark_classes(class_idx: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return 1.0 in the column of each row's class and 0.0 elsewhere, shape (n_rows, n_classes)."""
+    return (class_idx[:, None] == np.arange(n_classes)).astype(np.float64)
+
+
+def place_classes(values: np.ndarray, places: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return columns of class probabilities in their places among all classes, 0 for the others."""
+    full = np.zeros((values.shape[0], n_classes))
+    full[:, places] = values
+    return full
+
+
+def gather_folds(
+    outputs: Sequence[np.ndarray], rows: Sequence[np.ndarray], n_rows: int
+) -> np.ndarray:
+    """Return the mean output of each row over the folds that predicted it; NaN where none did.
+
+    Parameters
+    ----------
+    outputs : sequence of ndarray of shape (n_rows_of_fold, n_columns)
+    rows : sequence of ndarray
+        The row numbers of each fold.
+    n_rows : int
+        Rows of the result.
+    """
+    total = np.zeros((n_rows, outputs[0].shape[1]))
+    count = np.zeros((n_rows, 1))
+    for output, own in zip(outputs, rows, strict=True):
+        total[own] += output
+        count[own] += 1
+    with np.errstate(invalid="ignore"):
+        return total / count
+
+
+def average_models(outputs: Sequence[np.ndarray], is_label: bool) -> np.ndarray:
+    """Return the mean output of several models, or the class that most of them name.
+
+    Of classes with equally many votes the lowest wins.
+    """
+    if not is_label:
+        return np.mean(outputs, axis=0)
+    votes = np.stack(outputs)
+    classes = np.unique(votes)
+    counts = [(votes == label).sum(axis=0) for label in classes]
+    return classes[np.argmax(counts, axis=0)]
+
+
+def fit_responses(
+    features: np.ndarray,
+    class_idx: np.ndarray,
+    n_classes: int,
+    weight: np.ndarray | None = None,
+    *,
+    nonnegative: bool = False,
+    own_class_only: bool = False,
+    fit_intercept: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit a linear regression of each class's indicator: the least squares of minimum norm.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_rows, n_features)
+    class_idx : ndarray of shape (n_rows,)
+    n_classes : int
+    weight : ndarray of shape (n_rows,) or None
+    nonnegative : bool
+        Whether coefficients must not be negative.
+    own_class_only : bool
+        Whether class k is regressed on columns k, k + n_classes, ... alone (StackingC).
+    fit_intercept : bool
+        Whether to add a constant, which takes no part in the norm.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_classes, n_features)
+    intercept : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise.combine.stack import fit_responses
+    >>> coef, intercept = fit_responses(np.array([[0.2], [0.8]]), np.array([0, 1]), 2)
+    >>> (coef[1] * 0.8 + intercept[1]).round(6)
+    array([1.])
+    """
+    n_rows, n_features = features.shape
+    if own_class_only and n_features % n_classes:
+        raise DataError(
+            f"own_class_only: there are {n_features} columns, which is no multiple of the "
+            f"{n_classes} classes; every member must give one column a class"
+        )
+    share = np.full(n_rows, 1.0 / n_rows) if weight is None else weight / weight.sum()
+    center = np.zeros(n_features + n_classes)
+    if fit_intercept:
+        frequency = np.bincount(class_idx, share, minlength=n_classes)
+        center = np.concatenate([share @ features, frequency])
+    triangle = _reduce_rows(features, class_idx, n_classes, center, np.sqrt(n_rows * share))
+    left, right = triangle[:, :n_features], triangle[:, n_features:]
+    # As numpy.linalg.lstsq would cut the rows themselves.
+    cut = max(n_rows, n_features) * np.finfo(np.float64).eps
+    coef = np.zeros((n_classes, n_features))
+    for k in range(n_classes):
+        own = slice(k, None, n_classes) if own_class_only else slice(None)
+        if nonnegative:
+            coef[k, own] = solve_nonnegative(left[:, own], right[:, k], cut)
+        else:
+            coef[k, own] = np.linalg.lstsq(left[:, own], right[:, k], rcond=cut)[0]
+    intercept = center[n_features:] - coef @ center[:n_features]
+    return coef, intercept if fit_intercept else np.zeros(n_classes)
+
+
+def _reduce_rows(
+    features: np.ndarray,
+    class_idx: np.ndarray,
+    n_classes: int,
+    center: np.ndarray,
+    scale: np.ndarray,
+) -> np.ndarray:
+    """Return the triangle of the QR decomposition of features and indicators side by side.
+
+    Least squares of its columns are those of the rows.
+    """
+    triangle: np.ndarray = np.empty((0, center.size))
+    for first in range(0, features.shape[0], _BLOCK):
+        part = slice(first, first + _BLOCK)
+        marks = mark_classes(class_idx[part], n_classes)
+        rows = (np.hstack([features[part], marks]) - center) * scale[part, None]
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, rows]), mode="r"))
+    return triangle
+
+
+def solve_nonnegative(matrix: np.ndarray, target: np.ndarray, cut: float = 1e-15) -> np.ndarray:
+    """Return x >= 0 with the least squares of ``matrix @ x - target``, by active sets.
+
+    C. L. Lawson and R. J. Hanson, "Solving Least Squares Problems", 1974, algorithm NNLS. ``cut``
+    is relative to the largest singular value.
+    """
+    n = matrix.shape[1]
+    x, passive = np.zeros(n), np.zeros(n, dtype=np.bool_)
+    tol = max(cut, 1e-12) * float(np.linalg.norm(matrix) * np.linalg.norm(target))
+    for _ in range(3 * n):
+        slope = matrix.T @ (target - matrix @ x)
+        slope[passive] = -np.inf
+        best = int(slope.argmax())
+        if slope[best] <= tol:
+            break
+        passive[best] = True
+        while True:
+            free = np.zeros(n)
+            free[passive] = np.linalg.lstsq(matrix[:, passive], target, rcond=cut)[0]
+            blocked = passive & (free <= 0)
+            if not blocked.any():
+                break
+            # Go towards the free solution until the first coefficient is zero.
+            ratio = x[blocked] / (x[blocked] - free[blocked])
+            x = x + ratio.min() * (free - x)
+            x[np.flatnonzero(blocked)[ratio.argmin()]] = 0.0
+            passive &= x > 0
+        x = free
+    return x
+
+
+def respond(features: np.ndarray, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    """Return the responses of all classes, shape (n_rows, n_classes)."""
+    return features @ coef.T + intercept
+
+
+def to_probabilities(responses: np.ndarray) -> np.ndarray:
+    """Return responses as probabilities: negative ones count 0, rows sum to 1.
+
+    Rows without a positive response are uniform.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise.combine.stack import to_probabilities
+    >>> to_probabilities(np.array([[0.6, 0.6, -0.2], [-0.1, -0.3, 0.0]])).round(2)
+    array([[0.5 , 0.5 , 0.  ],
+           [0.33, 0.33, 0.33]])
+    """
+    positive = np.maximum(responses, 0.0)
+    total = positive.sum(axis=1, keepdims=True)
+    positive[total[:, 0] == 0.0] = 1.0
+    return positive / positive.sum(axis=1, keepdims=True)
