@@ -175,6 +175,7 @@ PREDICT = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("name", PREDICT)
 def test_bad_data_at_prediction(name):
     X, message = PREDICT[name]
