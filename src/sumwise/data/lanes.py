@@ -25,12 +25,13 @@ class _SharedByte:
 
     def try_to_join(self, feature: int, column: np.ndarray, team: Team) -> bool:
         """Take a feature in, unless there would be too many combinations."""
-        seen = np.zeros((team.n_threads, _CODES, _CODES), dtype=np.uint8)
+        n_codes = max(1, self.bins.shape[0])
+        seen = np.zeros((team.n_threads, n_codes, _CODES), dtype=np.uint8)
         team.run(mark_pairs, self.codes, column, seen)
         code, own_bin = np.nonzero(seen.any(axis=0))
         if code.size > _CODES:
             return False
-        number = np.zeros((_CODES, _CODES), dtype=np.uint8)
+        number = np.zeros((n_codes, _CODES), dtype=np.uint8)
         number[code, own_bin] = np.arange(code.size)
         team.run(number_pairs, self.codes, column, number)
         self.bins = np.column_stack([self.bins[code], own_bin.astype(np.uint8)])

@@ -12,7 +12,7 @@ _BLOCK = 4096
 
 @kernel
 def mark_pairs(thread, n_threads, sync, codes, column, seen):
-    """Mark which pairs of a code and a bin occur, in ``seen`` (n_threads, 256, 256)."""
+    """Mark which pairs of a code and a bin occur, in ``seen`` (n_threads, n_codes, 256)."""
     first, last = share(codes.size, thread, n_threads)
     own, codes, column = seen[thread], codes[first:last], column[first:last]
     for i in range(codes.size):
