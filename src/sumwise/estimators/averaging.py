@@ -52,9 +52,10 @@ class AveragingRegressor(RegressorEnsemble):
 
     Notes
     -----
-    Learned weights are never worse than equal ones on the out-of-fold predictions; on new rows they
-    are better if members differ much in quality and there are rows enough to tell. Otherwise equal
-    weights are hard to beat. ``docs/guide/combining.md`` tells more.
+    Weights by least squares and by covariance are never worse than equal ones on the out-of-fold
+    predictions. On new rows learned weights are better if members differ much in quality and there
+    are rows enough to tell. Otherwise equal weights are hard to beat; ``docs/guide/combining.md``
+    tells more.
 
     Examples
     --------
