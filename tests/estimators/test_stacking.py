@@ -473,6 +473,18 @@ def test_fits_that_are_watched_run_one_after_the_other(monkeypatch):
     assert rounds == [1, 2, 3] * 3
 
 
+def test_rows_drawn_twice_count_twice():
+    X, y = DIABETES
+    drawn = np.random.RandomState(0).randint(300, size=300)
+    cv = [(drawn, np.arange(300, 442))]
+    members = [("trees", GradientBoostingRegressor(n_estimators=5))]
+    stack = StackingRegressor(members, Ridge(), cv=cv, refit=False).fit(X, y)
+    expected = members[0][1].fit(X[drawn], y[drawn])
+    np.testing.assert_array_equal(stack.transform(X)[:, 0], expected.predict(X))
+    with pytest.raises(ParameterError, match="cv names no training row twice"):
+        stack.set_params(share_bins=True).fit(X, y)
+
+
 def test_share_bins_can_be_demanded():
     with pytest.raises(ParameterError, match="share_bins=True: no member can share bins"):
         StackingClassifier([("bayes", GaussianNB())], share_bins=True).fit(*IRIS)

@@ -54,6 +54,11 @@ class Folds:
         return np.unique(np.concatenate(self.test))
 
     @property
+    def draw_twice(self) -> bool:
+        """Whether some fold trains on a row more than once."""
+        return any(np.unique(rows).size < rows.size for rows in self.train)
+
+    @property
     def repeats(self) -> bool:
         """Whether some row is predicted more than once."""
         return sum(rows.size for rows in self.test) > self.predicted.size
@@ -271,7 +276,7 @@ def fit_members(
     """Fit each member on the training rows of every fold and, to ``refit`` it, on all rows."""
     whole: list[int | None] = [None] if refit else []
     fold_indices = [*whole, *range(len(folds.test))]
-    sharing = _find_sharing(members, share_bins)
+    sharing = _find_sharing(members, folds, share_bins)
     alone = [k for k in range(len(members)) if k not in {k for group in sharing for k in group}]
     results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
     if alone:
@@ -298,10 +303,12 @@ def _get_weight(member: Member) -> Any:
     return member.params.get("sample_weight")
 
 
-def _find_sharing(members: Sequence[Member], share_bins: str | bool) -> list[list[int]]:
+def _find_sharing(
+    members: Sequence[Member], folds: Folds, share_bins: str | bool
+) -> list[list[int]]:
     """Return groups of members that can be fitted on one table."""
     groups: dict[Any, list[int]] = {}
-    if share_bins:
+    if share_bins and not folds.draw_twice:
         for k, member in enumerate(members):
             if can_share(member.estimator, member.params):
                 key = (describe_reading(member.estimator), id(_get_weight(member)))
@@ -309,7 +316,8 @@ def _find_sharing(members: Sequence[Member], share_bins: str | bool) -> list[lis
     if share_bins is True and not groups:
         raise ParameterError(
             "share_bins=True: no member can share bins; only gradient boosting estimators of "
-            "sumwise with a loss of sumwise can, not inside a pipeline. Use share_bins='auto'"
+            "sumwise with a loss of sumwise can, not inside a pipeline, and where cv names no "
+            "training row twice. Use share_bins='auto'"
         )
     return list(groups.values())
 
@@ -365,8 +373,7 @@ def _run_shared(
     def run(task: tuple[int, int | None]) -> tuple[Any, Any]:
         k, fold_idx = task
         member = members[k]
-        # Rows ascend, and a table has each of them once.
-        rows = all_rows if fold_idx is None else np.unique(folds.train[fold_idx])
+        rows = all_rows if fold_idx is None else np.sort(folds.train[fold_idx])
         groups = member.params.get("groups")
         model = clone(member.estimator)
         model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
