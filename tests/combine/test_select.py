@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from sumwise.combine.select import (
     count_selected,
-    measure_kappa,
     order_by_orientation,
     prune_by_reduced_error,
     select_by_kappa,
@@ -87,17 +85,8 @@ def test_orientation_of_perfect_members():
     np.testing.assert_allclose(angles, 0.0, atol=1e-7)
 
 
-def test_kappa_is_cohens():
-    labels = np.random.default_rng(0).integers(0, 3, size=(4, 60))
-    kappas = measure_kappa(labels, 3)
-    for i in range(4):
-        for j in range(4):
-            assert kappas[i, j] == pytest.approx(cohen_kappa_score(labels[i], labels[j]))
-    assert measure_kappa(np.zeros((2, 3), dtype=int), 2)[0, 1] == 1.0
-
-
 def test_kappa_pruning_takes_the_pairs_that_agree_least():
     labels = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]])
-    assert select_by_kappa(labels, 2, n_keep=2) == [0, 2]
-    assert select_by_kappa(labels, 2, n_keep=3) == [0, 2, 1]
-    assert select_by_kappa(labels[:1], 2, n_keep=1) == [0]
+    assert select_by_kappa(labels, n_keep=2) == [0, 2]
+    assert select_by_kappa(labels, n_keep=3) == [0, 2, 1]
+    assert select_by_kappa(labels[:1], n_keep=1) == [0]

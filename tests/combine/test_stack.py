@@ -3,12 +3,11 @@ import pytest
 from scipy.optimize import nnls
 from sklearn.linear_model import LinearRegression
 
+from sumwise.combine.classes import one_hot
 from sumwise.combine.stack import (
     average_models,
     fit_responses,
     gather_folds,
-    mark_classes,
-    place_classes,
     respond,
     solve_nonnegative,
     to_probabilities,
@@ -21,7 +20,7 @@ def draw_probabilities(n_rows=9000, n_members=3, n_classes=3, seed=0):
     rng = np.random.RandomState(seed)
     class_idx = rng.randint(n_classes, size=n_rows)
     scores = rng.normal(size=(n_members, n_rows, n_classes))
-    scores += 2 * mark_classes(class_idx, n_classes)
+    scores += 2 * one_hot(class_idx, n_classes)
     exp = np.exp(scores)
     return np.hstack(exp / exp.sum(axis=2, keepdims=True)), class_idx
 
@@ -40,7 +39,7 @@ def test_responses_are_least_squares_of_each_class(weighted):
 def test_without_a_constant_the_norm_is_the_smallest():
     features, class_idx = draw_probabilities(500)
     coef, intercept = fit_responses(features, class_idx, 3, fit_intercept=False)
-    marks = mark_classes(class_idx, 3)
+    marks = one_hot(class_idx, 3)
     np.testing.assert_allclose(coef.T, np.linalg.pinv(features) @ marks, atol=1e-9)
     assert not intercept.any()
 
@@ -122,11 +121,6 @@ def test_folds_are_gathered_by_row():
     rows = [np.array([3, 0]), np.array([1, 3])]
     values = gather_folds(outputs, rows, 5)
     np.testing.assert_array_equal(values[:, 0], [2.0, 3.0, np.nan, 3.0, np.nan])
-
-
-def test_classes_that_a_model_does_not_know_have_probability_zero():
-    values = place_classes(np.array([[0.4, 0.6]]), np.array([2, 0]), 4)
-    np.testing.assert_array_equal(values, [[0.6, 0.0, 0.4, 0.0]])
 
 
 def test_models_are_averaged_and_labels_voted_for():

@@ -14,7 +14,14 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from sumwise.data.table import Table, is_missing, read_array, read_table
+from sumwise.data.table import (
+    Table,
+    is_missing,
+    join_columns,
+    read_array,
+    read_table,
+    take_rows,
+)
 from sumwise.errors import DataError
 
 DAY = 86_400.0
@@ -344,3 +351,57 @@ for X in (np.arange(40.0)[:, None], np.stack([np.arange(40), words], axis=1), ro
 
 def test_frames_need_not_be_installed():
     subprocess.run([sys.executable, "-c", SCRIPT], check=True)
+
+
+SMALL = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["u", "v", "w"]}, index=[7, 8, 9])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [SMALL, SMALL["a"], pl.from_pandas(SMALL), pa.Table.from_pandas(SMALL), SMALL["a"].to_numpy()],
+    ids=lambda v: f"{type(v).__module__}.{type(v).__name__}",
+)
+def test_rows_are_taken_from_anything(values):
+    taken = take_rows(values, np.array([2, 0], dtype=np.uint32))
+    assert type(taken) is type(values)
+    assert "3" in str(taken)
+    assert "2.0" not in str(taken)
+
+
+def test_rows_are_taken_from_sparse_matrices_and_lists():
+    rows, matrix = np.array([2, 0]), np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(
+        take_rows(sparse.csr_matrix(matrix).tocoo(), rows).toarray(), matrix[rows]
+    )
+    assert take_rows(["a", "b", "c"], rows) == ["c", "a"]
+
+
+META = np.array([[0.1], [0.2], [0.3]])
+
+
+def test_columns_of_numbers_are_joined_to_an_array():
+    for numbers in (SMALL[["a"]], pl.from_pandas(SMALL[["a"]]), SMALL[["a"]].to_numpy()):
+        joined = join_columns(META, numbers, ["m"])
+        np.testing.assert_array_equal(joined, [[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]])
+
+
+def test_sparse_columns_stay_sparse():
+    joined = join_columns(META, sparse.csr_matrix(SMALL[["a"]].to_numpy()), ["m"])
+    np.testing.assert_array_equal(joined.toarray(), [[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]])
+
+
+@pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas])
+def test_frames_with_categories_stay_frames(convert):
+    frame = convert(SMALL)
+    joined = join_columns(META, frame, ["m"])
+    assert type(joined) is type(frame)
+    values = joined.to_pydict() if isinstance(joined, pa.Table) else joined
+    assert list(values["m"]) == [0.1, 0.2, 0.3]
+    assert list(values["b"]) == ["u", "v", "w"]
+    names = joined.column_names if isinstance(joined, pa.Table) else list(joined.columns)
+    assert names[:3] == ["m", "a", "b"]
+
+
+def test_arrays_of_strings_are_joined_to_an_array_of_objects():
+    joined = join_columns(META, np.array([["u"], ["v"], ["w"]], dtype=object), ["m"])
+    assert joined.tolist() == [[0.1, "u"], [0.2, "v"], [0.3, "w"]]

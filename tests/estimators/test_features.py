@@ -163,7 +163,7 @@ def test_the_schema_tells_kinds_and_categories(expected):
     assert schema.n_categories.tolist() == [0, 0, 4, 0]
     assert schema.n_categories.dtype == np.int64
     assert schema.dictionaries[2].values.tolist() == ["Zinc", "blue", "grün", "red"]
-    codes = expected._check_input(ROWS).convert(0, N_ROWS)[:, 2]
+    codes = expected._check_input(ROWS)[:, 2]
     order = {"Zinc": 0, "blue": 1, "grün": 2, "red": 3}
     np.testing.assert_array_equal(codes, [order.get(c, np.nan) for c in COLOR])
 

@@ -1,9 +1,5 @@
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -20,9 +16,7 @@ from sumwise.estimators.meta_features import (
     FoldRecord,
     Folds,
     Member,
-    join_columns,
     take_if_by_row,
-    take_rows,
 )
 
 X = np.arange(24.0).reshape(12, 2)
@@ -89,27 +83,6 @@ def test_bad_folds(cv, message):
         split(cv)
 
 
-FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["u", "v", "w"]}, index=[7, 8, 9])
-
-
-@pytest.mark.parametrize(
-    "values",
-    [FRAME, FRAME["a"], pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), FRAME["a"].to_numpy()],
-    ids=lambda v: f"{type(v).__module__}.{type(v).__name__}",
-)
-def test_rows_are_taken_from_anything(values):
-    taken = take_rows(values, np.array([2, 0], dtype=np.uint32))
-    assert type(taken) is type(values)
-    assert "3" in str(taken)
-    assert "2.0" not in str(taken)
-
-
-def test_rows_are_taken_from_sparse_matrices_and_lists():
-    rows = np.array([2, 0])
-    np.testing.assert_array_equal(take_rows(csr_matrix(X).tocoo(), rows).toarray(), X[rows])
-    assert take_rows(["a", "b", "c"], rows) == ["c", "a"]
-
-
 def test_parameters_of_fit_go_by_row_if_they_have_as_many():
     rows = np.array([1, 2])
     assert take_if_by_row(np.arange(3), rows, 3).tolist() == [1, 2]
@@ -148,34 +121,3 @@ def test_a_fold_may_lack_a_class():
 def test_odd_outputs_are_refused():
     with pytest.raises(DataError, match=r"'tree' gives an array of shape \(1, 1, 1\)"):
         arrange("predict", [[[1.0]]], known=[0, 1])
-
-
-META = np.array([[0.1], [0.2], [0.3]])
-
-
-def test_columns_of_numbers_are_joined_to_an_array():
-    for numbers in (FRAME[["a"]], pl.from_pandas(FRAME[["a"]]), FRAME[["a"]].to_numpy()):
-        joined = join_columns(META, numbers, ["m"])
-        np.testing.assert_array_equal(joined, [[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]])
-
-
-def test_sparse_columns_stay_sparse():
-    joined = join_columns(META, csr_matrix(FRAME[["a"]].to_numpy()), ["m"])
-    np.testing.assert_array_equal(joined.toarray(), [[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]])
-
-
-@pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas])
-def test_frames_with_categories_stay_frames(convert):
-    frame = convert(FRAME)
-    joined = join_columns(META, frame, ["m"])
-    assert type(joined) is type(frame)
-    values = joined.to_pydict() if isinstance(joined, pa.Table) else joined
-    assert list(values["m"]) == [0.1, 0.2, 0.3]
-    assert list(values["b"]) == ["u", "v", "w"]
-    names = joined.column_names if isinstance(joined, pa.Table) else list(joined.columns)
-    assert names[:3] == ["m", "a", "b"]
-
-
-def test_arrays_of_strings_are_joined_to_an_array_of_objects():
-    joined = join_columns(META, np.array([["u"], ["v"], ["w"]], dtype=object), ["m"])
-    assert joined.tolist() == [[0.1, "u"], [0.2, "v"], [0.3, "w"]]

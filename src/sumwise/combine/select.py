@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sumwise.diversity import pairwise_matrix
+
 # The score of an average of members, greater is better.
 Score = Callable[[np.ndarray], float]
 
@@ -192,13 +194,15 @@ def order_by_orientation(is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(angles, kind="stable"), angles
 
 
-def select_by_kappa(labels: np.ndarray, n_classes: int, n_keep: int) -> list[int]:
+def select_by_kappa(labels: np.ndarray, n_keep: int) -> list[int]:
     """Choose the members of the pairs that agree least (Margineantu and Dietterich, 1997).
 
     Pairs come by ascending kappa, until there are ``n_keep`` members.
     """
     n_members = len(labels)
-    kappas = measure_kappa(labels, n_classes)
+    if n_members == 1:
+        return [0]
+    kappas = pairwise_matrix(labels.T, measure="kappa").values
     first, second = np.triu_indices(n_members, k=1)
     chosen: list[int] = []
     for pair in np.argsort(kappas[first, second], kind="stable"):
@@ -207,19 +211,7 @@ def select_by_kappa(labels: np.ndarray, n_classes: int, n_keep: int) -> list[int
                 chosen.append(member)
         if len(chosen) == n_keep:
             break
-    return chosen or list(range(min(n_keep, n_members)))
-
-
-def measure_kappa(labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the kappa of every two members: agreement beyond chance, 1 for 0 / 0."""
-    n_members, n_rows = labels.shape
-    agreement = np.array([(labels == row).mean(axis=1) for row in labels])
-    shares = np.array([np.bincount(row, minlength=n_classes) for row in labels]) / n_rows
-    chance = shares @ shares.T
-    kappas = np.ones((n_members, n_members))
-    known = chance < 1.0
-    kappas[known] = (agreement[known] - chance[known]) / (1.0 - chance[known])
-    return kappas
+    return chosen
 
 
 def _cut_at_best(steps: list[Step]) -> list[Step]:

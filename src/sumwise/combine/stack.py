@@ -10,22 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sumwise.combine.classes import normalize_probabilities, one_hot
 from sumwise.errors import DataError
 
 # Rows reduced at a time: the triangle of all rows does not depend on threads of a library.
 _BLOCK = 4096
-
-
-def mark_classes(class_idx: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return 1.0 in the column of each row's class and 0.0 elsewhere, shape (n_rows, n_classes)."""
-    return (class_idx[:, None] == np.arange(n_classes)).astype(np.float64)
-
-
-def place_classes(values: np.ndarray, places: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return columns of class probabilities in their places among all classes, 0 for the others."""
-    full = np.zeros((values.shape[0], n_classes))
-    full[:, places] = values
-    return full
 
 
 def gather_folds(
@@ -141,7 +130,7 @@ def _reduce_rows(
     triangle: np.ndarray = np.empty((0, center.size))
     for first in range(0, features.shape[0], _BLOCK):
         part = slice(first, first + _BLOCK)
-        marks = mark_classes(class_idx[part], n_classes)
+        marks = one_hot(class_idx[part], n_classes)
         rows = (np.hstack([features[part], marks]) - center) * scale[part, None]
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, rows]), mode="r"))
     return triangle
@@ -196,7 +185,4 @@ def to_probabilities(responses: np.ndarray) -> np.ndarray:
     array([[0.5 , 0.5 , 0.  ],
            [0.33, 0.33, 0.33]])
     """
-    positive = np.maximum(responses, 0.0)
-    total = positive.sum(axis=1, keepdims=True)
-    positive[total[:, 0] == 0.0] = 1.0
-    return positive / positive.sum(axis=1, keepdims=True)
+    return normalize_probabilities(np.maximum(responses, 0.0))

@@ -54,19 +54,6 @@ def share_probabilities(probabilities: np.ndarray, weights: np.ndarray | None = 
     return np.average(probabilities, axis=0, weights=weights)
 
 
-def normalize_probabilities(probabilities: np.ndarray) -> np.ndarray:
-    """Return probabilities that sum to one over the last axis; equal ones where all are zero."""
-    totals = probabilities.sum(axis=-1, keepdims=True)
-    n_classes = probabilities.shape[-1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(totals > 0.0, probabilities / totals, 1.0 / n_classes)
-
-
-def one_hot(labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return labels as probabilities of 0 and 1, with the classes as a new last axis."""
-    return np.eye(n_classes)[labels]
-
-
 def measure_accuracy(
     labels: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> np.ndarray:

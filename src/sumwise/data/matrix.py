@@ -57,6 +57,10 @@ class ColumnMatrix:
             raise IndexError("only columns can be taken out: matrix[:, a:b]")
         return replace(self, columns=self.columns[columns])
 
+    def read_if_small(self) -> "Matrix":
+        """Return an array if it is no larger than a chunk: it is read once then, not many times."""
+        return self.convert(0, self.n_rows) if self.n_rows <= _CHUNK else self
+
     def convert(self, first: int, last: int) -> np.ndarray:
         """Return the numbers of some rows, column after column in memory."""
         values = np.empty((len(self.columns), last - first), dtype=self.dtype)

@@ -262,12 +262,51 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
     return Table(native, columns, len(frame))
 
 
+def collect_lazy(X: Any) -> Any:
+    """Return a lazy frame as an eager one, anything else as it is."""
+    return X.collect() if type(X).__name__ == "LazyFrame" and hasattr(X, "collect") else X
+
+
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Return some rows of what a user passes: of a frame as a frame, otherwise as an array."""
+    """Return some rows of an array, frame, series, sparse matrix or list, of the same kind."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
     if isinstance(X, (list, tuple)):
-        X = _read_list(X)
-    frame = None if isinstance(X, np.ndarray) else _open_frame(X)
-    return np.asarray(X)[rows] if frame is None else frame[rows.tolist()].to_native()
+        return [X[row] for row in rows]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
+    import narwhals as nw
+
+    values = nw.from_native(collect_lazy(X), eager_only=True, allow_series=True, pass_through=True)
+    return values[rows].to_native() if hasattr(values, "to_native") else np.asarray(X)[rows]
+
+
+def join_columns(values: np.ndarray, X: Any, names: Sequence[str]) -> Any:
+    """Return columns of numbers and, after them, the columns of X.
+
+    The result is sparse if X is; a frame of the kind of X if X is one with columns that are not
+    numbers; and otherwise an array.
+    """
+    if hasattr(X, "tocsr"):
+        from scipy.sparse import hstack  # type: ignore[import-untyped]
+
+        return hstack([values, X], format="csr")
+    table = read_table(X)
+    if not isinstance(table, Table):
+        return np.hstack([values, table])
+    if all(column.kind == NUMBER for column in table.columns):
+        numbers = [column.read(0, table.n_rows) for column in table.columns]
+        return np.column_stack([values, *numbers])
+    frame = _open_frame(X)
+    if frame is None:
+        return np.hstack([values.astype(object), np.asarray(X, dtype=object)])
+    import narwhals as nw
+
+    series = [
+        nw.new_series(name, np.ascontiguousarray(column), backend=frame.implementation)
+        for name, column in zip(names, values.T, strict=True)
+    ]
+    return frame.with_columns(*series).select(*names, *frame.columns).to_native()
 
 
 def read_array(values: Any) -> Any:

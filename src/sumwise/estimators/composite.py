@@ -1,10 +1,9 @@
 """What ensembles of given members share: names, parameters, fitting and predicting."""
 
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import (
@@ -34,11 +33,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sumwise.combine.vote import normalize_probabilities
+from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.inputs import check_sample_weight, read_target
-from sumwise.estimators.out_of_fold import align_classes, make_folds, predict_out_of_fold
+from sumwise.estimators.out_of_fold import make_folds, predict_out_of_fold
 from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.persistence import NotSavedMixin
 from sumwise.estimators.validation import encode_labels
 
 DROPPED = "drop"
@@ -161,7 +161,7 @@ class FrozenClassifier(FrozenEstimator):
         return encode_labels("a fitted member", self.estimator.predict(X), self.labels)
 
 
-class MemberEnsemble(MetaEstimatorMixin, BaseEstimator):
+class MemberEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of ensembles whose members the user gives, of any kind."""
 
     def __init__(
@@ -401,22 +401,6 @@ class MemberEnsemble(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
 
-    def save(self, path: str | os.PathLike[str]) -> NoReturn:
-        """Refuse: a model file holds trees of one model and no code, but members may be anything.
-
-        Use pickle, or skops.io for files that are loaded without running code.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Not used.
-        """
-        raise TypeError(
-            f"{type(self).__name__} has members of any kind, and a model file of sumwise holds the "
-            "trees of one model and no code: use pickle, or skops.io.dump for a file that can be "
-            "loaded without running code. Members of sumwise have a save of their own"
-        )
-
 
 class RegressorEnsemble(RegressorMixin, MemberEnsemble):
     """Base of ensembles of regressors that are averaged."""
@@ -467,7 +451,7 @@ class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
         if method == "predict":
             return column_or_1d(predicted).astype(np.intp)
         places = np.asarray(model.classes_).astype(np.intp)
-        return normalize_probabilities(align_classes(predicted, places, self.classes_.size))
+        return normalize_probabilities(place_classes(predicted, places, self.classes_.size))
 
 
 def _fit_member(member: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sumwise.data.categories import CategoryColumn, Dictionary
-from sumwise.data.matrix import ColumnMatrix, check_matrix, rounds_integers
+from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
 from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, Table, read_table
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import describe_rounding, read_target
@@ -53,7 +53,7 @@ class FeatureSchema:
             counts[feature] = len(dictionary)
         return counts
 
-    def convert(self, table: Table, unknown_category: str) -> ColumnMatrix:
+    def convert(self, table: Table, unknown_category: str) -> Matrix:
         """Return a table as numbers; raise DataError where a column is of another kind."""
         readers: list[Any] = []
         for feature, column in enumerate(table.columns):
@@ -71,7 +71,8 @@ class FeatureSchema:
                     f"{column.label} held {_PLURAL[kind]} in fit, and holds "
                     f"{_PLURAL[column.kind]} now"
                 )
-        return ColumnMatrix(readers, table.n_rows, self._find_type(table.columns))
+        matrix = ColumnMatrix(readers, table.n_rows, self._find_type(table.columns))
+        return matrix.read_if_small()
 
     def _find_type(self, columns: Sequence[Column]) -> np.dtype:
         """Single precision, where some column has it and it holds all others, too."""

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
-from sumwise.combine.stack import average_models, mark_classes, place_classes
-from sumwise.data.table import NUMBER, Table, read_table
+from sumwise.combine.classes import one_hot, place_classes
+from sumwise.combine.stack import average_models
+from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.jobs import STEPS_PER_THREAD, count_threads
 from sumwise.estimators.shared_table import (
@@ -186,7 +187,7 @@ class Columns:
         if member.method == "predict":
             class_idx = encode_labels(f"the predictions of {member.name!r}", values, self.labels)
             return (
-                mark_classes(class_idx, n_classes)
+                one_hot(class_idx, n_classes)
                 if self.of_all_classes
                 else class_idx[:, None].astype(np.float64)
             )
@@ -405,20 +406,6 @@ def count_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Return some rows of an array, frame, series, sparse matrix or list, of the same kind."""
-    if isinstance(X, np.ndarray):
-        return X[rows]
-    if isinstance(X, (list, tuple)):
-        return [X[row] for row in rows]
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[rows]
-    import narwhals as nw
-
-    values = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
-    return values[rows].to_native() if hasattr(values, "to_native") else np.asarray(X)[rows]
-
-
 def take_if_by_row(value: Any, rows: np.ndarray, n_rows: int) -> Any:
     """Return some rows of what has as many as X; anything else as it is."""
     is_by_row = not isinstance(value, (str, bytes, Mapping)) and (
@@ -428,36 +415,3 @@ def take_if_by_row(value: Any, rows: np.ndarray, n_rows: int) -> Any:
     if is_by_row and not is_scalar and count_rows(value) == n_rows:
         return take_rows(value, rows)
     return value
-
-
-def collect_lazy(X: Any) -> Any:
-    """Return a lazy frame as an eager one, anything else as it is."""
-    return X.collect() if type(X).__name__ == "LazyFrame" and hasattr(X, "collect") else X
-
-
-def join_columns(values: np.ndarray, X: Any, names: Sequence[str]) -> Any:
-    """Return meta-features and, after them, the columns of X.
-
-    The result is sparse if X is; a frame of the kind of X if X is one with columns that are not
-    numbers; and otherwise an array.
-    """
-    if hasattr(X, "tocsr"):
-        from scipy.sparse import hstack  # type: ignore[import-untyped]
-
-        return hstack([values, X], format="csr")
-    table = read_table(X)
-    if not isinstance(table, Table):
-        return np.hstack([values, table])
-    if all(column.kind == NUMBER for column in table.columns):
-        numbers = [column.read(0, table.n_rows) for column in table.columns]
-        return np.column_stack([values, *numbers])
-    import narwhals as nw
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return np.hstack([values.astype(object), np.asarray(X, dtype=object)])
-    series = [
-        nw.new_series(name, np.ascontiguousarray(column), backend=frame.implementation)
-        for name, column in zip(names, values.T, strict=True)
-    ]
-    return frame.with_columns(*series).select(*names, *frame.columns).to_native()

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
+from sumwise.combine.classes import place_classes
 from sumwise.errors import DataError
 
 Fold = tuple[np.ndarray, np.ndarray]
@@ -97,15 +98,6 @@ def predict_out_of_fold(
     return predictions
 
 
-def align_classes(probabilities: np.ndarray, places: np.ndarray, n_classes: int) -> np.ndarray:
-    """Put the columns of a model that knows fewer classes to their places among all."""
-    if probabilities.shape[1] == n_classes and np.array_equal(places, np.arange(n_classes)):
-        return probabilities
-    aligned = np.zeros((probabilities.shape[0], n_classes))
-    aligned[:, places] = probabilities
-    return aligned
-
-
 def _predict_fold(
     estimator: Any,
     X: Any,
@@ -121,5 +113,5 @@ def _predict_fold(
     estimator.fit(X_train, y_train, **_check_method_params(X, params, train))
     predicted = getattr(estimator, method)(X_test)
     if method == "predict_proba":
-        predicted = align_classes(predicted, estimator.classes_.astype(np.intp), n_classes)
+        predicted = place_classes(predicted, estimator.classes_.astype(np.intp), n_classes)
     return predicted

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -80,6 +80,26 @@ class SavedModelMixin:
             },
         }
         write_model(path, self.ensemble_, about)
+
+
+class NotSavedMixin:
+    """For ensembles whose members may be anything: says why they have no ``save``."""
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:
+        """Refuse: a model file holds trees of one model and no code, but members may be anything.
+
+        Use pickle, or skops.io for files that are loaded without running code.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Not used.
+        """
+        raise TypeError(
+            f"{type(self).__name__} has members of any kind, and a model file of sumwise holds the "
+            "trees of one model and no code: use pickle, or skops.io.dump for a file that can be "
+            "loaded without running code. Members of sumwise have a save of their own"
+        )
 
 
 def load(path: str | os.PathLike[str]) -> Any:

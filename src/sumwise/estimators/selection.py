@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.average import average
 from sumwise.combine.bayes import score_classes
+from sumwise.combine.classes import one_hot
 from sumwise.combine.select import (
     Score,
     Step,
@@ -21,7 +22,6 @@ from sumwise.combine.select import (
     select_greedily,
     select_in_bags,
 )
-from sumwise.combine.vote import one_hot
 from sumwise.errors import DataError
 from sumwise.estimators.composite import (
     FitJob,
@@ -201,7 +201,7 @@ class _EnsembleSelection(MemberEnsemble):
     def _choose_by_labels(self, held_out: HeldOut, n_keep: int) -> list[int]:
         labels = held_out.predictions.argmax(axis=2)
         if self.method == "kappa":
-            return select_by_kappa(labels, held_out.predictions.shape[2], n_keep)
+            return select_by_kappa(labels, n_keep)
         order, angles = order_by_orientation(labels == held_out.y)
         if self.n_selected is None:
             n_keep = max(1, int(np.sum(angles < np.pi / 2)))

@@ -1,5 +1,6 @@
 """Stacking: a meta-learner combines members by their out-of-fold outputs."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -19,7 +20,9 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sumwise.combine.stack import gather_folds, place_classes
+from sumwise.combine.classes import place_classes
+from sumwise.combine.stack import gather_folds
+from sumwise.data.table import collect_lazy, join_columns, take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.inputs import read_target
 from sumwise.estimators.meta_features import (
@@ -31,15 +34,13 @@ from sumwise.estimators.meta_features import (
     LeakReport,
     Member,
     choose_method,
-    collect_lazy,
     fit_clone,
     fit_members,
-    join_columns,
     take_if_by_row,
-    take_rows,
 )
 from sumwise.estimators.multi_response import MultiResponseLinear
 from sumwise.estimators.parameters import check_choice, extend_parameters
+from sumwise.estimators.persistence import NotSavedMixin
 
 _PARAMETERS = """cv : int, splitter, iterable, "prefit" or None, default=None
         How rows are held out: the number of folds (with the shares of the classes for a
@@ -79,7 +80,7 @@ def _routes() -> bool:
     return bool(get_config().get("enable_metadata_routing", False))
 
 
-class _BaseStacking(TransformerMixin, MetaEstimatorMixin, _BaseComposition):
+class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseComposition):
     """What classifier and regressor share."""
 
     # Class labels as members know them; None for regression and before fit.
@@ -163,9 +164,9 @@ class _BaseStacking(TransformerMixin, MetaEstimatorMixin, _BaseComposition):
         final = self._make_default()
         return final.set_fit_request(sample_weight=True) if _routes() else final
 
+    @abstractmethod
     def _make_default(self) -> Any:
         """Return the default meta-learner."""
-        raise NotImplementedError
 
     def _check_members(self) -> list[tuple[str, Any]]:
         """Return the members that are not dropped."""
@@ -392,18 +393,6 @@ class _BaseStacking(TransformerMixin, MetaEstimatorMixin, _BaseComposition):
                 f"({self.n_features_in_}), got {len(input_features)}"
             )
         return np.array([*names, *input_features], dtype=object)
-
-    def save(self, path: Any) -> None:
-        """Refuse: a stack may hold estimators of any library, and a model file holds no code.
-
-        Use pickle or joblib; or skops, whose files can be checked before they are loaded. Members
-        of sumwise can be saved one by one, by their own ``save``.
-        """
-        raise TypeError(
-            f"a {type(self).__name__} may hold estimators of any library, and a model file of "
-            "sumwise holds no code: use pickle, joblib.dump or skops.io.dump. Members of sumwise "
-            "can be saved one by one: stack.named_estimators_[name].save(path)"
-        )
 
     def _predict_members(self, X: Any) -> list[np.ndarray]:
         pairs = zip(self._members, self.estimators_, strict=True)

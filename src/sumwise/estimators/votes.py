@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import _routing_enabled
 
-from sumwise.combine.vote import one_hot, scramble, share_labels, share_probabilities
+from sumwise.combine.classes import one_hot
+from sumwise.combine.vote import scramble, share_labels, share_probabilities
 from sumwise.errors import ParameterError
 from sumwise.estimators.composite import ClassifierEnsemble, FitJob, HeldOut, MemberEnsemble
 from sumwise.estimators.parameters import check_choice, extend_parameters

@@ -8,6 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.average import fit_simplex_weights
+from sumwise.combine.classes import one_hot
 from sumwise.combine.vote import (
     REJECTED,
     RejectReport,
@@ -15,7 +16,6 @@ from sumwise.combine.vote import (
     break_ties_by_hash,
     find_ties,
     measure_accuracy,
-    one_hot,
     report_rejects,
     vote_by_majority,
 )

@@ -1,0 +1,23 @@
+"""Labels and probabilities of classes as arrays."""
+
+import numpy as np
+
+
+def one_hot(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return labels as probabilities of 0 and 1, with the classes as a new last axis."""
+    return np.eye(n_classes)[labels]
+
+
+def place_classes(values: np.ndarray, places: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return columns of class probabilities in their places among all classes, 0 for the others."""
+    full = np.zeros((values.shape[0], n_classes))
+    full[:, places] = values
+    return full
+
+
+def normalize_probabilities(probabilities: np.ndarray) -> np.ndarray:
+    """Return probabilities that sum to one over the last axis; equal ones where all are zero."""
+    totals = probabilities.sum(axis=-1, keepdims=True)
+    n_classes = probabilities.shape[-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(totals > 0.0, probabilities / totals, 1.0 / n_classes)
