@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
 from sumwise.errors import DataError, DataWarning, ParameterError, TrainingError
-from sumwise.estimators import boosting
+from sumwise.estimators import boosting_base
 from sumwise.estimators.validation import LabeledRows
 from sumwise.losses import Exponential, Logistic, Multinomial, Poisson, Quantile, Squared
 
@@ -75,8 +75,8 @@ def seen_rows(monkeypatch):
         seen.append(rows)
         return original(data, mapper, rows, *args)
 
-    original = boosting.boost
-    monkeypatch.setattr(boosting, "boost", spy)
+    original = boosting_base.boost
+    monkeypatch.setattr(boosting_base, "boost", spy)
     return seen
 
 
@@ -895,7 +895,7 @@ def test_skipping_checks_changes_nothing(rows, has_names, monkeypatch):
 def test_a_plain_matrix_needs_no_check(fit, monkeypatch):
     model = fit()
     expected = model.predict(X)
-    monkeypatch.setattr(boosting, "read_rows", None)
+    monkeypatch.setattr(boosting_base, "read_rows", None)
     for rows in (X, np.asfortranarray(X)):
         assert np.array_equal(model.predict(rows), expected)
 
@@ -952,7 +952,7 @@ def test_an_interrupted_fit_leaves_no_model(monkeypatch):
         raise KeyboardInterrupt
 
     model = GradientBoostingRegressor(**SMALL).fit(X, Y)
-    monkeypatch.setattr(boosting, "boost", interrupt)
+    monkeypatch.setattr(boosting_base, "boost", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):

@@ -325,7 +325,7 @@ def remove_about(*keys):
 CATEGORY = {"kind": "category", "values": {"strings": ["b", "a"]}}  # not sorted
 HOSTILE = {
     "estimator unknown": set_about("estimator", value="os.system"),
-    "estimator private": set_about("estimator", value="_BaseGradientBoosting"),
+    "estimator private": set_about("estimator", value="BaseGradientBoosting"),
     "estimator a list": set_about("estimator", value=["GradientBoostingClassifier"]),
     "estimator missing": remove_about("estimator"),
     "estimator of another task": set_about("estimator", value="GradientBoostingRegressor"),

@@ -18,7 +18,7 @@ from sumwise import (
     load,
 )
 from sumwise.errors import DataError, ParameterError, TrainingError
-from sumwise.estimators import boosting
+from sumwise.estimators import boosting_base
 from sumwise.estimators.validation import encode_labels, hold_out_rows
 from sumwise.losses import Exponential, Logistic, Multinomial, Squared
 from sumwise.tree import TreeEnsemble
@@ -67,8 +67,8 @@ def seen_rows(monkeypatch):
         seen.append(rows)
         return original(data, mapper, rows, *args)
 
-    original = boosting.boost
-    monkeypatch.setattr(boosting, "boost", spy)
+    original = boosting_base.boost
+    monkeypatch.setattr(boosting_base, "boost", spy)
     return seen
 
 

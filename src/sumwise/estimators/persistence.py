@@ -44,7 +44,7 @@ class SavedModelMixin:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__module__.startswith("sumwise.") and not cls.__name__.startswith("_"):
+        if cls.__module__.startswith("sumwise.") and not cls.__name__.startswith("Base"):
             SavedModelMixin._by_name[cls.__name__] = cls
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,0 +1,603 @@
+"""What the gradient boosting estimators share: parameters, fit, and prediction of raw scores."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.native import Native
+from sumwise.errors import ParameterError
+from sumwise.estimators.categories import resolve_encoding
+from sumwise.estimators.constraints import read_constraints
+from sumwise.estimators.continuing import check_start, find_start, make_past
+from sumwise.estimators.features import check_feature_parameters, read_rows, read_training_data
+from sumwise.estimators.inputs import check_init_score, check_sample_weight
+from sumwise.estimators.jobs import count_threads, start_team
+from sumwise.estimators.losses import (
+    name_loss_part,
+)
+from sumwise.estimators.parameters import (
+    check_callbacks,
+    check_choice,
+    check_integer,
+    check_nested,
+    check_number,
+    resolve_part,
+)
+from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.estimators.shared_table import SharedTable
+from sumwise.estimators.validation import (
+    LabeledRows,
+    append_rows,
+    check_groups,
+    find_scorer,
+    hold_out_rows,
+    make_scorer,
+    read_validation,
+)
+from sumwise.inspection.importance import importance
+from sumwise.kernels.threads import Team
+from sumwise.losses import CustomLoss, Loss
+from sumwise.sampling import Columns, RowSampler, Subsample
+from sumwise.training.boost import BoostingSettings, TrainingRows, boost
+from sumwise.training.callbacks import Callback, Snapshot
+from sumwise.training.progress import show_progress
+from sumwise.training.rounds import BoostingResult
+from sumwise.training.stopping import LOSS, SCORE, EarlyStopping
+from sumwise.tree import GrowthSettings
+from sumwise.tree.grower import GROWTH
+
+# Steps that a value costs in a tree, at least; a second thread pays from about 1,000 x 25 on.
+_STEPS_PER_VALUE = 8
+
+_Class = TypeVar("_Class", bound=type)
+
+# A row passes through as many trees in the time of a step as count_threads counts them.
+_TREES_A_STEP = 4
+
+_PARAMETERS = """n_estimators : int, default=100
+        Rounds of boosting; a round adds one tree (one a class for more than two classes).
+    learning_rate : float, default=0.1
+        Factor on each tree's values.
+    growth : {"leaf", "depth", "symmetric"}, default="leaf"
+        How trees grow: always the best leaf next; level by level; or one split for a whole level.
+    max_leaves : int or None, default=None
+        Most leaves of a tree. None: 31 for leaf-wise growth, no limit otherwise.
+    max_depth : int or None, default=None
+        Most splits from the root to a leaf. None: no limit for leaf-wise growth; otherwise 6, or
+        no limit of its own if ``max_leaves`` is given. Symmetric trees have at most 16 levels.
+    min_samples_leaf : int, default=20
+        Fewest rows of a leaf.
+    min_child_weight : float, default=1e-3
+        Smallest sum of hessians of a leaf.
+    min_gain : float, default=0.0
+        A split must gain more than this (half the difference of scores, as in the XGBoost paper).
+    max_bins : int, default=255
+        Most bins of a feature, 2 to 255; missing values have one more of their own.
+    l1, l2 : float, default=0.0 and 1.0
+        Penalties on leaf values; on the choice of splits alone for losses whose leaves are medians
+        or quantiles.
+    max_delta_step : float, default=0.0
+        Largest leaf value before the learning rate; 0 means no limit.
+    sampler : Subsample, "subsample" or None, default=None
+        Rows that each round's trees are grown on; None for all.
+    columns : Columns or None, default=None
+        Features that each tree, level or node may split on; None for all.
+    categorical_features : "auto", list or None, default="auto"
+        Features whose values are categories: "auto" for strings and categorical types, a list of
+        names, indices or booleans, or None for none.
+    categorical_encoding : {"auto", "native"} or Native, default="auto"
+        How trees use categories; "auto" is "native": splits by sets of categories.
+    unknown_category : {"missing", "error"}, default="missing"
+        What a category that was not in the training data is at prediction: a missing value or an
+        error.
+    extra_columns : {"error", "ignore"}, default="error"
+        What a column of a frame is that was not there in ``fit``.
+    monotonic_cst : array-like of int, dict or None, default=None
+        For each feature 1, if predictions must not fall as it rises; -1, if they must not rise;
+        otherwise 0. A dict gives it by feature name, 0 for all others. For a classifier it is the
+        probability of the second of two classes. Missing values have no order.
+    interaction_cst : list of groups, "pairwise", "no_interactions" or None, default=None
+        Features that may interact: those above a leaf all belong to one group of feature indices
+        or names. Features in no group form one more. "pairwise": any two; "no_interactions": none.
+    early_stopping : "auto" or bool, default="auto"
+        Stop when validation rows are predicted no better, and keep the best round. "auto": if
+        ``X_val`` is passed to ``fit``. True: if it is not passed, rows are held out.
+    validation_fraction : float, default=0.1
+        Share of the rows held out for early stopping.
+    validation_rows : {"random", "last"}, default="random"
+        Which rows are held out: random ones, with the shares of the classes (whole groups if
+        ``groups`` are passed to ``fit``), or the last ones, for rows in the order of time.
+    scoring : str or callable, default="loss"
+        What early stopping watches: the loss, a scikit-learn scorer by name, or a function of
+        (estimator, X, y) whose result is higher for better models.
+    n_iter_no_change : int, default=10
+        Rounds without improvement after which early stopping stops.
+    tol : float, default=0.0
+        An improvement must be larger than this.
+    callbacks : list of callables or None, default=None
+        Called after each round with a :class:`RoundState`; one that returns True stops training.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the rounds of the last ``fit``; ``n_estimators`` is the total.
+    n_jobs : int or None, default=None
+        Threads; None or -1 for all CPUs. The model is the same, bit for bit, for any number.
+    random_state : int, RandomState or None, default=None
+        Seed of sampling and of the held-out rows.
+    verbose : bool, default=False
+        Show rounds, scores and time left on standard error: a bar with the package rich."""
+
+
+def document_parameters(kind: _Class) -> _Class:
+    """Put the parameters that both estimators share into the docstring."""
+    assert kind.__doc__ is not None
+    kind.__doc__ = kind.__doc__.replace("{parameters}", _PARAMETERS)
+    return kind
+
+
+class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
+    """What classifier and regressor share."""
+
+    # The user's loss, if its link is a method of its own.
+    _custom_link: CustomLoss | None = None
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "auto",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        # trees
+        growth: str = "leaf",
+        max_leaves: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_child_weight: float = 1e-3,
+        min_gain: float = 0.0,
+        max_bins: int = 255,
+        # regularization
+        l1: float = 0.0,
+        l2: float = 1.0,
+        max_delta_step: float = 0.0,
+        # sampling
+        sampler: Subsample | str | None = None,
+        columns: Columns | None = None,
+        # features
+        categorical_features: Any = "auto",
+        categorical_encoding: Native | str = "auto",
+        unknown_category: str = "missing",
+        extra_columns: str = "error",
+        # constraints
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        # validation
+        early_stopping: str | bool = "auto",
+        validation_fraction: float = 0.1,
+        validation_rows: str = "random",
+        scoring: str | Callable[..., float] = "loss",
+        n_iter_no_change: int = 10,
+        tol: float = 0.0,
+        # running
+        callbacks: Sequence[Callback] | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.growth = growth
+        self.max_leaves = max_leaves
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.min_gain = min_gain
+        self.max_bins = max_bins
+        self.l1 = l1
+        self.l2 = l2
+        self.max_delta_step = max_delta_step
+        self.sampler = sampler
+        self.columns = columns
+        self.categorical_features = categorical_features
+        self.categorical_encoding = categorical_encoding
+        self.unknown_category = unknown_category
+        self.extra_columns = extra_columns
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.validation_rows = validation_rows
+        self.scoring = scoring
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @abstractmethod
+    def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
+        """Return y as the loss takes it; ``start`` is the model to continue from, or None."""
+
+    @abstractmethod
+    def _encode_validation(self, y: np.ndarray) -> np.ndarray:
+        """Return y_val as the loss takes it."""
+
+    @abstractmethod
+    def _make_loss(self) -> Loss:
+        """Return the loss, after the target is known."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        init_score: Any = None,
+        *,
+        groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score_val: Any = None,
+        init_model: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_rows, n_features)
+            Numbers of any type, strings, categories or dates; NaN and null are missing values,
+            infinities are values. A frame of pandas, polars or Arrow gives names, too.
+        y : array-like of shape (n_rows,)
+            Target.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights; a weight of 2 counts as the row twice, of 0 as not at all.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+            Raw scores to start from, in place of the best constant (with a log link, the best
+            constant is added to them). Predictions do not contain them: add them to
+            ``decision_function`` or, for a regressor with the identity link, to ``predict``. With a
+            log link, ``init_score=np.log(exposure)`` makes predictions rates per exposure.
+        groups : array-like of shape (n_rows,), default=None
+            Where rows are held out for early stopping: rows of one group are held out together.
+        X_val, y_val : array-like, default=None
+            Rows to validate on. They shape neither bins nor trees.
+        sample_weight_val, init_score_val : array-like, default=None
+            What belongs to them, as ``sample_weight`` and ``init_score`` to X.
+        init_model : fitted estimator or path of a model file, default=None
+            Model whose rounds come first; ``n_estimators`` counts them, too. With the data and
+            parameters of that model, the result is the same as if it had been fitted at once. Which
+            features are categories, and of which values, is taken from it.
+
+        Returns
+        -------
+        self
+        """
+        start = find_start(self, init_model)
+        self._forget_fit()
+        growth = self._check_parameters()
+        given = X
+        X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
+        target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
+        loss = self._make_loss()
+        weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
+        loss.check_target(target, np.empty(0) if weight is None else weight)
+        init_score = check_init_score(init_score, X.shape[0], loss.n_outputs)
+        check_start(self, start, loss, init_score)
+        train = LabeledRows(given, X, y, target, weight, init_score)
+        valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
+        return self._train(train, valid, groups, loss, growth, start)
+
+    def _fit_rows(
+        self,
+        table: SharedTable,
+        rows: np.ndarray,
+        groups: np.ndarray | None = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit on some rows, which ascend, of a table that is binned already.
+
+        ``groups`` has an entry for every row of the table. ``n_jobs`` takes the place of the
+        parameter; ``callbacks`` come after those of the user.
+        """
+        self._forget_fit()
+        growth = self._check_parameters()
+        table.describe_features(self)
+        own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
+        loss = self._make_loss()
+        own_weight = None if table.weight is None else table.weight[rows]
+        own_weight = self._weigh_classes(own, own_weight)
+        loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
+        # The other rows have a target that every loss can take, and nothing comes of it.
+        target, weight = np.full(table.n_rows, own[0]), None
+        target[rows] = own
+        if own_weight is not None:
+            weight = np.zeros(table.n_rows)
+            weight[rows] = own_weight
+        train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
+        return self._train(train, None, groups, loss, growth, None, table, n_jobs, callbacks)
+
+    def _train(
+        self,
+        train: LabeledRows,
+        valid: LabeledRows | None,
+        groups: Any,
+        loss: Loss,
+        growth: GrowthSettings,
+        start: Any,
+        table: SharedTable | None = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Grow the trees; bin the rows, unless they lie in a shared table."""
+        X, weight = train.matrix, train.weight
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
+        rows = self._number_rows(train, valid, groups, stops, seed)
+        # Before it takes anything from the rows, for the model keeps it; and before training, for
+        # scorers and callbacks predict with the rounds so far.
+        self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
+        loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
+        native, sampler, columns = self._resolve_parts()
+        n_categories = self.schema_.n_categories
+        constraints = read_constraints(self, n_categories > 0)
+        settings = BoostingSettings(
+            loss=loss,
+            growth=replace(growth, constraints=constraints),
+            n_rounds=int(self.n_estimators),
+            sampler=sampler,
+            columns=columns,
+            stopping=self._make_stopping() if stops else None,
+            seed=seed,
+            track_training_loss=self._is_watched(),
+            scorer=make_scorer(self, train, valid, rows.valid, loss.link),
+            make_model=self._make_model,
+        )
+        with (
+            show_progress(bool(self.verbose)) as shown,
+            start_team(n_jobs or self.n_jobs, _STEPS_PER_VALUE * X.size) as team,
+        ):
+            told = [*shown, *(self.callbacks or ()), *callbacks]
+            settings = replace(settings, callbacks=told)
+            if table is not None:
+                mapper, data = table.mapper, table.data
+            else:
+                mapper = BinMapper.fit(
+                    X, self.max_bins, weight, rows.train, seed, team, n_categories, native
+                )
+                data = mapper.transform(X, team, valid.matrix if valid else None)
+            result = boost(data, mapper, rows, settings, team, make_past(start, train, valid))
+        self.history_ = result.history
+        self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
+        return self
+
+    def _forget_fit(self) -> None:
+        """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
+        for name in ("ensemble_", "history_", "_custom_link"):
+            self.__dict__.pop(name, None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ensemble_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True  # read by column: as categories, or refused by name
+        tags.input_tags.categorical = self.categorical_features is not None
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of parts as ``sampler__rate=...``."""
+        parts = {
+            "sampler": "Subsample",
+            "columns": "Columns",
+            "categorical_encoding": "Native",
+            "loss": name_loss_part(params),
+        }
+        check_nested(self, params, parts)
+        return super().set_params(**params)
+
+    def _resolve_parts(self) -> tuple[Native, RowSampler | None, Columns]:
+        """Return the checked parts: categorical encoding, row sampler, column sampling."""
+        return (
+            resolve_encoding(self),
+            resolve_part(self, "sampler", [Subsample], names=True),
+            resolve_part(self, "columns", [Columns], names=False) or Columns(),
+        )
+
+    def _check_parameters(self) -> GrowthSettings:
+        self._resolve_parts()
+        check_integer(self, "n_estimators", 1)
+        check_integer(self, "max_bins", 2, MAX_BINS)
+        check_choice(self, "early_stopping", ("auto", True, False))
+        check_number(self, "validation_fraction", 0.0, 0.99, open_low=True)
+        check_choice(self, "validation_rows", ("random", "last"))
+        find_scorer(self)
+        check_integer(self, "n_iter_no_change", 1)
+        check_number(self, "tol", 0.0)
+        check_callbacks(self)
+        check_feature_parameters(self)
+        return GrowthSettings(
+            growth=check_choice(self, "growth", tuple(GROWTH)),
+            max_leaves=check_integer(self, "max_leaves", 2, optional=True),
+            max_depth=check_integer(self, "max_depth", 1, optional=True),
+            min_samples_leaf=check_integer(self, "min_samples_leaf", 1) or 1,
+            min_child_weight=check_number(self, "min_child_weight", 0.0),
+            min_gain=check_number(self, "min_gain", 0.0),
+            l1=check_number(self, "l1", 0.0),
+            l2=check_number(self, "l2", 0.0),
+            max_delta_step=check_number(self, "max_delta_step", 0.0),
+            learning_rate=check_number(self, "learning_rate", 0.0, open_low=True),
+        )
+
+    def _number_rows(
+        self,
+        train: LabeledRows,
+        valid: LabeledRows | None,
+        groups: Any,
+        stops: bool,
+        seed: int,
+    ) -> TrainingRows:
+        """Choose training and validation rows; rows of weight zero are in neither."""
+        if valid is not None:
+            return append_rows(train, valid)
+        rows = train.find_rows()
+        if not stops:
+            return train.number(rows, rows[:0])
+        labels = train.target[rows] if isinstance(self, ClassifierMixin) else None
+        groups = check_groups(self, groups, train.target.size)
+        held_out = hold_out_rows(
+            rows,
+            self.validation_fraction,
+            self.validation_rows,
+            None if groups is None else groups[rows],
+            labels,
+            seed,
+        )
+        return train.number(*held_out)
+
+    def _is_watched(self) -> bool:
+        """Whether somebody looks at scores: measuring the training loss takes time."""
+        return bool(self.verbose) or any(not isinstance(c, Snapshot) for c in self.callbacks or ())
+
+    def _make_stopping(self) -> EarlyStopping:
+        watched = LOSS if self.scoring == "loss" else SCORE
+        return EarlyStopping(self.n_iter_no_change, self.tol, watched)
+
+    def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+        """Sample weights times the weights of classes, if there are any."""
+        return weight
+
+    def _make_model(self, result: BoostingResult) -> Self:
+        """Return a fitted copy, while this one is still being fitted."""
+        model = copy(self)
+        model.history_ = result.history
+        model.ensemble_ = result.ensemble
+        return model
+
+    # --- prediction ---
+
+    def _check_input(self, X: Any) -> Any:
+        if self._needs_no_check(X):
+            return X
+        check_is_fitted(self)
+        return read_rows(self, X)
+
+    def _needs_no_check(self, X: Any) -> bool:
+        """Whether scikit-learn's checks would return X as it is: they take longer than one row.
+
+        That is a plain matrix of float32 or float64, with rows and the right number of columns.
+        A model that knows names of features warns if X has none, so there the checks are needed.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (np.float32, np.float64)
+            and X.shape[0] > 0
+            and self.__sklearn_is_fitted__()
+            and X.shape[1] == self.n_features_in_
+            and self.schema_.is_numeric
+            and not hasattr(self, "feature_names_in_")
+        )
+
+    def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
+        n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_A_STEP
+        with start_team(self.n_jobs, n_steps) as team:
+            return work(team)
+
+    def _predict_raw(self, X: Any) -> np.ndarray:
+        X = self._check_input(X)
+        return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
+
+    def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
+        X = self._check_input(X)
+        n_threads = count_threads(self.n_jobs, X.shape[0] * self.ensemble_.n_outputs)
+        with Team(n_threads) as team:
+            yield from self.ensemble_.staged_predict_raw(X, team)
+
+    def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions or class probabilities from raw scores."""
+        model = self.ensemble_ if self._custom_link is None else self._custom_link
+        return model.predict_mean(raw)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of int32, shape (n_rows, n_trees)
+            Node numbers within each tree.
+        """
+        X = self._check_input(X)
+        return self._with_team(X, lambda team: self.ensemble_.apply(X, team))
+
+    def truncate(self, n_rounds: int) -> Self:
+        """Return a fitted copy that has only the first rounds.
+
+        Parameters
+        ----------
+        n_rounds : int
+            Rounds to keep, from 1 to ``best_iteration_``.
+        """
+        check_is_fitted(self)
+        is_integer = isinstance(n_rounds, Integral) and not isinstance(n_rounds, bool)
+        if not is_integer or not 1 <= n_rounds <= self.best_iteration_:
+            raise ParameterError(
+                f"n_rounds={n_rounds!r}: must be an integer from 1 to {self.best_iteration_}, "
+                "the rounds of the model"
+            )
+        model = copy(self)
+        model.ensemble_ = self.ensemble_.truncate(int(n_rounds))
+        return model
+
+    @property
+    def best_iteration_(self) -> int:
+        """Rounds in the model."""
+        check_is_fitted(self)
+        return self.ensemble_.n_rounds
+
+    @property
+    def best_score_(self) -> float:
+        """Validation loss, or validation score with ``scoring``, of the model."""
+        check_is_fitted(self)
+        for name in (SCORE, LOSS):
+            if name in self.history_:
+                return float(self.history_[name][self.best_iteration_ - 1])
+        raise AttributeError("best_score_: the model was fitted without validation rows")
+
+    @property
+    def n_trees_(self) -> int:
+        """Number of trees."""
+        check_is_fitted(self)
+        return self.ensemble_.n_trees
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Total gain of each feature's splits, as shares of one."""
+        return self.get_feature_importances()
+
+    def get_feature_importances(self, kind: str = "gain", normalize: bool = True) -> np.ndarray:
+        """Return the importance of each feature.
+
+        Parameters
+        ----------
+        kind : {"gain", "count"}, default="gain"
+            Sum of the gains of a feature's splits, or their number.
+        normalize : bool, default=True
+            Whether they are shares of one.
+        """
+        check_is_fitted(self)
+        return importance(self.ensemble_, kind, normalize)
