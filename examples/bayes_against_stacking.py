@@ -6,12 +6,11 @@ is nearest, where stacking mixes several.
 """
 
 import numpy as np
-from sklearn.ensemble import StackingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sumwise import BayesianAveragingRegressor
+from sumwise import BayesianAveragingRegressor, StackingRegressor
 
 TERMS = {
     "straight": lambda x: x,
