@@ -7,7 +7,14 @@ from sumwise.data.native import Native
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
-from sumwise.sampling import Columns, Subsample
+from sumwise.sampling import (
+    BayesianBootstrap,
+    Bootstrap,
+    Columns,
+    Pasting,
+    PoissonBootstrap,
+    Subsample,
+)
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
 if TYPE_CHECKING:
@@ -29,6 +36,8 @@ __all__ = [
     "AveragingRegressor",
     "BayesianAveragingClassifier",
     "BayesianAveragingRegressor",
+    "BayesianBootstrap",
+    "Bootstrap",
     "Callback",
     "Columns",
     "EnsembleSelectionClassifier",
@@ -39,6 +48,8 @@ __all__ = [
     "MemberPredictions",
     "MultiResponseLinear",
     "Native",
+    "Pasting",
+    "PoissonBootstrap",
     "Quantile",
     "RoundState",
     "Snapshot",

@@ -13,6 +13,8 @@ from sumwise.kernels.jit import kernel, routine
 ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = (
     np.int64(purpose) for purpose in range(1, 7)
 )
+# Of members of ensembles.
+MEMBER_ROWS = np.int64(32)
 
 
 @routine

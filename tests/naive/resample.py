@@ -1,0 +1,46 @@
+"""A member's draws, one row at a time, in Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+from tests.naive.random import choose, extend, uniform
+
+
+def bootstrap(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:
+    """Count draws with replacement, in proportion to weights."""
+    counts = [0] * len(weights)
+    sums = list(accumulate(weights))
+    for draw in range(n_draws):
+        target = uniform(key, draw) * sums[-1]
+        counts[next(row for row, reached in enumerate(sums) if reached > target)] += 1
+    return counts
+
+
+def pasting(key: int, n_draws: int, n_rows: int) -> list[int]:
+    """Mark rows drawn without replacement."""
+    chosen = choose(key, range(n_rows), n_draws)
+    return [int(row in chosen) for row in range(n_rows)]
+
+
+def poisson(key: int, mean: float) -> int:
+    """Invert the distribution function at a uniform number; means up to 16."""
+    target, count, reached = uniform(key, 0), 0, math.exp(-mean)
+    while target >= reached:
+        count += 1
+        reached += math.exp(-mean) * mean**count / math.factorial(count)
+    return count
+
+
+def bayesian(key: int, weights: Sequence[float]) -> list[float]:
+    """Multiply by exponential numbers and scale to the sum there was."""
+    drawn = [-w * math.log(uniform(key, row) + 2.0**-53) for row, w in enumerate(weights)]
+    return [w * sum(weights) / sum(drawn) for w in drawn]
+
+
+def poisson_counts(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:
+    """Draw every row's count with a mean in proportion to its weight."""
+    each = n_draws / sum(weights)
+    return [poisson(extend(key, row), w * each) for row, w in enumerate(weights)]
