@@ -16,6 +16,7 @@ from sumwise.kernels.category_bins import count_categories, map_categories
 from sumwise.kernels.coding import round_down
 from sumwise.kernels.sort import N_DIGIT_VALUES
 from sumwise.kernels.threads import Team
+from sumwise.kernels.tiles import interleave_columns
 
 MAX_BINS = 255
 # Quantiles are taken from this many rows of a larger data set.
@@ -71,6 +72,7 @@ class BinMapper:
         team: Team | None = None,
         n_categories: np.ndarray | None = None,
         native: Native | None = None,
+        only_bytes: bool = False,
     ) -> "BinMapper":
         """Find the thresholds from ``rows`` of X, which ascend.
 
@@ -78,6 +80,8 @@ class BinMapper:
         bins hold about equal weight, measured on a sample if the data is large.
 
         ``n_categories`` is 0 for a numeric feature; the values of any other are codes below it.
+        With ``only_bytes`` categories have bins of a byte, the most frequent ones, and ``native``
+        does not matter.
         """
         team = Team(1) if team is None else team
         max_bins = int(max_bins)  # of the smallest types of NumPy there is no 255 + 1
@@ -97,7 +101,13 @@ class BinMapper:
         for first, last in _find_numeric_runs(n_categories):
             part = X[:, first:last]
             thresholds[first:last] = _find_thresholds(part, rows, sample, weight, max_bins, team)
-        categories = _find_categories(X, rows, n_categories, native, team)
+        counts = _count_categories(X, rows, n_categories, team)
+        categories = {
+            f: CategoryBins.from_most_frequent(own)
+            if only_bytes
+            else CategoryBins.from_counts(own, native)
+            for f, own in counts.items()
+        }
         return cls(thresholds, categories, native)
 
     def transform(self, X: Matrix, team: Team, X_val: Matrix | None = None) -> BinnedData:
@@ -113,13 +123,29 @@ class BinMapper:
         self._write_bins(X, columns, wide, 0, team)
         if X_val is not None:
             self._write_bins(X_val, columns, wide, n_rows, team)
-        n_value_bins = np.array([t.size + 1 for t in self.thresholds], dtype=np.int64)
-        for f, bins in self.categories.items():
-            n_value_bins[f] = bins.n_summed
         categories = None
         if self.categories:
             categories = collect_categories(self.categories, wide, n_features, self.native)
-        return BinnedData.from_columns(columns, n_value_bins, team, n_rows, categories)
+        return BinnedData.from_columns(columns, self.count_bins(), team, n_rows, categories)
+
+    def map_to_rows(self, X: Matrix, team: Team) -> np.ndarray:
+        """Return the bins of X by row, uint8 of shape (n_rows, n_features).
+
+        For mappers whose categories have bins of a byte.
+        """
+        n_rows, n_features = X.shape
+        columns = np.empty((n_features, n_rows), dtype=np.uint8)
+        self._write_bins(X, columns, np.empty((0, n_rows), dtype=np.uint32), 0, team)
+        rows = np.empty((n_rows, n_features), dtype=np.uint8)
+        team.run(interleave_columns, columns, rows.reshape(-1))
+        return rows
+
+    def count_bins(self) -> np.ndarray:
+        """Return the bins of each feature beyond bin 0 (int64)."""
+        n_value_bins = np.array([t.size + 1 for t in self.thresholds], dtype=np.int64)
+        for f, bins in self.categories.items():
+            n_value_bins[f] = bins.n_summed
+        return n_value_bins
 
     def _write_bins(
         self, X: Matrix, columns: np.ndarray, wide: np.ndarray, begin: int, team: Team
@@ -195,10 +221,10 @@ def _find_numeric_runs(n_categories: np.ndarray) -> Iterator[tuple[int, int]]:
             first = last
 
 
-def _find_categories(
-    X: Matrix, rows: np.ndarray, n_categories: np.ndarray, native: Native, team: Team
-) -> dict[int, CategoryBins]:
-    """Return the bins of the categorical features."""
+def _count_categories(
+    X: Matrix, rows: np.ndarray, n_categories: np.ndarray, team: Team
+) -> dict[int, np.ndarray]:
+    """Return how many rows each category of the categorical features has."""
     features = np.flatnonzero(n_categories)
     if features.size == 0:
         return {}
@@ -207,10 +233,7 @@ def _find_categories(
     for first, part in read_chunks(X):
         begin, end = _find_part(rows, first, part.n_rows)
         team.run(count_categories, *part, first, rows[begin:end], features, start, counts)
-    return {
-        int(f): CategoryBins.from_counts(counts[start[k] : start[k + 1]], native)
-        for k, f in enumerate(features)
-    }
+    return {int(f): counts[start[k] : start[k + 1]] for k, f in enumerate(features)}
 
 
 def _find_thresholds(

@@ -44,12 +44,25 @@ class CategoryBins:
         """
         one_hot = int((counts > 0).sum()) <= native.onehot_limit
         kept = np.flatnonzero(counts >= (1 if one_hot else max(1, native.smoothing)))
-        n_value_bins = kept.size + int(kept.size < counts.size)
-        bin_of_code = np.full(counts.size, n_value_bins, dtype=np.uint32)
+        return cls._from_kept(kept, counts.size, one_hot)
+
+    @classmethod
+    def _from_kept(cls, kept: np.ndarray, n_categories: int, one_hot: bool) -> "CategoryBins":
+        """Bins in the order of the codes, and a last one for the rest."""
+        n_value_bins = kept.size + int(kept.size < n_categories)
+        bin_of_code = np.full(n_categories, n_value_bins, dtype=np.uint32)
         bin_of_code[kept] = np.arange(1, kept.size + 1)
         code_of_bin = np.full(n_value_bins + 1, -1, dtype=np.int32)
         code_of_bin[1 : kept.size + 1] = kept
         return cls(bin_of_code, code_of_bin, one_hot)
+
+    @classmethod
+    def from_most_frequent(cls, counts: np.ndarray) -> "CategoryBins":
+        """Give a bin to as many categories as have place in a byte, the most frequent ones."""
+        occurring = int((counts > 0).sum())
+        n_kept = min(occurring, MAX_NARROW - int(occurring < counts.size or occurring > MAX_NARROW))
+        kept = np.sort(np.argsort(-counts, kind="stable")[:n_kept])
+        return cls._from_kept(kept, counts.size, one_hot=False)
 
     @property
     def n_value_bins(self) -> int:

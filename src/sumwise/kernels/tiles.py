@@ -78,3 +78,16 @@ def count_crowds(
             for code in range(256):
                 most = max(most, own[code])
             crowds[tile_first[tile] + position, block] = most
+
+
+@kernel
+def interleave_columns(thread, n_threads, sync, columns, out):
+    """Write the table by row: ``out[row * n_features + feature]``."""
+    n_features, n_rows = columns.shape
+    begin, end = share(n_rows, thread, n_threads)
+    # By blocks whose rows stay in the cache until all columns are in them.
+    for block in range(begin, end, 512):
+        for f in range(n_features):
+            column = columns[f]
+            for row in range(block, min(block + 512, end)):
+                out[np.uint64(row) * np.uint64(n_features) + np.uint64(f)] = column[row]

@@ -1,0 +1,156 @@
+"""Statistics with several columns: more than two classes, or several numbers to predict."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.kernels.forest_layout import N_BINS
+from sumwise.kernels.forest_scores import score_columns, score_others
+from sumwise.kernels.jit import routine
+
+_ONE, _SIX, _LOW = (np.uint64(number) for number in (1, 6, 63))
+
+
+class Labels(NamedTuple):
+    """A target of classes, numbered from 0."""
+
+    label: Any  # int64 (n_rows,)
+
+
+class Vectors(NamedTuple):
+    """A target of several numbers a row."""
+
+    value: Any  # float64 (n_rows, n_columns)
+
+
+@routine
+def gather_labels(target, weight, rows, first, last, lead, work):
+    """Put the weights and classes of up to CHUNK rows in order, and add them to the totals."""
+    start = target.label[lead]
+    is_pure = True
+    for i in range(np.uint64(last - first)):
+        row = np.uint64(rows[np.uint64(first) + i])
+        w, label = weight[row], target.label[row]
+        work.chunk[i] = w
+        work.chunk_label[i] = label + 1
+        work.totals[0] += w
+        work.totals[np.uint64(label + 1)] += w
+        is_pure &= label == start
+    return is_pure
+
+
+@routine
+def gather_vectors(target, weight, rows, first, last, lead, work):
+    """The same for vectors, which stay where they are."""
+    n_columns = target.value.shape[1]
+    is_pure = True
+    for i in range(last - first):
+        row = rows[first + i]
+        w = weight[row]
+        work.chunk[i] = w
+        work.totals[0] += w
+        for k in range(n_columns):
+            work.totals[k + 1] += w * target.value[row, k]
+            is_pure &= target.value[row, k] == target.value[lead, k]
+    return is_pure
+
+
+@routine
+def add_labels(target, bins, stride, feature, rows, first, last, work, slot, marks):
+    """Add the gathered rows to the histogram of a feature."""
+    n_stats = np.uint64(work.totals.size)
+    histogram = work.histograms[slot * N_BINS * work.totals.size :]
+    chunk, labels, touched = work.chunk, work.chunk_label, work.touched
+    for i in range(np.uint64(last - first)):
+        row = np.uint64(rows[np.uint64(first) + i])
+        b = np.uint64(bins[row * stride + feature])
+        histogram[n_stats * b] += chunk[i]
+        histogram[n_stats * b + np.uint64(labels[i])] += chunk[i]
+        if marks:
+            touched[b >> _SIX] |= _ONE << (b & _LOW)
+
+
+@routine
+def add_vectors(target, bins, stride, feature, rows, first, last, work, slot, marks):
+    """Add the gathered rows to the histogram of a feature."""
+    n_stats = work.totals.size
+    histogram = work.histograms[slot * N_BINS * n_stats :]
+    for i in range(last - first):
+        row = np.int64(rows[first + i])
+        w = work.chunk[i]
+        b = np.uint64(bins[np.uint64(row) * stride + feature])
+        place = n_stats * np.int64(b)
+        histogram[place] += w
+        for k in range(1, n_stats):
+            histogram[place + k] += w * target.value[row, k - 1]
+        if marks:
+            work.touched[b >> _SIX] |= _ONE << (b & _LOW)
+
+
+@routine
+def clear_bins(target, work, slot, n_present):
+    """Set the sums of the present bins to zero again."""
+    n_stats = work.totals.size
+    for i in range(n_present):
+        place = (slot * N_BINS + work.present[i]) * n_stats
+        for k in range(n_stats):
+            work.histograms[place + k] = 0.0
+
+
+@routine
+def rate_bins(target, work, slot, n_present):
+    """By what categories are put in order: their means of the column that has the largest sum."""
+    n_stats = work.totals.size
+    column = 1
+    for k in range(2, n_stats):
+        if work.totals[k] > work.totals[column]:
+            column = k
+    for i in range(n_present):
+        place = (slot * N_BINS + work.present[i]) * n_stats
+        work.ratio[i] = work.histograms[place + column] / work.histograms[place]
+
+
+@routine
+def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lower, upper):
+    """Find the best place to cut the present bins in two; see forest_numbers.py.
+
+    There are no monotone constraints on several columns.
+    """
+    n_stats = work.totals.size
+    histogram = work.histograms[slot * N_BINS * n_stats : (slot + 1) * N_BINS * n_stats]
+    present, counts, criterion = work.present, work.counts, options.criterion
+    totals, left = work.totals, work.left
+    n_rows = np.int64(0)
+    for i in range(n_present):
+        n_rows += counts[present[i]]
+    parent = score_columns(criterion, totals)
+    has_missing = is_ordered and present[0] == 0
+    best, best_place, best_missing = -np.inf, np.int64(-1), np.uint8(0)
+    for way in range(2 if has_missing else 1):
+        for k in range(n_stats):
+            left[k] = histogram[k] if way else 0.0
+        n_left = counts[0] if way else np.int64(0)
+        # With missing values on the right, the last place parts them from all others.
+        last = n_present if has_missing and way == 0 else n_present - 1
+        for i in range(1 if has_missing else 0, last):
+            place = n_stats * present[i]
+            for k in range(n_stats):
+                left[k] += histogram[place + k]
+            n_left += counts[present[i]]
+            if cut >= 0 and i != cut:
+                continue
+            if min(left[0], totals[0] - left[0]) < options.min_weight_leaf or (
+                min(n_left, n_rows - n_left) < options.min_rows_leaf and options.min_rows_leaf > 1
+            ):
+                continue
+            gain = score_columns(criterion, left) + score_others(criterion, totals, left) - parent
+            if gain > best:
+                best, best_place, best_missing = gain, i, np.uint8(way)
+    return best, best_place, best_missing
+
+
+@routine
+def write_value(target, totals, lower, upper, value):
+    """Write the value of a node: the means of all columns."""
+    for k in range(value.size):
+        value[k] = totals[k + 1] / totals[0]

@@ -1,0 +1,153 @@
+"""Statistics with one column: a number to predict, or two classes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.kernels.forest_layout import FREE, LOGARITHMIC, N_BINS
+from sumwise.kernels.forest_scores import keeps_order, score_number
+from sumwise.kernels.jit import inlined, routine
+
+_ONE, _TWO, _SIX, _LOW = (np.uint64(number) for number in (1, 2, 6, 63))
+
+
+class Numbers(NamedTuple):
+    """A target of one number a row."""
+
+    value: Any  # float64 (n_rows,)
+
+
+@routine
+def gather(target, weight, rows, first, last, lead, work):
+    """Put the weights and targets of up to CHUNK rows in order, and add them to the totals.
+
+    Returns whether all targets are that of row ``lead``.
+    """
+    total_weight, total = 0.0, 0.0
+    start = target.value[lead]
+    is_pure = True
+    for i in range(np.uint64(last - first)):
+        row = np.uint64(rows[np.uint64(first) + i])
+        w, y = weight[row], target.value[row]
+        work.chunk[_TWO * i] = w
+        work.chunk[_TWO * i + _ONE] = w * y
+        total_weight += w
+        total += w * y
+        is_pure &= y == start
+    work.totals[0] += total_weight
+    work.totals[1] += total
+    return is_pure
+
+
+@routine
+def add_rows(target, bins, stride, feature, rows, first, last, work, slot, marks):
+    """Add the gathered rows to the histogram of a feature; mark the bins they touch, if asked."""
+    histogram = work.histograms[slot * 2 * N_BINS : (slot + 1) * 2 * N_BINS]
+    chunk, touched = work.chunk, work.touched
+    for i in range(np.uint64(last - first)):
+        b = np.uint64(bins[np.uint64(rows[np.uint64(first) + i]) * stride + feature])
+        # All is read before anything is written, so that both sums are one vector.
+        w, s = chunk[_TWO * i], chunk[_TWO * i + _ONE]
+        old_w, old_s = histogram[_TWO * b], histogram[_TWO * b + _ONE]
+        histogram[_TWO * b] = old_w + w
+        histogram[_TWO * b + _ONE] = old_s + s
+        if marks:
+            touched[b >> _SIX] |= _ONE << (b & _LOW)
+
+
+@routine
+def clear_bins(target, work, slot, n_present):
+    """Set the sums of the present bins to zero again."""
+    histogram, present = work.histograms[slot * 2 * N_BINS :], work.present
+    for i in range(np.uint64(n_present)):
+        b = _TWO * np.uint64(present[i])
+        histogram[b] = 0.0
+        histogram[b + _ONE] = 0.0
+
+
+@routine
+def rate_bins(target, work, slot, n_present):
+    """The means of the present bins, by which categories are put in order."""
+    base = slot * 2 * N_BINS
+    for i in range(n_present):
+        place = base + 2 * work.present[i]
+        work.ratio[i] = work.histograms[place + 1] / work.histograms[place]
+
+
+@inlined
+def _sweep_plain(histogram, present, n_present, total_weight, total):
+    """Find the best place by squares, where nothing is in the way.
+
+    The gain of a split is ``(s W - S w)**2 / (w (W - w) W)`` with sums w, s of the left side and
+    W, S of the node: gains are compared without a division.
+    """
+    best, best_place = -np.inf, np.int64(-1)
+    w, s = 0.0, 0.0
+    for i in range(n_present - 1):
+        b = _TWO * np.uint64(present[i])
+        w += histogram[b]
+        s += histogram[b + _ONE]
+        apart = s * total_weight - total * w
+        square, scale = apart * apart, w * (total_weight - w)
+        if square > best * scale and scale > 0.0:
+            best, best_place = square / scale, i
+    return best / total_weight, best_place
+
+
+@routine
+def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lower, upper):
+    """Find the best place to cut the present bins in two.
+
+    Returns (gain, place of the last bin on the left, missing goes left). Missing values may go
+    either way where the feature is ordered. ``cut`` is the only place to look at, if not negative.
+    """
+    histogram = work.histograms[slot * 2 * N_BINS : (slot + 1) * 2 * N_BINS]
+    present, counts, criterion = work.present, work.counts, options.criterion
+    total_weight, total = work.totals[0], work.totals[1]
+    has_missing = is_ordered and present[0] == 0
+    if options.is_plain and not has_missing and cut < 0:
+        gain, place = _sweep_plain(histogram, present, n_present, total_weight, total)
+        return gain, place, np.uint8(0)
+    n_rows = np.int64(0)
+    for i in range(n_present):
+        n_rows += counts[present[i]]
+    missing_weight, missing_total, n_missing = 0.0, 0.0, np.int64(0)
+    if has_missing:
+        missing_weight, missing_total, n_missing = histogram[0], histogram[1], counts[0]
+    parent = score_number(criterion, total_weight, total)
+    best, best_place, best_missing = -np.inf, np.int64(-1), np.uint8(0)
+    w, s, n = 0.0, 0.0, np.int64(0)
+    # With missing values, the last place parts them from all others.
+    for i in range(np.int64(has_missing), n_present - np.int64(not has_missing)):
+        b = np.uint64(present[i])
+        w += histogram[_TWO * b]
+        s += histogram[_TWO * b + _ONE]
+        n += counts[b]
+        if cut >= 0 and i != cut:
+            continue
+        for way in range(2 if has_missing and i < n_present - 1 else 1):
+            left_weight, left = w + way * missing_weight, s + way * missing_total
+            right_weight, right = total_weight - left_weight, total - left
+            n_left = n + way * n_missing
+            if min(left_weight, right_weight) < options.min_weight_leaf or (
+                min(n_left, n_rows - n_left) < options.min_rows_leaf and options.min_rows_leaf > 1
+            ):
+                continue
+            # A leaf that expects no events at all has no Poisson deviance.
+            if criterion == LOGARITHMIC and not min(left, right) > 0.0:
+                continue
+            if direction != FREE and not keeps_order(
+                direction, lower, upper, left / left_weight, right / right_weight
+            ):
+                continue
+            gain = score_number(criterion, left_weight, left)
+            gain += score_number(criterion, right_weight, right)
+            if gain - parent > best:
+                best, best_place, best_missing = gain - parent, i, np.uint8(way)
+    return best, best_place, best_missing
+
+
+@routine
+def write_value(target, totals, lower, upper, value):
+    """Write the value of a node, within its bounds."""
+    value[0] = min(max(totals[1] / totals[0], lower), upper)

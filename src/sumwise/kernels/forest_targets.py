@@ -1,0 +1,57 @@
+"""What a forest predicts: a compile-time choice, made by the type of a named tuple.
+
+When the grower is compiled, the type of the target picks the statistics, as payload.py does for
+boosting.
+"""
+
+from typing import Any
+
+from numba.extending import overload
+
+from sumwise.kernels import forest_columns, forest_numbers
+from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_numbers import Numbers
+from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
+
+_ROUTINES: dict[str, dict[type, Any]] = {
+    "gather": {
+        Numbers: forest_numbers.gather,
+        Labels: forest_columns.gather_labels,
+        Vectors: forest_columns.gather_vectors,
+    },
+    "add_rows": {
+        Numbers: forest_numbers.add_rows,
+        Labels: forest_columns.add_labels,
+        Vectors: forest_columns.add_vectors,
+    },
+}
+for _name in ("clear_bins", "rate_bins", "sweep", "write_value"):
+    _wide = getattr(forest_columns, _name)
+    _ROUTINES[_name] = {Numbers: getattr(forest_numbers, _name), Labels: _wide, Vectors: _wide}
+
+
+def _by_target(name: str) -> Any:
+    """Make a function of ``(target, ...)`` that each kind of target implements."""
+
+    def function(target, *args):
+        raise TypeError(f"{name} is called from kernels only")
+
+    @overload(function, jit_options=ROUTINE_OPTIONS)
+    def choose(target, *args):
+        implementation = _ROUTINES[name][target.instance_class]
+
+        def call(target, *args):
+            return implementation(target, *args)
+
+        return rename(call, f"{name}_of_target")
+
+    return function
+
+
+# See forest_numbers.py for the arguments.
+gather = _by_target("gather")
+add_rows = _by_target("add_rows")
+clear_bins = _by_target("clear_bins")
+rate_bins = _by_target("rate_bins")
+sweep = _by_target("sweep")
+write_value = _by_target("write_value")

@@ -1,0 +1,113 @@
+"""Forests: whole trees grow side by side, each on a draw of the rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from sumwise.kernels import random
+from sumwise.kernels.threads import ABORT, Team
+from sumwise.sampling.resample import Resampler
+from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable, Target
+
+# Changes a tree that has just been grown: (tree, weights of the rows) -> tree. It is called by
+# several threads at once.
+Finisher = Callable[[ForestTree, np.ndarray], ForestTree]
+
+
+@dataclass(frozen=True)
+class ForestPlan:
+    """Which trees to grow.
+
+    Attributes
+    ----------
+    settings : ForestSettings
+    seed : int
+    first, last : int
+        Numbers of the trees; a tree depends on its number and the seed alone.
+    resampler : Resampler or None
+        Draws the rows of each tree; None for all rows.
+    tree_features : int or None
+        Features drawn once for each tree; None for all.
+    keep_bags : bool
+        Whether to say which rows each tree has seen.
+    finish : callable or None
+        Changes each tree after growth.
+    """
+
+    settings: ForestSettings
+    seed: int
+    first: int
+    last: int
+    resampler: Resampler | None = None
+    tree_features: int | None = None
+    keep_bags: bool = False
+    finish: Finisher | None = None
+
+
+@dataclass(frozen=True)
+class GrownForest:
+    """A forest, and the rows its trees have seen: bits by row, (n_trees, bytes), or (0, 0)."""
+
+    forest: Forest
+    in_bag: np.ndarray
+
+
+def grow_forest(
+    table: RowTable,
+    target: Target,
+    n_columns: int,
+    plan: ForestPlan,
+    sample_weight: np.ndarray | None,
+    row_weight: np.ndarray | None,
+    team: Team,
+) -> GrownForest:
+    """Grow trees on the rows of a table.
+
+    ``sample_weight`` takes part in drawing rows, ``row_weight`` multiplies what was drawn (the
+    weights of classes).
+    """
+    n_trees = plan.last - plan.first
+    trees: list[ForestTree | None] = [None] * n_trees
+    n_bytes = -(-table.n_rows // 8) if plan.keep_bags else 0
+    in_bag = np.zeros((n_trees if plan.keep_bags else 0, n_bytes), dtype=np.uint8)
+    numbers = count()  # the next tree; asking it is atomic
+
+    def grow_some(thread: int, n_threads: int, sync: np.ndarray) -> None:
+        grower = ForestGrower(table, target, n_columns, plan.settings)
+        while (place := next(numbers)) < n_trees and not sync[ABORT]:
+            number = plan.first + place
+            if plan.tree_features is not None:
+                grower.use_features(_draw_features(plan, number, table.n_features))
+            weight = _draw_weight(plan, number, table.n_rows, sample_weight)
+            if row_weight is not None:
+                weight = weight * row_weight
+            grower.weight[:] = weight
+            if plan.keep_bags:
+                in_bag[place] = np.packbits(grower.weight > 0, bitorder="little")
+            tree = grower.grow(random.make_key(plan.seed, random.TREES, number))
+            trees[place] = tree if plan.finish is None else plan.finish(tree, grower.weight)
+
+    team.run(grow_some)
+    grown = [tree for tree in trees if tree is not None]
+    return GrownForest(Forest.from_trees(grown, table.mapper), in_bag)
+
+
+def _draw_weight(
+    plan: ForestPlan, number: int, n_rows: int, sample_weight: np.ndarray | None
+) -> np.ndarray:
+    """Return the weights of the rows in a tree."""
+    if plan.resampler is not None:
+        return plan.resampler.draw(plan.seed, number, n_rows, sample_weight)
+    return np.ones(n_rows) if sample_weight is None else sample_weight
+
+
+def _draw_features(plan: ForestPlan, number: int, n_features: int) -> np.ndarray:
+    """Return the features of a tree: a random subspace."""
+    assert plan.tree_features is not None
+    chosen = np.empty(plan.tree_features, dtype=np.uint32)
+    key = random.make_key(plan.seed, random.COLUMNS_BY_TREE, number)
+    random.choose_rows(key, np.arange(n_features, dtype=np.uint32), chosen)
+    return chosen

@@ -1,0 +1,195 @@
+"""Settings in, trees of a forest out. Each thread has a grower of its own."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from sumwise.data.binning import BinMapper
+from sumwise.data.matrix import Matrix
+from sumwise.kernels import forest_layout as layout
+from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_grow import grow_forest_tree
+from sumwise.kernels.forest_numbers import Numbers
+from sumwise.kernels.threads import Team
+from sumwise.tree.forest import ForestTree
+
+_UNLIMITED = 1 << 30
+# Histograms of a large node that are summed at once.
+_HISTOGRAM_BYTES = 1 << 18
+# A side must have some weight, whatever rounding leaves of it.
+_SMALLEST_WEIGHT = np.finfo(np.float64).tiny
+_KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
+
+Target: TypeAlias = Numbers | Labels | Vectors
+
+
+@dataclass(frozen=True)
+class ForestSettings:
+    """How the trees of a forest grow.
+
+    ``criterion`` is one of ``kernels.forest_layout``. ``n_drawn`` features are drawn in every node;
+    None means all. ``min_decrease`` is that of the criterion, weight included. ``directions`` has
+    1 or -1 for features along which values must rise or fall, 0 for others.
+    """
+
+    criterion: int = layout.QUADRATIC
+    n_drawn: int | None = None
+    random_cuts: bool = False
+    max_leaves: int | None = None
+    max_depth: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    min_decrease: float = 0.0
+    directions: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """The binned table by row, which all trees share.
+
+    Attributes
+    ----------
+    bins : ndarray of uint8, shape (n_rows, n_features)
+    n_bins : ndarray of int64
+        Bins of each feature, bin 0 included.
+    usable : ndarray of int32
+        Features whose rows do not all lie in one bin.
+    mapper : BinMapper
+        Where the bins come from.
+    """
+
+    bins: np.ndarray
+    n_bins: np.ndarray
+    usable: np.ndarray
+    mapper: BinMapper
+
+    @classmethod
+    def from_matrix(cls, X: Matrix, mapper: BinMapper, team: Team) -> "RowTable":
+        """Bin a matrix."""
+        bins = mapper.map_to_rows(X, team)
+        usable = np.flatnonzero(bins.min(axis=0) < bins.max(axis=0)).astype(np.int32)
+        return cls(bins, mapper.count_bins() + 1, usable, mapper)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.bins.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.bins.shape[1])
+
+
+class ForestGrower:
+    """Grows trees on one table, one after the other.
+
+    Parameters
+    ----------
+    table : RowTable
+    target : Numbers, Labels or Vectors
+        One entry a row of the table.
+    n_columns : int
+        Columns of the trees' values: classes, or numbers to predict.
+    settings : ForestSettings
+    """
+
+    def __init__(
+        self,
+        table: RowTable,
+        target: Target,
+        n_columns: int,
+        settings: ForestSettings,
+    ) -> None:
+        self._target = target
+        self._settings = settings
+        self._usable = table.usable
+        is_category = np.zeros(table.n_features, dtype=np.uint8)
+        is_category[list(table.mapper.categories)] = 1
+        directions = settings.directions
+        self._table = layout.ByteRows(
+            bins=table.bins.reshape(-1),
+            stride=table.n_features,
+            n_bins=table.n_bins,
+            is_category=is_category,
+            features=self._usable,
+            direction=np.empty(0, np.int8) if directions is None else directions.astype(np.int8),
+        )
+        self._options = self._make_options()
+        self._n_nodes = 2 * min(table.n_rows, self._options.max_leaves) - 1
+        if self._options.max_depth < 30:
+            self._n_nodes = min(self._n_nodes, (2 << self._options.max_depth) - 1)
+        self._nodes = np.empty(self._n_nodes, dtype=layout.FOREST_NODE)
+        self._values = np.empty((self._n_nodes, n_columns))
+        self._work = self._allocate(table.n_rows, n_columns + 1, bool(is_category.any()))
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Weights of the rows, to be filled before a tree is grown; rows of weight 0 are out."""
+        return self._work.weight
+
+    def grow(self, key: np.uint64) -> ForestTree:
+        """Grow a tree on the rows that have weight."""
+        n = grow_forest_tree(
+            self._table,
+            self._target,
+            self._options,
+            key,
+            self._work,
+            self._nodes,
+            self._values,
+        )
+        nodes = self._nodes[:n]
+        by_node = {name: nodes[name].copy() for name in _KEPT}
+        sets = {}
+        if self._work.sets.size:
+            feature = by_node["feature"]
+            is_set = (feature >= 0) & (self._table.is_category[feature] > 0)
+            sets["sets"] = self._work.sets[:n][is_set]
+        n_rows = nodes["last"] - nodes["first"]
+        return ForestTree(**by_node, n_rows=n_rows, value=self._values[:n].copy(), **sets)
+
+    def use_features(self, features: np.ndarray) -> None:
+        """Let the next trees split on these features alone, as far as they are not constant."""
+        kept = np.intersect1d(features, self._usable).astype(np.int32)
+        self._table = self._table._replace(features=kept)
+        self._work = self._work._replace(order=np.empty(kept.size, dtype=np.int32))
+
+    def _make_options(self) -> layout.TreeOptions:
+        s = self._settings
+        is_limited = s.min_samples_leaf > 1 or s.min_weight_leaf > 0 or s.directions is not None
+        return layout.TreeOptions(
+            criterion=s.criterion,
+            is_plain=s.criterion == layout.QUADRATIC and not is_limited,
+            n_drawn=_UNLIMITED if s.n_drawn is None else s.n_drawn,
+            random_cuts=s.random_cuts,
+            best_first=s.max_leaves is not None,
+            max_leaves=_UNLIMITED if s.max_leaves is None else s.max_leaves,
+            max_depth=_UNLIMITED if s.max_depth is None else s.max_depth,
+            min_rows_split=s.min_samples_split,
+            min_rows_leaf=s.min_samples_leaf,
+            min_weight_leaf=max(s.min_weight_leaf, _SMALLEST_WEIGHT),
+            min_decrease=s.min_decrease if s.min_decrease > 0 else -np.inf,
+        )
+
+    def _allocate(self, n_rows: int, n_stats: int, has_categories: bool) -> layout.TreeWork:
+        n_slots = max(1, _HISTOGRAM_BYTES // (8 * layout.N_BINS * n_stats))
+        n_slots = min(n_slots, self._options.n_drawn, max(1, self._usable.size))
+        return layout.TreeWork(
+            weight=np.empty(n_rows),
+            rows=np.empty(n_rows, dtype=np.uint32),
+            spare=np.empty(n_rows, dtype=np.uint32),
+            order=np.empty(self._usable.size, dtype=np.int32),
+            totals=np.zeros(n_stats),
+            left=np.zeros(n_stats),
+            chunk=np.empty(2 * layout.CHUNK),
+            chunk_label=np.empty(layout.CHUNK, dtype=np.int64),
+            histograms=np.zeros(n_slots * layout.N_BINS * n_stats),
+            touched=np.zeros(layout.SET_WORDS, dtype=np.uint64),
+            present=np.zeros(layout.N_BINS, dtype=np.int64),
+            counts=np.zeros(layout.N_BINS, dtype=np.int64),
+            ratio=np.zeros(layout.N_BINS),
+            waiting=np.empty(self._n_nodes, dtype=np.int32),
+            sets=np.zeros((self._n_nodes if has_categories else 0, layout.SET_WORDS), np.uint64),
+            best_set=np.zeros(layout.SET_WORDS, dtype=np.uint64),
+        )
