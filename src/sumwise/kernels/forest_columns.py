@@ -4,9 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.forest_layout import N_BINS
+from sumwise.kernels.bits import find_lowest_bit
+from sumwise.kernels.forest_layout import N_BINS, SET_WORDS
 from sumwise.kernels.forest_scores import score_columns, score_others
-from sumwise.kernels.jit import routine
+from sumwise.kernels.jit import merged, routine
+from sumwise.kernels.layout import ZERO
 
 _ONE, _SIX, _LOW = (np.uint64(number) for number in (1, 6, 63))
 
@@ -23,7 +25,7 @@ class Vectors(NamedTuple):
     value: Any  # float64 (n_rows, n_columns)
 
 
-@routine
+@merged
 def gather_labels(target, weight, rows, first, last, lead, work):
     """Put the weights and classes of up to CHUNK rows in order, and add them to the totals."""
     start = target.label[lead]
@@ -55,7 +57,7 @@ def gather_vectors(target, weight, rows, first, last, lead, work):
     return is_pure
 
 
-@routine
+@merged
 def add_labels(target, bins, stride, feature, rows, first, last, work, slot, marks):
     """Add the gathered rows to the histogram of a feature."""
     n_stats = np.uint64(work.totals.size)
@@ -108,6 +110,59 @@ def rate_bins(target, work, slot, n_present):
     for i in range(n_present):
         place = (slot * N_BINS + work.present[i]) * n_stats
         work.ratio[i] = work.histograms[place + column] / work.histograms[place]
+
+
+@merged
+def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins):
+    """Find the best split of a gathered node on a numeric feature, where all is plain.
+
+    See forest_numbers.py. Rows of one bin are chained; then they go from the right to the left,
+    bin by bin, and each changes the sums of squares by a little: however many classes there are,
+    a row takes the same time.
+    """
+    totals, left, touched = work.totals, work.left, work.touched
+    next_row, bin_row, labels, chunk = work.next_row, work.bin_row, work.chunk_label, work.chunk
+    for i in range(np.uint64(last - first)):
+        b = np.uint64(bins[np.uint64(rows[np.uint64(first) + i]) * stride + feature])
+        bit = _ONE << (b & _LOW)
+        next_row[i] = bin_row[b] if touched[b >> _SIX] & bit else -1
+        bin_row[b] = i
+        touched[b >> _SIX] |= bit
+    best, low, high, n_distinct, previous = -np.inf, np.int64(0), np.int64(0), np.int64(0), ZERO
+    total_weight, of_right, of_left, w = totals[0], 0.0, 0.0, 0.0
+    for k in range(1, totals.size):
+        of_right += totals[k] * totals[k]
+        left[k] = 0.0
+    parent = of_right / total_weight
+    for word in range(SET_WORDS):
+        bits = touched[np.uint64(word)]
+        touched[np.uint64(word)] = 0
+        while bits:
+            b = find_lowest_bit(bits) | np.uint64(word) << _SIX
+            bits &= bits - _ONE
+            rest = total_weight - w
+            score, scale = of_left * rest + of_right * w, w * rest
+            if score > best * scale and scale > 0.0:
+                best, low, high = score / scale, previous, np.int64(b)
+            i = bin_row[b]
+            while i >= 0:
+                k, more = np.uint64(labels[i]), chunk[i]
+                old = left[k]
+                of_left += more * (2.0 * old + more)
+                of_right -= more * (2.0 * (totals[k] - old) - more)
+                left[k] = old + more
+                w += more
+                i = next_row[i]
+            previous = np.int64(b)
+            n_distinct += 1
+    # Both sides are pure if the squares of the classes are those of the whole.
+    return n_distinct, best - parent, low, high, best == total_weight
+
+
+@routine
+def bound_gain(target, work, n_rows):
+    """Nothing is known of what can be gained."""
+    return np.inf
 
 
 @routine

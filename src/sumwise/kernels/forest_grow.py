@@ -6,6 +6,7 @@ from sumwise.kernels.forest_layout import CHUNK, SET_WORDS, WITH_MORE
 from sumwise.kernels.forest_split import clear_totals, find_split
 from sumwise.kernels.forest_targets import gather, write_value
 from sumwise.kernels.jit import inlined, kernel, routine
+from sumwise.kernels.layout import ZERO
 from sumwise.kernels.random import extend_key
 
 _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
@@ -89,6 +90,7 @@ def _begin_child(nodes, number, parent, first, last):
     child = nodes[number]
     child.first, child.last = first, last
     child.depth = parent.depth + 1
+    child.n_constant = parent.n_constant
     child.lower, child.upper = parent.lower, parent.upper
 
 
@@ -99,13 +101,14 @@ def _comes_before(nodes, a, b):
 
 @routine
 def _push(waiting, n_waiting, nodes, number, best_first):
-    """Add a node to those that wait: a stack, or a heap by gain."""
+    """Add a node to those that wait, a stack or a heap by gain; return how many there are."""
     i = n_waiting
     waiting[i] = number
     while best_first and i > 0 and _comes_before(nodes, waiting[i], waiting[(i - 1) >> 1]):
         parent = (i - 1) >> 1
         waiting[i], waiting[parent] = waiting[parent], waiting[i]
         i = parent
+    return n_waiting + 1
 
 
 @routine
@@ -139,35 +142,45 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
     for i in range(work.order.size):
         work.order[i] = table.features[i]
     root = nodes[0]
-    root.first, root.last, root.depth = 0, n_rows, 0
+    root.first, root.last, root.depth, root.n_constant = 0, n_rows, 0, 0
     root.lower, root.upper = -np.inf, np.inf
     n_nodes, n_leaves, n_waiting = 1, 1, 0
-    fresh = 0  # the first node that has not been looked at
     best_first = options.best_first
-    while True:
-        number = n_nodes - 1
-        while number >= fresh:  # the left child goes on top of the stack
-            if _settle_node(table, target, options, work, nodes, number, values[number], key):
-                _push(work.waiting, n_waiting, nodes, number, best_first)
-                n_waiting += 1
-            number -= 1
-        if n_waiting == 0 or n_leaves >= options.max_leaves:
-            break
+    if best_first:
+        if _settle_node(table, target, options, work, nodes, ZERO, values[0], key):
+            n_waiting = _push(work.waiting, n_waiting, nodes, ZERO, best_first)
+    else:
+        n_waiting = _push(work.waiting, n_waiting, nodes, ZERO, best_first)
+    while n_waiting > 0 and n_leaves < options.max_leaves:
         parent = np.int64(_pop(work.waiting, n_waiting, nodes, best_first))
         n_waiting -= 1
         node = nodes[parent]
+        # Depth first, a node is looked at when it comes up: so the constant features of nodes
+        # above are still the first ones of the order.
+        if not best_first and not _settle_node(
+            table, target, options, work, nodes, parent, values[parent], key
+        ):
+            continue
         middle = _part_rows(table, work, node, parent)
         if node.missing_left == WITH_MORE:
             node.missing_left = np.uint8(middle - node.first > node.last - middle)
-        left = fresh = n_nodes
+        left = np.int64(n_nodes)
         node.left = left
+        n_nodes += 2
+        n_leaves += 1
         _begin_child(nodes, left, node, node.first, middle)
         _begin_child(nodes, left + 1, node, middle, node.last)
         direction = table.direction[node.feature] if table.direction.size else np.int8(0)
-        n_nodes += 2
-        n_leaves += 1
         if direction != 0:
             _bound_children(table, target, work, nodes, left, direction, values)
+        for number in range(left + 1, left - 1, -1):  # the left child goes on top of the stack
+            if best_first:
+                nodes[number].n_constant = 0
+                if not _settle_node(
+                    table, target, options, work, nodes, number, values[number], key
+                ):
+                    continue
+            n_waiting = _push(work.waiting, n_waiting, nodes, number, best_first)
     for number in range(n_nodes):
         if nodes[number].left < 0:
             nodes[number].feature = -1

@@ -23,7 +23,12 @@ import numpy as np
 
 CHUNK = 2048
 # Nodes of up to this many rows note which bins they touch; others look at all bins.
-FEW_ROWS = 128
+FEW_ROWS = 1024
+# Of up to this many rows it is told beforehand what the best split could gain: often the first
+# features reach it, and the others need not be looked at.
+BOUNDED_ROWS = 6
+# Rounding may leave a little between equal gains.
+ALL_BUT_NOISE = 1.0 - 1e-12
 # Bins of a feature, and words of a set of them.
 N_BINS = 256
 SET_WORDS = 4
@@ -46,6 +51,7 @@ class ByteRows(NamedTuple):
     stride: int
     n_bins: Any  # int64 (n_features,): with bin 0
     is_category: Any  # uint8 (n_features,)
+    is_plain: Any  # uint8 (n_features,): numbers, and none of them missing
     features: Any  # int32: features that have more than one bin
     direction: Any  # int8 (n_features,), or empty: 1 or -1 where values must rise or fall
 
@@ -54,7 +60,8 @@ class TreeOptions(NamedTuple):
     """What the parameters allow, as plain numbers."""
 
     criterion: int
-    is_plain: bool  # QUADRATIC, and no limits on leaves: the usual case, which is quicker
+    is_plain: bool  # QUADRATIC, the best cuts, no limits on leaves: the usual case is quicker
+    is_class: bool  # the targets are classes: a split may leave nothing to be split
     n_drawn: int  # features a node draws; all if at least as many as there are
     random_cuts: bool  # one random cut a feature, instead of the best
     best_first: bool  # split the best leaf next, for trees of a limited number of leaves
@@ -72,14 +79,17 @@ class TreeWork(NamedTuple):
     weight: Any  # float64 (n_rows,): of rows in this tree
     rows: Any  # uint32 (n_rows,)
     spare: Any  # uint32 (n_rows,)
-    order: Any  # int32 (n_features,): features, those drawn first
+    order: Any  # int32 (n_features,): features, those that are constant in the node first
     totals: Any  # float64 (n_stats,): sums of a node
     left: Any  # float64 (n_stats,): sums of one side
     chunk: Any  # float64 (2 * CHUNK,): weights of gathered rows, or weight and weight times target
     chunk_label: Any  # int64 (CHUNK,)
+    next_row: Any  # int32 (CHUNK,): the next gathered row of the same bin, -1 for none
+    bin_row: Any  # int32 (N_BINS,): the first gathered row of a bin
     histograms: Any  # float64 (n_slots * N_BINS * n_stats,): zero when not in use
     touched: Any  # uint64 (SET_WORDS,): bins of a small node; zero when not in use
     present: Any  # int64 (N_BINS,): bins that have rows, in order
+    prefix: Any  # float64 (2 * N_BINS,): sums of the bins before a present one
     counts: Any  # int64 (N_BINS,): rows of the present bins, if anybody needs them
     ratio: Any  # float64 (N_BINS,): by which categories are ordered
     waiting: Any  # int32 (n_nodes,): nodes to be split
@@ -93,6 +103,7 @@ FOREST_NODE = np.dtype(
         ("feature", np.int32),  # -1 where no split was found
         ("left", np.int32),  # -1 for a leaf; the right child is left + 1
         ("depth", np.int32),
+        ("n_constant", np.int32),  # features known to be constant: the first of TreeWork.order
         ("split_bin", np.uint8),
         ("missing_left", np.uint8),  # or WITH_MORE, until the rows are parted
         ("first", np.int64),

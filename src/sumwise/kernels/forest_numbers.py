@@ -4,11 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.forest_layout import FREE, LOGARITHMIC, N_BINS
+from sumwise.kernels.bits import find_lowest_bit
+from sumwise.kernels.forest_layout import FEW_ROWS, FREE, LOGARITHMIC, N_BINS, SET_WORDS
 from sumwise.kernels.forest_scores import keeps_order, score_number
-from sumwise.kernels.jit import inlined, routine
+from sumwise.kernels.jit import merged, routine
+from sumwise.kernels.layout import ZERO
 
 _ONE, _TWO, _SIX, _LOW = (np.uint64(number) for number in (1, 2, 6, 63))
+
+
+_BYTE = np.int64(255)
 
 
 class Numbers(NamedTuple):
@@ -17,7 +22,7 @@ class Numbers(NamedTuple):
     value: Any  # float64 (n_rows,)
 
 
-@routine
+@merged
 def gather(target, weight, rows, first, last, lead, work):
     """Put the weights and targets of up to CHUNK rows in order, and add them to the totals.
 
@@ -39,7 +44,7 @@ def gather(target, weight, rows, first, last, lead, work):
     return is_pure
 
 
-@routine
+@merged
 def add_rows(target, bins, stride, feature, rows, first, last, work, slot, marks):
     """Add the gathered rows to the histogram of a feature; mark the bins they touch, if asked."""
     histogram = work.histograms[slot * 2 * N_BINS : (slot + 1) * 2 * N_BINS]
@@ -74,24 +79,81 @@ def rate_bins(target, work, slot, n_present):
         work.ratio[i] = work.histograms[place + 1] / work.histograms[place]
 
 
-@inlined
-def _sweep_plain(histogram, present, n_present, total_weight, total):
-    """Find the best place by squares, where nothing is in the way.
+@merged
+def scan(target, work, bins, stride, feature, rows, first, last, n_bins):
+    """Find the best split of a gathered node on a numeric feature, where all is plain.
+
+    Returns (distinct bins, gain, bin below the split, bin above it, whether of two classes only
+    one is left on either side).
 
     The gain of a split is ``(s W - S w)**2 / (w (W - w) W)`` with sums w, s of the left side and
-    W, S of the node: gains are compared without a division.
+    W, S of the node. Sums come first and gains after them, without a branch that depends on them:
+    to guess such a branch wrongly takes longer than a division.
     """
-    best, best_place = -np.inf, np.int64(-1)
-    w, s = 0.0, 0.0
-    for i in range(n_present - 1):
-        b = _TWO * np.uint64(present[i])
-        w += histogram[b]
-        s += histogram[b + _ONE]
+    histogram, touched, present, prefix = work.histograms, work.touched, work.present, work.prefix
+    total_weight, total = work.totals[0], work.totals[1]
+    is_tiny = last - first <= FEW_ROWS
+    add_rows(target, bins, stride, feature, rows, first, last, work, ZERO, is_tiny)
+    n_present, w, s = np.uint64(0), 0.0, 0.0
+    if is_tiny:
+        for word in range(np.uint64(SET_WORDS)):
+            bits = touched[word]
+            touched[word] = 0
+            while bits:
+                b = find_lowest_bit(bits) | word << _SIX
+                bits &= bits - _ONE
+                present[n_present] = b
+                prefix[_TWO * n_present], prefix[_TWO * n_present + _ONE] = w, s
+                w += histogram[_TWO * b]
+                s += histogram[_TWO * b + _ONE]
+                histogram[_TWO * b] = 0.0
+                histogram[_TWO * b + _ONE] = 0.0
+                n_present += _ONE
+    else:
+        for b in range(_ONE, np.uint64(n_bins)):
+            more = histogram[_TWO * b]
+            present[n_present] = b
+            prefix[_TWO * n_present], prefix[_TWO * n_present + _ONE] = w, s
+            w += more
+            s += histogram[_TWO * b + _ONE]
+            histogram[_TWO * b] = 0.0
+            histogram[_TWO * b + _ONE] = 0.0
+            n_present += np.uint64(more > 0.0)
+    # Positive numbers have the order of their bits. The last eight of them are given up for the
+    # place, so that one maximum finds both; of gains that equal otherwise, the first is taken.
+    best = np.int64(0)
+    for i in range(_ONE, n_present):
+        w, s = prefix[_TWO * i], prefix[_TWO * i + _ONE]
         apart = s * total_weight - total * w
-        square, scale = apart * apart, w * (total_weight - w)
-        if square > best * scale and scale > 0.0:
-            best, best_place = square / scale, i
-    return best / total_weight, best_place
+        gain = np.float64(apart * apart / (w * (total_weight - w))).view(np.int64)
+        best = max(best, (gain | _BYTE) - np.int64(i))
+    place = np.uint64(_BYTE - (best & _BYTE)) if n_present > 1 else _ONE
+    w, s = prefix[_TWO * place], prefix[_TWO * place + _ONE]
+    apart = s * total_weight - total * w
+    most = apart * apart / (w * (total_weight - w)) if n_present > 1 else -np.inf
+    is_perfect = (s == 0.0 or s == w) and (s == total or total - s == total_weight - w)
+    low, high = present[place - _ONE], present[place]
+    return np.int64(n_present), most / total_weight, low, high, is_perfect
+
+
+@routine
+def bound_gain(target, work, n_rows):
+    """The most that any split of a few gathered rows can gain: by a cut in the order of targets."""
+    order, ratio, chunk = work.present, work.ratio, work.chunk
+    for i in range(n_rows):
+        y = chunk[2 * i + 1] / chunk[2 * i]
+        j = i
+        while j > 0 and ratio[j - 1] > y:
+            ratio[j], order[j] = ratio[j - 1], order[j - 1]
+            j -= 1
+        ratio[j], order[j] = y, i
+    total_weight, total, best, w, s = work.totals[0], work.totals[1], 0.0, 0.0, 0.0
+    for i in range(n_rows - 1):
+        w += chunk[2 * order[i]]
+        s += chunk[2 * order[i] + 1]
+        apart = s * total_weight - total * w
+        best = max(best, apart * apart / (w * (total_weight - w)))
+    return best / total_weight
 
 
 @routine
@@ -105,9 +167,6 @@ def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lo
     present, counts, criterion = work.present, work.counts, options.criterion
     total_weight, total = work.totals[0], work.totals[1]
     has_missing = is_ordered and present[0] == 0
-    if options.is_plain and not has_missing and cut < 0:
-        gain, place = _sweep_plain(histogram, present, n_present, total_weight, total)
-        return gain, place, np.uint8(0)
     n_rows = np.int64(0)
     for i in range(n_present):
         n_rows += counts[present[i]]

@@ -1,29 +1,32 @@
 """The best split of a node of a forest's tree."""
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from sumwise.kernels.forest_layout import CHUNK, FEW_ROWS, FREE, N_BINS, SET_WORDS, WITH_MORE
-from sumwise.kernels.forest_targets import add_rows, clear_bins, gather, rate_bins, sweep
-from sumwise.kernels.jit import inlined, routine
+from sumwise.kernels.bits import find_lowest_bit
+from sumwise.kernels.forest_layout import (
+    ALL_BUT_NOISE,
+    BOUNDED_ROWS,
+    CHUNK,
+    FEW_ROWS,
+    FREE,
+    N_BINS,
+    SET_WORDS,
+    WITH_MORE,
+)
+from sumwise.kernels.forest_targets import (
+    add_rows,
+    bound_gain,
+    clear_bins,
+    gather,
+    rate_bins,
+    scan,
+    sweep,
+)
+from sumwise.kernels.jit import inlined, merged, routine
 from sumwise.kernels.layout import ZERO
 from sumwise.kernels.random import extend_key, uniform
 
 _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
-
-
-@intrinsic
-def _find_lowest_bit(typing_context, word):
-    """The place of the lowest bit that is set."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.IntType(1)(1))
-
-    return types.uint64(types.uint64), generate
 
 
 @routine
@@ -48,7 +51,7 @@ def _list_touched(touched, present):
         bits = touched[word]
         touched[word] = 0
         while bits:
-            present[n_present] = np.int64(_find_lowest_bit(bits)) + 64 * word
+            present[n_present] = np.int64(find_lowest_bit(bits)) + 64 * word
             n_present += 1
             bits &= bits - _ONE
     return n_present
@@ -110,96 +113,161 @@ def _collect_set(present, place, best_set):
 
 
 @routine
+def _look_at(table, target, options, work, node, f, slot, key, best):
+    """Write the best split on a feature to the node if it gains more than ``best``.
+
+    The histogram of the feature lies in a slot, and is zero again afterwards. Returns the number
+    of bins that the node has of it, and the gain of the best split so far.
+    """
+    present, n_stats = work.present, work.totals.size
+    if node.last - node.first <= FEW_ROWS:
+        n_present = _list_touched(work.touched, present)
+    else:
+        histogram = work.histograms[slot * N_BINS * n_stats :]
+        n_present = _list_filled(histogram, table.n_bins[f], n_stats, present)
+    if n_present > 1:
+        if options.min_rows_leaf > 1:
+            for i in range(n_present):
+                work.counts[present[i]] = 0
+            stride, feature = np.uint64(table.stride), np.uint64(f)
+            _count_rows(table.bins, stride, feature, work.rows, node.first, node.last, work.counts)
+        has_missing, is_ordered = present[0] == 0, not table.is_category[f]
+        cut, split_bin = np.int64(-1), np.int64(0)
+        feature_key = extend_key(key, work.order.size + f)
+        if not is_ordered:
+            if options.random_cuts:
+                _shuffle_bins(feature_key, present, n_present)
+                cut = np.int64(uniform(feature_key, ZERO) * (n_present - 1))
+            else:
+                rate_bins(target, work, slot, n_present)
+                _sort_bins(work.ratio, present, n_present)
+        elif options.random_cuts:
+            split_bin, cut = _draw_cut(feature_key, present, n_present)
+        direction = table.direction[f] if table.direction.size else FREE
+        gain, place, missing_left = sweep(
+            target,
+            options,
+            work,
+            slot,
+            n_present,
+            is_ordered,
+            cut,
+            direction,
+            node.lower,
+            node.upper,
+        )
+        if gain > best:
+            best = gain
+            node.feature = f
+            node.missing_left = missing_left if has_missing else WITH_MORE
+            if not is_ordered:
+                _collect_set(present, place, work.best_set)
+                if has_missing:
+                    node.missing_left = np.uint8(work.best_set[0] & _ONE)
+            elif place == n_present - 1:
+                split_bin = table.n_bins[f] - 1  # all values on the left
+            elif cut < 0:
+                split_bin = _between(present[place], present[place + 1])
+            node.split_bin = np.uint8(split_bin)
+    clear_bins(target, work, slot, n_present)
+    return n_present, best
+
+
+@inlined
+def _between(low, high):
+    """Half way between the values of the node, as far as bins tell."""
+    return (low + high) >> 1
+
+
+@merged
 def find_split(table, target, options, work, node, key):
     """Write the best split of a node's rows, whose totals are known, to the node.
 
-    A node of up to CHUNK rows has been gathered. Features are drawn one by one; those that are
-    constant in the node count, but at least one other is looked at, if there is one.
+    A node of up to CHUNK rows has been gathered. Features are drawn one by one, or as many at once
+    as there are slots if the node is large. Those that are constant in the node count, but at least
+    one other is looked at, if there is one. ``work.order`` has the features that are constant, of
+    these first the node's ``n_constant`` known ones; then those that may be drawn; then, from
+    ``end`` on, those that have been.
     """
-    first, last = node.first, node.last
-    rows, order, present, counts = work.rows, work.order, work.present, work.counts
+    first, last, rows, order = node.first, node.last, work.rows, work.order
     stride = np.uint64(table.stride)
-    n_stats = work.totals.size
-    n_slots = work.histograms.size // (N_BINS * n_stats)
+    n_slots = work.histograms.size // (N_BINS * work.totals.size)
     is_small = last - first <= CHUNK
     is_tiny = last - first <= FEW_ROWS
-    draws = options.n_drawn < order.size
-    best = -np.inf
-    n_seen, found = np.int64(0), False
-    while n_seen < order.size and (n_seen < options.n_drawn or not found):
+    n_constant, end = np.int64(node.n_constant), np.int64(order.size)
+    n_known = n_constant  # constant features that may still be drawn
+    best, found, n_seen = -np.inf, False, np.int64(0)
+    most = np.inf
+    if last - first <= BOUNDED_ROWS and options.is_plain and not options.is_class:
+        most = ALL_BUT_NOISE * bound_gain(target, work, last - first)
+    while end > n_constant and (n_seen < options.n_drawn or not found):
         wanted = max(options.n_drawn - n_seen, np.int64(1))
-        n_batch = min(np.int64(1) if is_small else n_slots, wanted, order.size - n_seen)
-        if draws:
-            for i in range(n_seen, n_seen + n_batch):
-                j = i + np.int64(uniform(key, i) * (order.size - i))
-                order[i], order[j] = order[j], order[i]
-        if is_small:
-            feature = np.uint64(order[n_seen])
-            add_rows(target, table.bins, stride, feature, rows, first, last, work, ZERO, is_tiny)
-        else:
+        n_batch = min(np.int64(1) if is_small else n_slots, wanted, end - n_constant)
+        drawn_end = end
+        while n_batch > 0 and end > n_constant:
+            place = np.int64(uniform(key, n_seen) * (n_known + end - n_constant))
+            n_seen += 1
+            if place < n_known:
+                n_known -= 1  # drawn, and nothing to look at
+                if n_seen >= options.n_drawn and (found or end < drawn_end):
+                    break
+                continue
+            j = n_constant + place - n_known
+            end -= 1
+            n_batch -= 1
+            order[end], order[j] = order[j], order[end]
+        if not is_small and end < drawn_end:
             clear_totals(work.totals)  # gathered again, to the same
             begin = first
             while begin < last:
-                end = min(begin + CHUNK, last)
-                gather(target, work.weight, rows, begin, end, rows[first], work)
-                for slot in range(n_batch):
-                    feature = np.uint64(order[n_seen + slot])
+                stop = min(begin + CHUNK, last)
+                gather(target, work.weight, rows, begin, stop, rows[first], work)
+                for slot in range(drawn_end - end):
+                    feature = np.uint64(order[end + slot])
                     add_rows(
-                        target, table.bins, stride, feature, rows, begin, end, work, slot, is_tiny
+                        target, table.bins, stride, feature, rows, begin, stop, work, slot, False
                     )
-                begin = end
-        for slot in range(n_batch):
-            f = order[n_seen + slot]
-            histogram = work.histograms[slot * N_BINS * n_stats : (slot + 1) * N_BINS * n_stats]
-            if is_tiny:
-                n_present = _list_touched(work.touched, present)
-            else:
-                n_present = _list_filled(histogram, table.n_bins[f], n_stats, present)
-            if n_present > 1:
-                found = True
-                is_ordered = not table.is_category[f]
-                feature_key = extend_key(key, order.size + f)
-                if options.min_rows_leaf > 1:
-                    for i in range(n_present):
-                        counts[present[i]] = 0
-                    _count_rows(table.bins, stride, np.uint64(f), rows, first, last, counts)
-                cut, split_bin = np.int64(-1), np.int64(0)
-                if not is_ordered:
-                    if options.random_cuts:
-                        _shuffle_bins(feature_key, present, n_present)
-                        cut = np.int64(uniform(feature_key, ZERO) * (n_present - 1))
-                    else:
-                        rate_bins(target, work, slot, n_present)
-                        _sort_bins(work.ratio, present, n_present)
-                elif options.random_cuts:
-                    split_bin, cut = _draw_cut(feature_key, present, n_present)
-                direction = table.direction[f] if table.direction.size else FREE
-                gain, place, missing_left = sweep(
+                begin = stop
+        n_drawn = drawn_end - end
+        drawn_first = end
+        for slot in range(n_drawn):
+            place = drawn_first + slot
+            f = np.int64(order[place])
+            is_perfect = False
+            if is_small and options.is_plain and table.is_plain[f]:
+                n_bins, gain, low, high, is_perfect = scan(
                     target,
-                    options,
                     work,
-                    slot,
-                    n_present,
-                    is_ordered,
-                    cut,
-                    direction,
-                    node.lower,
-                    node.upper,
+                    table.bins,
+                    stride,
+                    np.uint64(f),
+                    rows,
+                    first,
+                    last,
+                    table.n_bins[f],
                 )
                 if gain > best:
                     best = gain
-                    node.feature = f
-                    has_missing = present[0] == 0
-                    node.missing_left = missing_left if has_missing else WITH_MORE
-                    if not is_ordered:
-                        _collect_set(present, place, work.best_set)
-                        node.missing_left = np.uint8(work.best_set[0] & _ONE)
-                    elif place == n_present - 1:
-                        split_bin = table.n_bins[f] - 1  # all values on the left
-                    elif cut < 0:
-                        # Half way between the values of the node, as far as bins tell.
-                        split_bin = (present[place] + present[place + 1]) >> 1
-                    node.split_bin = np.uint8(split_bin)
-            clear_bins(target, work, slot, n_present)
-        n_seen += n_batch
+                    node.feature, node.missing_left = f, WITH_MORE
+                    node.split_bin = np.uint8(_between(low, high))
+            else:
+                if is_small:
+                    feature = np.uint64(f)
+                    add_rows(
+                        target, table.bins, stride, feature, rows, first, last, work, ZERO, is_tiny
+                    )
+                n_bins, best = _look_at(table, target, options, work, node, f, slot, key, best)
+            if n_bins > 1:
+                found = True
+                if best >= most or last - first == 2 or (is_perfect and options.is_class):
+                    end = n_constant  # no other split can be better
+                    break
+            else:
+                # It joins the constant ones; who had its place may still be drawn.
+                order[place] = order[end]
+                order[end] = order[n_constant]
+                order[n_constant] = f
+                n_constant += 1
+                end += 1
     node.gain = best
+    node.n_constant = n_constant

@@ -11,7 +11,7 @@ from numba.extending import overload
 from sumwise.kernels import forest_columns, forest_numbers
 from sumwise.kernels.forest_columns import Labels, Vectors
 from sumwise.kernels.forest_numbers import Numbers
-from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
+from sumwise.kernels.jit import MERGED_OPTIONS, rename
 
 _ROUTINES: dict[str, dict[type, Any]] = {
     "gather": {
@@ -24,8 +24,14 @@ _ROUTINES: dict[str, dict[type, Any]] = {
         Labels: forest_columns.add_labels,
         Vectors: forest_columns.add_vectors,
     },
+    # Of vectors nothing is plain: theirs is never called.
+    "scan": {
+        Numbers: forest_numbers.scan,
+        Labels: forest_columns.scan_labels,
+        Vectors: forest_columns.scan_labels,
+    },
 }
-for _name in ("clear_bins", "rate_bins", "sweep", "write_value"):
+for _name in ("bound_gain", "clear_bins", "rate_bins", "sweep", "write_value"):
     _wide = getattr(forest_columns, _name)
     _ROUTINES[_name] = {Numbers: getattr(forest_numbers, _name), Labels: _wide, Vectors: _wide}
 
@@ -36,7 +42,7 @@ def _by_target(name: str) -> Any:
     def function(target, *args):
         raise TypeError(f"{name} is called from kernels only")
 
-    @overload(function, jit_options=ROUTINE_OPTIONS)
+    @overload(function, jit_options=MERGED_OPTIONS)
     def choose(target, *args):
         implementation = _ROUTINES[name][target.instance_class]
 
@@ -51,7 +57,9 @@ def _by_target(name: str) -> Any:
 # See forest_numbers.py for the arguments.
 gather = _by_target("gather")
 add_rows = _by_target("add_rows")
+bound_gain = _by_target("bound_gain")
 clear_bins = _by_target("clear_bins")
 rate_bins = _by_target("rate_bins")
+scan = _by_target("scan")
 sweep = _by_target("sweep")
 write_value = _by_target("write_value")

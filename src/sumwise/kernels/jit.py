@@ -70,7 +70,7 @@ ROUTINE_OPTIONS = {
     "no_cpython_wrapper": True,
     "pipeline_class": _RoutineCompiler,
 }
-
+MERGED_OPTIONS = {**ROUTINE_OPTIONS, "forceinline": True}
 
 _names: set[tuple[str, str]] = set()
 
@@ -98,6 +98,15 @@ def routine(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call."""
     _claim_name(function)
     return numba.njit(**ROUTINE_OPTIONS)(function)
+
+
+def merged(function: Callable[..., Any]) -> Any:
+    """Compile a routine whose machine code becomes part of its caller's.
+
+    For small works with many arrays: to pass an array takes seven words.
+    """
+    _claim_name(function)
+    return numba.njit(**MERGED_OPTIONS)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

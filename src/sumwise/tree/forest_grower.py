@@ -28,12 +28,14 @@ Target: TypeAlias = Numbers | Labels | Vectors
 class ForestSettings:
     """How the trees of a forest grow.
 
-    ``criterion`` is one of ``kernels.forest_layout``. ``n_drawn`` features are drawn in every node;
-    None means all. ``min_decrease`` is that of the criterion, weight included. ``directions`` has
-    1 or -1 for features along which values must rise or fall, 0 for others.
+    ``criterion`` is one of ``kernels.forest_layout``; ``is_class`` says that targets are classes.
+    ``n_drawn`` features are drawn in every node; None means all. ``min_decrease`` is that of the
+    criterion, weight included. ``directions`` has 1 or -1 for features along which values must rise
+    or fall, 0 for others.
     """
 
     criterion: int = layout.QUADRATIC
+    is_class: bool = False
     n_drawn: int | None = None
     random_cuts: bool = False
     max_leaves: int | None = None
@@ -112,6 +114,7 @@ class ForestGrower:
             stride=table.n_features,
             n_bins=table.n_bins,
             is_category=is_category,
+            is_plain=(table.bins.min(axis=0) > 0) & (is_category == 0),
             features=self._usable,
             direction=np.empty(0, np.int8) if directions is None else directions.astype(np.int8),
         )
@@ -157,10 +160,12 @@ class ForestGrower:
 
     def _make_options(self) -> layout.TreeOptions:
         s = self._settings
+        is_plain = s.criterion == layout.QUADRATIC and not s.random_cuts
         is_limited = s.min_samples_leaf > 1 or s.min_weight_leaf > 0 or s.directions is not None
         return layout.TreeOptions(
             criterion=s.criterion,
-            is_plain=s.criterion == layout.QUADRATIC and not is_limited,
+            is_plain=is_plain and not is_limited and not isinstance(self._target, Vectors),
+            is_class=s.is_class,
             n_drawn=_UNLIMITED if s.n_drawn is None else s.n_drawn,
             random_cuts=s.random_cuts,
             best_first=s.max_leaves is not None,
@@ -184,9 +189,12 @@ class ForestGrower:
             left=np.zeros(n_stats),
             chunk=np.empty(2 * layout.CHUNK),
             chunk_label=np.empty(layout.CHUNK, dtype=np.int64),
+            next_row=np.empty(layout.CHUNK, dtype=np.int32),
+            bin_row=np.empty(layout.N_BINS, dtype=np.int32),
             histograms=np.zeros(n_slots * layout.N_BINS * n_stats),
             touched=np.zeros(layout.SET_WORDS, dtype=np.uint64),
             present=np.zeros(layout.N_BINS, dtype=np.int64),
+            prefix=np.zeros(2 * layout.N_BINS),
             counts=np.zeros(layout.N_BINS, dtype=np.int64),
             ratio=np.zeros(layout.N_BINS),
             waiting=np.empty(self._n_nodes, dtype=np.int32),
