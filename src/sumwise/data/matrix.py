@@ -119,3 +119,15 @@ def rounds_integers(X: np.ndarray) -> bool:
     if X.dtype not in (np.int64, np.uint64) or X.size == 0:
         return False
     return int(X.max()) > EXACT_INTEGER or int(X.min()) < -EXACT_INTEGER
+
+
+def find_ranges(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest value of each column, NaN where all are missing."""
+    n_features = X.shape[1]
+    low, high = np.full(n_features, np.nan), np.full(n_features, np.nan)
+    for first in range(0, X.shape[0], _CHUNK):
+        last = min(first + _CHUNK, X.shape[0])
+        part = X.convert(first, last) if isinstance(X, ColumnMatrix) else X[first:last]
+        low = np.fmin(low, np.fmin.reduce(part, axis=0))
+        high = np.fmax(high, np.fmax.reduce(part, axis=0))
+    return low, high

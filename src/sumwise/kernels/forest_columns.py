@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.bits import find_lowest_bit
-from sumwise.kernels.forest_layout import N_BINS, SET_WORDS
+from sumwise.kernels.forest_cuts import keep_if
+from sumwise.kernels.forest_layout import N_BINS, QUADRATIC, SET_WORDS
 from sumwise.kernels.forest_scores import score_columns, score_others
 from sumwise.kernels.jit import merged, routine
 from sumwise.kernels.layout import ZERO
@@ -157,6 +158,27 @@ def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins):
             n_distinct += 1
     # Both sides are pure if the squares of the classes are those of the whole.
     return n_distinct, best - parent, low, high, best == total_weight
+
+
+@merged
+def try_cut(target, work, n_rows, centers, value, low):
+    """The gain of a split of the gathered rows after a value; and whether either side is pure."""
+    codes, chunk, labels, totals, left = (
+        work.codes,
+        work.chunk,
+        work.chunk_label,
+        work.totals,
+        work.left,
+    )
+    for k in range(totals.size):
+        left[k] = 0.0
+    for i in range(np.uint64(n_rows)):
+        is_left = (centers[np.uint64(codes[i])] <= value) | (codes[i] == low)
+        more = keep_if(is_left, chunk[i])
+        left[0] += more
+        left[np.uint64(labels[i])] += more
+    score = score_columns(QUADRATIC, left) + score_others(QUADRATIC, totals, left)
+    return score - score_columns(QUADRATIC, totals), score == totals[0]
 
 
 @routine

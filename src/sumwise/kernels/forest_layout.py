@@ -53,6 +53,7 @@ class ByteRows(NamedTuple):
     is_category: Any  # uint8 (n_features,)
     is_plain: Any  # uint8 (n_features,): numbers, and none of them missing
     features: Any  # int32: features that have more than one bin
+    centers: Any  # float64 (n_features, N_BINS), or empty: a value for each bin, to draw cuts by
     direction: Any  # int8 (n_features,), or empty: 1 or -1 where values must rise or fall
 
 
@@ -60,7 +61,7 @@ class TreeOptions(NamedTuple):
     """What the parameters allow, as plain numbers."""
 
     criterion: int
-    is_plain: bool  # QUADRATIC, the best cuts, no limits on leaves: the usual case is quicker
+    is_plain: bool  # QUADRATIC, and no limits on leaves: the usual case, which is quicker
     is_class: bool  # the targets are classes: a split may leave nothing to be split
     n_drawn: int  # features a node draws; all if at least as many as there are
     random_cuts: bool  # one random cut a feature, instead of the best
@@ -84,6 +85,7 @@ class TreeWork(NamedTuple):
     left: Any  # float64 (n_stats,): sums of one side
     chunk: Any  # float64 (2 * CHUNK,): weights of gathered rows, or weight and weight times target
     chunk_label: Any  # int64 (CHUNK,)
+    codes: Any  # uint8 (CHUNK,): bins of gathered rows
     next_row: Any  # int32 (CHUNK,): the next gathered row of the same bin, -1 for none
     bin_row: Any  # int32 (N_BINS,): the first gathered row of a bin
     histograms: Any  # float64 (n_slots * N_BINS * n_stats,): zero when not in use

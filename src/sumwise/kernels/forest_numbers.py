@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.bits import find_lowest_bit
+from sumwise.kernels.forest_cuts import keep_if
 from sumwise.kernels.forest_layout import FEW_ROWS, FREE, LOGARITHMIC, N_BINS, SET_WORDS
 from sumwise.kernels.forest_scores import keeps_order, score_number
 from sumwise.kernels.jit import merged, routine
@@ -134,6 +135,23 @@ def scan(target, work, bins, stride, feature, rows, first, last, n_bins):
     is_perfect = (s == 0.0 or s == w) and (s == total or total - s == total_weight - w)
     low, high = present[place - _ONE], present[place]
     return np.int64(n_present), most / total_weight, low, high, is_perfect
+
+
+@merged
+def try_cut(target, work, n_rows, centers, value, low):
+    """The gain of a split of the gathered rows after a value; and whether either side is pure.
+
+    Rows of the bin ``low`` go left, wherever the value is.
+    """
+    codes, chunk = work.codes, work.chunk
+    total_weight, total, w, s = work.totals[0], work.totals[1], 0.0, 0.0
+    for i in range(np.uint64(n_rows)):
+        is_left = (centers[np.uint64(codes[i])] <= value) | (codes[i] == low)
+        w += keep_if(is_left, chunk[_TWO * i])
+        s += keep_if(is_left, chunk[_TWO * i + _ONE])
+    apart = s * total_weight - total * w
+    is_perfect = (s == 0.0 or s == w) and (s == total or total - s == total_weight - w)
+    return apart * apart / (w * (total_weight - w)) / total_weight, is_perfect
 
 
 @routine

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sumwise.kernels.bits import find_lowest_bit
+from sumwise.kernels.forest_cuts import draw_value, find_bin, gather_bins
 from sumwise.kernels.forest_layout import (
     ALL_BUT_NOISE,
     BOUNDED_ROWS,
@@ -21,6 +22,7 @@ from sumwise.kernels.forest_targets import (
     rate_bins,
     scan,
     sweep,
+    try_cut,
 )
 from sumwise.kernels.jit import inlined, merged, routine
 from sumwise.kernels.layout import ZERO
@@ -88,16 +90,15 @@ def _shuffle_bins(key, present, n_present):
 
 
 @inlined
-def _draw_cut(key, present, n_present):
-    """Draw one of the bins from the first that has values to the last but one.
-
-    Returns the bin after which to cut, and the place of the last present bin up to it.
-    """
+def _draw_cut(key, centers, present, n_present):
+    """Return the bin after which to cut, and the place of the last present bin up to it."""
     begin = 1 if present[0] == 0 and n_present > 1 else 0
+    if begin == n_present - 1:  # missing values and one other bin
+        return present[begin], np.int64(begin)
     low, high = present[begin], present[n_present - 1]
-    split_bin = low + np.int64(uniform(key, ZERO) * (high - low))
+    split_bin = find_bin(centers, draw_value(key, centers, low, high), low, high)
     place = np.int64(begin)
-    while place + 1 < n_present - 1 and present[place + 1] <= split_bin:
+    while present[place + 1] <= split_bin:
         place += 1
     return split_bin, place
 
@@ -142,7 +143,7 @@ def _look_at(table, target, options, work, node, f, slot, key, best):
                 rate_bins(target, work, slot, n_present)
                 _sort_bins(work.ratio, present, n_present)
         elif options.random_cuts:
-            split_bin, cut = _draw_cut(feature_key, present, n_present)
+            split_bin, cut = _draw_cut(feature_key, table.centers[f], present, n_present)
         direction = table.direction[f] if table.direction.size else FREE
         gain, place, missing_left = sweep(
             target,
@@ -234,7 +235,19 @@ def find_split(table, target, options, work, node, key):
             place = drawn_first + slot
             f = np.int64(order[place])
             is_perfect = False
-            if is_small and options.is_plain and table.is_plain[f]:
+            if is_small and options.is_plain and table.is_plain[f] and options.random_cuts:
+                feature = np.uint64(f)
+                low, high = gather_bins(table.bins, stride, feature, rows, first, last, work.codes)
+                n_bins = np.int64(1) + (low < high)
+                if low < high:
+                    centers = table.centers[f]
+                    value = draw_value(extend_key(key, order.size + f), centers, low, high)
+                    gain, is_perfect = try_cut(target, work, last - first, centers, value, low)
+                    if gain > best:
+                        best = gain
+                        node.feature, node.missing_left = f, WITH_MORE
+                        node.split_bin = np.uint8(find_bin(centers, value, low, high))
+            elif is_small and options.is_plain and table.is_plain[f]:
                 n_bins, gain, low, high, is_perfect = scan(
                     target,
                     work,

@@ -31,7 +31,7 @@ _ROUTINES: dict[str, dict[type, Any]] = {
         Vectors: forest_columns.scan_labels,
     },
 }
-for _name in ("bound_gain", "clear_bins", "rate_bins", "sweep", "write_value"):
+for _name in ("bound_gain", "clear_bins", "rate_bins", "sweep", "try_cut", "write_value"):
     _wide = getattr(forest_columns, _name)
     _ROUTINES[_name] = {Numbers: getattr(forest_numbers, _name), Labels: _wide, Vectors: _wide}
 
@@ -62,4 +62,5 @@ clear_bins = _by_target("clear_bins")
 rate_bins = _by_target("rate_bins")
 scan = _by_target("scan")
 sweep = _by_target("sweep")
+try_cut = _by_target("try_cut")
 write_value = _by_target("write_value")

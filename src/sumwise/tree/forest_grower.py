@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sumwise.data.binning import BinMapper
-from sumwise.data.matrix import Matrix
+from sumwise.data.matrix import Matrix, find_ranges
 from sumwise.kernels import forest_layout as layout
 from sumwise.kernels.forest_columns import Labels, Vectors
 from sumwise.kernels.forest_grow import grow_forest_tree
@@ -19,6 +19,8 @@ _UNLIMITED = 1 << 30
 _HISTOGRAM_BYTES = 1 << 18
 # A side must have some weight, whatever rounding leaves of it.
 _SMALLEST_WEIGHT = np.finfo(np.float64).tiny
+# Beyond this, a value between two others might not be finite.
+_LARGEST_CENTER = 1e300
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 
 Target: TypeAlias = Numbers | Labels | Vectors
@@ -58,6 +60,8 @@ class RowTable:
         Bins of each feature, bin 0 included.
     usable : ndarray of int32
         Features whose rows do not all lie in one bin.
+    low, high : ndarray of float64
+        Smallest and largest value of each feature, which random cuts are drawn between.
     mapper : BinMapper
         Where the bins come from.
     """
@@ -65,6 +69,8 @@ class RowTable:
     bins: np.ndarray
     n_bins: np.ndarray
     usable: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
     mapper: BinMapper
 
     @classmethod
@@ -72,7 +78,7 @@ class RowTable:
         """Bin a matrix."""
         bins = mapper.map_to_rows(X, team)
         usable = np.flatnonzero(bins.min(axis=0) < bins.max(axis=0)).astype(np.int32)
-        return cls(bins, mapper.count_bins() + 1, usable, mapper)
+        return cls(bins, mapper.count_bins() + 1, usable, *find_ranges(X), mapper)
 
     @property
     def n_rows(self) -> int:
@@ -116,6 +122,7 @@ class ForestGrower:
             is_category=is_category,
             is_plain=(table.bins.min(axis=0) > 0) & (is_category == 0),
             features=self._usable,
+            centers=_find_centers(table) if settings.random_cuts else np.empty((0, 0)),
             direction=np.empty(0, np.int8) if directions is None else directions.astype(np.int8),
         )
         self._options = self._make_options()
@@ -160,11 +167,12 @@ class ForestGrower:
 
     def _make_options(self) -> layout.TreeOptions:
         s = self._settings
-        is_plain = s.criterion == layout.QUADRATIC and not s.random_cuts
         is_limited = s.min_samples_leaf > 1 or s.min_weight_leaf > 0 or s.directions is not None
         return layout.TreeOptions(
             criterion=s.criterion,
-            is_plain=is_plain and not is_limited and not isinstance(self._target, Vectors),
+            is_plain=s.criterion == layout.QUADRATIC
+            and not is_limited
+            and not isinstance(self._target, Vectors),
             is_class=s.is_class,
             n_drawn=_UNLIMITED if s.n_drawn is None else s.n_drawn,
             random_cuts=s.random_cuts,
@@ -189,6 +197,7 @@ class ForestGrower:
             left=np.zeros(n_stats),
             chunk=np.empty(2 * layout.CHUNK),
             chunk_label=np.empty(layout.CHUNK, dtype=np.int64),
+            codes=np.empty(layout.CHUNK, dtype=np.uint8),
             next_row=np.empty(layout.CHUNK, dtype=np.int32),
             bin_row=np.empty(layout.N_BINS, dtype=np.int32),
             histograms=np.zeros(n_slots * layout.N_BINS * n_stats),
@@ -201,3 +210,16 @@ class ForestGrower:
             sets=np.zeros((self._n_nodes if has_categories else 0, layout.SET_WORDS), np.uint64),
             best_set=np.zeros(layout.SET_WORDS, dtype=np.uint64),
         )
+
+
+def _find_centers(table: RowTable) -> np.ndarray:
+    """Return a value of each bin, (n_features, N_BINS): half way between its thresholds.
+
+    The first and the last bin have but one threshold: their values are the ends of the range.
+    """
+    centers = np.zeros((table.n_features, layout.N_BINS))
+    for f, ends in enumerate(table.mapper.thresholds):
+        if ends.size:
+            between = (ends[:-1] + ends[1:]) / 2
+            centers[f, 1 : ends.size + 2] = [table.low[f], *between, table.high[f]]
+    return np.clip(centers, -_LARGEST_CENTER, _LARGEST_CENTER)

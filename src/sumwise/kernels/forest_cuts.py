@@ -1,0 +1,44 @@
+"""Random cuts, of extremely randomized trees."""
+
+import numpy as np
+
+from sumwise.kernels.jit import merged, routine
+from sumwise.kernels.layout import ZERO
+from sumwise.kernels.random import uniform
+
+
+@merged
+def draw_value(key, centers, low, high):
+    """Draw a value between those of two bins."""
+    u = uniform(key, ZERO)
+    return centers[low] * (1.0 - u) + centers[high] * u
+
+
+@routine
+def find_bin(centers, value, low, high):
+    """Return the last of the bins from ``low`` up to ``high`` that is not beyond a value."""
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if centers[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@merged
+def gather_bins(bins, stride, feature, rows, first, last, codes):
+    """Put the bins of rows in order; return the lowest and the highest."""
+    low, high = np.uint8(255), np.uint8(0)
+    for i in range(np.uint64(last - first)):
+        b = bins[np.uint64(rows[np.uint64(first) + i]) * stride + feature]
+        codes[i] = b
+        low, high = min(low, b), max(high, b)
+    return np.int64(low), np.int64(high)
+
+
+@merged
+def keep_if(condition, number):
+    """The number, or zero: without a branch, which nobody could guess."""
+    mask = -np.int64(condition)
+    return np.int64(np.float64(number).view(np.int64) & mask).view(np.float64)
