@@ -9,9 +9,10 @@ from sumwise.kernels.random import uniform
 
 @merged
 def draw_value(key, centers, low, high):
-    """Draw a value between those of two bins."""
+    """Draw a value between those of two bins; that of the higher one is beyond it."""
     u = uniform(key, ZERO)
-    return centers[low] * (1.0 - u) + centers[high] * u
+    value = centers[low] * (1.0 - u) + centers[high] * u
+    return value if value < centers[high] else centers[low]
 
 
 @routine

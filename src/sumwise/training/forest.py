@@ -1,7 +1,7 @@
 """Forests: whole trees grow side by side, each on a draw of the rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -12,6 +12,8 @@ from sumwise.sampling.resample import Resampler
 from sumwise.tree.forest import Forest, ForestTree
 from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable, Target
 
+# Of weights. Beyond it, their sums may lose some of them.
+_LARGEST_RATIO = 1e6
 # Changes a tree that has just been grown: (tree, weights of the rows) -> tree. It is called by
 # several threads at once.
 Finisher = Callable[[ForestTree, np.ndarray], ForestTree]
@@ -70,13 +72,16 @@ def grow_forest(
     weights of classes).
     """
     n_trees = plan.last - plan.first
+    settings = plan.settings
+    if _differ_much(sample_weight, row_weight):
+        settings = replace(settings, careful=True)
     trees: list[ForestTree | None] = [None] * n_trees
     n_bytes = -(-table.n_rows // 8) if plan.keep_bags else 0
     in_bag = np.zeros((n_trees if plan.keep_bags else 0, n_bytes), dtype=np.uint8)
     numbers = count()  # the next tree; asking it is atomic
 
     def grow_some(thread: int, n_threads: int, sync: np.ndarray) -> None:
-        grower = ForestGrower(table, target, n_columns, plan.settings)
+        grower = ForestGrower(table, target, n_columns, settings)
         while (place := next(numbers)) < n_trees and not sync[ABORT]:
             number = plan.first + place
             if plan.tree_features is not None:
@@ -93,6 +98,16 @@ def grow_forest(
     team.run(grow_some)
     grown = [tree for tree in trees if tree is not None]
     return GrownForest(Forest.from_trees(grown, table.mapper), in_bag)
+
+
+def _differ_much(*weights: np.ndarray | None) -> bool:
+    """Whether a row may weigh next to nothing beside another."""
+    ratio = 1.0
+    for own in weights:
+        if own is not None:
+            positive = own[own > 0]
+            ratio *= positive.max(initial=1.0) / positive.min(initial=1.0)
+    return ratio > _LARGEST_RATIO
 
 
 def _draw_weight(

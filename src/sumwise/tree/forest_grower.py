@@ -33,7 +33,8 @@ class ForestSettings:
     ``criterion`` is one of ``kernels.forest_layout``; ``is_class`` says that targets are classes.
     ``n_drawn`` features are drawn in every node; None means all. ``min_decrease`` is that of the
     criterion, weight included. ``directions`` has 1 or -1 for features along which values must rise
-    or fall, 0 for others.
+    or fall, 0 for others. ``careful`` is for weights that differ so much that rounding may leave
+    nothing of a side.
     """
 
     criterion: int = layout.QUADRATIC
@@ -47,6 +48,7 @@ class ForestSettings:
     min_weight_leaf: float = 0.0
     min_decrease: float = 0.0
     directions: np.ndarray | None = None
+    careful: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ class ForestGrower:
     def _make_options(self) -> layout.TreeOptions:
         s = self._settings
         is_limited = s.min_samples_leaf > 1 or s.min_weight_leaf > 0 or s.directions is not None
+        is_limited |= s.careful
         return layout.TreeOptions(
             criterion=s.criterion,
             is_plain=s.criterion == layout.QUADRATIC

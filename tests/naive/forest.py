@@ -1,0 +1,266 @@
+"""The trees of forests by definition: lists and loops, for small data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from tests.naive.random import extend, uniform
+
+CHUNK = 2048
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a tree is grown with; ``targets`` has a tuple of columns for every row."""
+
+    bins: np.ndarray
+    n_bins: Sequence[int]
+    targets: Sequence[tuple[float, ...]]
+    weight: Sequence[float]
+    n_drawn: int
+    is_class: bool = False
+    categories: frozenset[int] = frozenset()
+    centers: np.ndarray | None = None
+    min_rows: int = 1
+    max_depth: int = 1 << 30
+    min_rows_split: int = 2
+
+
+@dataclass
+class Node:
+    """A node of the grown tree."""
+
+    rows: list[int]
+    depth: int
+    constant: int
+    value: tuple[float, ...]
+    feature: int = -1
+    split_bin: int = 0
+    missing_left: int = 0
+    chosen: frozenset[int] = frozenset()
+    left: int = -1
+    gain: float = 0.0
+
+
+@dataclass
+class _Best:
+    gain: float = -np.inf
+    feature: int = -1
+    split_bin: int = 0
+    missing: int | None = None
+    chosen: frozenset[int] = field(default_factory=frozenset)
+    is_perfect: bool = False
+
+
+def sums(plan: Plan, rows: Sequence[int]) -> tuple[Fraction, list[Fraction]]:
+    """Weight, and weighted sums of the columns."""
+    weight = sum((Fraction(plan.weight[r]) for r in rows), Fraction(0))
+    columns = zip(*(plan.targets[r] for r in rows), strict=True)
+    own = [
+        sum(
+            (Fraction(plan.weight[r]) * Fraction(y) for r, y in zip(rows, c, strict=True)),
+            Fraction(0),
+        )
+        for c in columns
+    ]
+    return weight, own
+
+
+def gain(plan: Plan, left: Sequence[int], right: Sequence[int], is_plain: bool) -> float:
+    """How much a split lowers the weighted sum of squares.
+
+    The sums are exact. How they are put together, and so the last bit, depends on whether all is
+    plain: a number of each row without missing values, and no limits.
+    """
+    (w, s), (v, t) = sums(plan, left), sums(plan, right)
+    whole = [a + b for a, b in zip(s, t, strict=True)]
+    if is_plain and len(s) == 1:
+        apart = float(s[0] * (w + v) - whole[0] * w)
+        return apart * apart / float(w * v) / float(w + v)
+    of_whole = float(sum(x * x for x in whole)) / float(w + v)
+    if is_plain and plan.centers is None:
+        together = sum(x * x for x in s) * v + sum(x * x for x in t) * w
+        return float(together) / float(w * v) - of_whole
+    return (
+        float(sum(x * x for x in s)) / float(w) + float(sum(x * x for x in t)) / float(v) - of_whole
+    )
+
+
+def look_at(
+    plan: Plan, rows: Sequence[int], f: int, key: int, n_features: int
+) -> tuple[int, _Best]:
+    """Bins of the node's rows, and the best split on a feature."""
+    by_bin: dict[int, list[int]] = {}
+    for r in rows:
+        by_bin.setdefault(int(plan.bins[r, f]), []).append(r)
+    present = sorted(by_bin)
+    best = _Best()
+    if len(present) < 2:
+        return len(present), best
+    own_key = extend(key, n_features + f)
+    is_plain = plan.min_rows == 1 and f not in plan.categories and len(rows) <= CHUNK
+    is_plain = is_plain and not (plan.bins[:, f] == 0).any()
+    for left_bins, missing, split_bin in _candidates(plan, by_bin, present, f, own_key):
+        left = [r for b in left_bins for r in by_bin[b]]
+        right = [r for b in present if b not in left_bins for r in by_bin[b]]
+        if not left or not right or min(len(left), len(right)) < plan.min_rows:
+            continue
+        own = gain(plan, left, right, is_plain)
+        if best.feature < 0 or own > best.gain:
+            is_set = f in plan.categories
+            pure = is_plain and all(
+                len({plan.targets[r] for r in side}) == 1 for side in (left, right)
+            )
+            best = _Best(
+                own, f, split_bin, missing, frozenset(left_bins) if is_set else frozenset(), pure
+            )
+    return len(present), best
+
+
+def _candidates(
+    plan: Plan, by_bin: dict[int, list[int]], present: list[int], f: int, key: int
+) -> list[tuple[list[int], int | None, int]]:
+    """(bins on the left, whether missing goes left, split bin), in the order they are tried."""
+    if f in plan.categories:
+        return _set_candidates(plan, by_bin, present, key)
+    values = [b for b in present if b > 0]
+    has_missing = present[0] == 0
+    if plan.centers is not None and len(values) > 1:
+        u = uniform(key, 0)
+        centers = plan.centers[f]
+        value = centers[values[0]] * (1.0 - u) + centers[values[-1]] * u
+        if not value < centers[values[-1]]:
+            value = centers[values[0]]
+        cut = max(b for b in range(values[0], values[-1]) if b == values[0] or centers[b] <= value)
+        places = [(max(i for i, b in enumerate(values) if b <= cut), cut)]
+    else:
+        places = [(i, (values[i] + values[i + 1]) >> 1) for i in range(len(values) - 1)]
+        if has_missing and (plan.centers is None or len(values) == 1):
+            places.append((len(values) - 1, plan.n_bins[f] - 1))
+    out: list[tuple[list[int], int | None, int]] = []
+    for i, split_bin in places:
+        ways = (0, 1) if has_missing and i < len(values) - 1 else (0,)
+        for way in ways:
+            left = ([0] if way else []) + values[: i + 1]
+            out.append((left, way if has_missing else None, split_bin))
+    return out
+
+
+def _set_candidates(
+    plan: Plan, by_bin: dict[int, list[int]], present: list[int], key: int
+) -> list[tuple[list[int], int | None, int]]:
+    order = list(present)
+    if plan.centers is not None:
+        for i in range(len(order) - 1):
+            j = i + int(uniform(key, 2 + i) * (len(order) - i))
+            order[i], order[j] = order[j], order[i]
+        cuts = [int(uniform(key, 0) * (len(order) - 1))]
+    else:
+        _, totals = sums(plan, [r for b in present for r in by_bin[b]])
+        column = totals.index(max(totals)) if len(totals) > 1 else 0
+
+        def ratio(b: int) -> float:
+            weight, columns = sums(plan, by_bin[b])
+            return float(columns[column] / weight)
+
+        order.sort(key=lambda b: (ratio(b), b))
+        cuts = list(range(len(order) - 1))
+    missing = 0 in present
+    return [(order[: cut + 1], int(0 in order[: cut + 1]) if missing else None, 0) for cut in cuts]
+
+
+def find_split(plan: Plan, node: Node, order: list[int], key: int, n_slots: int) -> _Best:
+    """Draw features and look at them; constant ones come first in ``order``."""
+    rows, n_features = node.rows, len(order)
+    n_constant, end = node.constant, n_features
+    n_known, n_seen, found, best = n_constant, 0, False, _Best()
+    most = _most(plan, rows)
+    while end > n_constant and (n_seen < plan.n_drawn or not found):
+        wanted = max(plan.n_drawn - n_seen, 1)
+        n_batch = min(1 if len(rows) <= CHUNK else n_slots, wanted, end - n_constant)
+        drawn_end = end
+        while n_batch > 0 and end > n_constant:
+            place = int(uniform(key, n_seen) * (n_known + end - n_constant))
+            n_seen += 1
+            if place < n_known:
+                n_known -= 1
+                if n_seen >= plan.n_drawn and (found or end < drawn_end):
+                    break
+                continue
+            j = n_constant + place - n_known
+            end -= 1
+            n_batch -= 1
+            order[end], order[j] = order[j], order[end]
+        for place in range(end, drawn_end):
+            f = order[place]
+            n_present, own = look_at(plan, rows, f, key, n_features)
+            if n_present > 1:
+                found = True
+                if own.feature >= 0 and (best.feature < 0 or own.gain > best.gain):
+                    best = own
+                done = best.feature >= 0 and most is not None and best.gain >= (1 - 1e-12) * most
+                if done or len(rows) == 2 or (own.is_perfect and plan.is_class):
+                    end = n_constant
+                    break
+            else:
+                order[place], order[end], order[n_constant] = order[end], order[n_constant], f
+                n_constant += 1
+                end += 1
+    node.constant = n_constant
+    return best
+
+
+def _most(plan: Plan, rows: Sequence[int]) -> float | None:
+    """The most a split of a few rows can gain, which is by a cut in the order of targets."""
+    if plan.is_class or len(rows) > 6 or plan.min_rows > 1 or len(plan.targets[0]) > 1:
+        return None
+    ordered = sorted(rows, key=lambda r: plan.targets[r])
+    return max(gain(plan, ordered[:i], ordered[i:], True) for i in range(1, len(rows)))
+
+
+def grow(plan: Plan, key: int, usable: Sequence[int], n_slots: int = 1) -> list[Node]:
+    """Grow a tree depth first, the left child before the right."""
+    order = list(usable)
+    rows = [r for r in range(len(plan.weight)) if plan.weight[r] > 0]
+    nodes = [_make_node(plan, rows, 0, 0)]
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        node = nodes[number]
+        is_pure = len({plan.targets[r] for r in node.rows}) == 1
+        n = len(node.rows)
+        if (
+            is_pure
+            or n < max(plan.min_rows_split, 2 * plan.min_rows)
+            or node.depth >= plan.max_depth
+        ):
+            continue
+        best = find_split(plan, node, order, extend(key, number), n_slots)
+        if best.feature < 0:
+            continue
+        node.feature, node.split_bin, node.chosen = best.feature, best.split_bin, best.chosen
+        node.gain = best.gain
+        left = [r for r in node.rows if _goes_left(plan, best, r)]
+        right = [r for r in node.rows if not _goes_left(plan, best, r)]
+        node.missing_left = int(len(left) > len(right)) if best.missing is None else best.missing
+        node.left = len(nodes)
+        for side in (left, right):
+            nodes.append(_make_node(plan, side, node.depth + 1, node.constant))
+        waiting += [node.left + 1, node.left]
+    return nodes
+
+
+def _goes_left(plan: Plan, best: _Best, row: int) -> bool:
+    b = int(plan.bins[row, best.feature])
+    if best.feature in plan.categories:
+        return b in best.chosen
+    return bool(best.missing) if b == 0 else b <= best.split_bin
+
+
+def _make_node(plan: Plan, rows: list[int], depth: int, constant: int) -> Node:
+    weight, columns = sums(plan, rows)
+    return Node(rows, depth, constant, tuple(float(s / weight) for s in columns))
