@@ -30,11 +30,12 @@ def find_bin(centers, value, low, high):
 @merged
 def gather_bins(bins, stride, feature, rows, first, last, codes):
     """Put the bins of rows in order; return the lowest and the highest."""
-    low, high = np.uint8(255), np.uint8(0)
-    for i in range(np.uint64(last - first)):
-        b = bins[np.uint64(rows[np.uint64(first) + i]) * stride + feature]
-        codes[i] = b
-        low, high = min(low, b), max(high, b)
+    n = np.uint64(last - first)
+    for i in range(n):
+        codes[i] = bins[np.uint64(rows[np.uint64(first) + i]) * stride + feature]
+    low, high = codes[0], codes[0]
+    for i in range(n):  # a loop of its own is one of vectors
+        low, high = min(low, codes[i]), max(high, codes[i])
     return np.int64(low), np.int64(high)
 
 
