@@ -1,0 +1,252 @@
+"""Random forests and extremely randomized trees: time, size and accuracy beside the rivals.
+
+`python -m benchmarks.forests` times fits and predictions on simulated data and measures the saved
+models; with `--accuracy` it compares held-out metrics with scikit-learn's, fold
+by fold, on the data sets of the folder that `SUMWISE_DATA` names. `--help` tells the rest.
+"""
+
+import argparse
+import pickle
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.accuracy import Difference, split_folds, tabulate, take
+from benchmarks.datasets import MissingDataError, load_higgs_like, read_table
+from benchmarks.measure import time_call
+from benchmarks.metrics import predict, score
+from benchmarks.report import (
+    count_cpus,
+    describe_machine,
+    format_aligned,
+    format_bytes,
+    format_figures,
+    format_seconds,
+)
+from benchmarks.rivals import Task
+
+OURS, THEIRS = "sumwise", "scikit-learn"
+ROWS = (10_000, 100_000, 1_000_000)
+DEPTHS = (None, 10)
+TEST_ROWS = 50_000
+GOALS = {"fit": 0.10, "predict": 0.30, "size": 0.50}
+# What the other rivals take for no limit on depth.
+MOST_LEAVES = 1 << 17
+SHARE_DRAWN = 0.632  # of the rows, by a bootstrap
+SOURCES: dict[str, Task] = {
+    "california_housing": "regression",
+    "bike_sharing_hour": "regression",
+    "kin8nm": "regression",
+    "wine_quality": "regression",
+    "higgs_21k": "binary",
+    "spambase": "binary",
+    "electricity_6f": "binary",
+    "credit_default": "binary",
+    "letter": "multiclass",
+    "covertype": "multiclass",
+}
+
+
+def make_models(kind: str, task: Task, n_trees: int, depth: int | None) -> dict[str, Any]:
+    """Ours, scikit-learn's, and for random forests those of LightGBM and XGBoost."""
+    from sklearn import ensemble
+
+    import sumwise
+
+    suffix = "Regressor" if task == "regression" else "Classifier"
+    common = {"n_estimators": n_trees, "max_depth": depth, "random_state": 0}
+    name = ("RandomForest" if kind == "forest" else "ExtraTrees") + suffix
+    models = {
+        OURS: getattr(sumwise, name)(**common),
+        THEIRS: getattr(ensemble, name)(**common, n_jobs=count_cpus()),
+    }
+    if kind == "forest":
+        models |= _make_other_forests(task, n_trees, depth, suffix)
+    return models
+
+
+def _make_other_forests(task: Task, n_trees: int, depth: int | None, suffix: str) -> dict[str, Any]:
+    """The forest modes of the boosting libraries, as near to a random forest as they come."""
+    import lightgbm
+    import xgboost
+
+    share = 1.0 if task == "regression" else 28**-0.5
+    common = {"n_estimators": n_trees, "random_state": 0, "n_jobs": count_cpus()}
+    lightgbm_forest = getattr(lightgbm, f"LGBM{suffix}")(
+        **common,
+        boosting_type="rf",
+        bagging_freq=1,
+        bagging_fraction=SHARE_DRAWN,
+        feature_fraction_bynode=share,
+        max_depth=-1 if depth is None else depth,
+        num_leaves=MOST_LEAVES if depth is None else 2**depth,
+        min_child_samples=1,
+        min_child_weight=0.0,
+        verbose=-1,
+    )
+    xgboost_forest = getattr(xgboost, f"XGBRF{suffix}")(
+        **common,
+        subsample=SHARE_DRAWN,
+        colsample_bynode=share,
+        max_depth=0 if depth is None else depth,
+        max_leaves=MOST_LEAVES if depth is None else 0,
+        grow_policy="lossguide" if depth is None else "depthwise",
+        min_child_weight=0.0,
+        reg_lambda=0.0,
+        tree_method="hist",
+    )
+    return {"LightGBM": lightgbm_forest, "XGBoost": xgboost_forest}
+
+
+def load(task: Task, n_rows: int) -> tuple[NDArray[Any], ...]:
+    """Simulated rows for training and for testing. To regress, one column on all others."""
+    data = load_higgs_like(n_rows, TEST_ROWS)
+    X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
+    if task == "regression":
+        y, y_test = X[:, -1], X_test[:, -1]
+        X, X_test = (np.ascontiguousarray(part[:, :-1]) for part in (X, X_test))
+    return X, y, X_test, y_test
+
+
+def save_size(model: Any) -> int:
+    """Bytes of the model as its users save it."""
+    if type(model).__module__.startswith("sumwise"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            model.save(path)
+            return path.stat().st_size
+    return len(pickle.dumps(model))
+
+
+def compare(
+    kind: str, task: Task, n_rows: int, n_trees: int, depth: int | None, n_repeats: int, names: Any
+) -> dict[str, dict[str, float]]:
+    """Medians of each model, in turn: seconds to fit and to predict; its size and score."""
+    X, y, X_test, y_test = load(task, n_rows)
+    make_models(kind, task, 2, depth)[OURS].fit(X[:1000], y[:1000]).predict(X_test)  # compiles
+    values: dict[str, dict[str, list[float]]] = {}
+    for repeat in range(n_repeats):
+        models = make_models(kind, task, n_trees, depth)
+        for name in models if repeat % 2 == 0 else reversed(models):
+            if names is not None and name not in names:
+                continue
+            model = models[name]
+            own = values.setdefault(name, {"fit": [], "predict": [], "size": [], "score": []})
+            own["fit"].append(time_call(model.fit, X, y))
+            own["predict"].append(time_call(model.predict, X_test))
+            own["size"].append(save_size(model))
+            own["score"].append(model.score(X_test, y_test))
+    return {
+        name: {key: statistics.median(items) for key, items in own.items()}
+        for name, own in values.items()
+    }
+
+
+def describe(found: dict[str, dict[str, float]]) -> str:
+    """A line a model, with ratios of ours to scikit-learn's."""
+    formats: dict[str, Callable[[float], str]] = {
+        "fit": format_seconds,
+        "predict": format_seconds,
+        "size": format_bytes,
+        "score": lambda value: f"{value:.4f}",
+    }
+    lines = [
+        f"  {name:<13}" + ", ".join(f"{key} {formats[key](own[key])}" for key in formats)
+        for name, own in found.items()
+    ]
+    if OURS in found and THEIRS in found:
+        ratios = {key: found[OURS][key] / found[THEIRS][key] for key in GOALS}
+        lines.append(
+            "  ratios       "
+            + ", ".join(f"{key} {format_figures(value)}" for key, value in ratios.items())
+        )
+    return "\n".join(lines)
+
+
+def compare_accuracy(
+    kind: str, source: str, n_folds: int, n_trees: int, rows: int
+) -> list[Difference]:
+    """Metrics of ours and scikit-learn's on the same folds."""
+    task = SOURCES[source]
+    X, y = read_table(source, task, rows)
+    scores: dict[str, list[dict[str, float]]] = {OURS: [], THEIRS: []}
+    for train, test in split_folds(task, X, y, n_folds):
+        models = make_models(kind, task, n_trees, None)
+        for name, own in scores.items():
+            model = models[name].fit(take(X, train), y[train])
+            own.append(score(task, y[test], predict(model, take(X, test), task)))
+    return [
+        Difference(
+            source,
+            kind,
+            THEIRS,
+            metric,
+            [fold[metric] for fold in scores[OURS]],
+            [fold[metric] for fold in scores[THEIRS]],
+        )
+        for metric in scores[OURS][0]
+        if np.isfinite([fold[metric] for folds in scores.values() for fold in folds]).all()
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the times, or the table of metrics."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.forests",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    kinds = ("forest", "extra")
+    parser.add_argument("--accuracy", action="store_true")
+    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--tasks", nargs="+", default=("binary", "regression"))
+    parser.add_argument("--rows", type=int, nargs="+", default=None)
+    parser.add_argument("--depths", type=int, nargs="+", default=DEPTHS, help="0 for no limit")
+    parser.add_argument("--models", nargs="+", default=None)
+    parser.add_argument("--only", nargs="+", choices=SOURCES, default=list(SOURCES), metavar="NAME")
+    parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=3)
+    parsed = parser.parse_args(arguments)
+    print(", ".join(f"{key} {value}" for key, value in describe_machine().items()))
+    if parsed.accuracy:
+        differences = []
+        for source in parsed.only:
+            for kind in parsed.kinds:
+                print(f"{source}, {kind} ...", file=sys.stderr, flush=True)
+                rows = parsed.rows[0] if parsed.rows else 100_000
+                try:
+                    differences += compare_accuracy(kind, source, parsed.folds, parsed.trees, rows)
+                except MissingDataError as error:
+                    print(f"{source} SKIPPED: {error}")
+        print(format_aligned(tabulate(differences)))
+        return
+    goals = ", ".join(f"{key} {value}" for key, value in GOALS.items())
+    print(f"{parsed.trees} trees; goals, of scikit-learn's: {goals}")
+    for kind in parsed.kinds:
+        for task in parsed.tasks:
+            for n_rows in parsed.rows or ROWS:
+                for depth in parsed.depths:
+                    found = compare(
+                        kind,
+                        task,
+                        n_rows,
+                        parsed.trees,
+                        depth or None,
+                        parsed.repeat,
+                        parsed.models,
+                    )
+                    limit = f"depth {depth}" if depth else "no limit on depth"
+                    print(
+                        f"{kind}, {task}, {n_rows:,} rows, {limit}\n{describe(found)}", flush=True
+                    )
+
+
+if __name__ == "__main__":
+    main()
