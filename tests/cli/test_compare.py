@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import BaggingClassifier
 from threadpoolctl import threadpool_limits
 
 from sumwise.cli import compare
+from sumwise.cli.combining import list_combinations
 from sumwise.cli.datasets import NAMES, Dataset, load_dataset, make_friedman
 from sumwise.cli.main import main
 
@@ -41,6 +43,7 @@ MEAN = compare.Competitor("mean", CountingClassifier, CountingRegressor, {})
 @pytest.fixture
 def _only_mean(monkeypatch):
     monkeypatch.setattr(compare, "COMPETITORS", (MEAN,))
+    monkeypatch.setattr(compare, "can_combine", lambda data: False)
 
 
 @pytest.fixture
@@ -124,20 +127,34 @@ def test_cross_validate_scores_each_fold(tiny):
     assert len(result.fit_seconds) == len(result.predict_seconds) == 5
 
 
-def test_table_is_aligned():
-    assert compare.format_table(("method", "R²"), [("a", "0.5000"), ("longer name", "-1.0")]) == (
-        "| method      |     R² |\n"
-        "| ----------- | -----: |\n"
-        "| a           | 0.5000 |\n"
-        "| longer name |   -1.0 |"
-    )
-
-
 def test_results_show_mean_and_deviation(tiny):
-    result = compare.Result("some", [0.5, 0.7], [40, 61], [1.0, 2.0], [0.001, 0.002])
-    section = compare.format_results(tiny, [result])
-    assert "## tiny\n\n20 rows, 2 features, classification\n" in section
-    assert "| some   | 0.6000 ± 0.1000 |     50 |   1.500 |         1.50 |" in section
+    result = compare.Result("some", [0.5, 0.7], [40, 61], [1.0, 2.0], [0.001, 0.002], [])
+    table = compare.format_results(tiny, [result])
+    assert "| some   | 0.6000 ± 0.1000 |     50 |   1.500 |         1.50 |" in table
+    assert "| method |        accuracy | rounds |" in table
+    assert "| members |" in compare.format_results(tiny, [result], "members")
+
+
+@pytest.mark.usefixtures("_only_mean")
+def test_sections_begin_with_what_the_data_are(tiny):
+    section = compare.compare_dataset(tiny, n_folds=2, n_rounds=2, n_jobs=1)
+    assert section.startswith("## tiny\n\n20 rows, 2 features, classification\n\n| method ")
+    assert "###" not in section
+
+
+def test_members_are_counted_where_they_are_listed(tiny):
+    forest = compare.Competitor(
+        "trees", BaggingClassifier, CountingRegressor, {}, rounds_attribute="estimators_"
+    )
+    result = compare.cross_validate(forest, tiny, n_folds=2, n_rounds=3, n_jobs=1)
+    assert result.rounds == [3, 3]
+    assert [type(model) for model in result.models] == [BaggingClassifier] * 2
+
+
+def test_who_reads_no_categories_is_left_out(colors, tiny, monkeypatch):
+    monkeypatch.setattr(compare, "COMPETITORS", (MEAN, MEAN._replace(reads_categories=False)))
+    assert len(compare.list_competitors(tiny)) == 2
+    assert compare.list_competitors(colors) == [MEAN]
 
 
 def test_description_tells_of_categories(tiny, colors):
@@ -161,6 +178,10 @@ def test_report_is_what_was_printed(tmp_path, capsys):
     assert "442 rows, 10 features, regression" in text
     for competitor in compare.COMPETITORS:
         assert f"| {competitor.name} " in text
+    for combination in list_combinations(load_dataset("diabetes")):
+        assert f"| {combination.name} " in text
+    assert "\n### diabetes: four learners and their combinations\n\n| method" in text
+    assert "Squared error of the average" in text
     assert list(report.parent.iterdir()) == [report]
 
 

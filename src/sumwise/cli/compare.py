@@ -20,7 +20,9 @@ from threadpoolctl import threadpool_limits
 
 import sumwise
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise.cli.combining import Combination, can_combine, describe_diversity, list_combinations
 from sumwise.cli.datasets import NAMES, Dataset, load_dataset
+from sumwise.cli.tables import format_table
 
 # HistGradientBoosting* refuse a feature that has more.
 _MOST_CATEGORIES = 255
@@ -56,6 +58,7 @@ class Competitor(NamedTuple):
     rounds_parameter: str = "n_estimators"
     rounds_attribute: str = "best_iteration_"
     prepare: Callable[[Any, Dataset], Any] = lambda model, data: model
+    reads_categories: bool = True
 
     def build(self, data: Dataset, n_rounds: int, n_jobs: int | None) -> Any:
         """Make an unfitted estimator for `data`; `n_jobs=None` is all CPUs."""
@@ -67,13 +70,15 @@ class Competitor(NamedTuple):
         return self.prepare(model, data)
 
     def count_rounds(self, model: Any) -> int:
-        """Return the rounds of a fitted estimator."""
-        return getattr(model[-1] if isinstance(model, Pipeline) else model, self.rounds_attribute)
+        """Return the rounds of a fitted estimator; members, where the attribute is a list."""
+        found = getattr(model[-1] if isinstance(model, Pipeline) else model, self.rounds_attribute)
+        return len(found) if isinstance(found, Sequence) else found
 
 
 _BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
 _HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 
+# Further ensembles: a line each.
 COMPETITORS = (
     Competitor("sumwise leaf", *_BOOSTING, {"growth": "leaf"}),
     Competitor("sumwise depth", *_BOOSTING, {"growth": "depth"}),
@@ -95,13 +100,14 @@ _WARM_UP_ROUNDS = 2
 
 
 class Result(NamedTuple):
-    """Test scores, rounds and seconds of one competitor, one entry per fold."""
+    """Test scores, rounds, seconds and models of one competitor, one entry per fold."""
 
     name: str
     scores: list[float]
     rounds: list[int]
     fit_seconds: list[float]
     predict_seconds: list[float]
+    models: list[Any]
 
 
 def split_folds(data: Dataset, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -111,10 +117,14 @@ def split_folds(data: Dataset, n_folds: int) -> list[tuple[np.ndarray, np.ndarra
 
 
 def cross_validate(
-    competitor: Competitor, data: Dataset, n_folds: int, n_rounds: int, n_jobs: int | None
+    competitor: Competitor | Combination,
+    data: Dataset,
+    n_folds: int,
+    n_rounds: int,
+    n_jobs: int | None,
 ) -> Result:
     """Fit and score `competitor` on every fold."""
-    result = Result(competitor.name, [], [], [], [])
+    result = Result(competitor.name, [], [], [], [], [])
     _, score = _SCORES[data.task]
     for train, test in split_folds(data, n_folds):
         model = competitor.build(data, n_rounds, n_jobs)
@@ -127,7 +137,14 @@ def cross_validate(
         result.fit_seconds.append(fitted - start)
         result.rounds.append(competitor.count_rounds(model))
         result.scores.append(score(data.y[test], predicted))
+        result.models.append(model)
     return result
+
+
+def list_competitors(data: Dataset) -> list[Competitor]:
+    """Return those that can read the data set."""
+    has_categories = bool(data.find_categories())
+    return [each for each in COMPETITORS if each.reads_categories or not has_categories]
 
 
 def warm_up(datasets: Sequence[Dataset], n_jobs: int | None) -> float:
@@ -137,26 +154,16 @@ def warm_up(datasets: Sequence[Dataset], n_jobs: int | None) -> float:
     """
     start = perf_counter()
     for data in datasets:
-        for competitor in COMPETITORS:
+        combined = list_combinations(data) if can_combine(data) else []
+        competitors: list[Competitor | Combination] = [*list_competitors(data), *combined]
+        for competitor in competitors:
             model = competitor.build(data, _WARM_UP_ROUNDS, n_jobs)
             model.fit(data.X, data.y).predict(data.X)
     return perf_counter() - start
 
 
-def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format an aligned Markdown table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    return "\n".join(
-        f"| {row[0]:<{widths[0]}} | "
-        + " | ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        + " |"
-        for row in (header, rule, *rows)
-    )
-
-
-def format_results(data: Dataset, results: Sequence[Result]) -> str:
-    """Format the section of one data set."""
+def format_results(data: Dataset, results: Sequence[Result], counted: str = "rounds") -> str:
+    """Format the table of one data set."""
     score_name, _ = _SCORES[data.task]
     rows = [
         (
@@ -168,8 +175,28 @@ def format_results(data: Dataset, results: Sequence[Result]) -> str:
         )
         for result in results
     ]
-    table = format_table(("method", score_name, "rounds", "fit (s)", "predict (ms)"), rows)
-    return f"## {data.name}\n\n{describe_dataset(data)}\n\n{table}\n"
+    return format_table(("method", score_name, counted, "fit (s)", "predict (ms)"), rows)
+
+
+def compare_dataset(data: Dataset, n_folds: int, n_rounds: int, n_jobs: int | None) -> str:
+    """Run the comparison on one data set; return its section."""
+
+    def run_all(competitors: Sequence[Competitor | Combination]) -> list[Result]:
+        return [cross_validate(each, data, n_folds, n_rounds, n_jobs) for each in competitors]
+
+    parts = [f"## {data.name}", describe_dataset(data)]
+    parts.append(format_results(data, run_all(list_competitors(data))))
+    if can_combine(data):
+        combined = list_combinations(data)
+        results = run_all(combined)
+        tests = [test for _, test in split_folds(data, n_folds)]
+        n_members = sum(each.make is None for each in combined)
+        parts += [
+            f"### {data.name}: four learners and their combinations",
+            format_results(data, results, "members"),
+            *describe_diversity(data, tests, results[n_members].models),
+        ]
+    return "\n\n".join(parts) + "\n"
 
 
 def describe_dataset(data: Dataset) -> str:
@@ -216,11 +243,7 @@ def compare(names: Sequence[str], n_folds: int, n_rounds: int, n_jobs: int | Non
     with threadpool_limits(n_jobs, user_api="openmp"):  # rivals without an `n_jobs`
         yield format_heading(n_folds, n_rounds, n_jobs, warm_up(datasets, n_jobs))
         for data in datasets:
-            results = [
-                cross_validate(competitor, data, n_folds, n_rounds, n_jobs)
-                for competitor in COMPETITORS
-            ]
-            yield format_results(data, results)
+            yield compare_dataset(data, n_folds, n_rounds, n_jobs)
 
 
 def write_atomically(path: Path, text: str) -> None:

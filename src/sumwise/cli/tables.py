@@ -1,0 +1,15 @@
+"""Tables of text: Markdown that is aligned, so that a terminal shows it well, too."""
+
+from collections.abc import Sequence
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format an aligned Markdown table: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    return "\n".join(
+        f"| {row[0]:<{widths[0]}} | "
+        + " | ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        + " |"
+        for row in (header, rule, *rows)
+    )
