@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedKFold, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -26,7 +26,7 @@ from sumwise import (
     GradientBoostingClassifier,
     VotingClassifier,
 )
-from sumwise.errors import ParameterError
+from sumwise.errors import DataError, ParameterError
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 X_DIABETES, Y_DIABETES = load_diabetes(return_X_y=True)
@@ -48,48 +48,6 @@ def number_members():
         ("line", LinearRegression()),
         ("near", KNeighborsRegressor()),
     ]
-
-
-@pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
-def test_parameters_of_members_are_set_by_name(kind):
-    members = class_members() if kind in CLASSIFIERS else number_members()
-    model = kind(members)
-    model.set_params(tree__max_depth=1)
-    assert model.get_params()["tree__max_depth"] == 1
-    assert model.named_estimators.tree.max_depth == 1
-    model.set_params(tree="drop")
-    assert dict(model.estimators)["tree"] == "drop"
-    with pytest.raises(ValueError, match="nothing"):
-        model.set_params(nothing=1)
-
-
-def test_members_without_names_are_called_by_their_class():
-    model = AveragingRegressor([Ridge(), Ridge(alpha=2.0), LinearRegression()])
-    assert list(model.named_estimators) == ["ridge-1", "ridge-2", "linearregression"]
-    model.set_params(**{"ridge-2__alpha": 5.0, "linearregression": "drop"})
-    assert model.estimators[1].alpha == 5.0
-    model.fit(X_DIABETES, Y_DIABETES)
-    assert list(model.named_estimators_) == ["ridge-1", "ridge-2"]
-    assert clone(model).get_params()["ridge-2__alpha"] == 5.0
-
-
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ([], "non-empty list"),
-        (LinearRegression(), "non-empty list"),
-        ([("a", Ridge()), ("a", Ridge())], "not unique"),
-        ([("cv", Ridge())], "conflict"),
-        ([("a__b", Ridge())], "must not contain __"),
-        ([("a", "drop")], "All estimators are dropped"),
-        ([("a", GaussianNB())], "should be a regressor"),
-        ([("a", Ridge)], "should be a regressor instance"),
-        ([(1, Ridge())], "strings"),
-    ],
-)
-def test_what_is_no_list_of_members_is_refused(members, message):
-    with pytest.raises(ParameterError, match=message):
-        AveragingRegressor(members).fit(X_DIABETES, Y_DIABETES)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -194,6 +152,35 @@ def test_sample_weights_reach_members_and_learned_weights():
         AveragingRegressor(number_members()).fit(X_DIABETES, Y_DIABETES, sample_weight=weight)
     with pytest.raises(ValueError, match="other"):
         AveragingRegressor(number_members()).fit(X_DIABETES, Y_DIABETES, other=1)
+
+
+def test_folds_must_not_overlap():
+    cv = RepeatedKFold(n_splits=2, n_repeats=2)
+    with pytest.raises(DataError, match="more than once"):
+        AveragingRegressor(number_members(), weights="least_squares", cv=cv).fit(
+            X_DIABETES, Y_DIABETES
+        )
+
+
+def test_rows_that_no_fold_tests_count_nothing():
+    cv = TimeSeriesSplit(3)
+    model = AveragingRegressor(number_members(), weights="inverse_error", cv=cv)
+    model.fit(X_DIABETES, Y_DIABETES)
+    tested = [
+        LinearRegression().fit(X_DIABETES[a], Y_DIABETES[a]).predict(X_DIABETES[b]) - Y_DIABETES[b]
+        for a, b in cv.split(X_DIABETES)
+    ]
+    assert model.member_errors_[1] == pytest.approx(np.mean(np.concatenate(tested) ** 2))
+
+
+def test_a_number_of_folds_keeps_groups_together():
+    """Each row twice, in one group: a model that saw its twin would know its target."""
+    X, y = np.repeat(X_DIABETES, 2, axis=0), np.repeat(Y_DIABETES, 2)
+    members = [("near", KNeighborsRegressor(1)), ("line", LinearRegression())]
+    model = AveragingRegressor(members, weights="inverse_error", cv=KFold(5, shuffle=True))
+    assert model.fit(X, y).weights_[0] > 0.5
+    model.set_params(cv=5).fit(X, y, groups=np.repeat(np.arange(len(Y_DIABETES)), 2))
+    assert model.weights_[0] < 0.4
 
 
 def test_metadata_is_routed():

@@ -11,13 +11,8 @@ from sklearn.model_selection import (
 from sklearn.tree import DecisionTreeClassifier
 
 from sumwise.errors import DataError
-from sumwise.estimators.meta_features import (
-    Columns,
-    FoldRecord,
-    Folds,
-    Member,
-    take_if_by_row,
-)
+from sumwise.estimators.meta_features import Columns, FoldRecord
+from sumwise.estimators.out_of_fold import Folds, Member, take_if_by_row
 
 X = np.arange(24.0).reshape(12, 2)
 Y = np.arange(12) % 3

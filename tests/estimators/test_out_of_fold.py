@@ -1,21 +1,45 @@
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
+from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import (
     KFold,
     LeaveOneOut,
-    RepeatedKFold,
     TimeSeriesSplit,
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 
-from sumwise.errors import DataError
-from sumwise.estimators.out_of_fold import make_folds, predict_out_of_fold
+from sumwise.estimators.meta_features import Columns
+from sumwise.estimators.out_of_fold import FoldModels, Folds, Member, find_splitter, fit_members
 
 X, Y = load_diabetes(return_X_y=True)
+
+
+def fit_on_folds(estimator, X, y, cv, method="predict", *, refit=False, keep_folds=False, **params):
+    is_class = is_classifier(estimator)
+    folds = Folds.split(find_splitter(cv, y, is_class), X, y, {})
+    reader = Columns(np.unique(y) if is_class else None, of_all_classes=True)
+    (fitted,) = fit_members(
+        [Member("only", estimator, method, params)],
+        X,
+        y,
+        folds,
+        reader,
+        refit=refit,
+        keep_folds=keep_folds,
+        share_bins=False,
+        n_jobs=None,
+    )
+    return fitted
+
+
+def predict_out_of_fold(*args, **params):
+    output = fit_on_folds(*args, **params).output
+    return output[:, 0] if output.shape[1] == 1 else output
 
 
 @pytest.mark.parametrize("cv", [5, KFold(3, shuffle=True, random_state=0)])
@@ -63,6 +87,29 @@ def test_classes_that_a_fold_lacks_have_no_probability():
     np.testing.assert_array_equal(predicted[4:, 2], 0.0)
 
 
-def test_folds_must_not_overlap():
-    with pytest.raises(DataError, match="more than once"):
-        make_folds(RepeatedKFold(n_splits=2, n_repeats=2), X, Y, classifier=False)
+def test_kernels_are_cut_to_the_training_rows():
+    """As scikit-learn does for estimators that take distances or kernels."""
+    near = KNeighborsRegressor(3, metric="precomputed")
+    distances = pairwise_distances(X)
+    ours = predict_out_of_fold(near, distances, Y, 4)
+    np.testing.assert_array_equal(ours, cross_val_predict(near, distances, Y, cv=4))
+    np.testing.assert_allclose(ours, predict_out_of_fold(KNeighborsRegressor(3), X, Y, 4))
+
+
+def test_only_the_models_asked_for_are_kept():
+    assert fit_on_folds(LinearRegression(), X, Y, 2).model is None
+    kept = fit_on_folds(LinearRegression(), X, Y, 2, keep_folds=True).model
+    assert isinstance(kept, FoldModels)
+    assert len(kept) == 2
+    whole = fit_on_folds(LinearRegression(), X, Y, 2, refit=True).model
+    np.testing.assert_array_equal(whole.coef_, LinearRegression().fit(X, Y).coef_)
+
+
+def test_a_number_of_folds_keeps_groups_if_asked_to():
+    groups = np.arange(len(Y)) % 20
+    for is_class, y in ((False, Y), (True, groups % 2)):
+        splitter = find_splitter(4, y, is_class, keep_groups=True)
+        folds = Folds.split(splitter, X, y, {"groups": groups})
+        for train, test in zip(folds.train, folds.test, strict=True):
+            assert not set(groups[train]) & set(groups[test])
+    assert isinstance(find_splitter(4, Y, False), KFold)

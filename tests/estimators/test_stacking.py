@@ -34,8 +34,8 @@ from sumwise import (
     StackingRegressor,
 )
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators import meta_features
-from sumwise.estimators.meta_features import FoldModels
+from sumwise.estimators import out_of_fold
+from sumwise.estimators.out_of_fold import FoldModels
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
@@ -237,14 +237,14 @@ def test_out_of_fold_predictions_do_not_mislead(cv):
 
 def test_a_leak_in_the_fold_loop_would_be_seen(monkeypatch):
     """The test above fails if models are fitted on all rows instead of those of their fold."""
-    fit_clone = meta_features.fit_clone
+    fit_clone = out_of_fold.fit_clone
 
     def fit_on_all(estimator, X, y, params):
         rng = np.random.RandomState(0)
         X, y = rng.normal(size=(300, 5)), rng.randint(2, size=300)
         return fit_clone(estimator, X, y, params)
 
-    monkeypatch.setattr(meta_features, "fit_clone", fit_on_all)
+    monkeypatch.setattr(out_of_fold, "fit_clone", fit_on_all)
     assert is_misled(fit_on_noise(5))
 
 
@@ -356,6 +356,15 @@ def test_members_fitted_before():
     assert str(report).startswith("unknown")
 
 
+def test_members_without_names_are_called_by_their_class():
+    members = [GaussianNB(), GradientBoostingClassifier(n_estimators=2)]
+    stack = StackingClassifier(members, cv=2).set_params(gaussiannb__var_smoothing=1e-8)
+    stack.fit(*IRIS)
+    assert list(stack.named_estimators_) == ["gaussiannb", "gradientboostingclassifier"]
+    assert stack.named_estimators_.gaussiannb.var_smoothing == 1e-8
+    assert stack.get_feature_names_out()[0] == "stackingclassifier_gaussiannb0"
+
+
 def test_a_member_can_be_dropped():
     X, y = IRIS
     stack = StackingClassifier(make_members(), cv=3).set_params(bayes="drop").fit(X, y)
@@ -418,13 +427,13 @@ def test_shared_bins_give_nearly_the_same_stack():
 
 def test_x_is_binned_once_for_each_way_to_read_it(monkeypatch):
     calls = []
-    read = meta_features.SharedTable.read
+    read = out_of_fold.SharedTable.read
 
     def count(*arguments):
         calls.append(arguments)
         return read(*arguments)
 
-    monkeypatch.setattr(meta_features.SharedTable, "read", count)
+    monkeypatch.setattr(out_of_fold.SharedTable, "read", count)
     X, y = IRIS
     members = [
         ("a", GradientBoostingClassifier(n_estimators=2)),
@@ -447,13 +456,13 @@ def test_any_number_of_threads_gives_the_same_stack(refit, monkeypatch):
     ]
     one = StackingClassifier(members, cv=3, refit=refit)
     one.set_params(leaf__n_jobs=1, drawn__n_jobs=1).fit(X, y)
-    monkeypatch.setattr(meta_features, "count_threads", lambda n_jobs, n_steps: 3)
+    monkeypatch.setattr(out_of_fold, "count_threads", lambda n_jobs, n_steps: 3)
     three = StackingClassifier(members, cv=3, refit=refit).fit(X, y)
     np.testing.assert_array_equal(one.predict_proba(X), three.predict_proba(X))
 
 
 def test_an_error_in_one_fit_ends_the_others(monkeypatch):
-    monkeypatch.setattr(meta_features, "count_threads", lambda n_jobs, n_steps: 2)
+    monkeypatch.setattr(out_of_fold, "count_threads", lambda n_jobs, n_steps: 2)
     X, y = IRIS
     members = [
         ("good", GradientBoostingClassifier(n_estimators=100_000)),
@@ -464,7 +473,7 @@ def test_an_error_in_one_fit_ends_the_others(monkeypatch):
 
 
 def test_fits_that_are_watched_run_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(meta_features, "count_threads", lambda n_jobs, n_steps: 2)
+    monkeypatch.setattr(out_of_fold, "count_threads", lambda n_jobs, n_steps: 2)
     rounds = []
     member = GradientBoostingClassifier(
         n_estimators=3, callbacks=[lambda state: rounds.append(state.round_number)]
@@ -545,9 +554,9 @@ def test_methods_follow_the_meta_learner():
 @pytest.mark.parametrize(
     ("estimators", "message"),
     [
-        ([], "list of pairs"),
-        ([GaussianNB()], "list of pairs"),
-        ([("a", "drop")], "all members are dropped"),
+        ([], "non-empty list"),
+        ([("a", "drop")], "All estimators are dropped"),
+        ([("a", GaussianNB)], "should be a classifier instance"),
         ([("a", "skip"), ("b", GaussianNB())], "'skip' is no estimator"),
         ([("a", GaussianNB()), ("a", GaussianNB())], "not unique"),
     ],
@@ -564,7 +573,7 @@ def test_other_bad_parameters():
         StackingClassifier(members, Ridge()).fit(X, y)
     with pytest.raises(ParameterError, match="must be a regressor"):
         StackingRegressor(make_regressors(), GaussianNB()).fit(X, y)
-    with pytest.raises(ParameterError, match="'leaf', a GradientBoostingClassifier, is no"):
+    with pytest.raises(ParameterError, match=r"Classifier \('leaf'\) should be a regressor"):
         StackingRegressor(members).fit(X, y)
     with pytest.raises(ParameterError, match="no method decision_function"):
         StackingClassifier(members[1:], stack_method="decision_function").fit(X, y)

@@ -196,7 +196,7 @@ class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
     """
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        for name, member in zip(*self._check_members(), strict=True):
+        for name, member in self._check_members():
             if not hasattr(member, "predict_proba"):
                 raise ParameterError(
                     f"{type(self).__name__}: {name!r} has no predict_proba, and posterior weights "

@@ -1,22 +1,13 @@
 """What ensembles of given members share: names, parameters, fitting and predicting."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Bunch, get_tags
+from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -36,17 +27,14 @@ from sklearn.utils.validation import (
 from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.inputs import check_sample_weight, read_target
-from sumwise.estimators.out_of_fold import make_folds, predict_out_of_fold
+from sumwise.estimators.member_list import MEMBER_PARAMETERS, MemberList
+from sumwise.estimators.meta_features import Columns
+from sumwise.estimators.out_of_fold import Folds, Member, find_splitter, fit_clone, fit_members
 from sumwise.estimators.parameters import check_choice
-from sumwise.estimators.persistence import NotSavedMixin
 from sumwise.estimators.validation import encode_labels
 
-DROPPED = "drop"
-
-MEMBER_PARAMETERS = """estimators : list of (str, estimator) pairs, or of estimators
-        The members. Clones of them are fitted; those set to "drop" are left out, and those wrapped
-        in :class:`sklearn.frozen.FrozenEstimator` are taken as they are. Without names, members
-        are called by their class in lower case."""
+_FROZEN = """Those wrapped
+        in :class:`sklearn.frozen.FrozenEstimator` are taken as they are."""
 
 MORE_PARAMETERS = """cv : int, splitter or iterable, default=5
         Folds of the out-of-fold predictions that something is learned from.
@@ -69,7 +57,7 @@ MEMBER_ATTRIBUTES = """estimators_ : list of estimators
 def document_members(**texts: str) -> Callable[[Any], Any]:
     """Put what several ensembles share into their docstrings, in place of ``{key}``."""
     texts |= {
-        "members": MEMBER_PARAMETERS,
+        "members": f"{MEMBER_PARAMETERS} {_FROZEN}",
         "more": MORE_PARAMETERS,
         "attributes": MEMBER_ATTRIBUTES,
     }
@@ -132,16 +120,14 @@ class HeldOut:
     Attributes
     ----------
     predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
+        Numbers, probabilities, or labels as probabilities of 0 and 1.
     y : ndarray of shape (n_rows,)
     weight : ndarray of shape (n_rows,) or None
-    rows : ndarray of int
-        Their numbers; not all rows, where folds do not test all.
     """
 
     predictions: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
-    rows: np.ndarray
 
 
 class FrozenClassifier(FrozenEstimator):
@@ -161,8 +147,8 @@ class FrozenClassifier(FrozenEstimator):
         return encode_labels("a fitted member", self.estimator.predict(X), self.labels)
 
 
-class MemberEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
-    """Base of ensembles whose members the user gives, of any kind."""
+class MemberEnsemble(MemberList):
+    """Base of ensembles that average their members' predictions, or count their votes."""
 
     def __init__(
         self, estimators: Any, *, cv: Any = 5, prefit: bool = False, n_jobs: int | None = None
@@ -172,124 +158,17 @@ class MemberEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         self.prefit = prefit
         self.n_jobs = n_jobs
 
-    # --- members and their parameters ---
-
-    def _name_members(self) -> list[tuple[str, Any]]:
-        """Pairs of name and member, whether or not the user named them; raise if it is no list."""
-        items = self.estimators
-        if not isinstance(items, (list, tuple)) or len(items) == 0:
-            raise ParameterError(
-                f"{type(self).__name__}: estimators must be a non-empty list of estimators or of "
-                "(name, estimator) pairs"
-            )
-        if all(isinstance(i, (list, tuple)) and len(i) == 2 for i in items):
-            return [(name, member) for name, member in items]
-        names = [type(item).__name__.lower() for item in items]
-        counts, seen = Counter(names), Counter[str]()
-        for place, name in enumerate(names):
-            if counts[name] > 1:
-                seen[name] += 1
-                names[place] = f"{name}-{seen[name]}"
-        return list(zip(names, items, strict=True))
-
-    @property
-    def named_estimators(self) -> Bunch:
-        """The members as they were given, by name."""
-        return Bunch(**dict(self._name_members()))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters by name; with ``deep`` members and their parameters, too."""
-        params = super().get_params(deep=False)
-        if not deep:
-            return params
-        for name, value in list(params.items()):
-            if hasattr(value, "get_params") and not isinstance(value, type):
-                params.update({f"{name}__{k}": v for k, v in value.get_params().items()})
-        try:
-            named = self._name_members()
-        except ParameterError:
-            return params
-        for name, member in named:
-            params[name] = member
-            if hasattr(member, "get_params") and not isinstance(member, type):
-                params.update({f"{name}__{k}": v for k, v in member.get_params().items()})
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, members by name, and their parameters as ``name__parameter=...``."""
-        if "estimators" in params:
-            self.estimators = params.pop("estimators")
-        try:
-            names = [name for name, _ in self._name_members()]
-        except ParameterError:
-            names = []
-        own = super().get_params(deep=False)
-        for place, name in enumerate(names):
-            if name in params and name not in own:
-                items = list(self.estimators)
-                is_pair = isinstance(items[place], (list, tuple))
-                member = params.pop(name)
-                items[place] = (name, member) if is_pair else member
-                self.estimators = items
-        super().set_params(**params)
-        return self
-
-    def _check_members(self) -> tuple[list[str], list[Any]]:
-        """Return names and members, without dropped ones; raise for what is no member."""
-        pairs = self._name_members()
-        own = type(self).__name__
-        names = [name for name, _ in pairs]
-        if not all(isinstance(name, str) for name in names):
-            raise ParameterError(f"{own}: names of estimators must be strings, not {names}")
-        if len(set(names)) < len(names):
-            raise ParameterError(f"{own}: Names provided are not unique: {names}")
-        taken = sorted(set(names) & set(super().get_params(deep=False)))
-        if taken:
-            raise ParameterError(
-                f"{own}: Estimator names conflict with constructor arguments: {taken}"
-            )
-        nested = [name for name in names if "__" in name]
-        if nested:
-            raise ParameterError(f"{own}: Estimator names must not contain __: got {nested}")
-        kept = [(name, m) for name, m in pairs if not _is_dropped(m)]
-        if not kept:
-            raise ParameterError(
-                f"{own}: All estimators are dropped. At least one is required to be an estimator."
-            )
-        is_kind = is_classifier if is_classifier(self) else is_regressor
-        for name, member in kept:
-            if isinstance(member, type) or not hasattr(member, "fit") or not is_kind(member):
-                shown = member.__name__ if isinstance(member, type) else type(member).__name__
-                instance = " instance" if isinstance(member, type) else ""
-                raise ParameterError(
-                    f"{own}: The estimator {shown} ({name!r}) should be a {is_kind.__name__[3:]}"
-                    f"{instance}."
-                )
-        return [name for name, _ in kept], [m for _, m in kept]
-
     def _keep(self, values: Sequence[Any]) -> list[Any]:
         """Return the values, one a member, of those that are not dropped."""
-        pairs = self._name_members()
-        return [v for v, (_, m) in zip(values, pairs, strict=True) if not _is_dropped(m)]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        try:
-            inner = [get_tags(m).input_tags for _, m in self._name_members() if not _is_dropped(m)]
-        except Exception:  # what is no list of members is refused in fit
-            return tags
-        tags.input_tags.allow_nan = all(t.allow_nan for t in inner)
-        tags.input_tags.sparse = all(t.sparse for t in inner)
-        return tags
+        kept = dict(self._list_kept())
+        pairs = zip(values, self._name_members(), strict=True)
+        return [value for value, (name, _) in pairs if name in kept]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where ``fit`` passes metadata on: to members and to the splitter."""
         from sklearn.model_selection import check_cv
 
-        router = MetadataRouter(owner=self)
-        for name, member in zip(*self._check_members(), strict=True):
-            mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(**{name: self._wrap(member)}, method_mapping=mapping)
+        router = self._route_to_members(MetadataRouter(owner=self))
         return router.add(
             splitter=check_cv(self.cv),
             method_mapping=MethodMapping().add(caller="fit", callee="split"),
@@ -297,15 +176,11 @@ class MemberEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     # --- fitting ---
 
-    def _wrap(self, member: Any) -> Any:
-        """Return what is fitted for a member; subclasses may put something around it."""
-        return member
-
     def _start_fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitJob:
         """Check everything but the parameters of the subclass."""
         self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         check_choice(self, "prefit", (True, False))
-        names, members = self._check_members()
+        names, members = map(list, zip(*self._check_members(), strict=True))
         validate_data(self, X, y, skip_check_array=True)
         fit_params = {k: v for k, v in fit_params.items() if v is not None}
         if not _routing_enabled():
@@ -344,7 +219,7 @@ class MemberEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     def _fit_members(self, job: FitJob) -> None:
         """Fit the members of a job; with this the ensemble is fitted."""
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_member)(member, job.X, job.y, params)
+            delayed(fit_clone)(member, job.X, job.y, params)
             for member, params in zip(job.members, job.params, strict=True)
         )
         self._models = fitted
@@ -353,37 +228,48 @@ class MemberEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _predict_held_out(self, job: FitJob, method: str) -> HeldOut:
         """Return out-of-fold predictions; fitted members predict rows as they are."""
-        all_rows = np.arange(len(job.y))
-        if all(_is_frozen(member) for member in job.members):
-            folds = [(all_rows, all_rows)]
-        else:
-            folds = make_folds(self.cv, job.X, job.y, is_classifier(self), **job.split_params)
-        predictions = np.stack(
-            [
-                self._read(member, job.X, method)
-                if _is_frozen(member)
-                else predict_out_of_fold(
-                    member,
-                    job.X,
-                    job.y,
-                    folds,
-                    method,
-                    n_jobs=self.n_jobs,
-                    fit_params=params,
-                    n_classes=self.classes_.size if is_classifier(self) else None,
-                )
-                for member, params in zip(job.members, job.params, strict=True)
-            ]
-        )
-        rows = np.sort(np.concatenate([test for _, test in folds]))
-        predictions = predictions[:, rows]
-        if is_classifier(self):
-            is_label = method == "predict"
-            predictions = (
-                predictions.astype(np.intp) if is_label else normalize_probabilities(predictions)
+        reader = Columns(self._list_labels(), of_all_classes=True)
+        members = [
+            Member(name, member, method, params)
+            for name, member, params in zip(job.names, job.members, job.params, strict=True)
+        ]
+        rows, outputs = np.arange(len(job.y)), {}
+        unfitted = [member for member in members if not _is_frozen(member.estimator)]
+        if unfitted:
+            folds = self._split(job)
+            rows = folds.predicted
+            options: dict[str, Any] = {"refit": False, "keep_folds": False, "share_bins": False}
+            fitted = fit_members(
+                unfitted, job.X, job.y, folds, reader, n_jobs=self.n_jobs, **options
             )
+            outputs = {m.name: each.output for m, each in zip(unfitted, fitted, strict=True)}
+        for member in members:
+            if member.name not in outputs:
+                outputs[member.name] = reader.predict(member, member.estimator, job.X)
+        predictions = np.stack([outputs[name][rows] for name in job.names])
+        if reader.labels is None:
+            predictions = predictions[:, :, 0]
+        else:
+            predictions = normalize_probabilities(predictions)
         weight = None if job.weight is None else job.weight[rows]
-        return HeldOut(predictions, job.y[rows], weight, rows)
+        return HeldOut(predictions, job.y[rows], weight)
+
+    def _split(self, job: FitJob) -> Folds:
+        """Return folds that do not overlap, so that a row has one prediction a member."""
+        keeps_groups = job.split_params.get("groups") is not None
+        splitter = find_splitter(self.cv, job.y, is_classifier(self), keeps_groups)
+        folds = Folds.split(splitter, job.X, job.y, job.split_params)
+        if folds.repeats:
+            raise DataError(
+                "cv tests some rows more than once; out-of-fold predictions need folds that do not "
+                "overlap, such as KFold, StratifiedKFold, GroupKFold, LeaveOneOut or "
+                "TimeSeriesSplit"
+            )
+        return folds
+
+    def _list_labels(self) -> np.ndarray | None:
+        """Return the classes as members know them; None for regression."""
+        return None
 
     # --- prediction ---
 
@@ -443,6 +329,9 @@ class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
             )
         return encode_labels("y", y, self.classes_)
 
+    def _list_labels(self) -> np.ndarray | None:
+        return np.arange(self.classes_.size)
+
     def _freeze(self, member: Any) -> Any:
         return FrozenClassifier(member.estimator, self.classes_)
 
@@ -452,21 +341,6 @@ class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
             return column_or_1d(predicted).astype(np.intp)
         places = np.asarray(model.classes_).astype(np.intp)
         return normalize_probabilities(place_classes(predicted, places, self.classes_.size))
-
-
-def _fit_member(member: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> Any:
-    try:
-        return member.fit(X, y, **params)
-    except TypeError as error:
-        if "unexpected keyword argument 'sample_weight'" in str(error):
-            raise TypeError(
-                f"Underlying estimator {type(member).__name__} does not support sample weights."
-            ) from error
-        raise
-
-
-def _is_dropped(member: Any) -> bool:
-    return isinstance(member, str) and member == DROPPED
 
 
 def _is_frozen(member: Any) -> bool:

@@ -1,77 +1,18 @@
-"""Out-of-fold outputs of members: the features that a meta-learner is trained on."""
+"""Outputs of members as columns, and whether the models that gave them had seen the rows."""
 
-import threading
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.base import is_classifier
 
 from sumwise.combine.classes import one_hot, place_classes
 from sumwise.combine.stack import average_models
-from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.jobs import STEPS_PER_THREAD, count_threads
-from sumwise.estimators.shared_table import (
-    SharedTable,
-    can_share,
-    describe_reading,
-    is_watched,
-)
+from sumwise.estimators.out_of_fold import FoldModels, Folds, Member
 from sumwise.estimators.validation import encode_labels
 
 METHODS = ("predict_proba", "decision_function", "predict")
-
-
-@dataclass(frozen=True)
-class Folds:
-    """Row numbers: the models of fold i learn from ``train[i]`` and predict ``test[i]``."""
-
-    train: Sequence[np.ndarray]
-    test: Sequence[np.ndarray]
-    n_rows: int
-
-    @classmethod
-    def split(cls, splitter: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> "Folds":
-        """Ask a splitter once, so that all members get the same folds."""
-        pairs = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, **params)]
-        if not pairs:
-            raise DataError("cv gives no folds; at least one is needed")
-        train, test = (
-            [_number(rows, y.size) for rows in side] for side in zip(*pairs, strict=True)
-        )
-        for fold_idx, (a, b) in enumerate(zip(train, test, strict=True)):
-            if a.size == 0 or b.size == 0:
-                side = "train on" if a.size == 0 else "predict"
-                raise DataError(f"fold {fold_idx} of cv has no rows to {side}")
-        return cls(train, test, int(y.size))
-
-    @property
-    def predicted(self) -> np.ndarray:
-        """Rows that some fold predicts, ascending."""
-        return np.unique(np.concatenate(self.test))
-
-    @property
-    def draw_twice(self) -> bool:
-        """Whether some fold trains on a row more than once."""
-        return any(np.unique(rows).size < rows.size for rows in self.train)
-
-    @property
-    def repeats(self) -> bool:
-        """Whether some row is predicted more than once."""
-        return sum(rows.size for rows in self.test) > self.predicted.size
-
-
-def _number(rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return what a splitter says as row numbers."""
-    if rows.dtype == np.bool_:
-        rows = np.flatnonzero(rows)
-    if rows.size and not -n_rows <= rows.min() <= rows.max() < n_rows:
-        raise DataError(f"cv names row {rows.max()}, and X has {n_rows} rows")
-    return (rows % n_rows).astype(np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,16 +95,6 @@ class LeakReport:
 
 
 @dataclass(frozen=True)
-class Member:
-    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``."""
-
-    name: str
-    estimator: Any
-    method: str
-    params: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class Columns:
     """How the outputs of a member become columns.
 
@@ -223,35 +154,6 @@ class Columns:
         return self.arrange(member, model, getattr(model, member.method)(X))
 
 
-class FoldModels:
-    """The models of one member, one a fold; a stack averages their outputs.
-
-    Attributes
-    ----------
-    models : list of fitted estimators
-    """
-
-    def __init__(self, models: Sequence[Any]) -> None:
-        self.models = list(models)
-
-    def __len__(self) -> int:
-        return len(self.models)
-
-    def __getitem__(self, fold_idx: int) -> Any:
-        return self.models[fold_idx]
-
-    def __repr__(self) -> str:
-        return f"FoldModels({self.models!r})"
-
-
-@dataclass(frozen=True)
-class FittedMember:
-    """A model for new rows, and the columns of each fold's rows."""
-
-    model: Any
-    columns: Sequence[np.ndarray]
-
-
 def choose_method(name: str, estimator: Any, wanted: str) -> str:
     """Return the method whose outputs are used; "auto": the first of ``METHODS`` there is."""
     choices = METHODS if wanted == "auto" else (wanted,)
@@ -261,157 +163,3 @@ def choose_method(name: str, estimator: Any, wanted: str) -> str:
     raise ParameterError(
         f"member {name!r}, a {type(estimator).__name__}, has no method {' or '.join(choices)}"
     )
-
-
-def fit_members(
-    members: Sequence[Member],
-    X: Any,
-    y: np.ndarray,
-    folds: Folds,
-    columns: Columns,
-    *,
-    refit: bool,
-    share_bins: str | bool,
-    n_jobs: int | None,
-) -> list[FittedMember]:
-    """Fit each member on the training rows of every fold and, to ``refit`` it, on all rows."""
-    whole: list[int | None] = [None] if refit else []
-    fold_indices = [*whole, *range(len(folds.test))]
-    sharing = _find_sharing(members, folds, share_bins)
-    alone = [k for k in range(len(members)) if k not in {k for group in sharing for k in group}]
-    results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
-    if alone:
-        tasks = [(k, fold_idx) for k in alone for fold_idx in fold_indices]
-        done = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_alone)(members[k], X, y, folds, fold_idx, columns, not refit)
-            for k, fold_idx in tasks
-        )
-        results |= dict(zip(tasks, done, strict=True))
-    for group in sharing:
-        tasks = [(k, fold_idx) for fold_idx in fold_indices for k in group]
-        table = SharedTable.read(members[group[0]].estimator, X, y, _get_weight(members[group[0]]))
-        done = _run_shared(table, members, tasks, folds, columns, not refit)
-        results |= dict(zip(tasks, done, strict=True))
-    fitted = []
-    for k in range(len(members)):
-        models, outputs = zip(*(results[k, i] for i in range(len(folds.test))), strict=True)
-        model = results[k, None][0] if refit else FoldModels(models)
-        fitted.append(FittedMember(model, outputs))
-    return fitted
-
-
-def _get_weight(member: Member) -> Any:
-    return member.params.get("sample_weight")
-
-
-def _find_sharing(
-    members: Sequence[Member], folds: Folds, share_bins: str | bool
-) -> list[list[int]]:
-    """Return groups of members that can be fitted on one table."""
-    groups: dict[Any, list[int]] = {}
-    if share_bins and not folds.draw_twice:
-        for k, member in enumerate(members):
-            if can_share(member.estimator, member.params):
-                key = (describe_reading(member.estimator), id(_get_weight(member)))
-                groups.setdefault(key, []).append(k)
-    if share_bins is True and not groups:
-        raise ParameterError(
-            "share_bins=True: no member can share bins; only gradient boosting estimators of "
-            "sumwise with a loss of sumwise can, not inside a pipeline, and where cv names no "
-            "training row twice. Use share_bins='auto'"
-        )
-    return list(groups.values())
-
-
-def _fit_alone(
-    member: Member,
-    X: Any,
-    y: np.ndarray,
-    folds: Folds,
-    fold_idx: int | None,
-    columns: Columns,
-    keep: bool,
-) -> tuple[Any, Any]:
-    """Fit a clone on all rows, or on a fold; return it (if to be kept) and the fold's columns."""
-    if fold_idx is None:
-        return fit_clone(member.estimator, X, y, member.params), None
-    train, test = folds.train[fold_idx], folds.test[fold_idx]
-    params = {name: take_if_by_row(value, train, y.size) for name, value in member.params.items()}
-    model = fit_clone(member.estimator, take_rows(X, train), y[train], params)
-    output = columns.predict(member, model, take_rows(X, test))
-    return (model if keep else None), output
-
-
-def fit_clone(estimator: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> Any:
-    """Return a fitted clone."""
-    try:
-        return clone(estimator).fit(X, y, **params)
-    except TypeError as error:
-        if "unexpected keyword argument 'sample_weight'" in str(error):
-            raise TypeError(
-                f"{type(estimator).__name__} does not support sample weights"
-            ) from error
-        raise
-
-
-def _run_shared(
-    table: SharedTable,
-    members: Sequence[Member],
-    tasks: Sequence[tuple[int, int | None]],
-    folds: Folds,
-    columns: Columns,
-    keep: bool,
-) -> list[tuple[Any, Any]]:
-    """Do fits on one table side by side: threads wait less for one another than within a fit."""
-    own = [members[k].estimator for k in sorted({k for k, _ in tasks})]
-    n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in own)
-    n_beside = 1 if any(map(is_watched, own)) else min(n_threads, len(tasks))
-    n_jobs = max(1, n_threads // n_beside)
-    stop = threading.Event()
-    all_rows = np.arange(folds.n_rows, dtype=np.uint32)
-    _ = table.numbers  # before threads ask for it at once
-
-    def run(task: tuple[int, int | None]) -> tuple[Any, Any]:
-        k, fold_idx = task
-        member = members[k]
-        rows = all_rows if fold_idx is None else np.sort(folds.train[fold_idx])
-        groups = member.params.get("groups")
-        model = clone(member.estimator)
-        model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
-        if fold_idx is None:
-            return model, None
-        output = table.predict(model, member.method, folds.test[fold_idx], n_jobs)
-        return (model if keep else None), columns.arrange(member, model, output)
-
-    if n_beside == 1:
-        return list(map(run, tasks))
-    with ThreadPoolExecutor(n_beside) as pool:
-        try:
-            futures = [pool.submit(run, task) for task in tasks]
-            for future in as_completed(futures):
-                future.result()  # the first error comes at once
-            return [future.result() for future in futures]
-        except BaseException:  # also an interrupt: end what runs at its next round
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-# Enough work for any number of threads.
-_PLENTY = STEPS_PER_THREAD << 20
-
-
-def count_rows(X: Any) -> int:
-    """Rows of an array, frame, sparse matrix or list."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def take_if_by_row(value: Any, rows: np.ndarray, n_rows: int) -> Any:
-    """Return some rows of what has as many as X; anything else as it is."""
-    is_by_row = not isinstance(value, (str, bytes, Mapping)) and (
-        hasattr(value, "shape") or hasattr(value, "__len__")
-    )
-    is_scalar = getattr(value, "shape", None) == ()
-    if is_by_row and not is_scalar and count_rows(value) == n_rows:
-        return take_rows(value, rows)
-    return value

@@ -1,117 +1,303 @@
-"""Out-of-fold predictions: each row is predicted by a model that did not see it."""
+"""Out-of-fold outputs: each row is predicted by a model that did not see it."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.utils import indexable
-from sklearn.utils.metaestimators import _safe_split
+from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
 
-from sumwise.combine.classes import place_classes
-from sumwise.errors import DataError
+from sumwise.combine.stack import gather_folds
+from sumwise.data.table import take_rows
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.jobs import STEPS_PER_THREAD, count_threads
+from sumwise.estimators.shared_table import (
+    SharedTable,
+    can_share,
+    describe_reading,
+    is_watched,
+)
 
-Fold = tuple[np.ndarray, np.ndarray]
 
+def find_splitter(cv: Any, y: np.ndarray, classifier: bool, keep_groups: bool = False) -> Any:
+    """Return the splitter that ``cv`` means: a number of folds, a splitter, or pairs of rows.
 
-def make_folds(cv: Any, X: Any, y: np.ndarray, classifier: bool, **split_params: Any) -> list[Fold]:
-    """Return (training rows, test rows) of each fold; no row may be tested twice.
-
-    ``cv`` is what scikit-learn takes: a number of folds, a splitter or an iterable of pairs. With
-    groups, a number of folds keeps each group in one fold.
+    With ``keep_groups``, a number of folds keeps each group in one fold.
     """
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
-    if split_params.get("groups") is not None and isinstance(cv, Integral):
-        splitter = (StratifiedGroupKFold if classifier else GroupKFold)(n_splits=int(cv))
-    else:
-        splitter = check_cv(cv, y, classifier=classifier)
-    folds = list(splitter.split(X, y, **split_params))
-    if not folds:
-        raise DataError("cv has no folds")
-    if np.bincount(np.concatenate([test for _, test in folds]), minlength=1).max() > 1:
-        raise DataError(
-            "cv tests some rows more than once; out-of-fold predictions need folds that do not "
-            "overlap, such as KFold, StratifiedKFold, GroupKFold, LeaveOneOut or TimeSeriesSplit"
+    if keep_groups and isinstance(cv, Integral):
+        return (StratifiedGroupKFold if classifier else GroupKFold)(n_splits=int(cv))
+    return check_cv(cv, y, classifier=classifier)
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Row numbers: the models of fold i learn from ``train[i]`` and predict ``test[i]``."""
+
+    train: Sequence[np.ndarray]
+    test: Sequence[np.ndarray]
+    n_rows: int
+
+    @classmethod
+    def split(cls, splitter: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> "Folds":
+        """Ask a splitter once, so that all members get the same folds."""
+        pairs = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, **params)]
+        if not pairs:
+            raise DataError("cv gives no folds; at least one is needed")
+        train, test = (
+            [_number(rows, y.size) for rows in side] for side in zip(*pairs, strict=True)
         )
-    return folds
+        for fold_idx, (a, b) in enumerate(zip(train, test, strict=True)):
+            if a.size == 0 or b.size == 0:
+                side = "train on" if a.size == 0 else "predict"
+                raise DataError(f"fold {fold_idx} of cv has no rows to {side}")
+        return cls(train, test, int(y.size))
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """Rows that some fold predicts, ascending."""
+        return np.unique(np.concatenate(self.test))
+
+    @property
+    def draw_twice(self) -> bool:
+        """Whether some fold trains on a row more than once."""
+        return any(np.unique(rows).size < rows.size for rows in self.train)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether some row is predicted more than once."""
+        return sum(rows.size for rows in self.test) > self.predicted.size
 
 
-def predict_out_of_fold(
-    estimator: Any,
-    X: Any,
-    y: np.ndarray,
-    cv: Any = 5,
-    method: str = "predict",
-    groups: Any = None,
-    sample_weight: Any = None,
-    n_jobs: int | None = None,
-    fit_params: Mapping[str, Any] | None = None,
-    n_classes: int | None = None,
-) -> np.ndarray:
-    """Predict each row by a clone of the estimator that was fitted without it.
+def _number(rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return what a splitter says as row numbers."""
+    if rows.dtype == np.bool_:
+        rows = np.flatnonzero(rows)
+    if rows.size and not -n_rows <= rows.min() <= rows.max() < n_rows:
+        raise DataError(f"cv names row {rows.max()}, and X has {n_rows} rows")
+    return (rows % n_rows).astype(np.uint32)
 
-    Parameters
+
+@dataclass(frozen=True)
+class Member:
+    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``."""
+
+    name: str
+    estimator: Any
+    method: str
+    params: Mapping[str, Any]
+
+
+class Reader(Protocol):
+    """How the outputs of members become columns, (n_rows, n_columns)."""
+
+    def arrange(self, member: Member, model: Any, output: Any) -> np.ndarray:
+        """Return what a method of a fitted member said as columns."""
+
+    def predict(self, member: Member, model: Any, X: Any) -> np.ndarray:
+        """Return the columns of a fitted member, for new rows."""
+
+
+class FoldModels:
+    """The models of one member, one a fold; a stack averages their outputs.
+
+    Attributes
     ----------
-    estimator : estimator
-    X : frame, array-like or sparse matrix
-        Passed on as it is.
-    y : ndarray of shape (n_rows,)
-        Numbers, or class indices 0, 1, ... for a classifier.
-    cv : int, splitter or iterable
-        Folds, as scikit-learn takes them.
-    method : {"predict", "predict_proba"}
-    groups, sample_weight : array-like or None
-        For the splitter, and for ``fit``.
-    n_jobs : int or None
-        Folds that are fitted at once.
-    fit_params : mapping or None
-        More arguments of ``fit``; those with a value a row are split as X is.
-    n_classes : int or None
-        Columns of probabilities; None for as many as y has.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_rows,) or (n_rows, n_classes)
-        NaN for rows that no fold tests.
+    models : list of fitted estimators
     """
-    (X,) = indexable(X)
-    split_params = {} if groups is None else {"groups": groups}
-    folds = make_folds(cv, X, y, is_classifier(estimator), **split_params)
-    params = dict(fit_params or {})
-    if sample_weight is not None:
-        params["sample_weight"] = sample_weight
-    n_columns = 0
-    if method == "predict_proba":
-        n_columns = int(y.max()) + 1 if n_classes is None else n_classes
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_predict_fold)(clone(estimator), X, y, fold, method, params, n_columns)
-        for fold in folds
-    )
-    shape = (len(y), n_columns) if n_columns else (len(y),)
-    predictions = np.full(shape, np.nan)
-    for (_, test), part in zip(folds, parts, strict=True):
-        predictions[test] = part
-    return predictions
+
+    def __init__(self, models: Sequence[Any]) -> None:
+        self.models = list(models)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __getitem__(self, fold_idx: int) -> Any:
+        return self.models[fold_idx]
+
+    def __repr__(self) -> str:
+        return f"FoldModels({self.models!r})"
 
 
-def _predict_fold(
-    estimator: Any,
+@dataclass(frozen=True)
+class FittedMember:
+    """What came of fitting a member on folds.
+
+    Attributes
+    ----------
+    model : fitted estimator, FoldModels or None
+        Fitted on all rows; otherwise the models of the folds, if they were to be kept.
+    output : ndarray of shape (n_rows, n_columns)
+        The mean over the folds that predicted the row; NaN where none did.
+    """
+
+    model: Any
+    output: np.ndarray
+
+
+def fit_members(
+    members: Sequence[Member],
     X: Any,
     y: np.ndarray,
-    fold: Fold,
-    method: str,
-    params: Mapping[str, Any],
-    n_classes: int,
-) -> np.ndarray:
-    train, test = fold
-    X_train, y_train = _safe_split(estimator, X, y, train)
-    X_test, _ = _safe_split(estimator, X, None, test, train)
-    estimator.fit(X_train, y_train, **_check_method_params(X, params, train))
-    predicted = getattr(estimator, method)(X_test)
-    if method == "predict_proba":
-        predicted = place_classes(predicted, estimator.classes_.astype(np.intp), n_classes)
-    return predicted
+    folds: Folds,
+    reader: Reader,
+    *,
+    refit: bool,
+    keep_folds: bool,
+    share_bins: str | bool,
+    n_jobs: int | None,
+) -> list[FittedMember]:
+    """Fit each member on the training rows of every fold and, to ``refit`` it, on all rows."""
+    whole: list[int | None] = [None] if refit else []
+    fold_indices = [*whole, *range(len(folds.test))]
+    sharing = _find_sharing(members, folds, share_bins)
+    alone = [k for k in range(len(members)) if k not in {k for group in sharing for k in group}]
+    results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
+    if alone:
+        tasks = [(k, fold_idx) for k in alone for fold_idx in fold_indices]
+        done = Parallel(n_jobs=n_jobs)(
+            delayed(_fit_alone)(members[k], X, y, folds, fold_idx, reader, keep_folds)
+            for k, fold_idx in tasks
+        )
+        results |= dict(zip(tasks, done, strict=True))
+    for group in sharing:
+        tasks = [(k, fold_idx) for fold_idx in fold_indices for k in group]
+        table = SharedTable.read(members[group[0]].estimator, X, y, _get_weight(members[group[0]]))
+        done = _run_shared(table, members, tasks, folds, reader, keep_folds)
+        results |= dict(zip(tasks, done, strict=True))
+    fitted = []
+    for k in range(len(members)):
+        models, outputs = zip(*(results[k, i] for i in range(len(folds.test))), strict=True)
+        model = results[k, None][0] if refit else FoldModels(models) if keep_folds else None
+        fitted.append(FittedMember(model, gather_folds(outputs, folds.test, folds.n_rows)))
+    return fitted
+
+
+def _get_weight(member: Member) -> Any:
+    return member.params.get("sample_weight")
+
+
+def _find_sharing(
+    members: Sequence[Member], folds: Folds, share_bins: str | bool
+) -> list[list[int]]:
+    """Return groups of members that can be fitted on one table."""
+    groups: dict[Any, list[int]] = {}
+    if share_bins and not folds.draw_twice:
+        for k, member in enumerate(members):
+            if can_share(member.estimator, member.params):
+                key = (describe_reading(member.estimator), id(_get_weight(member)))
+                groups.setdefault(key, []).append(k)
+    if share_bins is True and not groups:
+        raise ParameterError(
+            "share_bins=True: no member can share bins; only gradient boosting estimators of "
+            "sumwise with a loss of sumwise can, not inside a pipeline, and where cv names no "
+            "training row twice. Use share_bins='auto'"
+        )
+    return list(groups.values())
+
+
+def _fit_alone(
+    member: Member,
+    X: Any,
+    y: np.ndarray,
+    folds: Folds,
+    fold_idx: int | None,
+    reader: Reader,
+    keep: bool,
+) -> tuple[Any, Any]:
+    """Fit a clone on all rows, or on a fold; return it (if to be kept) and the fold's columns."""
+    if fold_idx is None:
+        return fit_clone(member.estimator, X, y, member.params), None
+    train, test = folds.train[fold_idx], folds.test[fold_idx]
+    params = {name: take_if_by_row(value, train, y.size) for name, value in member.params.items()}
+    model = fit_clone(member.estimator, _take(member.estimator, X, train, train), y[train], params)
+    output = reader.predict(member, model, _take(member.estimator, X, test, train))
+    return (model if keep else None), output
+
+
+def _take(estimator: Any, X: Any, rows: np.ndarray, train: np.ndarray) -> Any:
+    """Return some rows of X; where X has kernels or distances, those to the training rows."""
+    if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
+        return X[np.ix_(rows, train)]
+    return take_rows(X, rows)
+
+
+def fit_clone(estimator: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> Any:
+    """Return a fitted clone."""
+    try:
+        return clone(estimator).fit(X, y, **params)
+    except TypeError as error:
+        if "unexpected keyword argument 'sample_weight'" in str(error):
+            raise TypeError(
+                f"Underlying estimator {type(estimator).__name__} does not support sample weights."
+            ) from error
+        raise
+
+
+def _run_shared(
+    table: SharedTable,
+    members: Sequence[Member],
+    tasks: Sequence[tuple[int, int | None]],
+    folds: Folds,
+    reader: Reader,
+    keep: bool,
+) -> list[tuple[Any, Any]]:
+    """Do fits on one table side by side: threads wait less for one another than within a fit."""
+    own = [members[k].estimator for k in sorted({k for k, _ in tasks})]
+    n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in own)
+    n_beside = 1 if any(map(is_watched, own)) else min(n_threads, len(tasks))
+    n_jobs = max(1, n_threads // n_beside)
+    stop = threading.Event()
+    all_rows = np.arange(folds.n_rows, dtype=np.uint32)
+    _ = table.numbers  # before threads ask for it at once
+
+    def run(task: tuple[int, int | None]) -> tuple[Any, Any]:
+        k, fold_idx = task
+        member = members[k]
+        rows = all_rows if fold_idx is None else np.sort(folds.train[fold_idx])
+        groups = member.params.get("groups")
+        model = clone(member.estimator)
+        model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
+        if fold_idx is None:
+            return model, None
+        output = table.predict(model, member.method, folds.test[fold_idx], n_jobs)
+        return (model if keep else None), reader.arrange(member, model, output)
+
+    if n_beside == 1:
+        return list(map(run, tasks))
+    with ThreadPoolExecutor(n_beside) as pool:
+        try:
+            futures = [pool.submit(run, task) for task in tasks]
+            for future in as_completed(futures):
+                future.result()  # the first error comes at once
+            return [future.result() for future in futures]
+        except BaseException:  # also an interrupt: end what runs at its next round
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+# Enough work for any number of threads.
+_PLENTY = STEPS_PER_THREAD << 20
+
+
+def count_rows(X: Any) -> int:
+    """Rows of an array, frame, sparse matrix or list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_if_by_row(value: Any, rows: np.ndarray, n_rows: int) -> Any:
+    """Return some rows of what has as many as X; anything else as it is."""
+    is_by_row = not isinstance(value, (str, bytes, Mapping)) and (
+        hasattr(value, "shape") or hasattr(value, "__len__")
+    )
+    is_scalar = getattr(value, "shape", None) == ()
+    if is_by_row and not is_scalar and count_rows(value) == n_rows:
+        return take_rows(value, rows)
+    return value

@@ -149,9 +149,7 @@ class _EnsembleSelection(MemberEnsemble):
         held_out = (
             self._hold_out(job)
             if out_of_fold is None
-            else HeldOut(
-                self._read_given(out_of_fold, job), job.y, job.weight, np.arange(len(job.y))
-            )
+            else HeldOut(self._read_given(out_of_fold, job), job.y, job.weight)
         )
         self._choose(held_out)
         chosen = np.flatnonzero(self.weights_)

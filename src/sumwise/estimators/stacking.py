@@ -7,40 +7,40 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import (
     ClassifierMixin,
-    MetaEstimatorMixin,
     RegressorMixin,
     TransformerMixin,
     clone,
     is_classifier,
-    is_regressor,
 )
-from sklearn.utils import Bunch, get_tags
+from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _BaseComposition, available_if
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sumwise.combine.classes import place_classes
-from sumwise.combine.stack import gather_folds
 from sumwise.data.table import collect_lazy, join_columns, take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.inputs import read_target
+from sumwise.estimators.member_list import MEMBER_PARAMETERS, MemberList
 from sumwise.estimators.meta_features import (
     METHODS,
     Columns,
-    FoldModels,
     FoldRecord,
-    Folds,
     LeakReport,
-    Member,
     choose_method,
+)
+from sumwise.estimators.multi_response import MultiResponseLinear
+from sumwise.estimators.out_of_fold import (
+    FoldModels,
+    Folds,
+    Member,
+    find_splitter,
     fit_clone,
     fit_members,
     take_if_by_row,
 )
-from sumwise.estimators.multi_response import MultiResponseLinear
 from sumwise.estimators.parameters import check_choice, extend_parameters
-from sumwise.estimators.persistence import NotSavedMixin
 
 _PARAMETERS = """cv : int, splitter, iterable, "prefit" or None, default=None
         How rows are held out: the number of folds (with the shares of the classes for a
@@ -65,7 +65,9 @@ _PARAMETERS = """cv : int, splitter, iterable, "prefit" or None, default=None
 
 def _document_parameters(kind: Any) -> Any:
     """Put the parameters that both estimators share into the docstring."""
-    kind.__doc__ = kind.__doc__.replace("{parameters}", _PARAMETERS)
+    kind.__doc__ = kind.__doc__.replace("{parameters}", _PARAMETERS).replace(
+        "{members}", MEMBER_PARAMETERS
+    )
     return kind
 
 
@@ -80,7 +82,7 @@ def _routes() -> bool:
     return bool(get_config().get("enable_metadata_routing", False))
 
 
-class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseComposition):
+class _BaseStacking(TransformerMixin, MemberList):
     """What classifier and regressor share."""
 
     # Class labels as members know them; None for regression and before fit.
@@ -90,7 +92,7 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
 
     def __init__(
         self,
-        estimators: Sequence[tuple[str, Any]],
+        estimators: Sequence[Any],
         final_estimator: Any = None,
         *,
         cv: Any = None,
@@ -109,30 +111,9 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
 
     # --- parameters ---
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters by name; those of members as ``name`` and ``name__parameter``."""
-        return self._get_params("estimators", deep=deep)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``name="drop"`` leaves a member out."""
-        self._set_params("estimators", **params)
-        return self
-
-    @property
-    def named_estimators(self) -> Bunch:
-        """The members as they were given, by name."""
-        return Bunch(**dict(self.estimators))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        pairs = self.estimators if isinstance(self.estimators, (list, tuple)) else []
-        used = [pair[1] for pair in pairs if not isinstance(pair[1], str)]
-        if self.passthrough is True:
-            used.append(self._find_final())
-        inputs = [get_tags(each).input_tags for each in used]
-        for name in ("allow_nan", "sparse", "string", "categorical"):
-            setattr(tags.input_tags, name, all(getattr(each, name) for each in inputs))
-        return tags
+    def _list_readers(self) -> list[Any]:
+        members = super()._list_readers()
+        return [*members, self._find_final()] if self.passthrough is True else members
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say what is passed on to members, splitter and meta-learner.
@@ -141,11 +122,7 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
         -------
         MetadataRouter
         """
-        router = MetadataRouter(owner=type(self).__name__)
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        for name, estimator in self.estimators:
-            if not isinstance(estimator, str):
-                router.add(**{name: estimator}, method_mapping=to_fit)
+        router = self._route_to_members(MetadataRouter(owner=type(self).__name__))
         if hasattr(self.cv, "split") and hasattr(self.cv, "get_metadata_routing"):
             to_split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=self.cv, method_mapping=to_split)
@@ -168,31 +145,9 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
     def _make_default(self) -> Any:
         """Return the default meta-learner."""
 
-    def _check_members(self) -> list[tuple[str, Any]]:
-        """Return the members that are not dropped."""
-        is_list = isinstance(self.estimators, (list, tuple)) and len(self.estimators) > 0
-        if not is_list or not all(
-            isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str)
-            for pair in self.estimators
-        ):
-            raise ParameterError(
-                f"{type(self).__name__}: estimators must be a list of pairs (name, estimator), "
-                f"with at least one; got {self.estimators!r}"
-            )
-        self._validate_names([name for name, _ in self.estimators])
-        used = [(name, each) for name, each in self.estimators if not isinstance(each, str)]
-        unknown = [each for _, each in self.estimators if isinstance(each, str) and each != "drop"]
-        if unknown:
-            raise ParameterError(
-                f"estimators: {unknown[0]!r} is no estimator; 'drop' leaves it out"
-            )
-        if not used:
-            raise ParameterError("estimators: all members are dropped; at least one is needed")
-        return used
-
     def _check_final(self, final: Any) -> None:
         """Refuse a meta-learner that cannot use the meta-features."""
-        is_kind = is_classifier if is_classifier(self) else is_regressor
+        is_kind = self._is_own_kind()
         if not is_kind(final):
             raise ParameterError(
                 f"{type(self).__name__}: final_estimator={final!r}; must be a "
@@ -237,7 +192,7 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
         """Return the parameters of ``fit`` for each member, the splitter and the meta-learner."""
         if _routes():
             routed = process_routing(self, "fit", **given)
-            names = [name for name, each in self.estimators if not isinstance(each, str)]
+            names = [name for name, _ in self._list_kept()]
             params = {name: dict(routed[name].fit) for name in (*names, "final_estimator_")}
             params["splitter"] = dict(routed.get("splitter", Bunch(split={})).split)
             return params
@@ -250,7 +205,7 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
             )
         groups = {name: value for name, value in given.items() if name == "groups"}
         weight = {name: value for name, value in given.items() if name == "sample_weight"}
-        takers = {**dict(self.estimators), "final_estimator_": final}
+        takers = {**dict(self._list_kept()), "final_estimator_": final}
         params = {
             name: {**weight, **(groups if _uses_groups(each) else {})}
             for name, each in takers.items()
@@ -268,9 +223,7 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
                 check_is_fitted(member.estimator)
                 self.estimators_.append(member.estimator)
             return self._predict_members(X), np.arange(y.size)
-        from sklearn.model_selection import check_cv
-
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        splitter = find_splitter(self.cv, y, is_classifier(self))
         folds = Folds.split(splitter, X, y, split_params)
         if groups is not None:
             check_consistent_length(X, groups)
@@ -289,18 +242,18 @@ class _BaseStacking(NotSavedMixin, TransformerMixin, MetaEstimatorMixin, _BaseCo
             folds,
             self._columns,
             refit=bool(self.refit),
+            keep_folds=not self.refit,
             share_bins=self.share_bins,
             n_jobs=self.n_jobs,
         )
         self.estimators_ = [each.model for each in fitted]
-        outputs = [gather_folds(each.columns, folds.test, folds.n_rows) for each in fitted]
-        return outputs, folds.predicted
+        return [each.output for each in fitted], folds.predicted
 
     def _store_members(self) -> None:
         """Set what users look members up by."""
         named = dict(zip((m.name for m in self._members), self.estimators_, strict=True))
         self.named_estimators_ = Bunch(
-            **{name: named.get(name, "drop") for name, _ in self.estimators}
+            **{name: named.get(name, "drop") for name, _ in self._name_members()}
         )
         self.stack_method_ = [member.method for member in self._members]
         self.__dict__.pop("feature_names_in_", None)
@@ -439,8 +392,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
 
     Parameters
     ----------
-    estimators : list of (str, estimator)
-        The members. "drop" in place of an estimator leaves it out.
+    {members}
     final_estimator : estimator or None, default=None
         The meta-learner; None for :class:`MultiResponseLinear`. A stack here makes a further layer.
     {parameters}
@@ -491,7 +443,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
     @extend_parameters(_BaseStacking)
     def __init__(
         self,
-        estimators: Sequence[tuple[str, Any]],
+        estimators: Sequence[Any],
         final_estimator: Any = None,
         *,
         stack_method: str = "auto",
@@ -502,6 +454,9 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
 
     def _make_default(self) -> Any:
         return MultiResponseLinear()
+
+    def _is_member(self, estimator: Any) -> bool:
+        return True  # numbers of any kind can be meta-features
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit members and meta-learner.
@@ -598,8 +553,7 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
 
     Parameters
     ----------
-    estimators : list of (str, estimator)
-        The members. "drop" in place of an estimator leaves it out.
+    {members}
     final_estimator : estimator or None, default=None
         The meta-learner; None for linear least squares. A stack here makes a further layer.
     {parameters}
@@ -660,9 +614,6 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
         -------
         self
         """
-        for name, each in self._check_members():
-            if not is_regressor(each):
-                raise ParameterError(f"member {name!r}, a {type(each).__name__}, is no regressor")
         return self._fit(X, _read_target(y, is_number=True), "predict", fit_params)
 
     @_final_has("predict")  # type: ignore[untyped-decorator]

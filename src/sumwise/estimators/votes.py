@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import _routing_enabled
 
-from sumwise.combine.classes import one_hot
 from sumwise.combine.vote import scramble, share_labels, share_probabilities
 from sumwise.errors import ParameterError
 from sumwise.estimators.composite import ClassifierEnsemble, FitJob, HeldOut, MemberEnsemble
@@ -42,7 +41,7 @@ class VotesEnsemble(ClassifierEnsemble):
         """Return "hard" or "soft"; raise if that cannot be."""
         check_choice(self, "votes", ("auto", HARD, SOFT))
         self._check_calibrate()
-        names, members = self._check_members()
+        pairs = self._check_members()
         if self.votes == HARD and self.calibrate is not None:
             raise ParameterError(
                 f"{type(self).__name__}: votes='hard' votes with labels, and calibrate is for "
@@ -52,9 +51,9 @@ class VotesEnsemble(ClassifierEnsemble):
             return HARD
         if self.calibrate is not None:
             return SOFT
-        lacking = [n for n, m in zip(names, members, strict=True) if not _has_probabilities(m)]
+        lacking = [name for name, member in pairs if not hasattr(member, "predict_proba")]
         if self.votes == "auto":
-            return HARD if lacking or not are_alike(members) else SOFT
+            return HARD if lacking or not are_alike([member for _, member in pairs]) else SOFT
         if lacking:
             raise ParameterError(
                 f"{type(self).__name__}: votes='soft' needs probabilities, and {lacking[0]!r} has "
@@ -89,11 +88,7 @@ class VotesEnsemble(ClassifierEnsemble):
 
     def _vote_held_out(self, job: FitJob) -> HeldOut:
         """Return out-of-fold votes as probabilities, (n_members, n_rows, n_classes)."""
-        held_out = self._predict_held_out(job, self._method)
-        if self.votes_ == SOFT:
-            return held_out
-        votes = one_hot(held_out.predictions, self.classes_.size)
-        return HeldOut(votes, held_out.y, held_out.weight, held_out.rows)
+        return self._predict_held_out(job, self._method)
 
     def _share(self, X: Any, weights: np.ndarray | None) -> np.ndarray:
         """Return the share of each class in the weighted votes, (n_rows, n_classes)."""
@@ -145,10 +140,6 @@ def _find_kind(member: Any) -> tuple[type, ...]:
     if module.startswith(("sklearn.model_selection", "sklearn.frozen")):
         return _find_kind(inner)
     return (type(member), *_find_kind(inner))
-
-
-def _has_probabilities(member: Any) -> bool:
-    return hasattr(member, "predict_proba")
 
 
 def hash_rows(X: Any, rows: np.ndarray) -> np.ndarray:

@@ -164,7 +164,7 @@ class VotingClassifier(VotesEnsemble):
         """Ties of labels are broken by probabilities: all members must have them."""
         if self.tie != "confidence" or self.votes_ != HARD or self.rule == "majority":
             return
-        for name, member in zip(*self._check_members(), strict=True):
+        for name, member in self._check_members():
             if not hasattr(member, "predict_proba"):
                 raise ParameterError(
                     f"{type(self).__name__}: tie='confidence' needs probabilities, and {name!r} "
