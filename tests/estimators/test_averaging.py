@@ -65,7 +65,7 @@ def test_decomposition_is_exact():
     model = AveragingRegressor(MEMBERS, weights="least_squares").fit(X[::2], Y[::2])
     split = model.decompose(X, Y)
     assert split.error == pytest.approx(np.mean((model.predict(X) - Y) ** 2))
-    assert split.error == pytest.approx(split.mean_error - split.ambiguity)
+    assert split.error == pytest.approx(split.mean_error - split.ambiguity, rel=1e-12)
     weighted = model.decompose(X, Y, sample_weight=np.arange(len(Y)))
     assert weighted.error != split.error
 

@@ -1,6 +1,7 @@
 """What all ensembles of given members do alike."""
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedKFold, TimeSeriesSplit
@@ -181,6 +183,45 @@ def test_a_number_of_folds_keeps_groups_together():
     assert model.fit(X, y).weights_[0] > 0.5
     model.set_params(cv=5).fit(X, y, groups=np.repeat(np.arange(len(Y_DIABETES)), 2))
     assert model.weights_[0] < 0.4
+
+
+class Recorder(GaussianNB):
+    """Tells its class what its fits were given: clones know nothing of each other."""
+
+    fits: ClassVar[list] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.fits.append((self.var_smoothing, sample_weight))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (VotingClassifier, {}),
+        (VotingClassifier, {"rule": "weighted", "weights": "learned"}),
+        (VotingClassifier, {"calibrate": "sigmoid", "cv": 3}),
+        (BayesianAveragingClassifier, {"n_draws": 10}),
+        (EnsembleSelectionClassifier, {}),
+    ],
+)
+def test_members_get_what_they_request(kind, options):
+    """Weights go to the member that asks for them, in every fold; groups to the splitter."""
+    given = {"sample_weight": np.linspace(1.0, 2.0, 150), "groups": np.arange(150) % 50}
+    if "cv" in options:  # of the calibration, where groups are for nobody
+        del given["groups"]
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = Recorder(var_smoothing=1e-8).set_fit_request(sample_weight=True)
+        declines = Recorder().set_fit_request(sample_weight=False)
+        model = kind([("asks", asks), ("declines", declines)], **{"cv": GroupKFold(3), **options})
+        Recorder.fits.clear()
+        model.fit(X_IRIS, Y_IRIS, **given)
+        assert {smoothing for smoothing, _ in Recorder.fits} == {1e-8, 1e-9}
+        for smoothing, weight in Recorder.fits:
+            assert (weight is not None) == (smoothing == 1e-8)
+        silent = kind([("silent", GaussianNB())])
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            silent.fit(X_IRIS, Y_IRIS, sample_weight=given["sample_weight"])
 
 
 def test_metadata_is_routed():

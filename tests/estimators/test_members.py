@@ -42,6 +42,15 @@ ENSEMBLES = {
     "AdaBoost": AdaBoostClassifier(STUMP, n_estimators=4, random_state=0),
     "voting": VotingClassifier(NAMED),
     "stacking": StackingClassifier(NAMED, cv=3),
+    "our voting": sumwise.VotingClassifier(NAMED),
+    "our soft voting": sumwise.VotingClassifier(NAMED, votes="soft"),
+    "our calibrated voting": sumwise.VotingClassifier(NAMED, calibrate="sigmoid", cv=3),
+    "our average": sumwise.BayesianAveragingClassifier(NAMED, n_draws=10, cv=3),
+    "our selection": sumwise.EnsembleSelectionClassifier(
+        [("stump", STUMP), *NAMED], method="reduced_error", n_selected=2, cv=3
+    ),
+    "our stacking": sumwise.StackingClassifier(NAMED, cv=3),
+    "our models of folds": sumwise.StackingClassifier(NAMED, cv=3, refit=False),
 }
 
 
@@ -55,7 +64,8 @@ def test_members_predict_labels_of_the_ensemble(name, labels, as_frame):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # such as for names that a member does not know
         members = member_predictions(model, rows)
-    expected = ("bayes", "tree") if name in ("voting", "stacking") else ("0", "1", "2", "3")
+    is_named = name in ("voting", "stacking") or name.startswith("our")
+    expected = ("bayes", "tree") if is_named else ("0", "1", "2", "3")
     assert members.labels == expected
     assert members.values.shape == (150, len(expected))
     assert set(members.values.ravel()) <= set(y)
@@ -78,6 +88,23 @@ def test_members_that_missed_a_class():
     values = member_predictions(model, X).values
     votes = np.array([np.bincount(row, minlength=4).argmax() for row in values])
     assert (votes == model.predict(X)).mean() > 0.9
+
+
+def test_members_without_names_have_those_of_their_ensemble():
+    model = sumwise.VotingClassifier([GaussianNB(), STUMP]).fit(X, TARGET)
+    assert diversity_matrix(model, X).labels == ("gaussiannb", "decisiontreeclassifier")
+
+
+def test_models_of_folds_predict_together():
+    members = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(random_state=0))]
+    stack = sumwise.StackingClassifier(members, cv=3, refit=False).fit(X, TARGET)
+    votes = np.stack([model.predict(X) for model in stack.estimators_[1].models])
+    expected = np.array([np.bincount(column, minlength=3).argmax() for column in votes.T])
+    np.testing.assert_array_equal(member_predictions(stack, X).values[:, 1], expected)
+    trees = [("tree", sumwise.GradientBoostingRegressor(n_estimators=3))]
+    stack = sumwise.StackingRegressor(trees, cv=3, refit=False).fit(X, TARGET)
+    mean = np.mean([model.predict(X) for model in stack.estimators_[0].models], axis=0)
+    np.testing.assert_allclose(member_predictions(stack, X).values[:, 0], mean)
 
 
 def test_regressors_have_members_too():

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 
+from sumwise.estimators import out_of_fold
 from sumwise.estimators.meta_features import Columns
 from sumwise.estimators.out_of_fold import FoldModels, Folds, Member, find_splitter, fit_members
 
@@ -103,6 +104,18 @@ def test_only_the_models_asked_for_are_kept():
     assert len(kept) == 2
     whole = fit_on_folds(LinearRegression(), X, Y, 2, refit=True).model
     np.testing.assert_array_equal(whole.coef_, LinearRegression().fit(X, Y).coef_)
+
+
+def test_fits_that_take_longest_come_first(monkeypatch):
+    """Each member once, in their order; then by the time that the last fit took."""
+    clock = iter(np.cumsum([0, 1, 0, 5, 0, 3, 0, 5, 0, 1, 0, 3]).tolist())
+    monkeypatch.setattr(out_of_fold.time, "perf_counter", lambda: next(clock))
+    queue = out_of_fold._LongestFirst([(k, i) for i in (None, 0) for k in range(3)])
+    order = []
+    for _ in range(6):
+        with queue.take() as task:
+            order.append(task)
+    assert order == [(0, None), (1, None), (2, None), (1, 0), (2, 0), (0, 0)]
 
 
 def test_a_number_of_folds_keeps_groups_if_asked_to():

@@ -54,7 +54,7 @@ def test_models_of_some_rows(member, weighted):
     alone = clone(member).fit(X[ROWS], y[ROWS], None if weight is None else weight[ROWS])
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
     np.testing.assert_array_equal(
-        table.predict(model, "predict", OTHERS, 1), alone.predict(X[OTHERS])
+        table.predict(model, "predict", OTHERS, 1, is_last=False), alone.predict(X[OTHERS])
     )
 
 
@@ -66,7 +66,9 @@ def test_outputs_of_other_rows(method, n_classes):
     table = SharedTable.read(member, X, y, None)
     model = member._fit_rows(table, ROWS)
     expected = getattr(model, method)(X[OTHERS])
-    np.testing.assert_array_equal(table.predict(model, method, OTHERS, None), expected)
+    np.testing.assert_array_equal(
+        table.predict(model, method, OTHERS, None, is_last=True), expected
+    )
 
 
 def test_classes_are_those_of_the_rows():
@@ -87,7 +89,8 @@ def test_frames_with_categories_are_read_once():
     alone = clone(member).fit(frame.iloc[ROWS], y[ROWS])
     np.testing.assert_array_equal(model.predict_proba(frame), alone.predict_proba(frame))
     np.testing.assert_array_equal(
-        table.predict(model, "predict_proba", OTHERS, 1), alone.predict_proba(frame.iloc[OTHERS])
+        table.predict(model, "predict_proba", OTHERS, 1, is_last=False),
+        alone.predict_proba(frame.iloc[OTHERS]),
     )
     assert model.feature_names_in_.tolist() == list("abcdefg")
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
+import sumwise
 from sumwise.errors import DataError, ParameterError
 from sumwise.plotting import (
     LabeledValues,
@@ -37,6 +39,24 @@ def test_weights_of_a_vote():
     np.testing.assert_array_equal(equal.values, [0.5, 0.5])
 
 
+def test_weights_of_chosen_members():
+    """A selection has weights of all candidates, and fits the chosen ones."""
+    members = [
+        ("poor", DummyClassifier()),
+        ("bayes", GaussianNB()),
+        ("gone", "drop"),
+        ("tree", DecisionTreeClassifier(random_state=0)),
+    ]
+    model = sumwise.EnsembleSelectionClassifier(members, method="reduced_error", n_selected=2)
+    model.fit(X, Y)
+    assert model.weights_.size == 3
+    weights = ensemble_weights(model)
+    assert weights.labels == ("bayes", "tree")
+    np.testing.assert_array_equal(weights.values, [0.5, 0.5])
+    unnamed = sumwise.VotingClassifier([m for _, m in members if m != "drop"]).fit(X, Y)
+    assert ensemble_weights(unnamed).labels[1] == "gaussiannb"
+
+
 def test_importances_are_sorted():
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
     data = feature_importances(forest, n_features=3)
@@ -65,6 +85,8 @@ def test_inputs_are_checked():
         feature_importances(GaussianNB().fit(X, Y))
     with pytest.raises(ParameterError, match="n_features=0"):
         feature_importances(RandomForestClassifier(2).fit(X, Y), n_features=0)
+    with pytest.raises(DataError, match="a meta-learner combines them"):
+        ensemble_weights(sumwise.StackingClassifier([("a", GaussianNB())], cv=2).fit(X, Y))
     broken = VotingClassifier([("a", GaussianNB()), ("b", GaussianNB())]).fit(X, Y)
     broken.weights = [1.0]
     with pytest.raises(DataError, match="2 members have weights of shape"):

@@ -37,10 +37,10 @@ MIXED = [
 ]
 
 
-def predict(trees, X, base_score, n_threads=1):
+def predict(trees, X, base_score, n_threads=1, is_last=False):
     out = np.tile(base_score, (len(X), 1))
     with Team(n_threads) as team:
-        Predictor(*trees).add_values(X, out, team)
+        Predictor(*trees).add_values(X, out, team, is_last)
     return out
 
 
@@ -55,7 +55,9 @@ def check(trees, X, base_score, n_threads=1):
     leaves = find_leaves(trees, X)
     assert np.array_equal(apply(trees, X, n_threads), leaves)
     expected = sum_values(trees, leaves, base_score)
-    assert predict(trees, X, base_score, n_threads).tobytes() == expected.tobytes()
+    for is_last in (False, True):
+        found = predict(trees, X, base_score, n_threads, is_last)
+        assert found.tobytes() == expected.tobytes()
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,9 @@ def test_rows_and_threads(mixed, n_rows, n_threads):
     trees, X, leaves = mixed
     base_score = np.array([10.0, 20.0])
     expected = sum_values(trees, leaves[:n_rows], base_score)
-    assert predict(trees, X[:n_rows], base_score, n_threads).tobytes() == expected.tobytes()
+    for is_last in (False, True):
+        found = predict(trees, X[:n_rows], base_score, n_threads, is_last)
+        assert found.tobytes() == expected.tobytes()
     assert np.array_equal(apply(trees, X[:n_rows], n_threads), leaves[:n_rows])
 
 

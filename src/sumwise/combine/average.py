@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sumwise.diversity.decomposition import ambiguity_decomposition
+
 # A multiplier below zero by less than this, relative to the error, is rounding.
 _TOLERANCE = 1e-12
 # Averages that differ by less than this, relative to the errors, are the same.
@@ -51,14 +53,8 @@ def decompose_error(
     With sum(w) = 1, the square of the mean error is the mean square of the errors less the mean
     square of the members' distances from their average, row by row.
     """
-    mean = average(predictions, weights)
-    ambiguities = mean_squared_errors(predictions, mean, sample_weight)
-    errors = mean_squared_errors(predictions, y, sample_weight)
-    return ErrorAmbiguity(
-        float(mean_squared_errors(mean[np.newaxis], y, sample_weight)[0]),
-        float(np.average(errors, weights=weights)),
-        float(np.average(ambiguities, weights=weights)),
-    )
+    parts = ambiguity_decomposition(predictions.T, y, weights=weights, sample_weight=sample_weight)
+    return ErrorAmbiguity(*parts)
 
 
 def weigh_by_inverse(errors: np.ndarray) -> np.ndarray:

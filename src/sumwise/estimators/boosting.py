@@ -115,7 +115,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         return super()._check_parameters()
 
     def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
-        check_classification_targets(y)
+        if y.dtype.kind not in "biu":  # whole numbers always name classes
+            check_classification_targets(y)
         if start is not None:
             self.classes_ = start.classes_
             return encode_labels("y", y, self.classes_)

@@ -67,7 +67,7 @@ def count_threads(n_jobs: int | None, n_steps: int) -> int:
         isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0
     ):
         raise ParameterError(f"n_jobs={n_jobs!r}: must be a nonzero integer or None")
-    if n_steps < 2 * STEPS_PER_THREAD:
+    if n_steps < 2 * STEPS_PER_THREAD or n_jobs == 1:
         return 1  # at once: counting CPUs takes longer than to predict a row
     available = count_cpus()
     wanted = available if n_jobs is None else int(n_jobs)

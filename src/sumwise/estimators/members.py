@@ -129,7 +129,8 @@ def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
     check_is_fitted(ensemble)
     kind = type(ensemble).__name__
     members = getattr(ensemble, "estimators_", None)
-    if members is None or np.ndim(np.asarray(members, dtype=object)) != 1:
+    # Boosted trees of scikit-learn lie in a matrix.
+    if members is None or getattr(members, "ndim", 1) != 1:
         raise DataError(
             f"{kind} has no members that predict on their own (estimators_); to compare several "
             "models, pass a list of them"
@@ -137,8 +138,8 @@ def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
     if _splits_classes(ensemble):
         raise DataError(f"members of {kind} tell some classes from others, not all of them")
     members = list(members)
-    given: Any = getattr(ensemble, "estimators", None)
-    names = [str(name) for name, model in given if model != "drop"] if _holds_pairs(given) else []
+    named: Mapping[str, Any] = getattr(ensemble, "named_estimators_", {})
+    names = [name for name, model in named.items() if not isinstance(model, str)]
     return names if len(names) == len(members) else list(map(str, range(len(members)))), members
 
 

@@ -1,18 +1,21 @@
 """Out-of-fold outputs: each row is predicted by a model that did not see it."""
 
+import math
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
-from sumwise.combine.stack import gather_folds
+from sumwise.combine.stack import average_models, gather_folds
 from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.jobs import STEPS_PER_THREAD, count_threads
@@ -114,6 +117,16 @@ class FoldModels:
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = list(models)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Classes that some model knows; regressors have none."""
+        return np.unique(np.concatenate([model.classes_ for model in self.models]))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Mean of what the models predict, or the class that most of them name."""
+        outputs = [np.asarray(model.predict(X)) for model in self.models]
+        return average_models(outputs, is_classifier(self.models[0]))
 
     def __len__(self) -> int:
         return len(self.models)
@@ -266,21 +279,53 @@ def _run_shared(
         model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
         if fold_idx is None:
             return model, None
-        output = table.predict(model, member.method, folds.test[fold_idx], n_jobs)
+        test = folds.test[fold_idx]
+        output = table.predict(model, member.method, test, n_jobs, is_last=not keep)
         return (model if keep else None), reader.arrange(member, model, output)
 
     if n_beside == 1:
         return list(map(run, tasks))
+    queue = _LongestFirst(tasks)
+    results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
+
+    def run_next() -> None:
+        with queue.take() as task:
+            results[task] = run(task)
+
     with ThreadPoolExecutor(n_beside) as pool:
         try:
-            futures = [pool.submit(run, task) for task in tasks]
-            for future in as_completed(futures):
+            for future in as_completed([pool.submit(run_next) for _ in tasks]):
                 future.result()  # the first error comes at once
-            return [future.result() for future in futures]
+            return [results[task] for task in tasks]
         except BaseException:  # also an interrupt: end what runs at its next round
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
+
+
+class _LongestFirst:
+    """Hands out fits, of the members that took longest first: so all threads end at about once.
+
+    Members that were not fitted yet come before all others.
+    """
+
+    def __init__(self, tasks: Sequence[tuple[int, int | None]]) -> None:
+        self._waiting = list(tasks)
+        self._seconds: dict[int, float] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def take(self) -> Iterator[tuple[int, int | None]]:
+        """Hand out a fit, and measure how long it takes."""
+        with self._lock:
+            place = max(range(len(self._waiting)), key=self._estimate)
+            task = self._waiting.pop(place)
+        start = time.perf_counter()
+        yield task
+        self._seconds[task[0]] = time.perf_counter() - start
+
+    def _estimate(self, place: int) -> tuple[float, int]:
+        return self._seconds.get(self._waiting[place][0], math.inf), -place
 
 
 # Enough work for any number of threads.

@@ -92,12 +92,17 @@ class SharedTable:
         for name, value in self.features.items():
             setattr(estimator, name, value)
 
-    def predict(self, model: Any, method: str, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
-        """Return what a method of a fitted member says of some rows, without reading X again."""
+    def predict(
+        self, model: Any, method: str, rows: np.ndarray, n_jobs: int | None, is_last: bool
+    ) -> np.ndarray:
+        """Return what a method of a fitted member says of some rows, without reading X again.
+
+        ``is_last`` tells that the member will not be used any more.
+        """
         X = self.numbers[rows]
         n_steps = X.shape[0] * model.ensemble_.n_trees // _TREES_A_STEP
         with start_team(n_jobs, n_steps) as team:
-            raw = model.ensemble_.predict_raw(X, team)
+            raw = model.ensemble_.predict_raw(X, team, is_last)
         knowing = copy(model)
         knowing._predict_raw = lambda _: raw
         return getattr(knowing, method)(None)

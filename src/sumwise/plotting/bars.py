@@ -43,7 +43,8 @@ def ensemble_weights(model: Any) -> LabeledValues:
     ----------
     model : fitted ensemble
         Weights are its ``estimator_weights_`` (as those of AdaBoost), ``weights_`` or ``weights``
-        (as those of voting); without any, members weigh the same.
+        (as those of voting); without any, members weigh the same. Stacks are refused: their
+        meta-learners may do anything.
 
     Returns
     -------
@@ -59,15 +60,22 @@ def ensemble_weights(model: Any) -> LabeledValues:
     ('0', '1', '2')
     """
     names, members = open_ensemble(model)
+    if hasattr(model, "final_estimator_"):
+        raise DataError(
+            f"{type(model).__name__} has no weights of members: a meta-learner combines them"
+        )
     weights = None
     for attribute in ("estimator_weights_", "weights_", "weights"):
         weights = getattr(model, attribute, None) if weights is None else weights
     if weights is None:
         return LabeledValues(tuple(names), np.full(len(members), 1.0 / len(members)))
     values = np.asarray(weights, dtype=np.float64)
-    given = getattr(model, "estimators", None)
-    if given is not None and len(given) == values.size > len(members):
-        values = values[[member != "drop" for _, member in given]]
+    given = getattr(model, "named_estimators", {})
+    if values.size > len(members) and set(names) <= set(given):
+        # Weights of all that were given, or of those that were not dropped.
+        kept = [name for name, member in given.items() if not isinstance(member, str)]
+        owners = list(given) if values.size == len(given) else kept
+        values = values[[owners.index(name) for name in names]]
     # AdaBoost has room for members that it did not need.
     values = values[: len(members)]
     if values.shape != (len(members),):

@@ -70,15 +70,17 @@ class TreeEnsemble:
         """Join trees; tree i adds to ``output[i]``."""
         ends = np.cumsum([tree.n_nodes for tree in trees], dtype=np.int64)
         start = np.concatenate(([0], ends[:-1])).astype(np.int64)
-        left = [np.where(t.left < 0, -1, t.left + s) for t, s in zip(trees, start, strict=True)]
-        set_node = [t.set_node + s for t, s in zip(trees, start, strict=True)]
+        left = np.concatenate([t.left for t in trees])
+        left = np.where(left < 0, -1, left + np.repeat(start, np.diff(ends, prepend=0)))
+        set_node = np.concatenate([t.set_node for t in trees])
+        set_node = set_node + np.repeat(start, [t.set_node.size for t in trees])
         return cls(
             start=start,
             output=np.array(output, dtype=np.int32),
             feature=np.concatenate([t.feature for t in trees]),
             threshold=np.concatenate([t.threshold for t in trees]),
             missing_left=np.concatenate([t.missing_left for t in trees]),
-            left=np.concatenate(left).astype(np.int32),
+            left=left.astype(np.int32),
             value=np.concatenate([t.value[:, 0] for t in trees]),
             gain=np.concatenate([t.gain for t in trees]),
             n_rows=np.concatenate([t.n_rows for t in trees]),
@@ -86,7 +88,7 @@ class TreeEnsemble:
             base_score=base_score,
             link=link,
             n_features=n_features,
-            set_node=np.concatenate(set_node).astype(np.int32),
+            set_node=set_node.astype(np.int32),
             set_size=np.concatenate([t.set_size for t in trees]),
             set_categories=np.concatenate([t.set_categories for t in trees]),
         )
@@ -136,10 +138,10 @@ class TreeEnsemble:
         }
         return replace(self, **joined)
 
-    def predict_raw(self, X: Matrix, team: Team) -> np.ndarray:
-        """Raw scores, shape (n_rows, n_outputs)."""
+    def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
+        """Raw scores, shape (n_rows, n_outputs); ``is_last`` if no other rows will be predicted."""
         raw = self._start_scores(X)
-        self._predictor.add_values(X, raw, team)
+        self._predictor.add_values(X, raw, team, is_last)
         return raw
 
     def staged_predict_raw(self, X: Matrix, team: Team) -> Iterator[np.ndarray]:

@@ -25,6 +25,8 @@ from sumwise.kernels.threads import ABORT, Team
 
 # Up to as many rows walk; for more it pays to code a block.
 _FEW_ROWS = 12
+# The same, if the trees have yet to be coded and will not be used again.
+_FEW_LAST_ROWS = 256
 # Codes made at a time by a thread: they should still be in its cache when they are read.
 _BATCH_BYTES = 1 << 20
 
@@ -57,9 +59,12 @@ class Predictor:
         self._sets = None if sets is None else make_sets(feature.size, *sets)
         self._coders: dict[np.dtype, Coder] = {}
 
-    def add_values(self, X: Matrix, out: np.ndarray, team: Team) -> None:
-        """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
-        if X.shape[0] > _FEW_ROWS:
+    def add_values(self, X: Matrix, out: np.ndarray, team: Team, is_last: bool = False) -> None:
+        """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs).
+
+        ``is_last`` tells that no other rows will come, so that coding the trees pays less.
+        """
+        if X.shape[0] > (_FEW_LAST_ROWS if is_last else _FEW_ROWS):
             arguments = (0, self._trees.start.size, self._trees)
             self._code_and_run(X, add_coded_predictions, arguments, out, team)
             return
