@@ -248,12 +248,13 @@ class TreeGrower:
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
         by_node = {name: nodes[name].copy() for name in _KEPT}
         sets = self._collect_sets(by_node)
-        is_set = np.zeros(n, dtype=np.bool_)
-        is_set[sets.get("set_node", [])] = True
         place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
+        threshold = self._thresholds[place]
+        if sets:
+            threshold[sets["set_node"]] = 0.0
         return Tree(
             **by_node,
-            threshold=np.where(is_set, 0.0, self._thresholds[place]),
+            threshold=threshold,
             value=work.value[:n].copy(),
             n_rows=work.sums[0, :n, -1].copy(),
             **sets,
