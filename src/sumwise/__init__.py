@@ -19,9 +19,11 @@ from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
 if TYPE_CHECKING:
     from sumwise.estimators.averaging import AveragingRegressor
+    from sumwise.estimators.bagging import BaggingClassifier, BaggingRegressor
     from sumwise.estimators.bayesian import BayesianAveragingClassifier, BayesianAveragingRegressor
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
     from sumwise.estimators.multi_response import MultiResponseLinear
+    from sumwise.estimators.out_of_bag import OobStopping, oob_permutation_importance
     from sumwise.estimators.resampling import resample_predictions
     from sumwise.estimators.selection import (
         EnsembleSelectionClassifier,
@@ -34,6 +36,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AveragingRegressor",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "BayesianAveragingClassifier",
     "BayesianAveragingRegressor",
     "BayesianBootstrap",
@@ -48,6 +52,7 @@ __all__ = [
     "MemberPredictions",
     "MultiResponseLinear",
     "Native",
+    "OobStopping",
     "Pasting",
     "PoissonBootstrap",
     "Quantile",
@@ -63,23 +68,28 @@ __all__ = [
     "diversity_matrix",
     "load",
     "member_predictions",
+    "oob_permutation_importance",
     "resample_predictions",
 ]
 
 # Imported when first asked for: who boosts trees need not wait for them.
 _LATER = {
     "AveragingRegressor": "averaging",
+    "BaggingClassifier": "bagging",
+    "BaggingRegressor": "bagging",
     "BayesianAveragingClassifier": "bayesian",
     "BayesianAveragingRegressor": "bayesian",
     "EnsembleSelectionClassifier": "selection",
     "EnsembleSelectionRegressor": "selection",
     "MemberPredictions": "members",
     "MultiResponseLinear": "multi_response",
+    "OobStopping": "out_of_bag",
     "StackingClassifier": "stacking",
     "StackingRegressor": "stacking",
     "VotingClassifier": "voting",
     "diversity_matrix": "members",
     "member_predictions": "members",
+    "oob_permutation_importance": "out_of_bag",
     "resample_predictions": "resampling",
 }
 

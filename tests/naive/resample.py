@@ -41,6 +41,7 @@ def bayesian(key: int, weights: Sequence[float]) -> list[float]:
 
 
 def poisson_counts(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:
-    """Draw every row's count with a mean in proportion to its weight."""
+    """Draw every row's count with a mean in proportion to its weight; never none at all."""
     each = n_draws / sum(weights)
-    return [poisson(extend(key, row), w * each) for row, w in enumerate(weights)]
+    counts = [poisson(extend(key, row), w * each) for row, w in enumerate(weights)]
+    return counts if any(counts) else bootstrap(key, 1, weights)

@@ -281,6 +281,41 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     return values[rows].to_native() if hasattr(values, "to_native") else np.asarray(X)[rows]
 
 
+def take_features(X: Any, features: np.ndarray | None) -> Any:
+    """Return some features of an array, frame, sparse matrix or list of rows; None for all.
+
+    A frame stays one of its kind; with a feature taken twice, for which a frame has no second name,
+    it becomes an array.
+    """
+    if features is None:
+        return X
+    if isinstance(X, (list, tuple)):
+        X = np.asarray(X)
+    if hasattr(X, "tocsc"):
+        return X.tocsc()[:, features].tocsr()
+    frame = None if isinstance(X, np.ndarray) else _open_frame(X)
+    if frame is None:
+        return np.asarray(X)[:, features]
+    if np.unique(features).size < features.size:
+        return read_array(X)[:, features]
+    return frame[:, features.tolist()].to_native()
+
+
+def shuffle_feature(X: Any, feature: int, order: np.ndarray) -> Any:
+    """Return X with the values of one feature in another order of the rows."""
+    if hasattr(X, "tocsc"):
+        shuffled = X.tolil()  # a copy
+        shuffled[:, [feature]] = X.tocsc()[:, [feature]][order]
+        return shuffled.tocsr()
+    frame = None if isinstance(X, (np.ndarray, list, tuple)) else _open_frame(X)
+    if frame is None:
+        shuffled = np.array(X)
+        shuffled[:, feature] = shuffled[order, feature]
+        return shuffled
+    series = frame[:, feature]
+    return frame.with_columns(series.scatter(np.arange(len(order)), series[order])).to_native()
+
+
 def join_columns(values: np.ndarray, X: Any, names: Sequence[str]) -> Any:
     """Return columns of numbers and, after them, the columns of X.
 

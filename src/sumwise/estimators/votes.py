@@ -1,6 +1,7 @@
 """What members vote with: labels or probabilities, never both, and these of like learners."""
 
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,15 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import _routing_enabled
 
-from sumwise.combine.vote import scramble, share_labels, share_probabilities
+from sumwise.combine.classes import one_hot
+from sumwise.combine.vote import (
+    break_ties_by_confidence,
+    break_ties_by_hash,
+    find_ties,
+    scramble,
+    share_labels,
+    share_probabilities,
+)
 from sumwise.errors import ParameterError
 from sumwise.estimators.composite import ClassifierEnsemble, FitJob, HeldOut, MemberEnsemble
 from sumwise.estimators.parameters import check_choice, extend_parameters
@@ -140,6 +149,27 @@ def _find_kind(member: Any) -> tuple[type, ...]:
     if module.startswith(("sklearn.model_selection", "sklearn.frozen")):
         return _find_kind(inner)
     return (type(member), *_find_kind(inner))
+
+
+def decide_votes(
+    shares: np.ndarray,
+    X: Any,
+    seed: int,
+    find_confidence: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """Return the class with the most votes in each row of X.
+
+    Ties are broken at random, by a hash of the row; or by confidence, where a function is given
+    that returns it for the rows whose numbers it gets.
+    """
+    is_tied = find_ties(shares)
+    decided = is_tied.argmax(axis=1)
+    rows = np.flatnonzero(is_tied.sum(axis=1) > 1)
+    if rows.size and find_confidence is None:
+        decided[rows] = break_ties_by_hash(is_tied[rows], hash_rows(X, rows), seed)
+    elif rows.size and find_confidence is not None:
+        decided[rows] = break_ties_by_confidence(is_tied[rows], find_confidence(rows))
+    return decided
 
 
 def hash_rows(X: Any, rows: np.ndarray) -> np.ndarray:

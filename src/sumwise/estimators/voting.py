@@ -12,9 +12,6 @@ from sumwise.combine.classes import one_hot
 from sumwise.combine.vote import (
     REJECTED,
     RejectReport,
-    break_ties_by_confidence,
-    break_ties_by_hash,
-    find_ties,
     measure_accuracy,
     report_rejects,
     vote_by_majority,
@@ -29,7 +26,7 @@ from sumwise.estimators.votes import (
     HARD,
     VOTE_PARAMETERS,
     VotesEnsemble,
-    hash_rows,
+    decide_votes,
     votes_softly,
 )
 
@@ -293,19 +290,15 @@ class VotingClassifier(VotesEnsemble):
         shares = self.predict_shares(X)
         if self.rule == "majority":
             return vote_by_majority(shares)
-        is_tied = find_ties(shares)
-        decided = is_tied.argmax(axis=1)
-        rows = np.flatnonzero(is_tied.sum(axis=1) > 1)
-        if rows.size:
-            decided[rows] = self._break_ties(X, rows, is_tied[rows], shares[rows])
-        return decided
-
-    def _break_ties(
-        self, X: Any, rows: np.ndarray, is_tied: np.ndarray, shares: np.ndarray
-    ) -> np.ndarray:
         if self.tie == "random":
-            return break_ties_by_hash(is_tied, hash_rows(X, rows), self._tie_seed)
-        if self.votes_ == HARD:
-            probabilities = self._collect(_safe_indexing(indexable(X)[0], rows), "predict_proba")
-            shares = np.average(probabilities, axis=0, weights=self._weights_of_votes())
-        return break_ties_by_confidence(is_tied, shares)
+            return decide_votes(shares, X, self._tie_seed)
+        return decide_votes(
+            shares, X, self._tie_seed, lambda rows: self._find_confidence(X, rows, shares[rows])
+        )
+
+    def _find_confidence(self, X: Any, rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Mean probabilities of some rows."""
+        if self.votes_ != HARD:
+            return shares
+        probabilities = self._collect(_safe_indexing(indexable(X)[0], rows), "predict_proba")
+        return np.average(probabilities, axis=0, weights=self._weights_of_votes())

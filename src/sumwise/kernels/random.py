@@ -14,7 +14,9 @@ ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = (
     np.int64(purpose) for purpose in range(1, 7)
 )
 # Of members of ensembles.
-MEMBER_ROWS = np.int64(32)
+MEMBER_ROWS, MEMBER_FEATURES, MEMBER_PARAMETERS, MEMBER_SEEDS, MEMBER_TARGETS, MEMBER_STOPPING = (
+    np.int64(purpose) for purpose in range(32, 38)
+)
 
 
 @routine

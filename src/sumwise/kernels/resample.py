@@ -80,19 +80,24 @@ def draw_poisson_number(key, mean):
 
 @routine
 def draw_poisson(key, n_draws, cumulative, counts):
-    """Draw each row's count on its own: ``n_draws`` in the mean over all rows together."""
+    """Draw each row's count on its own: ``n_draws`` in the mean over all rows together.
+
+    Where no row gets any, one is drawn: nothing can be learned from none.
+    """
     n_rows = counts.size
-    if cumulative.size > 0:
-        before = 0.0
-        each = n_draws / cumulative[n_rows - 1]
-        for row in range(n_rows):
+    total = 0
+    before = 0.0
+    each = n_draws / (cumulative[n_rows - 1] if cumulative.size > 0 else np.float64(n_rows))
+    for row in range(n_rows):
+        mean = each
+        if cumulative.size > 0:
             mean = (cumulative[row] - before) * each
             before = cumulative[row]
-            counts[row] = draw_poisson_number(extend_key(key, row), mean)
-    else:
-        mean = n_draws / n_rows
-        for row in range(n_rows):
-            counts[row] = draw_poisson_number(extend_key(key, row), mean)
+        count = draw_poisson_number(extend_key(key, row), mean)
+        counts[row] = count
+        total += count
+    if total == 0:
+        draw_bootstrap(key, 1, cumulative, counts)
 
 
 @routine
