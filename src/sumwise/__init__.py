@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
     from sumwise.estimators.multi_response import MultiResponseLinear
     from sumwise.estimators.out_of_bag import OobStopping, oob_permutation_importance
+    from sumwise.estimators.output_codes import OutputCodeClassifier
+    from sumwise.estimators.output_noise import OutputFlippingClassifier, OutputSmearingRegressor
     from sumwise.estimators.resampling import resample_predictions
     from sumwise.estimators.selection import (
         EnsembleSelectionClassifier,
@@ -53,6 +55,9 @@ __all__ = [
     "MultiResponseLinear",
     "Native",
     "OobStopping",
+    "OutputCodeClassifier",
+    "OutputFlippingClassifier",
+    "OutputSmearingRegressor",
     "Pasting",
     "PoissonBootstrap",
     "Quantile",
@@ -84,6 +89,9 @@ _LATER = {
     "MemberPredictions": "members",
     "MultiResponseLinear": "multi_response",
     "OobStopping": "out_of_bag",
+    "OutputCodeClassifier": "output_codes",
+    "OutputFlippingClassifier": "output_noise",
+    "OutputSmearingRegressor": "output_noise",
     "StackingClassifier": "stacking",
     "StackingRegressor": "stacking",
     "VotingClassifier": "voting",

@@ -3,9 +3,16 @@
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sumwise import BaggingClassifier, BaggingRegressor
+from sumwise import (
+    BaggingClassifier,
+    BaggingRegressor,
+    OutputCodeClassifier,
+    OutputFlippingClassifier,
+    OutputSmearingRegressor,
+)
 
-# As of scikit-learn's bagging: rows are drawn, so that a row of weight two is not the row twice.
+# As of scikit-learn's bagging: rows, or their noise, are drawn, so that a row of weight two is not
+# the row twice.
 _REASON = "sample_weight is not equivalent to removing/repeating samples."
 _DRAWN = {
     "check_sample_weight_equivalence_on_dense_data": _REASON,
@@ -14,8 +21,7 @@ _DRAWN = {
 
 
 def expect(estimator):
-    is_drawn = isinstance(estimator, (BaggingClassifier, BaggingRegressor))
-    return _DRAWN if is_drawn else {}
+    return {} if isinstance(estimator, OutputCodeClassifier) else _DRAWN
 
 
 @parametrize_with_checks(
@@ -27,10 +33,13 @@ def expect(estimator):
             sampling="poisson",
             votes="hard",
             tie="confidence",
-            max_features=0.7,
         ),
         BaggingRegressor(n_estimators=5),
         BaggingRegressor(n_estimators=3, sampling="bayesian"),
+        OutputFlippingClassifier(n_estimators=10, flip_rate=0.1),
+        OutputSmearingRegressor(n_estimators=5, noise=0.2),
+        OutputCodeClassifier(LogisticRegression(C=1)),
+        OutputCodeClassifier(LogisticRegression(C=1), code="data", decoding="hamming"),
     ],
     expected_failed_checks=expect,
 )

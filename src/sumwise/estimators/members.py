@@ -145,10 +145,12 @@ def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
 
 def _splits_classes(ensemble: Any) -> bool:
     """Whether members answer other questions than the ensemble does."""
+    if hasattr(ensemble, "code_book_"):  # output codes, of scikit-learn and of ours
+        return True
     # Not before it is needed: it would load a hundred modules with `import sumwise`.
-    from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+    from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 
-    return isinstance(ensemble, (OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier))
+    return isinstance(ensemble, (OneVsOneClassifier, OneVsRestClassifier))
 
 
 def _let_predict(ensemble: Any, members: list[Any], X: Any) -> list[np.ndarray]:

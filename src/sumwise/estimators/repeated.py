@@ -98,6 +98,16 @@ def find_member_seed(seed: int, purpose: int, number: int) -> int:
     return int(random.make_key(seed, purpose, number) % _MOST_SEED)
 
 
+def open_rows(owner: Any, X: Any, y: Any) -> Any:
+    """Return X as something whose rows can be taken; remember its features."""
+    X = collect_lazy(X)
+    validate_data(owner, X, y, skip_check_array=True)
+    X = indexable(X)[0]
+    if count_rows(X) == 0:
+        raise DataError("Found array with 0 sample(s): there is nothing to learn from")
+    return X
+
+
 def takes_weights(estimator: Any) -> bool:
     """Whether ``fit`` may be given ``sample_weight``."""
     if _routing_enabled():
@@ -261,13 +271,9 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         """Return X, y and weights, checked; classes as indices."""
         check_integer(self, "n_estimators", 1)
         self.estimator_ = self._check_estimator()
-        X = collect_lazy(X)
-        validate_data(self, X, y, skip_check_array=True)
+        X = open_rows(self, X, y)
         y = self._read_target(y)
-        X = indexable(X)[0]
         check_consistent_length(X, y)
-        if len(y) == 0:
-            raise DataError("Found array with 0 sample(s): there is nothing to learn from")
         return X, y, check_sample_weight(sample_weight, len(y))
 
     def _read_target(self, y: Any) -> np.ndarray:
