@@ -129,8 +129,8 @@ def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
     check_is_fitted(ensemble)
     kind = type(ensemble).__name__
     members = getattr(ensemble, "estimators_", None)
-    # Boosted trees of scikit-learn lie in a matrix.
-    if members is None or getattr(members, "ndim", 1) != 1:
+    # Boosted trees of scikit-learn lie in a matrix, whose rows predict nothing.
+    if members is None or not all(hasattr(member, "predict") for member in members):
         raise DataError(
             f"{kind} has no members that predict on their own (estimators_); to compare several "
             "models, pass a list of them"

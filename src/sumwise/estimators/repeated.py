@@ -380,17 +380,17 @@ def read_votes(
     member: Any, X: Any, method: str, params: Mapping[str, Any], *, n_classes: int
 ) -> np.ndarray:
     """Return what a classifier predicts for all classes; labels as probabilities of 0 and 1."""
-    predicted = np.asarray(getattr(member, method)(X, **params))
-    if method == "predict":
-        return one_hot(predicted.astype(np.intp), n_classes)
-    places = np.asarray(member.classes_).astype(np.intp)
-    if method == "predict_proba":
-        return normalize_probabilities(place_classes(predicted, places, n_classes))
-    if places.size < n_classes:
+    places = np.asarray(getattr(member, "classes_", np.arange(n_classes))).astype(np.intp)
+    if method == "decision_function" and places.size < n_classes:
         raise DataError(
             f"a member has seen {places.size} of {n_classes} classes, so that the members' "
             "decision values do not compare: use predict_proba"
         )
+    predicted = np.asarray(getattr(member, method)(X, **params))
+    if method == "predict":
+        return one_hot(predicted.astype(np.intp), n_classes)
+    if method == "predict_proba":
+        return normalize_probabilities(place_classes(predicted, places, n_classes))
     return predicted
 
 

@@ -1,0 +1,548 @@
+"""Bagging: what members see, how they vote, and what is refused."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn.ensemble
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes, load_iris, make_classification
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from sumwise import (
+    BaggingClassifier,
+    BaggingRegressor,
+    BayesianBootstrap,
+    Bootstrap,
+    GradientBoostingRegressor,
+    Pasting,
+    PoissonBootstrap,
+    diversity_matrix,
+    member_predictions,
+)
+from sumwise.errors import DataError, DataWarning, ParameterError
+
+X, Y = load_iris(return_X_y=True)
+X_NUMBER, Y_NUMBER = load_diabetes(return_X_y=True)
+SAMPLINGS = ["bootstrap", "pasting", "poisson", "bayesian"]
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Remembers what it was fitted on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = X, y, sample_weight
+        self.n_features_in_ = np.shape(X)[1]
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+class Unweighted(Recorder):
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+# --- what members see ---
+
+NUMBERED = np.column_stack([np.arange(60.0), np.arange(60.0) + 100])
+TARGET = np.arange(60.0) * 2
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_members_see_the_rows_that_are_drawn_with_their_weights(sampling):
+    model = BaggingRegressor(Recorder(), 4, sampling=sampling, random_state=0)
+    model.fit(NUMBERED, TARGET)
+    part = {
+        "bootstrap": Bootstrap(),
+        "pasting": Pasting(),
+        "poisson": PoissonBootstrap(),
+        "bayesian": BayesianBootstrap(),
+    }[sampling]
+    for number, member in enumerate(model.estimators_):
+        expected = part.draw(model._seed, number, 60)
+        rows, y, weight = member.seen_
+        in_bag = np.flatnonzero(expected)
+        np.testing.assert_array_equal(rows[:, 0], in_bag)
+        np.testing.assert_array_equal(y, 2 * rows[:, 0])
+        if sampling == "pasting":
+            assert weight is None
+            assert in_bag.size == 30
+        else:
+            np.testing.assert_array_equal(weight, expected[in_bag])
+
+
+@pytest.mark.parametrize("sampling", ["bootstrap", "pasting", "poisson"])
+def test_rows_come_twice_where_members_cannot_take_weights(sampling):
+    model = BaggingRegressor(Unweighted(), 3, sampling=sampling, random_state=0)
+    model.fit(NUMBERED, TARGET)
+    for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+        np.testing.assert_array_equal(member.seen_[0][:, 0], rows)
+
+
+def test_sample_weights_are_drawn_by():
+    weight = np.r_[np.zeros(30), np.ones(30)]
+    for learner in (Recorder(), Unweighted()):
+        model = BaggingRegressor(learner, 5, random_state=0).fit(NUMBERED, TARGET, weight)
+        for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+            assert member.seen_[0][:, 0].min() >= 30
+            assert rows.size == 60
+
+
+def test_sample_weights_multiply_without_replacement():
+    weight = np.linspace(0.5, 3, 60)
+    model = BaggingRegressor(Recorder(), 3, sampling=Pasting(0.3)).fit(NUMBERED, TARGET, weight)
+    for member in model.estimators_:
+        rows, _, given = member.seen_
+        np.testing.assert_array_equal(given, weight[rows[:, 0].astype(int)])
+    with pytest.raises(ParameterError, match="Unweighted cannot take sample weights"):
+        clone(model).set_params(estimator=Unweighted()).fit(NUMBERED, TARGET, weight)
+
+
+@pytest.mark.parametrize(("max_samples", "n_drawn"), [(None, 60), (0.5, 30), (7, 7), (90, 90)])
+def test_number_of_rows(max_samples, n_drawn):
+    model = BaggingRegressor(Recorder(), 2, max_samples=max_samples).fit(NUMBERED, TARGET)
+    assert [rows.size for rows in model.estimators_samples_] == [n_drawn] * 2
+
+
+@pytest.mark.parametrize("bootstrap_features", [False, True])
+def test_features_are_drawn_for_each_member(bootstrap_features):
+    model = BaggingClassifier(
+        n_estimators=8, max_features=0.5, bootstrap_features=bootstrap_features, random_state=0
+    ).fit(X, Y)
+    assert {features.size for features in model.estimators_features_} == {2}
+    assert len({tuple(features) for features in model.estimators_features_}) > 2
+    doubled = any(np.unique(features).size < 2 for features in model.estimators_features_)
+    assert doubled == bootstrap_features
+    assert model.score(X, Y) > 0.8
+    by_hand = np.mean(
+        [
+            member.predict_proba(X[:, features])
+            for member, features in zip(model.estimators_, model.estimators_features_, strict=True)
+        ],
+        axis=0,
+    )
+    np.testing.assert_allclose(model.predict_proba(X), by_hand)
+
+
+def test_parameters_are_drawn_for_each_member():
+    perturb = {"max_depth": [2, 4, 8], "min_impurity_decrease": stats.uniform(0, 0.01)}
+    model = BaggingRegressor(n_estimators=12, perturb=perturb, random_state=0)
+    model.fit(X_NUMBER, Y_NUMBER)
+    for member, drawn in zip(model.estimators_, model.estimators_parameters_, strict=True):
+        assert member.max_depth == drawn["max_depth"]
+        assert member.min_impurity_decrease == drawn["min_impurity_decrease"]
+    assert {drawn["max_depth"] for drawn in model.estimators_parameters_} == {2, 4, 8}
+    assert len({drawn["min_impurity_decrease"] for drawn in model.estimators_parameters_}) == 12
+    assert model.estimator_.max_depth is None
+
+
+def test_members_have_seeds_of_their_own_in_pipelines_too():
+    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier())
+    model = BaggingClassifier(pipeline, 4, random_state=0).fit(X, Y)
+    seeds = [member[-1].random_state for member in model.estimators_]
+    assert len(set(seeds)) == 4
+    assert all(isinstance(seed, int) for seed in seeds)
+
+
+# --- equality with scikit-learn ---
+
+
+@pytest.mark.parametrize("learner", [GaussianNB(), LogisticRegression(max_iter=500)])
+def test_all_rows_are_as_in_sklearn(learner):
+    ours = BaggingClassifier(learner, 3, bootstrap=False).fit(X, Y)
+    theirs = sklearn.ensemble.BaggingClassifier(learner, 3, bootstrap=False).fit(X, Y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-12)
+    np.testing.assert_allclose(
+        ours.predict_log_proba(X), theirs.predict_log_proba(X), rtol=1e-9, atol=1e-14
+    )
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    if hasattr(theirs, "decision_function"):
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X))
+
+
+@pytest.mark.parametrize("learner", [SVC(), DecisionTreeClassifier(max_depth=2), None])
+def test_members_of_sklearn_are_put_together_as_there(learner):
+    labels = np.array(["a", "b", "c"])[Y]
+    theirs = sklearn.ensemble.BaggingClassifier(learner, 7, max_features=3, random_state=0)
+    theirs.fit(X, labels)
+    ours = BaggingClassifier(learner, 7, max_features=3).fit(X, labels)
+    ours.estimators_ = theirs.estimators_
+    ours._list_features = lambda: theirs.estimators_features_
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-12)
+    shares = np.sort(theirs.predict_proba(X), axis=1)
+    clear = shares[:, -1] > shares[:, -2] + 1e-9
+    np.testing.assert_array_equal(ours.predict(X)[clear], theirs.predict(X)[clear])
+    if learner is not None and hasattr(learner, "decision_function"):
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X))
+
+
+def test_regression_of_all_rows_is_as_in_sklearn():
+    ours = BaggingRegressor(LinearRegression(), 2, bootstrap=False).fit(X_NUMBER, Y_NUMBER)
+    np.testing.assert_allclose(
+        ours.predict(X_NUMBER), LinearRegression().fit(X_NUMBER, Y_NUMBER).predict(X_NUMBER)
+    )
+
+
+def test_bagging_is_about_as_good_as_in_sklearn():
+    kinds = [BaggingRegressor, sklearn.ensemble.BaggingRegressor]
+    scores = [
+        cross_val_score(kind(n_estimators=30, random_state=0), X_NUMBER, Y_NUMBER).mean()
+        for kind in kinds
+    ]
+    tree = cross_val_score(DecisionTreeRegressor(random_state=0), X_NUMBER, Y_NUMBER).mean()
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)
+    assert scores[0] > tree + 0.2
+
+
+# --- jobs and seeds ---
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_results_do_not_depend_on_jobs(backend):
+    models = []
+    for n_jobs in (1, 2):
+        with joblib.parallel_backend(backend):
+            models.append(
+                BaggingRegressor(
+                    n_estimators=18,
+                    max_features=0.6,
+                    oob_score=True,
+                    n_jobs=n_jobs,
+                    perturb={"max_depth": [2, None]},
+                    random_state=3,
+                ).fit(X_NUMBER, Y_NUMBER)
+            )
+    one, two = models
+    assert one.predict(X_NUMBER).tobytes() == two.predict(X_NUMBER).tobytes()
+    assert one.oob_prediction_.tobytes() == two.oob_prediction_.tobytes()
+
+
+def test_seed_decides():
+    first, again, other = (
+        BaggingClassifier(n_estimators=3, random_state=seed).fit(X, Y).predict_proba(X)
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_warm_start_adds_the_members_of_a_longer_fit():
+    whole = BaggingClassifier(n_estimators=7, random_state=0, oob_score=True)
+    part = clone(whole).set_params(n_estimators=3, warm_start=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows out of no bag
+        whole.fit(X, Y)
+        part.fit(X, Y)
+        old = part.estimators_
+        part.set_params(n_estimators=7).fit(X, Y)
+    assert part.estimators_[:3] == old
+    np.testing.assert_array_equal(part.predict_proba(X), whole.predict_proba(X))
+    np.testing.assert_array_equal(part.oob_decision_function_, whole.oob_decision_function_)
+    assert len(part.estimators_samples_) == 7
+
+
+def test_warm_start_is_for_more_members_on_the_same_rows():
+    model = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
+    with pytest.warns(UserWarning, match="fits no new members"):
+        model.fit(X, Y)
+    for rows, y in ((X[1:], Y[1:]), (X[:, :2], Y), (X, Y + 1)):
+        fresh = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
+        with pytest.raises(ValueError, match=r"same rows|features"):
+            fresh.set_params(n_estimators=4).fit(rows, y)
+    model = BaggingClassifier(n_estimators=3, warm_start=True).fit(X, Y)
+    with pytest.raises(ParameterError, match="at least the 3 members"):
+        model.set_params(n_estimators=2).fit(X, Y)
+
+
+# --- tables ---
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas])
+def test_frames_go_to_members_as_they_are(kind):
+    frame = pd.DataFrame({"size": X[:, 2], "width": X[:, 3], "color": np.array(list("rgb"))[Y]})
+    frame = frame if kind is pd.DataFrame else kind(frame)
+    pipeline = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["color"]), remainder="passthrough"),
+        LogisticRegression(max_iter=1000),
+    )
+    model = BaggingClassifier(pipeline, 3, random_state=0).fit(frame, Y)
+    assert model.feature_names_in_.tolist() == ["size", "width", "color"]
+    assert model.score(frame, Y) > 0.95
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert member_predictions(model, frame).values.shape == (150, 3)
+
+
+def test_features_of_frames_are_drawn_by_name():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = BaggingClassifier(n_estimators=4, max_features=2, random_state=0).fit(frame, Y)
+    for member, features in zip(model.estimators_, model.estimators_features_, strict=True):
+        assert member.feature_names_in_.tolist() == [list("abcd")[f] for f in features]
+    same = BaggingClassifier(n_estimators=4, max_features=2, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(frame), same.predict_proba(X))
+
+
+def test_sparse_matrices_and_texts():
+    dense = BaggingClassifier(n_estimators=3, max_features=2, random_state=0).fit(X, Y)
+    thin = BaggingClassifier(n_estimators=3, max_features=2, random_state=0)
+    thin.fit(sparse.coo_matrix(X), Y)
+    np.testing.assert_array_equal(dense.predict_proba(X), thin.predict_proba(sparse.csr_matrix(X)))
+    texts = ["good film", "bad film", "so good", "so bad"] * 10
+    model = BaggingClassifier(make_pipeline(CountVectorizer(), MultinomialNB()), 5)
+    model.fit(texts, [1, 0, 1, 0] * 10)
+    assert model.predict(["good", "bad"]).tolist() == [1, 0]
+    with pytest.raises(ParameterError, match="no features that could be drawn"):
+        model.set_params(max_features=0.5).fit(texts, [1, 0, 1, 0] * 10)
+
+
+def test_several_outputs():
+    targets = np.column_stack([Y_NUMBER, -2 * Y_NUMBER])
+    model = BaggingRegressor(n_estimators=30, oob_score=True, random_state=0)
+    model.fit(X_NUMBER, targets)
+    assert model.predict(X_NUMBER).shape == targets.shape
+    assert model.oob_prediction_.shape == targets.shape
+    assert 0.2 < model.oob_score_ < 0.6
+    with pytest.raises(ValueError, match="1d array"):
+        BaggingRegressor(HistGradientBoostingRegressor(), 2).fit(X_NUMBER, targets)
+
+
+def test_our_boosting_as_base_learner():
+    model = BaggingRegressor(GradientBoostingRegressor(n_estimators=10), 3, random_state=0)
+    assert model.fit(X_NUMBER, Y_NUMBER).score(X_NUMBER, Y_NUMBER) > 0.3
+
+
+# --- votes ---
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Votes for a class, with a probability."""
+
+    def __init__(self, label=0, sure=0.6):
+        self.label = label
+        self.sure = sure
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(2)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.label)
+
+    def predict_proba(self, X):
+        other = np.full(len(X), 1 - self.sure)
+        sure = np.full(len(X), self.sure)
+        return np.column_stack([other, sure] if self.label else [sure, other])
+
+
+def test_ties_of_labels_are_broken_by_confidence_or_at_random():
+    y = Y[:100]
+    model = BaggingClassifier(Constant(), 2, votes="hard", tie="confidence").fit(X[:100], y)
+    model.estimators_ = [Constant(0, 0.6).fit(X, y), Constant(1, 0.9).fit(X, y)]
+    np.testing.assert_array_equal(model.predict_proba(X), np.full((150, 2), 0.5))
+    assert set(model.predict(X)) == {1}
+    model.set_params(tie="random")
+    guessed = model.predict(X)
+    assert 0.3 < guessed.mean() < 0.7
+    np.testing.assert_array_equal(model.predict(X[::-1]), guessed[::-1])
+    model.votes_ = "soft"
+    assert set(model.predict(X)) == {1}
+
+
+def test_votes_of_learners_without_probabilities_are_hard():
+    model = BaggingClassifier(RidgeClassifier(), 5, random_state=0).fit(X, Y)
+    assert model.votes_ == "hard"
+    shares = model.predict_proba(X) * 5
+    np.testing.assert_allclose(shares, np.round(shares), atol=1e-12)
+    assert model.decision_function(X).shape == (150, 3)
+    hard = BaggingClassifier(LogisticRegression(), votes="hard")
+    assert not hasattr(hard, "decision_function")
+
+
+# --- bags that miss classes ---
+
+
+def test_a_class_that_a_bag_misses_has_no_probability():
+    y = np.r_[np.zeros(2, int), np.ones(148, int)]
+    for learner in (KNeighborsClassifier(1), DecisionTreeClassifier(), GaussianNB()):
+        model = BaggingClassifier(learner, 10, max_samples=30, random_state=0).fit(X, y)
+        missed = [member.classes_.size < 2 for member in model.estimators_]
+        assert any(missed)
+        probabilities = model.predict_proba(X)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+        assert (probabilities[:, 1] >= np.mean(missed) - 1e-12).all()
+
+
+def test_a_learner_that_refuses_one_class_is_replaced_with_a_warning():
+    y = np.r_[np.zeros(2, int), np.ones(148, int)]
+    model = BaggingClassifier(LogisticRegression(), 10, max_samples=30, random_state=0)
+    with pytest.warns(DataWarning, match=r"\d of 10 members have one class only"):
+        model.fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    with pytest.raises(DataError, match="seen 1 of 2 classes"):
+        model.decision_function(X)
+
+
+def test_one_class_only():
+    assert set(BaggingClassifier(n_estimators=2).fit(X, ["a"] * 150).predict(X)) == {"a"}
+    with pytest.raises(ValueError, match="class"):
+        BaggingClassifier(LogisticRegression(), 2).fit(X, ["a"] * 150)
+
+
+# --- parameters ---
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"sampling": "jackknife"}, "must be 'bootstrap', 'pasting'"),
+        ({"sampling": "pasting", "bootstrap": True}, "bootstrap=True contradicts"),
+        ({"sampling": Bootstrap(), "bootstrap": False}, "bootstrap=False contradicts"),
+        ({"sampling": Pasting(), "max_samples": 0.5}, "leave max_samples None"),
+        ({"sampling": "bayesian", "max_samples": 0.5}, "leave max_samples None"),
+        ({"sampling": Bootstrap(0)}, r"Bootstrap\(rate=0\)"),
+        ({"max_samples": 0}, "max_samples=0; must be"),
+        ({"max_samples": 1.5}, "max_samples=1.5; must be"),
+        ({"max_samples": True}, "max_samples=True; must be"),
+        ({"bootstrap": False, "max_samples": 151}, "X has 150 rows"),
+        ({"max_features": 5}, "max_features must be <= n_features"),
+        ({"max_features": 0.0}, "max_features=0.0; must be"),
+        ({"n_estimators": 0}, "n_estimators=0"),
+        ({"bootstrap": "yes"}, "bootstrap='yes'"),
+        ({"estimator": DecisionTreeClassifier}, "must be an estimator"),
+        ({"estimator": StandardScaler()}, "with fit and predict"),
+        ({"perturb": ["max_depth"]}, "must be a dict"),
+        ({"perturb": {"depth": [1]}}, "no parameter of DecisionTreeClassifier"),
+        ({"perturb": {"max_depth": []}}, "non-empty list"),
+        ({"perturb": {"max_depth": 3}}, "non-empty list"),
+        ({"oob_score": "acuracy"}, "oob_score='acuracy'; must be"),
+        ({"oob_score": True, "sampling": "bayesian"}, "leaves no row out"),
+        ({"estimator": KNeighborsClassifier(), "sampling": "bayesian"}, "cannot take sample"),
+        ({"estimator": RidgeClassifier(), "votes": "soft"}, "has no predict_proba"),
+        ({"estimator": RidgeClassifier(), "tie": "confidence"}, "has no predict_proba"),
+        ({"tie": "first"}, "tie='first'"),
+        ({"early_stopping": "oob"}, "partial_fit"),
+        ({"early_stopping": True}, "must be 'oob'"),
+    ],
+)
+def test_what_cannot_be_is_refused(parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        BaggingClassifier(**parameters).fit(X, Y)
+
+
+def test_compatible_values_of_bootstrap_and_sampling():
+    for bootstrap, sampling in [(True, "poisson"), (True, "bayesian"), (False, "pasting")]:
+        model = BaggingClassifier(n_estimators=2, bootstrap=bootstrap, sampling=sampling)
+        assert model.fit(X, Y).score(X, Y) > 0.9
+
+
+def test_bad_rows():
+    with pytest.raises(ValueError, match="inconsistent"):
+        BaggingClassifier().fit(X, Y[1:])
+    with pytest.raises(DataError, match="0 sample"):
+        BaggingRegressor().fit(np.empty((0, 2)), [])
+    with pytest.raises(DataError, match="Reshape your data"):
+        BaggingClassifier(n_estimators=2).fit(X, Y).predict(X[0])
+    with pytest.raises(ValueError, match="features"):
+        BaggingClassifier(n_estimators=2).fit(X, Y).predict(X[:, :2])
+    with pytest.raises(DataError, match="all have a weight of zero"):
+        BaggingRegressor(n_estimators=5, sampling=Pasting(0.1)).fit(X, Y, np.r_[np.zeros(149), 1.0])
+
+
+# --- scikit-learn's habits ---
+
+
+def test_parameters_of_parts_and_learners_can_be_set():
+    model = BaggingClassifier(DecisionTreeClassifier(), sampling=Bootstrap(0.5))
+    grid = GridSearchCV(model, {"sampling__rate": [0.1, 0.9], "estimator__max_depth": [1, 3]}, cv=2)
+    assert set(grid.fit(X, Y).best_params_) == {"sampling__rate", "estimator__max_depth"}
+    with pytest.raises(ParameterError, match="pass sampling=Bootstrap"):
+        BaggingClassifier(sampling="bootstrap").set_params(sampling__rate=0.5)
+
+
+def test_pickle_and_save():
+    model = BaggingClassifier(n_estimators=3, max_features=2, random_state=0).fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert all(map(np.array_equal, again.estimators_samples_, model.estimators_samples_))
+    with pytest.raises(TypeError, match="use pickle"):
+        model.save("model.sumwise")
+
+
+def test_diversity_of_members():
+    labels = np.array(["no", "perhaps", "yes"])[Y]
+    model = BaggingClassifier(n_estimators=4, max_features=2, random_state=0).fit(X, labels)
+    members = member_predictions(model, X)
+    assert set(members.values.ravel()) <= set(labels)
+    assert diversity_matrix(model, X).values.shape == (4, 4)
+    votes = model.predict_members(X)
+    assert votes.shape == (4, 150, 3)
+    np.testing.assert_array_equal(model.classes_[votes.argmax(axis=2)].T, members.values)
+    hard = clone(model).set_params(votes="hard").fit(X, labels)
+    np.testing.assert_array_equal(hard.predict_members(X).T, member_predictions(hard, X).values)
+    numbers = BaggingRegressor(KNeighborsRegressor(), 3).fit(X_NUMBER, Y_NUMBER)
+    np.testing.assert_allclose(
+        numbers.predict_members(X_NUMBER).mean(axis=0), numbers.predict(X_NUMBER)
+    )
+
+
+class Consumer(ClassifierMixin, BaseEstimator):
+    """Takes metadata in all methods."""
+
+    def fit(self, X, y, sample_weight=None, mark=None):
+        self.classes_ = np.unique(y)
+        self.mark_, self.weight_ = mark, sample_weight
+        return self
+
+    def predict(self, X, mark=None):
+        return self.predict_proba(X, mark).argmax(axis=1)
+
+    def predict_proba(self, X, mark=None):
+        value = 0.25 if mark is None else mark
+        return np.tile([1 - value, value], (len(X), 1))
+
+
+def test_metadata_is_routed():
+    y = (Y > 0).astype(int)
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        BaggingClassifier(Consumer(), 2).fit(X, y, mark=np.arange(150))
+    with sklearn.config_context(enable_metadata_routing=True):
+        learner = Consumer().set_fit_request(mark=True, sample_weight=True)
+        learner = learner.set_predict_proba_request(mark=True)
+        model = BaggingClassifier(learner, 3, random_state=0)
+        model.fit(X, y, sample_weight=np.ones(150), mark=np.arange(150))
+        for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+            found, counts = np.unique(rows, return_counts=True)
+            np.testing.assert_array_equal(member.mark_, found)
+            np.testing.assert_array_equal(member.weight_, counts)
+        np.testing.assert_allclose(model.predict_proba(X[:2], mark=0.75)[:, 1], 0.75)
+        assert model.predict(X[:2], mark=0.75).tolist() == [1, 1]
+        assert model.predict(X[:2]).tolist() == [0, 0]
+        with pytest.raises(TypeError, match="unexpected"):
+            model.predict(X, other=1)
+        # A learner that does not ask for weights gets rows, drawn by them.
+        plain = BaggingClassifier(Consumer(), 2).fit(X, y, sample_weight=(Y > 1) * 1.0 + (Y == 0))
+        assert all(member.weight_ is None for member in plain.estimators_)
+        assert not np.isin(np.concatenate(plain.estimators_samples_), np.flatnonzero(Y == 1)).any()
+
+
+def test_bagging_cuts_variance():
+    rows, y = make_classification(400, random_state=0, flip_y=0.1)
+    tree = cross_val_score(DecisionTreeClassifier(random_state=0), rows, y).mean()
+    assert cross_val_score(BaggingClassifier(n_estimators=40), rows, y).mean() > tree + 0.02
