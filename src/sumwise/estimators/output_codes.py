@@ -223,9 +223,9 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         n_classes = self.classes_.size
         fewest = int(np.bincount(y).min())
         if fewest < 2:
-            label = self.classes_[int(np.bincount(y).argmin())]
+            label = self.classes_.tolist()[int(np.bincount(y).argmin())]
             raise DataError(
-                f"code='data' looks which classes are confused, for which each needs two rows; "
+                "code='data' looks which classes are confused, for which each needs two rows; "
                 f"{label!r} has one: use a random code"
             )
         against_others = 2 * np.eye(n_classes, dtype=np.int8) - 1
