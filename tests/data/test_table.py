@@ -16,10 +16,13 @@ from scipy import sparse
 
 from sumwise.data.table import (
     Table,
+    collect_lazy,
     is_missing,
     join_columns,
     read_array,
     read_table,
+    shuffle_feature,
+    take_features,
     take_rows,
 )
 from sumwise.errors import DataError
@@ -374,6 +377,56 @@ def test_rows_are_taken_from_sparse_matrices_and_lists():
         take_rows(sparse.csr_matrix(matrix).tocoo(), rows).toarray(), matrix[rows]
     )
     assert take_rows(["a", "b", "c"], rows) == ["c", "a"]
+
+
+def as_columns(table):
+    """Names and values."""
+    if isinstance(table, pa.Table):
+        return table.to_pydict()
+    return {name: list(table[name]) for name in table.columns}
+
+
+FRAMES = [
+    SMALL,
+    SMALL.set_axis([0, 1], axis=1),
+    pl.from_pandas(SMALL),
+    pl.from_pandas(SMALL).lazy(),
+    pa.Table.from_pandas(SMALL, preserve_index=False),
+]
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda v: f"{type(v).__module__}.{type(v).__name__}")
+def test_features_of_frames(frame):
+    whole = as_columns(collect_lazy(frame))
+    first, second = whole
+    assert as_columns(take_features(frame, np.array([1]))) == {second: whole[second]}
+    assert take_features(frame, None) is frame
+    twice = take_features(frame, np.array([0, 0]))
+    np.testing.assert_array_equal(twice, [[1, 1], [2, 2], [3, 3]])
+    for feature, name in enumerate(whole):
+        shuffled = as_columns(shuffle_feature(frame, feature, np.array([2, 0, 1])))
+        assert shuffled == {**whole, name: [whole[name][i] for i in (2, 0, 1)]}
+    assert as_columns(collect_lazy(frame)) == whole
+    assert first != second
+
+
+def test_shuffled_frames_keep_their_index():
+    assert shuffle_feature(SMALL, 0, np.array([2, 0, 1])).index.tolist() == [7, 8, 9]
+
+
+@pytest.mark.parametrize("make", [np.array, np.ndarray.tolist, sparse.csr_matrix, sparse.coo_array])
+def test_features_of_arrays_lists_and_sparse_matrices(make):
+    matrix = np.array([[1.0, 0.0, 3.0], [0.0, 5.0, 0.0]])
+    table = make(matrix)
+    taken = take_features(table, np.array([0, 2, 2]))
+    shuffled = shuffle_feature(table, 2, np.array([1, 0]))
+    for found, expected in [
+        (taken, [[1, 3, 3], [0, 0, 0]]),
+        (shuffled, [[1, 0, 0], [0, 5, 3]]),
+        (table, matrix),
+    ]:
+        dense = found.toarray() if hasattr(found, "toarray") else found
+        np.testing.assert_array_equal(dense, expected)
 
 
 META = np.array([[0.1], [0.2], [0.3]])

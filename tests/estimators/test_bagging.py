@@ -431,7 +431,7 @@ def test_one_class_only():
         ({"perturb": {"depth": [1]}}, "no parameter of DecisionTreeClassifier"),
         ({"perturb": {"max_depth": []}}, "non-empty list"),
         ({"perturb": {"max_depth": 3}}, "non-empty list"),
-        ({"oob_score": "acuracy"}, "oob_score='acuracy'; must be"),
+        ({"oob_score": "exactness"}, "oob_score='exactness'; must be"),
         ({"oob_score": True, "sampling": "bayesian"}, "leaves no row out"),
         ({"estimator": KNeighborsClassifier(), "sampling": "bayesian"}, "cannot take sample"),
         ({"estimator": RidgeClassifier(), "votes": "soft"}, "has no predict_proba"),

@@ -118,6 +118,16 @@ def test_scores_of_other_kinds(scoring):
         assert 0.85 < model.oob_score_ <= 1
 
 
+@pytest.mark.parametrize("scoring", ["roc_auc", "neg_brier_score"])
+def test_scores_of_two_classes_with_names(scoring):
+    is_last = Y > 1
+    model = BaggingClassifier(n_estimators=25, oob_score=scoring, random_state=0)
+    model.fit(X, np.where(is_last, "b", "a"))
+    chance = model.oob_decision_function_[:, 1]
+    expected = get_scorer(scoring)._score_func(is_last, chance)
+    assert abs(model.oob_score_) == pytest.approx(expected)
+
+
 def test_scores_are_weighted():
     weight = np.where(Y == 2, 5.0, 1.0)
     model = BaggingClassifier(n_estimators=40, oob_score=True, random_state=0).fit(X, Y, weight)
@@ -286,6 +296,26 @@ def test_stopping_and_warm_start():
     ).fit(X, Y)
     part.set_params(n_estimators=4).fit(X, Y)
     assert part.oob_losses_ == whole.oob_losses_
+
+
+class Marked(SGDClassifier):
+    """Takes metadata in ``fit`` and ``partial_fit``."""
+
+    def fit(self, X, y, sample_weight=None, mark=None):
+        raise NotImplementedError
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None, mark=None):
+        self.mark_, self.n_rows_ = mark, len(y)
+        return super().partial_fit(X, y, classes=classes, sample_weight=sample_weight)
+
+
+def test_stopped_members_get_the_metadata_of_their_rows():
+    with sklearn.config_context(enable_metadata_routing=True):
+        learner = Marked().set_fit_request(mark=True, sample_weight=True)
+        model = BaggingClassifier(learner, 2, early_stopping=OobStopping(max_epochs=2))
+        model.fit(X, Y, mark=np.arange(150))
+    for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+        np.testing.assert_array_equal(member.mark_, np.unique(rows))
 
 
 def test_what_cannot_stop_is_refused():

@@ -15,6 +15,7 @@ from sumwise.combine.out_of_bag import OutOfBagMean
 from sumwise.data.table import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.meta_features import take_if_by_row
 from sumwise.estimators.out_of_bag import (
     OOB_ATTRIBUTES,
     OOB_PARAMETER,
@@ -28,6 +29,7 @@ from sumwise.estimators.out_of_bag import (
 )
 from sumwise.estimators.parameters import check_choice, check_nested, extend_parameters
 from sumwise.estimators.repeated import (
+    MEMBERS_PER_BLOCK,
     REPEATED_TEXTS,
     Reader,
     Recipe,
@@ -48,7 +50,6 @@ _SAMPLINGS: dict[str, type] = {
     "poisson": PoissonBootstrap,
     "bayesian": BayesianBootstrap,
 }
-_BLOCK = 4  # members whose out-of-bag predictions are summed up in one piece of work; fixed
 
 BAGGING_PARAMETERS = """n_estimators : int, default=10
         Number of members.
@@ -212,7 +213,7 @@ class BaggingRecipe(Recipe):
                     None if weight is None or not weight[watched].any() else weight[watched],
                 ),
                 self.n_classes,
-                self.fit_params,
+                {k: take_if_by_row(v, rows, len(y)) for k, v in self.fit_params.items()},
             )
         )
 
@@ -519,7 +520,7 @@ class Bagging(RepeatedEnsemble):
         sums = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(_sum_block)(
                 self._recipe,
-                members[start : start + _BLOCK],
+                members[start : start + MEMBERS_PER_BLOCK],
                 X,
                 weight,
                 len(y),
@@ -527,7 +528,7 @@ class Bagging(RepeatedEnsemble):
                 self._method,
                 self._oob_shape(),
             )
-            for start in range(0, len(members), _BLOCK)
+            for start in range(0, len(members), MEMBERS_PER_BLOCK)
         )
         mean = sums[0]
         for more in sums[1:]:

@@ -20,24 +20,6 @@ from sumwise.estimators.repeated import (
 )
 from sumwise.kernels import random
 
-_FIT = """Fit each member on all rows, with noise of its own in the targets.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
-        y : array-like of shape (n_rows,)
-            Targets.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Passed to the members, which must be able to take weights.
-        **fit_params : dict
-            With metadata routing, whatever the base learner requests.
-
-        Returns
-        -------
-        self
-        """
-
 
 @dataclass(frozen=True)
 class NoiseRecipe(Recipe):
@@ -84,7 +66,25 @@ class _NoisyEnsemble(RepeatedEnsemble):
             estimator, n_estimators, n_jobs=n_jobs, random_state=random_state, verbose=verbose
         )
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Fit each member on all rows, with noise of its own in the targets.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Passed to the members as it is.
+        y : array-like of shape (n_rows,)
+            Targets; for regressors also of shape (n_rows, n_outputs).
+        sample_weight : array-like of shape (n_rows,), default=None
+            Passed to the members, which must be able to take weights.
+        **fit_params : dict
+            With metadata routing, whatever the base learner requests.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
         self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         X, y, weight = self._start_fit(X, y, sample_weight)
         learner = self.estimator_
@@ -105,9 +105,13 @@ class _NoisyEnsemble(RepeatedEnsemble):
         self.estimators_ = self._fit_members(recipe, X, y, weight)
         return self
 
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
+
     def _find_noise(
         self, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return the probabilities of flips, or the deviations of numbers."""
         raise NotImplementedError
 
 
@@ -166,11 +170,10 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
         self.votes = votes
         self.tie = tie
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def _check_parameters(self) -> None:
         check_number(self, "flip_rate", 0.0, 1.0)
         self._check_estimator()
         self.votes_ = self._resolve_votes()
-        return self._fit(X, y, sample_weight, fit_params)
 
     def _find_noise(
         self, y: np.ndarray, weight: np.ndarray | None
@@ -234,9 +237,8 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
         super().__init__(estimator, n_estimators, **shared)
         self.noise = noise
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def _check_parameters(self) -> None:
         check_number(self, "noise", 0.0)
-        return self._fit(X, y, sample_weight, fit_params)
 
     def _find_noise(
         self, y: np.ndarray, weight: np.ndarray | None
@@ -244,7 +246,3 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
         mean = np.average(y, axis=0, weights=weight)
         deviation = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
         return None, np.asarray(self.noise * deviation)
-
-
-for _kind in (OutputFlippingClassifier, OutputSmearingRegressor):
-    _kind.fit.__doc__ = _FIT

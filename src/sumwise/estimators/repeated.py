@@ -51,7 +51,7 @@ from sumwise.kernels import random
 
 # Members whose predictions are summed up in one piece of work. Fixed: the order of the sums, and
 # so their last bits, must not depend on the number of jobs.
-_BLOCK = 4
+MEMBERS_PER_BLOCK = 4
 _MOST_SEED = np.uint64(np.iinfo(np.int32).max)
 
 # From (member, X, method, metadata) to what is summed up.
@@ -319,7 +319,9 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     def _average(self, X: Any, method: str, params: Mapping[str, Any]) -> np.ndarray:
         """Return the mean of what the members predict."""
         members = list(zip(self.estimators_, self._list_features(), strict=True))
-        blocks = [members[i : i + _BLOCK] for i in range(0, len(members), _BLOCK)]
+        blocks = [
+            members[i : i + MEMBERS_PER_BLOCK] for i in range(0, len(members), MEMBERS_PER_BLOCK)
+        ]
         sums = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(_sum_block)(self._get_reader(), block, X, method, params) for block in blocks
         )

@@ -82,8 +82,8 @@ class Bootstrap(_Counting):
     Examples
     --------
     >>> from sumwise import Bootstrap
-    >>> Bootstrap().draw(seed=0, member=0, n_rows=8).sum()
-    np.uint32(8)
+    >>> int(Bootstrap().draw(seed=0, member=0, n_rows=8).sum())
+    8
     """
 
     kind = resample.BOOTSTRAP
@@ -104,8 +104,8 @@ class PoissonBootstrap(_Counting):
     Examples
     --------
     >>> from sumwise import PoissonBootstrap
-    >>> PoissonBootstrap(rate=0.5).draw(seed=0, member=0, n_rows=1000).mean().round(1)
-    np.float64(0.5)
+    >>> float(PoissonBootstrap(rate=0.5).draw(seed=0, member=0, n_rows=1000).mean().round(1))
+    0.5
     """
 
     kind = resample.POISSON
@@ -124,8 +124,8 @@ class Pasting(_Counting):
     Examples
     --------
     >>> from sumwise import Pasting
-    >>> Pasting(rate=0.25).draw(seed=0, member=0, n_rows=8).sum()
-    np.uint32(2)
+    >>> int(Pasting(rate=0.25).draw(seed=0, member=0, n_rows=8).sum())
+    2
     """
 
     kind = resample.PASTING
@@ -153,8 +153,8 @@ class BayesianBootstrap(Part):
     Examples
     --------
     >>> from sumwise import BayesianBootstrap
-    >>> BayesianBootstrap().draw(seed=0, member=0, n_rows=8).sum().round(6)
-    np.float64(8.0)
+    >>> float(BayesianBootstrap().draw(seed=0, member=0, n_rows=8).sum().round(6))
+    8.0
     """
 
     gives_counts: ClassVar[bool] = False
