@@ -118,7 +118,7 @@ def test_scores_of_other_kinds(scoring):
         assert 0.85 < model.oob_score_ <= 1
 
 
-@pytest.mark.parametrize("scoring", ["roc_auc", "neg_brier_score"])
+@pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss"])
 def test_scores_of_two_classes_with_names(scoring):
     is_last = Y > 1
     model = BaggingClassifier(n_estimators=25, oob_score=scoring, random_state=0)
