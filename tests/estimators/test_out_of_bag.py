@@ -87,8 +87,7 @@ def test_score_estimates_that_of_new_rows():
 
 def test_rows_that_are_never_out_of_bag():
     model = BaggingClassifier(n_estimators=2, oob_score=True, random_state=0)
-    n_missing = 0
-    with pytest.warns(DataWarning, match="of 150 rows are out of no bag") as caught:
+    with pytest.warns(DataWarning, match="of 150 rows out of bag") as caught:
         model.fit(X, Y)
     in_all = find_bags(model, 150).all(axis=0)
     n_missing = int(in_all.sum())

@@ -75,9 +75,9 @@ def store_out_of_bag(
     n_uncovered = int(np.sum(~is_covered))
     if n_uncovered:
         warnings.warn(
-            f"{type(owner).__name__}: {n_uncovered} of {is_covered.size} rows are out of no bag: "
-            "their out-of-bag predictions are NaN, and the score is that of the other rows. Fit "
-            "more members",
+            f"{type(owner).__name__}: no member is left to predict {n_uncovered} of "
+            f"{is_covered.size} rows out of bag: these are NaN, and the score is that of the other "
+            "rows. Fit more members",
             DataWarning,
             stacklevel=4,
         )
