@@ -15,7 +15,6 @@ from sumwise.combine.out_of_bag import OutOfBagMean
 from sumwise.data.table import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.composite import document_members
-from sumwise.estimators.meta_features import take_if_by_row
 from sumwise.estimators.out_of_bag import (
     OOB_ATTRIBUTES,
     OOB_PARAMETER,
@@ -27,6 +26,7 @@ from sumwise.estimators.out_of_bag import (
     sum_out_of_bag,
     takes_partial_weights,
 )
+from sumwise.estimators.out_of_fold import take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_nested, extend_parameters
 from sumwise.estimators.repeated import (
     MEMBERS_PER_BLOCK,

@@ -29,7 +29,7 @@ from sumwise.combine.output_codes import (
 from sumwise.data.table import collect_lazy, take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.inputs import check_sample_weight, read_target
-from sumwise.estimators.meta_features import count_rows, take_if_by_row
+from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_number
 from sumwise.estimators.persistence import NotSavedMixin
 from sumwise.estimators.repeated import open_rows

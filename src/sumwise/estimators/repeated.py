@@ -42,7 +42,7 @@ from sumwise.combine.classes import normalize_probabilities, one_hot, place_clas
 from sumwise.data.table import collect_lazy, read_array, take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import check_sample_weight, read_target
-from sumwise.estimators.meta_features import count_rows, take_if_by_row
+from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_integer
 from sumwise.estimators.persistence import NotSavedMixin
 from sumwise.estimators.validation import encode_labels

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import _routing_enabled
 
-from sumwise.combine.classes import one_hot
 from sumwise.combine.vote import (
     break_ties_by_confidence,
     break_ties_by_hash,
