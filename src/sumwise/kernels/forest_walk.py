@@ -61,19 +61,19 @@ def _walk_plain(words, root, bins, places, leaves):
     pe, pf, pg, ph = places[4], places[5], places[6], places[7]
     moves = True
     while moves:
-        na, nb = _step(words, bins, pa, a), _step(words, bins, pb, b)
-        nc, nd = _step(words, bins, pc, c), _step(words, bins, pd, d)
-        ne, nf = _step(words, bins, pe, e), _step(words, bins, pf, f)
-        ng, nh = _step(words, bins, pg, g), _step(words, bins, ph, h)
-        a, b, c, d, e, f, g, h = na, nb, nc, nd, ne, nf, ng, nh
-        na, nb = _step(words, bins, pa, a), _step(words, bins, pb, b)
-        nc, nd = _step(words, bins, pc, c), _step(words, bins, pd, d)
-        ne, nf = _step(words, bins, pe, e), _step(words, bins, pf, f)
-        ng, nh = _step(words, bins, pg, g), _step(words, bins, ph, h)
+        a1, b1 = _step(words, bins, pa, a), _step(words, bins, pb, b)
+        c1, d1 = _step(words, bins, pc, c), _step(words, bins, pd, d)
+        e1, f1 = _step(words, bins, pe, e), _step(words, bins, pf, f)
+        g1, h1 = _step(words, bins, pg, g), _step(words, bins, ph, h)
+        a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+        a1, b1 = _step(words, bins, pa, a), _step(words, bins, pb, b)
+        c1, d1 = _step(words, bins, pc, c), _step(words, bins, pd, d)
+        e1, f1 = _step(words, bins, pe, e), _step(words, bins, pf, f)
+        g1, h1 = _step(words, bins, pg, g), _step(words, bins, ph, h)
         moves = (
-            (na ^ a) | (nb ^ b) | (nc ^ c) | (nd ^ d) | (ne ^ e) | (nf ^ f) | (ng ^ g) | (nh ^ h)
+            (a1 ^ a) | (b1 ^ b) | (c1 ^ c) | (d1 ^ d) | (e1 ^ e) | (f1 ^ f) | (g1 ^ g) | (h1 ^ h)
         ) != 0
-        a, b, c, d, e, f, g, h = na, nb, nc, nd, ne, nf, ng, nh
+        a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
     leaves[0], leaves[1], leaves[2], leaves[3] = a, b, c, d
     leaves[4], leaves[5], leaves[6], leaves[7] = e, f, g, h
 
