@@ -41,16 +41,28 @@ def _step(words, bins, place, node):
 
 
 @inlined
-def _any_step(forest, bins, place, node):
-    """Return the child a row goes to."""
-    meta, flags = forest.words[_TWO * node + _ONE], forest.flags[node]
-    b = np.uint64(bins[place + np.uint64(meta >> FEATURE_SHIFT)])
+def find_feature(forest, node):
+    """Return the feature that an inner node splits on; 0 for a leaf."""
+    return np.uint64(forest.words[_TWO * node + _ONE] >> FEATURE_SHIFT)
+
+
+@inlined
+def choose_child(forest, node, value_bin):
+    """Return the child a row goes to that has this bin of the node's feature."""
+    flags, b = forest.flags[node], np.uint64(value_bin)
     if flags & BY_SET:
         chosen = forest.sets[forest.set_of_node[node], b >> _SIX]
         goes_left = (chosen >> (b & _LOW)) & _ONE != 0
     else:
-        goes_left = (b <= np.uint8(meta)) & ((b != 0) | (flags & MISSING_LEFT != 0))
+        split_bin = np.uint8(forest.words[_TWO * node + _ONE])
+        goes_left = (b <= split_bin) & ((b != 0) | (flags & MISSING_LEFT != 0))
     return np.uint64(forest.words[_TWO * node]) + np.uint64(not goes_left)
+
+
+@inlined
+def find_child(forest, bins, place, node):
+    """Return the child a row goes to; a leaf for a leaf. The row begins at ``place``."""
+    return choose_child(forest, node, bins[place + find_feature(forest, node)])
 
 
 @routine
@@ -82,9 +94,9 @@ def _walk_plain(words, root, bins, places, leaves):
 def _walk_any(forest, root, bins, places, leaves):
     """The same for rows with missing values and trees with sets."""
     for k in range(WIDTH):
-        node, child = np.uint64(root), _any_step(forest, bins, places[k], np.uint64(root))
+        node, child = np.uint64(root), find_child(forest, bins, places[k], np.uint64(root))
         while child != node:
-            node, child = child, _any_step(forest, bins, places[k], child)
+            node, child = child, find_child(forest, bins, places[k], child)
         leaves[k] = node
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.kernels.forest_layout import SET_WORDS
+from sumwise.kernels.forest_nodes import fill_node_values
 from sumwise.kernels.forest_walk import (
     BY_SET,
     FEATURE_SHIFT,
@@ -20,6 +21,7 @@ from sumwise.kernels.forest_walk import (
     find_forest_leaves,
 )
 from sumwise.kernels.threads import Team
+from sumwise.tree.tree import Tree
 
 _NO_BAGS = np.empty((0, 0), dtype=np.uint8)
 
@@ -170,7 +172,7 @@ class Forest:
         leaves = np.empty((rows.shape[0], self.n_trees), dtype=np.int64)
         scratch = allocate_scratch(team.n_threads)
         bins, is_plain = rows.reshape(-1), self._is_plain(rows)
-        team.run(find_forest_leaves, bins, is_plain, self._packed, scratch, leaves)
+        team.run(find_forest_leaves, bins, is_plain, self.packed, scratch, leaves)
         return leaves
 
     def sum_values(
@@ -188,7 +190,7 @@ class Forest:
             add_forest_values,
             rows.reshape(-1),
             self._is_plain(rows),
-            self._packed,
+            self.packed,
             self.value,
             in_bag,
             allocate_scratch(team.n_threads),
@@ -216,7 +218,7 @@ class Forest:
         return np.flatnonzero(is_category[self.feature])
 
     @cached_property
-    def _packed(self) -> PackedForest:
+    def packed(self) -> PackedForest:
         """The trees as kernels walk them."""
         n_nodes, is_leaf = self.feature.size, self.feature < 0
         words = np.empty((n_nodes, 2), dtype=np.uint32)
@@ -236,6 +238,54 @@ class Forest:
         leaf = np.cumsum(is_leaf, dtype=np.int32) - np.int32(1)
         return PackedForest(self.start, words.reshape(-1), flags, leaf, set_of_node, self.sets)
 
+    def node_values(self, team: Team) -> np.ndarray:
+        """Return the values of all nodes, shape (n_nodes, n_columns).
+
+        An inner node has the mean of its leaves by weight: what it had when it was grown, but for
+        rounding, unless values were bounded or estimated anew.
+        """
+        out = np.empty((self.feature.size, self.n_columns))
+        team.run(fill_node_values, self.packed, self.weight, self.value, out)
+        return out
+
+    def to_tree(self, number: int) -> Tree:
+        """Return a tree with thresholds and categories in place of bins.
+
+        A category whose bin is shared goes where the bin goes. Every category that is not in a set
+        goes right; what is unknown goes where missing values go.
+        """
+        own = self.select(number, number + 1)
+        thresholds, before = self.mapper.flatten()
+        is_inner = own.feature >= 0
+        split_bin = np.where(is_inner, own.split_bin, np.uint8(0))
+        split_bin[own.set_nodes] = 0
+        threshold = thresholds[before[own.feature] + split_bin]
+        threshold[own.set_nodes] = 0.0
+        codes = [
+            np.flatnonzero(_unpack_set(bin_set)[self.mapper.categories[int(f)].bin_of_code])
+            for f, bin_set in zip(own.feature[own.set_nodes], own.sets, strict=True)
+        ]
+        return Tree(
+            feature=own.feature,
+            threshold=threshold,
+            split_bin=split_bin,
+            missing_left=np.where(is_inner, own.missing_left, np.uint8(0)),
+            left=own.left,
+            value=own.node_values(Team(1)),
+            gain=own.gain.astype(np.float64),
+            n_rows=own.n_rows.astype(np.int64),
+            weight=own.weight.astype(np.float64),
+            set_node=own.set_nodes.astype(np.int32),
+            set_size=np.array([own_codes.size for own_codes in codes], dtype=np.int32),
+            set_categories=np.concatenate([*codes, np.empty(0)]).astype(np.int32),
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what is derived from them is not pickled."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _unpack_set(words: np.ndarray) -> np.ndarray:
+    """Return which bins are in a set."""
+    bits = words[:, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+    return bits.reshape(-1) > 0

@@ -1,0 +1,159 @@
+"""Importances of features from the trees of a forest.
+
+The decrease of impurity is free, but counts what splits gained on the rows that they were chosen
+by: features with many values offer more cuts, of which the best looks good by chance. The other
+two ask the rows out of each tree's bag.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sumwise.errors import DataError
+from sumwise.kernels import forest_importance as kernels
+from sumwise.kernels import random
+from sumwise.kernels.forest_nodes import guess_classes, make_truth
+from sumwise.kernels.threads import Team
+from sumwise.tree.forest import Forest
+from sumwise.tree.forest_grower import Target
+
+
+class ForestImportance(NamedTuple):
+    """Mean and standard deviation over trees, one number a feature."""
+
+    mean: np.ndarray
+    std: np.ndarray
+
+
+class OutOfBag(NamedTuple):
+    """The rows that a forest was grown on, and which of them each tree has seen.
+
+    Attributes
+    ----------
+    bins : ndarray of uint8, shape (n_rows, n_features)
+        ``RowTable.bins``.
+    target : Numbers, Labels or Vectors
+    is_class : bool
+        Whether a target of ``Numbers`` is two classes.
+    in_bag : ndarray of uint8, shape (n_trees, bytes)
+        ``GrownForest.in_bag``.
+    weight : ndarray or None
+        Sample weights; None for ones.
+    """
+
+    bins: np.ndarray
+    target: Target
+    is_class: bool
+    in_bag: np.ndarray
+    weight: np.ndarray | None = None
+
+
+def impurity_importance(forest: Forest) -> ForestImportance:
+    """Share of each feature in the decrease of impurity.
+
+    Shares of a tree sum to one, as do their means over the trees that have a split.
+    """
+    shares = np.zeros((forest.n_trees, forest.n_features))
+    for tree, (first, last) in enumerate(zip(forest.start, forest.start[1:], strict=False)):
+        own = forest.feature[first:last] >= 0
+        gain = np.maximum(forest.gain[first:last][own], 0.0)  # rounding may leave less than none
+        sums = np.bincount(forest.feature[first:last][own], gain, forest.n_features)
+        shares[tree] = sums / sums.sum() if sums.any() else 0.0
+    result = _summarize(shares, np.diff(forest.start) > 1)
+    total = result.mean.sum()
+    return ForestImportance(result.mean / total, result.std) if total > 0 else result
+
+
+def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImportance:
+    """What the splits on each feature gain on the rows out of each tree's bag, a row.
+
+    Li et al. (2019, MDI-oob) and Zhou and Hooker (2021): in the gain of a split, the difference of
+    the children's means is multiplied by that of unseen rows instead of itself. Gains are
+    decreases of Gini impurity for classes and of squared error for numbers, whatever the criterion
+    of growth. The expectation is zero for features that say nothing; values may be negative.
+    Leaves must not have been pruned or estimated by the same rows.
+    """
+    bags = _check(forest, rows)
+    out, total = _allocate(forest)
+    n_nodes, n_threads = int(np.diff(forest.start).max()), team.n_threads
+    shape = n_threads, n_nodes, forest.n_columns
+    work = kernels.SumWork(np.empty(shape), np.empty(shape), np.empty((n_threads, n_nodes, 2)))
+    truth = make_truth(rows.target, rows.is_class)
+    team.run(
+        kernels.sum_unseen_gains,
+        bags,
+        truth,
+        forest.packed,
+        forest.weight,
+        forest.value,
+        work,
+        total,
+        out,
+    )
+    if truth.label.size == 0:
+        out /= forest.n_columns
+    elif forest.n_columns == 1:
+        out *= 2.0  # the other class
+    out /= np.where(total > 0, total, 1.0)[:, None]
+    return _summarize(out, total > 0)
+
+
+def permutation_importance(
+    forest: Forest, rows: OutOfBag, team: Team, seed: int
+) -> ForestImportance:
+    """By how much each tree's error on the rows out of its bag grows when a feature is permuted.
+
+    Breiman (2001): the rows of a tree swap their values of one feature at random. Errors are 0-1
+    for classes and squared for numbers, so the growth is a fall of accuracy or a rise of squared
+    error. Mean and standard deviation are over the trees that have such rows.
+    """
+    bags = _check(forest, rows)
+    out, total = _allocate(forest)
+    n_rows, n_threads = rows.bins.shape[0], team.n_threads
+    work = kernels.PermutationWork(
+        rows=np.empty((n_threads, n_rows), dtype=np.uint32),
+        leaf=np.empty((n_threads, n_rows), dtype=np.uint32),
+        permuted=np.empty((n_threads, n_rows), dtype=np.uint8),
+        is_below=np.empty((n_threads, int(np.diff(forest.start).max())), dtype=np.uint8),
+        is_used=np.empty((n_threads, forest.n_features), dtype=np.uint8),
+    )
+    team.run(
+        kernels.permute_features,
+        bags,
+        make_truth(rows.target, rows.is_class),
+        forest.packed,
+        guess_classes(forest.value),
+        forest.value,
+        random.make_key(seed, random.PERMUTED_ROWS, 0),
+        work,
+        total,
+        out,
+    )
+    return _summarize(out, total > 0)
+
+
+def _check(forest: Forest, rows: OutOfBag) -> kernels.Bags:
+    """Bring rows to the form of the kernels; refuse a forest without out-of-bag rows."""
+    if rows.in_bag.shape[0] != forest.n_trees:
+        raise DataError(
+            f"the bags of {rows.in_bag.shape[0]} trees are known, the forest has {forest.n_trees}: "
+            "keep the bags of all trees when it is grown"
+        )
+    n_rows = rows.bins.shape[0]
+    weight = np.ones(n_rows) if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
+    seen = np.unpackbits(np.bitwise_and.reduce(rows.in_bag), count=n_rows, bitorder="little")
+    if not weight[seen == 0].any():
+        raise DataError("every tree has seen every row: there is no out-of-bag row to ask")
+    return kernels.Bags(rows.bins.reshape(-1), rows.in_bag, weight)
+
+
+def _allocate(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+    """Return zeros for each tree and feature, and for each tree."""
+    return np.zeros((forest.n_trees, forest.n_features)), np.zeros(forest.n_trees)
+
+
+def _summarize(by_tree: np.ndarray, counts: np.ndarray) -> ForestImportance:
+    """Mean and deviation over the trees that count; zeros if there are none."""
+    if not counts.any():
+        return ForestImportance(np.zeros(by_tree.shape[1]), np.zeros(by_tree.shape[1]))
+    return ForestImportance(by_tree[counts].mean(axis=0), by_tree[counts].std(axis=0))

@@ -1,0 +1,99 @@
+"""Values, errors and sums of the nodes of finished trees."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_numbers import Numbers
+from sumwise.kernels.forest_walk import find_child
+from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.threads import share
+
+_TWO = np.uint64(2)
+
+
+class Truth(NamedTuple):
+    """What rows should be: a class or numbers. The same types for every target, compiled once."""
+
+    label: Any  # int64 (n_rows,); empty for numbers
+    number: Any  # float64 (n_rows, n_columns); no rows for classes
+
+
+def make_truth(target: Numbers | Labels | Vectors, is_class: bool) -> Truth:
+    """Bring a target to one form; of two classes it has the numbers 0 and 1."""
+    if isinstance(target, Labels):
+        return Truth(target.label, np.empty((0, 1)))
+    number = np.asarray(target.value, dtype=np.float64)
+    if is_class:
+        return Truth(number.astype(np.int64), np.empty((0, 1)))
+    return Truth(np.empty(0, dtype=np.int64), number.reshape(number.shape[0], -1))
+
+
+def guess_classes(value: np.ndarray) -> np.ndarray:
+    """Return the most likely class of each node, the first of equals."""
+    if value.shape[1] == 1:  # the probability of the second of two
+        return (value[:, 0] > 0.5).astype(np.int64)
+    return value.argmax(axis=1)
+
+
+@routine
+def measure_row(truth, guess, value, row, node):
+    """The error of a row at a node: 0 or 1 for classes, else squared, the mean over columns."""
+    if truth.label.size:
+        return np.float64(truth.label[row] != guess[node])
+    error = 0.0
+    for k in range(value.shape[1]):
+        apart = truth.number[row, k] - value[node, k]
+        error += apart * apart
+    return error / value.shape[1]
+
+
+@routine
+def add_row(truth, row, weight, node, sums):
+    """Add weight times target to the sums of a node; a class has a column of ones and zeros."""
+    n_columns = sums.shape[1]
+    if truth.label.size == 0:
+        for k in range(n_columns):
+            sums[node, k] += weight * truth.number[row, k]
+    elif n_columns == 1:
+        sums[node, 0] += weight * truth.label[row]
+    else:
+        sums[node, truth.label[row]] += weight
+
+
+@routine
+def walk_down(forest, bins, place, root):
+    """Return the leaf of a row."""
+    node, child = root, find_child(forest, bins, place, root)
+    while child != node:
+        node, child = child, find_child(forest, bins, place, child)
+    return node
+
+
+@routine
+def fill_tree(forest, tree, weight, leaf_value, out):
+    """Write the values of a tree's nodes: an inner one is the mean of its children by weight."""
+    root = np.uint64(forest.start[tree])
+    n_nodes = np.uint64(forest.start[tree + 1]) - root
+    for i in range(n_nodes):
+        number = n_nodes - np.uint64(1) - i  # children come after parents
+        node = root + number
+        left = np.uint64(forest.words[_TWO * node])
+        if left == node:
+            for k in range(out.shape[1]):
+                out[number, k] = leaf_value[forest.leaf[node], k]
+        else:
+            of_left, of_right = np.float64(weight[left]), np.float64(weight[left + np.uint64(1)])
+            child = left - root
+            for k in range(out.shape[1]):
+                total = of_left * out[child, k] + of_right * out[child + np.uint64(1), k]
+                out[number, k] = total / (of_left + of_right)
+
+
+@kernel
+def fill_node_values(thread, n_threads, sync, forest, weight, leaf_value, out):
+    """Write the values of all nodes of all trees."""
+    first, last = share(forest.start.size - 1, thread, n_threads)
+    for tree in range(first, last):
+        fill_tree(forest, tree, weight, leaf_value, out[forest.start[tree] :])

@@ -1,0 +1,253 @@
+"""Make trees of forests smaller, or their values better, after they are grown.
+
+Functions take a tree and return a new one, whose nodes are numbered anew in the same order. They
+depend on nothing but their arguments, so that threads may call them at once: each is fit for
+``ForestPlan.finish``. Rows that judge a tree are given by their weights, 0 for all others: see
+:func:`weigh_out_of_bag`.
+"""
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sumwise.data.binning import BinMapper
+from sumwise.errors import ParameterError
+from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_nodes import guess_classes, make_truth
+from sumwise.kernels.forest_prune import (
+    LinkWork,
+    cut_by_rows,
+    estimate_nodes,
+    find_links,
+    mark_kept,
+)
+from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest_grower import RowTable, Target
+
+# Links that differ by less than this share of the strongest are one: their gains are differences
+# of rounded sums.
+_SAME_LINK = 1e-12
+
+
+class PruningPath(NamedTuple):
+    """The nested subtrees of minimal cost-complexity pruning, from the whole tree to its root.
+
+    Attributes
+    ----------
+    ccp_alphas : ndarray
+        Ascending, from 0: the price of a leaf from which on a subtree is the best.
+    impurities : ndarray
+        Mean impurity of the leaves of each subtree.
+    """
+
+    ccp_alphas: np.ndarray
+    impurities: np.ndarray
+
+
+def scale_gain(criterion: str, n_columns: int) -> float:
+    """Return what a gain of a grown tree must be multiplied by to be a decrease of impurity.
+
+    The impurities are scikit-learn's: entropy is in bits; Gini impurity of two classes counts both,
+    while the grower sees one column; several numbers to predict count by their mean.
+    """
+    if criterion in ("entropy", "log_loss"):
+        return 1.0 / math.log(2.0)
+    if criterion == "gini":
+        return 2.0 if n_columns == 1 else 1.0
+    if criterion in ("squared_error", "friedman_mse", "poisson"):
+        return 1.0 / n_columns
+    raise ParameterError(
+        f"criterion={criterion!r}: must be 'gini', 'entropy', 'log_loss', 'squared_error', "
+        "'friedman_mse' or 'poisson'"
+    )
+
+
+def measure_impurity(criterion: str, target: Target, weight: np.ndarray) -> float:
+    """Return the impurity of rows before any split, as scikit-learn measures it."""
+    total = weight.sum()
+    if criterion in ("gini", "entropy", "log_loss"):
+        label = target.label if isinstance(target, Labels) else target.value.astype(np.int64)
+        share = np.bincount(label, weight) / total
+        share = share[share > 0]
+        return float(1 - share @ share if criterion == "gini" else -share @ np.log2(share))
+    assert not isinstance(target, Labels)
+    number = target.value if isinstance(target, Vectors) else target.value[:, None]
+    mean = weight @ number / total
+    if criterion == "poisson":
+        ratio = np.where(number > 0, number / np.where(mean > 0, mean, 1.0), 1.0)
+        each = weight @ (number * np.log(ratio) + mean - number)
+    else:
+        each = weight @ (number - mean) ** 2
+    return float(each.mean() / total)
+
+
+def cost_complexity_path(tree: ForestTree, root_impurity: float, scale: float) -> PruningPath:
+    """Return the alphas of minimal cost-complexity pruning, and the impurities left.
+
+    The same as scikit-learn's, but that links of equal strength are one step.
+
+    Parameters
+    ----------
+    tree : ForestTree
+    root_impurity : float
+        From :func:`measure_impurity`, of the rows the tree was grown on.
+    scale : float
+        From :func:`scale_gain`.
+    """
+    link = _find_alphas(tree, scale)
+    is_split = tree.feature >= 0
+    order = np.argsort(link[is_split], kind="stable")
+    alphas = link[is_split][order]
+    same = _SAME_LINK * alphas.max(initial=0.0)
+    # The last of each run of equal links; links of strength 0 belong to the whole tree.
+    ends = np.flatnonzero(np.diff(alphas, append=np.inf) > same)
+    ends = ends[alphas[ends] > same]
+    decrease = np.append(0.0, tree.gain[is_split][order].cumsum()) * (scale / tree.weight[0])
+    whole = root_impurity - decrease[-1]
+    return PruningPath(
+        np.append(0.0, alphas[ends]), np.append(whole, whole + decrease[ends + 1])
+    )
+
+
+def prune_cost_complexity(
+    tree: ForestTree, alpha: float, scale: float, mapper: BinMapper
+) -> ForestTree:
+    """Return the smallest subtree of least impurity plus ``alpha`` a leaf; all of it for 0.
+
+    Parameters
+    ----------
+    tree : ForestTree
+    alpha : float
+        In units of the impurity of the whole tree, as scikit-learn's ``ccp_alpha``.
+    scale : float
+        From :func:`scale_gain`.
+    mapper : BinMapper
+        Knows the categorical features.
+    """
+    if alpha <= 0:
+        return tree
+    return _cut(tree, _find_alphas(tree, scale) <= alpha, mapper)
+
+
+def weigh_out_of_bag(weight: np.ndarray, own_weight: np.ndarray | None = None) -> np.ndarray:
+    """Return weights of rows for judging a tree: 0 in its bag, and their own out of it.
+
+    Parameters
+    ----------
+    weight : ndarray
+        Weights of rows in the tree, as ``ForestPlan.finish`` gets them.
+    own_weight : ndarray or None
+        Sample weight times class weight; rows of weight 0 judge nothing. None for ones.
+    """
+    return np.where(weight > 0, 0.0, 1.0 if own_weight is None else own_weight)
+
+
+def prune_by_rows(
+    tree: ForestTree, table: RowTable, target: Target, weight: np.ndarray, is_class: bool
+) -> ForestTree:
+    """Reduced-error pruning (Quinlan 1987) by rows the tree has not seen.
+
+    From the bottom up, a node becomes a leaf where that makes no more errors on the rows that reach
+    it than the leaves below do: 0-1 errors of classes, squared errors of numbers. So ties are
+    pruned, and with them nodes that no row reaches.
+
+    Parameters
+    ----------
+    tree : ForestTree
+    table : RowTable
+        What it was grown on.
+    target : Numbers, Labels or Vectors
+    weight : ndarray
+        Of the rows that judge; 0 for others. Where all are 0, the root alone is left.
+    is_class : bool
+        Whether a target of ``Numbers`` is two classes.
+    """
+    is_cut = np.empty(tree.n_nodes, dtype=np.bool_)
+    cut_by_rows(
+        table.bins.reshape(-1),
+        Forest.from_trees([tree], table.mapper).packed,
+        tree.left,
+        make_truth(target, is_class),
+        guess_classes(tree.value),
+        tree.value,
+        weight,
+        np.zeros(tree.n_nodes),
+        is_cut,
+    )
+    return _cut(tree, is_cut, table.mapper)
+
+
+def estimate_by_rows(
+    tree: ForestTree,
+    table: RowTable,
+    target: Target,
+    weight: np.ndarray,
+    is_class: bool,
+    smoothing: float = 1.0,
+) -> ForestTree:
+    """Estimate the values of nodes from rows the tree has not seen.
+
+    The value of a node becomes ``(sum + m * value of its parent) / (weight + m)``, with the sum of
+    the targets of its rows and their weight, from the root down. So a node with few rows is near
+    its parent, and one without any has its value. The root is drawn towards its old value.
+    Values need not obey monotone constraints any more.
+
+    Parameters
+    ----------
+    tree, table, target, weight, is_class
+        As in :func:`prune_by_rows`.
+    smoothing : float, default=1.0
+        m: how many rows the parent's value counts as; positive. With 1, a single row
+        counts as much as all that is known without it, and n rows outweigh it n to one.
+    """
+    value = tree.value.copy()
+    estimate_nodes(
+        table.bins.reshape(-1),
+        Forest.from_trees([tree], table.mapper).packed,
+        tree.left,
+        make_truth(target, is_class),
+        weight,
+        float(smoothing),
+        np.zeros(value.shape),
+        np.zeros(tree.n_nodes),
+        value,
+    )
+    return replace(tree, value=value)
+
+
+def _find_alphas(tree: ForestTree, scale: float) -> np.ndarray:
+    """Return from which alpha on the split of each node is gone; -inf for leaves."""
+    n = tree.n_nodes
+    link = np.empty(n)
+    work = LinkWork(
+        total=np.empty(n),
+        count=np.empty(n, dtype=np.int64),
+        mean=np.empty(n),
+        below=np.empty(n, dtype=np.int32),
+        heap_left=np.empty(n, dtype=np.int32),
+        heap_right=np.empty(n, dtype=np.int32),
+    )
+    find_links(tree.left, tree.gain, work, link)
+    return link * (scale / tree.weight[0])
+
+
+def _cut(tree: ForestTree, is_cut: np.ndarray, mapper: BinMapper) -> ForestTree:
+    """Return the tree in which nodes have become leaves."""
+    kept = np.empty(tree.n_nodes, dtype=np.bool_)
+    mark_kept(tree.left, is_cut, kept)
+    number = kept.cumsum(dtype=np.int32) - np.int32(1)
+    is_leaf = (is_cut | (tree.left < 0))[kept]
+    is_set = np.isin(tree.feature, list(mapper.categories))
+    return ForestTree(
+        feature=np.where(is_leaf, np.int32(-1), tree.feature[kept]),
+        split_bin=np.where(is_leaf, np.uint8(0), tree.split_bin[kept]),
+        missing_left=np.where(is_leaf, np.uint8(0), tree.missing_left[kept]),
+        left=np.where(is_leaf, np.int32(-1), number[tree.left[kept]]),
+        gain=np.where(is_leaf, 0.0, tree.gain[kept]),
+        weight=tree.weight[kept],
+        n_rows=tree.n_rows[kept],
+        value=tree.value[kept],
+        sets=tree.sets[(kept & ~is_cut)[is_set]],
+    )
