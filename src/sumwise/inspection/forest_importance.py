@@ -5,6 +5,7 @@ by: features with many values offer more cuts, of which the best looks good by c
 two ask the rows out of each tree's bag.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ def impurity_importance(forest: Forest) -> ForestImportance:
     Shares of a tree sum to one, as do their means over the trees that have a split.
     """
     shares = np.zeros((forest.n_trees, forest.n_features))
-    for tree, (first, last) in enumerate(zip(forest.start, forest.start[1:], strict=False)):
+    for tree, (first, last) in enumerate(pairwise(forest.start)):
         own = forest.feature[first:last] >= 0
         gain = np.maximum(forest.gain[first:last][own], 0.0)  # rounding may leave less than none
         sums = np.bincount(forest.feature[first:last][own], gain, forest.n_features)

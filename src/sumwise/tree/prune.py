@@ -106,9 +106,7 @@ def cost_complexity_path(tree: ForestTree, root_impurity: float, scale: float) -
     ends = ends[alphas[ends] > same]
     decrease = np.append(0.0, tree.gain[is_split][order].cumsum()) * (scale / tree.weight[0])
     whole = root_impurity - decrease[-1]
-    return PruningPath(
-        np.append(0.0, alphas[ends]), np.append(whole, whole + decrease[ends + 1])
-    )
+    return PruningPath(np.append(0.0, alphas[ends]), np.append(whole, whole + decrease[ends + 1]))
 
 
 def prune_cost_complexity(

@@ -1,0 +1,85 @@
+"""Values of all nodes, and trees with thresholds in place of bins."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sumwise.data.binning import BinMapper
+from sumwise.kernels.forest_numbers import Numbers
+from sumwise.kernels.threads import Team
+from sumwise.training.forest import ForestPlan, grow_forest
+from sumwise.tree.forest_grower import ForestSettings, RowTable
+from tests import forests
+
+
+@pytest.mark.parametrize("kind", forests.KINDS)
+def test_values_of_nodes_are_those_of_growth(kind):
+    grown = forests.grow(kind)
+    expected = np.concatenate([tree.value for tree in grown.trees])
+    with Team(2) as team:
+        values = grown.forest.node_values(team)
+    assert values == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    leaves = grown.forest.leaf_nodes
+    assert np.array_equal(values[leaves], expected[leaves])
+
+
+def find_leaf(tree, row):
+    """Walk a row of values and codes."""
+    ends = np.cumsum(tree.set_size)
+    sets = {
+        int(node): set(tree.set_categories[end - size : end])
+        for node, size, end in zip(tree.set_node, tree.set_size, ends, strict=True)
+    }
+    node = 0
+    while tree.feature[node] >= 0:
+        value = row[tree.feature[node]]
+        if math.isnan(value):
+            is_left = tree.missing_left[node] == 1
+        elif node in sets:
+            is_left = int(value) in sets[node]
+        else:
+            is_left = value <= tree.threshold[node]
+        node = tree.left[node] + (0 if is_left else 1)
+    return node
+
+
+@pytest.mark.parametrize("kind", forests.KINDS)
+@pytest.mark.parametrize("random_cuts", [False, True])
+def test_trees_with_thresholds_lead_to_the_same_leaves(kind, random_cuts):
+    grown = forests.grow(kind, random_cuts=random_cuts)
+    X = np.concatenate([grown.X, forests.draw_table(100, seed=9)])
+    with Team(1) as team:
+        leaves = grown.forest.apply(X, team)
+    n_sets = 0
+    for number, own in enumerate(grown.trees):
+        tree = grown.forest.to_tree(number)
+        assert [find_leaf(tree, row) for row in X] == leaves[:, number].tolist()
+        assert tree.value == pytest.approx(own.value, rel=1e-10, abs=1e-12)
+        assert np.array_equal(tree.n_rows, own.n_rows)
+        assert tree.gain.dtype == tree.weight.dtype == tree.threshold.dtype == np.float64
+        assert set(tree.missing_left) <= {0, 1}
+        assert (tree.split_bin[tree.set_node] == 0).all()
+        assert (tree.threshold[tree.set_node] == 0).all()
+        assert (tree.threshold[tree.feature < 0] == 0).all()
+        assert tree.set_categories.dtype == np.int32
+        n_sets += tree.set_node.size
+    assert n_sets > 3
+
+
+def test_categories_that_share_a_bin_go_together():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 400, (3000, 1)).astype(float)
+    y = (X[:, 0] % 7 == 0) + rng.normal(size=3000)
+    with Team(1) as team:
+        mapper = BinMapper.fit(X, n_categories=np.array([400]), only_bytes=True, team=team)
+        table = RowTable.from_matrix(X, mapper, team)
+        plan = ForestPlan(ForestSettings(max_depth=6), 0, 0, 1)
+        forest = grow_forest(table, Numbers(y), 1, plan, None, None, team).forest
+        codes = np.append(np.arange(400.0), np.nan)[:, None]
+        leaves = forest.apply(codes, team)[:, 0]
+    tree = forest.to_tree(0)
+    assert [find_leaf(tree, row) for row in codes] == leaves.tolist()
+    rest = np.flatnonzero(mapper.categories[0].bin_of_code == 255)
+    assert rest.size > 100
+    assert any(np.isin(rest, tree.set_categories[: tree.set_size[0]]))
