@@ -24,6 +24,14 @@ def test_values_of_nodes_are_those_of_growth(kind):
     assert np.array_equal(values[leaves], expected[leaves])
 
 
+@pytest.mark.parametrize("kind", forests.KINDS)
+def test_leaves_have_no_split(kind):
+    for max_leaves in (None, 9):
+        forest = forests.grow(kind, max_leaves=max_leaves).forest
+        for name in ("split_bin", "missing_left", "gain"):
+            assert not getattr(forest, name)[forest.leaf_nodes].any()
+
+
 def find_leaf(tree, row):
     """Walk a row of values and codes."""
     ends = np.cumsum(tree.set_size)

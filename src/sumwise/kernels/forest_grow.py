@@ -185,6 +185,8 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
         if nodes[number].left < 0:
             nodes[number].feature = -1
             nodes[number].gain = 0.0
+            # Models are compared and saved byte by byte.
+            nodes[number].split_bin = nodes[number].missing_left = np.uint8(0)
     return n_nodes
 
 
