@@ -82,7 +82,8 @@ def sum_unseen_gains(
     The gain of a split on the rows it was chosen by is ``w v / (w + v) * d . d``, with weights w, v
     of the children and d the difference of their means. Here one d, and the weights, are those of
     the unseen rows. Where the feature says nothing this d has mean zero, however the split was
-    chosen; one row of a node says nothing, which ``1 - squares / (w + v)**2`` makes up for.
+    chosen. It is a covariance over the n rows of a node, so n - 1 stands for n; with weights,
+    ``1 - squares / (w + v)**2`` is what (n - 1) / n is without.
     """
     value, sums, weight = work.value[thread], work.sums[thread], work.weight[thread]
     for tree in range(thread, forest.start.size - 1, n_threads):
