@@ -20,7 +20,7 @@ from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import Forest
 from sumwise.tree.forest_grower import ForestSettings, RowTable
 from tests import forests
-from tests.naive import forest as naive
+from tests.naive import forest_nodes as naive
 from tests.naive.random import extend
 
 WEIGHTS = [None, np.random.default_rng(4).choice([0.0, 0.5, 2.0], 120)]

@@ -23,7 +23,7 @@ from sumwise.tree.prune import (
     weigh_out_of_bag,
 )
 from tests import forests
-from tests.naive import forest as naive
+from tests.naive import forest_nodes as naive
 from tests.naive import trees as shapes
 
 NO_CATEGORIES = BinMapper([np.empty(0)])
