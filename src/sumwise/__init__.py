@@ -18,6 +18,7 @@ from sumwise.sampling import (
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
 if TYPE_CHECKING:
+    from sumwise.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
     from sumwise.estimators.averaging import AveragingRegressor
     from sumwise.estimators.bagging import BaggingClassifier, BaggingRegressor
     from sumwise.estimators.bayesian import BayesianAveragingClassifier, BayesianAveragingRegressor
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "AveragingRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
@@ -79,6 +82,8 @@ __all__ = [
 
 # Imported when first asked for: who boosts trees need not wait for them.
 _LATER = {
+    "AdaBoostClassifier": "adaboost",
+    "AdaBoostRegressor": "adaboost",
     "AveragingRegressor": "averaging",
     "BaggingClassifier": "bagging",
     "BaggingRegressor": "bagging",

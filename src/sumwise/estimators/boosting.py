@@ -7,10 +7,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from sumwise.errors import DataError
 from sumwise.estimators.boosting_base import BaseGradientBoosting, document_parameters
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
-from sumwise.estimators.inputs import check_sample_weight
+from sumwise.estimators.inputs import check_sample_weight, find_classes
 from sumwise.estimators.losses import (
     CLASS_LINKS,
     REGRESSION_LINKS,
@@ -28,9 +27,6 @@ from sumwise.estimators.validation import (
 )
 from sumwise.losses import Loss
 from sumwise.tree import GrowthSettings
-
-# Every class costs a tree a round, and memory for a score a row.
-_MOST_CLASSES = 1000
 
 
 @document_parameters
@@ -115,22 +111,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         return super()._check_parameters()
 
     def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
-        if y.dtype.kind not in "biu":  # whole numbers always name classes
-            check_classification_targets(y)
         if start is not None:
+            check_classification_targets(y)
             self.classes_ = start.classes_
             return encode_labels("y", y, self.classes_)
-        self.classes_, indices = np.unique(y, return_inverse=True)
-        if self.classes_.size > _MOST_CLASSES:
-            raise DataError(
-                f"y has {self.classes_.size} classes, and {_MOST_CLASSES} are the most; if it is a "
-                "quantity use a regressor, if it is an identifier there is nothing to learn"
-            )
-        if self.classes_.size < 2:
-            raise DataError(
-                f"y has only one class, {self.classes_.tolist()[0]!r}; "
-                "a classifier needs at least 2 classes"
-            )
+        self.classes_, indices = find_classes(y)
         return indices
 
     def _encode_validation(self, y: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sumwise.data.table import is_missing, read_array
@@ -10,6 +11,8 @@ from sumwise.errors import DataError
 
 # Below it sums of weights would lose their digits.
 SMALLEST_WEIGHT = 1e-200
+# Every class costs a tree a round, and memory for a score a row.
+MOST_CLASSES = 1000
 
 
 def _read_numbers(name: str, values: Any) -> np.ndarray:
@@ -78,6 +81,24 @@ def _describe_items(y: np.ndarray) -> str:
             except (TypeError, ValueError):
                 return f"{value!r} in row {row}"
     return f"type {y.dtype}"
+
+
+def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of y, sorted, and the index of each row's class."""
+    if y.dtype.kind not in "biu":  # whole numbers always name classes
+        check_classification_targets(y)
+    classes, indices = np.unique(y, return_inverse=True)
+    if classes.size > MOST_CLASSES:
+        raise DataError(
+            f"y has {classes.size} classes, and {MOST_CLASSES} are the most; if it is a "
+            "quantity use a regressor, if it is an identifier there is nothing to learn"
+        )
+    if classes.size < 2:
+        raise DataError(
+            f"y has only one class, {classes.tolist()[0]!r}; "
+            "a classifier needs at least 2 classes"
+        )
+    return classes, indices
 
 
 def check_sample_weight(

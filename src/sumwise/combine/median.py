@@ -1,0 +1,23 @@
+"""The weighted median of predictions."""
+
+import numpy as np
+
+
+def weighted_median(predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return, for each row, the smallest prediction that half of the weight does not exceed.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_members, n_rows)
+    weights : ndarray of shape (n_members,)
+        Not negative.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    order = np.argsort(predictions, axis=0, kind="stable")
+    reached = np.cumsum(weights[order], axis=0)
+    chosen = (reached >= 0.5 * reached[-1]).argmax(axis=0)
+    rows = np.arange(predictions.shape[1])
+    return predictions[order[chosen, rows], rows]

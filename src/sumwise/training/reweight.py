@@ -1,0 +1,77 @@
+"""The arithmetic of AdaBoost's rounds, as functions of errors and arrays.
+
+With K classes, an error e and a learning rate r, SAMME (Zhu et al., 2009) gives a learner the
+weight ``a = r / 2 * (ln((1 - e) / e) + ln(K - 1))``. Rows that it gets wrong weigh ``exp(2 a)``
+times as much as before, relative to those it gets right. Two classes are Freund and Schapire's
+AdaBoost: ``a = r / 2 * ln((1 - e) / e)``. Numbers are AdaBoost.R2 (Drucker, 1997).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+# The error of a perfect learner counts as this, so that its weight is finite.
+SMALLEST_ERROR = float(np.finfo(np.float64).eps)
+# Distances within this share of the largest target are rounding.
+_ROUNDING = 1e-13
+
+
+def find_chance_error(n_classes: int) -> float:
+    """The error of guessing, which a learner must stay below; for numbers (0 classes) one half."""
+    return 1.0 - 1.0 / n_classes if n_classes else 0.5
+
+
+def weigh_classifier(error: float, n_classes: int, learning_rate: float = 1.0) -> float:
+    """The weight of a learner: half the log odds of being right, above those of chance.
+
+    >>> round(weigh_classifier(0.25, 2), 4)  # ln(3) / 2
+    0.5493
+    """
+    error = max(error, SMALLEST_ERROR)
+    odds = math.log1p(-error) - math.log(error) + math.log(n_classes - 1)
+    return 0.5 * learning_rate * odds
+
+
+def weigh_regressor(error: float, learning_rate: float = 1.0) -> float:
+    """The weight of a learner of numbers: ``ln(1 / beta)`` with ``beta = error / (1 - error)``."""
+    error = max(error, SMALLEST_ERROR)
+    return learning_rate * (math.log1p(-error) - math.log(error))
+
+
+class WeightChange(NamedTuple):
+    """What the weights of rows are multiplied by, so that they sum to one again.
+
+    Attributes
+    ----------
+    right : float
+        Factor of rows that the learner got right.
+    wrong : float
+        Factor of the others.
+    log_normalizer : float
+        Logarithm of Z, by which the round multiplies the exponential loss.
+    """
+
+    right: float
+    wrong: float
+    log_normalizer: float
+
+
+def change_weights(error: float, weight: float, n_classes: int) -> WeightChange:
+    """Return how a learner with this error and weight changes the weights of rows.
+
+    The exponential loss of a row is ``exp(-2 (K - 1) / K * a)`` times as large if the learner is
+    right, and ``exp(2 / K * a)`` times if it is wrong: ``exp(-a)`` and ``exp(a)`` for two classes.
+    Written so that nothing overflows, however large the weight.
+    """
+    ratio = math.exp(-2.0 * weight)  # of right to wrong
+    share = error + (1.0 - error) * ratio
+    if share == 0.0:  # a perfect learner whose weight is too large for exp
+        return WeightChange(1.0, 1.0, -2.0 * weight * (n_classes - 1) / n_classes)
+    log_normalizer = 2.0 * weight / n_classes + math.log(share)
+    return WeightChange(ratio / share, 1.0 / share, log_normalizer)
+
+
+def is_rounding(distance: float, y: np.ndarray) -> bool:
+    """Whether a distance from y is no more than rounding."""
+    return distance <= _ROUNDING * float(np.abs(y).max(initial=0.0))

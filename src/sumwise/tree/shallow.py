@@ -1,0 +1,131 @@
+"""ShallowGrower: trees of few levels on one binned table, from one set of row weights to the next."""
+
+import numpy as np
+
+from sumwise.data.binned import BinnedData
+from sumwise.data.binning import BinMapper
+from sumwise.errors import ParameterError
+from sumwise.kernels import stumps
+from sumwise.kernels.reweigh import look_up
+from sumwise.kernels.threads import Team
+from sumwise.tree.tree import Tree
+
+# A level's histograms grow with 2**depth.
+MAX_SHALLOW_DEPTH = 8
+_MOST_BYTES = 1 << 30
+_FEATURES_TOGETHER = 4
+
+
+class ShallowGrower:
+    """Grows trees by weighted Gini impurity, or by weighted squared error.
+
+    Parameters
+    ----------
+    data : BinnedData
+        The table; of numbers alone.
+    mapper : BinMapper
+        Gives the thresholds of the finished trees.
+    max_depth : int
+        Levels of splits, from 1 to ``MAX_SHALLOW_DEPTH``.
+    team : Team
+    target : ndarray of shape (n_rows,)
+        Class indices, or numbers.
+    n_classes : int
+        0 for numbers.
+    """
+
+    def __init__(
+        self,
+        data: BinnedData,
+        mapper: BinMapper,
+        max_depth: int,
+        team: Team,
+        target: np.ndarray,
+        n_classes: int = 0,
+    ) -> None:
+        table, n_threads, n_rows = data.table, team.n_threads, data.n_rows
+        self._team, self._max_depth, self._n_classes = team, max_depth, n_classes
+        self._table = table
+        self._features = np.flatnonzero(data.usable)
+        self._n_bins = int(table.n_value_bins[self._features].max(initial=0)) + 1
+        self._thresholds, self._threshold_start = mapper.flatten()
+        # Within [-1, 1], around the mean: sums of moments cannot overflow.
+        self._center = 0.0 if n_classes else float(target.mean())
+        self._spread = 1.0 if n_classes else float(np.abs(target - self._center).max()) or 1.0
+        self._class_idx = (target if n_classes else np.zeros(n_rows)).astype(np.uint16)
+        self._value = np.empty(0) if n_classes else (target - self._center) / self._spread
+        n_stats = n_classes or 2
+        n_slots, n_nodes = 1 << (max_depth - 1), (2 << max_depth) - 1
+        length = (n_slots + 1) * n_stats * self._n_bins
+        n_bytes = 8 * _FEATURES_TOGETHER * n_threads * length
+        if n_bytes > _MOST_BYTES:
+            raise ParameterError(
+                f"trees of depth {max_depth} and {n_classes} classes would need "
+                f"{n_bytes / 2**30:.1f} GiB for histograms; lower max_depth"
+            )
+        self._work = stumps.ShallowWork(
+            control=np.zeros(stumps.CONTROL_LENGTH, dtype=np.int64),
+            weight=np.empty(n_rows, dtype=np.int64),
+            moment=np.empty(0 if n_classes else n_rows, dtype=np.int64),
+            base=np.empty(n_rows, dtype=np.uint32),
+            node=np.empty(n_rows, dtype=np.uint16),
+            histograms=np.empty((n_threads, _FEATURES_TOGETHER, length), dtype=np.int64),
+            left=np.empty((n_threads, n_slots + 1, n_stats), dtype=np.int64),
+            best=np.zeros((n_threads, n_slots), dtype=stumps.BEST_SPLIT),
+            sums=np.empty((n_threads, n_stats), dtype=np.int64),
+            totals=np.empty((n_nodes, n_stats), dtype=np.int64),
+            count=np.empty((n_threads, n_nodes), dtype=np.int64),
+            slot=np.empty(n_nodes, dtype=np.int64),
+            active=np.empty(n_slots, dtype=np.int64),
+        )
+        self._nodes = stumps.ShallowNodes(
+            feature=np.empty(n_nodes, dtype=np.int32),
+            split_bin=np.empty(n_nodes, dtype=np.uint8),
+            missing_left=np.empty(n_nodes, dtype=np.uint8),
+            left=np.empty(n_nodes, dtype=np.int32),
+            gain=np.empty(n_nodes),
+        )
+
+    def grow(self, weight: np.ndarray) -> Tree:
+        """Grow a tree on all rows, with weights that sum to one or less.
+
+        Values are shares of the classes, or means. Gains are in units of the weights.
+        """
+        work, nodes = self._work, self._nodes
+        n_stats = work.totals.shape[1]
+        target = stumps.ShallowTarget(self._class_idx, self._value, weight, n_stats)
+        self._team.run(
+            stumps.grow_shallow_tree,
+            self._table.columns,
+            self._table.n_value_bins,
+            self._features,
+            target,
+            self._n_bins,
+            self._max_depth,
+            work,
+            nodes,
+        )
+        n = int(work.control[0])
+        totals = work.totals[:n]
+        feature, split_bin = nodes.feature[:n].copy(), nodes.split_bin[:n].copy()
+        weights = totals.sum(axis=1) if self._n_classes else totals[:, 0]
+        if self._n_classes:
+            value, scale = totals / weights[:, np.newaxis], 1.0
+        else:
+            value = self._center + self._spread * (totals[:, 1:] / totals[:, :1])
+            scale = self._spread**2
+        return Tree(
+            feature=feature,
+            threshold=self._thresholds[self._threshold_start[feature] + split_bin],
+            split_bin=split_bin,
+            missing_left=nodes.missing_left[:n].copy(),
+            left=nodes.left[:n].copy(),
+            value=value,
+            gain=nodes.gain[:n] * (scale / stumps.UNITS),
+            n_rows=work.count[:, :n].sum(axis=0),
+            weight=weights / stumps.UNITS,
+        )
+
+    def predict_rows(self, values: np.ndarray, out: np.ndarray) -> None:
+        """Write the value of the leaf that each row of the table reached in the last tree."""
+        self._team.run(look_up, self._work.node, values, out)
