@@ -236,6 +236,8 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
             validate_data(self, X, y, skip_check_array=True)
             check_consistent_length(X, y)
             n_rows = n_steps = len(y)
+            if n_rows == 0:
+                raise DataError("X has 0 sample(s), and a minimum of 1 is required")
         target = self._encode_target(y)
         given_weight = check_sample_weight(sample_weight, n_rows)
         random = check_random_state(self.random_state)
@@ -363,15 +365,13 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.estimator is None:
-            tags.input_tags.allow_nan = True
-            return tags
+        base = self._make_default() if self.estimator is None else self.estimator
         try:
-            inner = get_tags(self.estimator).input_tags
+            inner = get_tags(base).input_tags
         except Exception:  # what is no estimator is refused in fit
             return tags
-        tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = inner.sparse
+        for name in ("allow_nan", "sparse", "string"):
+            setattr(tags.input_tags, name, getattr(inner, name))
         return tags
 
     # --- prediction ---

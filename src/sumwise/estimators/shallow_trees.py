@@ -175,6 +175,7 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = True  # read by column, and refused by name
         return tags
 
     def apply(self, X: Any) -> np.ndarray:
@@ -233,11 +234,13 @@ class ShallowTreeClassifier(ClassifierMixin, BaseShallowTree):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the shares of the classes in the leaf of each row, shape (n_rows, n_classes)."""
-        return self.tree_.value[self.apply(X)]
+        leaves = self.apply(X)
+        return self.tree_.value[leaves]
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the heaviest class of each row's leaf."""
-        return self.classes_[find_answers(self.tree_, True)[self.apply(X)]]
+        leaves = self.apply(X)
+        return self.classes_[find_answers(self.tree_, True)[leaves]]
 
 
 class ShallowTreeRegressor(RegressorMixin, BaseShallowTree):
@@ -263,7 +266,8 @@ class ShallowTreeRegressor(RegressorMixin, BaseShallowTree):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean of each row's leaf."""
-        return self.tree_.value[self.apply(X), 0]
+        leaves = self.apply(X)
+        return self.tree_.value[leaves, 0]
 
 
 def normalize_weights(weight: np.ndarray | None, n_rows: int) -> np.ndarray:

@@ -191,7 +191,8 @@ def _search_feature(bins, n_bins, n_value_bins, totals, is_number, scratch, left
             in_bin = bins[s * n_bins + split_bin]
             scratch[s] += in_bin
             is_empty &= in_bin == 0
-        if is_empty:
+        # The same split as after the bin before; but after the first, missing values may be left.
+        if is_empty and split_bin > 1:
             continue
         for missing_left in range(2 if has_missing and split_bin < n_value_bins else 1):
             if missing_left:
@@ -256,6 +257,15 @@ def _search_level(thread, n_threads, columns, n_value_bins, features, target, n_
 
 
 @routine
+def _make_leaf(node, nodes):
+    nodes.feature[node] = NONE
+    nodes.left[node] = NONE
+    nodes.gain[node] = 0.0
+    nodes.split_bin[node] = 0
+    nodes.missing_left[node] = 0
+
+
+@routine
 def _decide_level(n_threads, depth_left, is_number, work, nodes):
     """Split the nodes of a level where a gain was found; their children make up the next."""
     n_active, n_nodes = work.control[_N_ACTIVE], work.control[_N_NODES]
@@ -267,18 +277,8 @@ def _decide_level(n_threads, depth_left, is_number, work, nodes):
             if work.best[thread, slot].gain > work.best[chosen, slot].gain:
                 chosen = thread
         split = work.best[chosen, slot]
-        work.slot[node] = NONE
-        nodes.feature[node] = split.feature
-        nodes.left[node] = NONE
         if split.feature < 0:
-            nodes.gain[node] = 0.0
-            nodes.split_bin[node] = 0
-            nodes.missing_left[node] = 0
             continue
-        nodes.left[node] = n_nodes
-        nodes.gain[node] = split.gain
-        nodes.split_bin[node] = split.split_bin
-        nodes.missing_left[node] = split.missing_left
         left_weight, weight = ZERO, ZERO
         for s in range(work.totals.shape[1]):
             own, total = work.left[chosen, slot, s], work.totals[node, s]
@@ -287,22 +287,23 @@ def _decide_level(n_threads, depth_left, is_number, work, nodes):
             if s == 0 or not is_number:
                 left_weight += own
                 weight += total
-        if split.missing_left == _WITH_LARGER:
-            nodes.missing_left[node] = 1 if 2 * left_weight > weight else 0
+        missing_left = split.missing_left
+        if missing_left == _WITH_LARGER:
+            missing_left = np.uint8(2 * left_weight > weight)
+        nodes.feature[node] = split.feature
+        nodes.left[node] = n_nodes
+        nodes.gain[node] = split.gain
+        nodes.split_bin[node] = split.split_bin
+        nodes.missing_left[node] = missing_left
         n_nodes += 2
     n_next = ZERO
     for child in range(level_first, n_nodes):
-        nodes.feature[child] = NONE
-        nodes.left[child] = NONE
-        nodes.gain[child] = 0.0
-        nodes.split_bin[child] = 0
-        nodes.missing_left[child] = 0
+        _make_leaf(child, nodes)
         work.slot[child] = NONE
         if depth_left > 1:
             work.slot[child] = n_next
+            work.active[n_next] = child
             n_next += 1
-    for child in range(level_first, level_first + n_next):
-        work.active[child - level_first] = child
     work.control[_N_NODES] = n_nodes
     work.control[_N_ACTIVE] = n_next
 
@@ -344,6 +345,7 @@ def grow_shallow_tree(
             work.totals[0, s] = 0
             for t in range(n_threads):
                 work.totals[0, s] += work.sums[t, s]
+        _make_leaf(ZERO, nodes)
         work.active[0] = 0
         work.control[_N_NODES] = 1
         work.control[_N_ACTIVE] = 1

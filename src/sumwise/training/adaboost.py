@@ -13,6 +13,7 @@ from sumwise.training.reweight import (
     change_weights,
     find_chance_error,
     is_rounding,
+    is_too_weak,
     weigh_classifier,
     weigh_regressor,
 )
@@ -193,7 +194,7 @@ def _learn_better_than_chance(
             continue
         member, predicted = learned
         error = rule.measure(predicted, weight)
-        if error < rule.chance_error:
+        if not is_too_weak(error, rule.chance_error):
             return member, error
         result.rejected = member, error
     return None

@@ -13,13 +13,19 @@ import numpy as np
 
 # The error of a perfect learner counts as this, so that its weight is finite.
 SMALLEST_ERROR = float(np.finfo(np.float64).eps)
-# Distances within this share of the largest target are rounding.
+# Errors nearer to chance than this, and distances within this share of the largest target, are
+# rounding.
 _ROUNDING = 1e-13
 
 
 def find_chance_error(n_classes: int) -> float:
     """The error of guessing, which a learner must stay below; for numbers (0 classes) one half."""
     return 1.0 - 1.0 / n_classes if n_classes else 0.5
+
+
+def is_too_weak(error: float, chance_error: float) -> bool:
+    """Whether a learner is no better than chance, but for rounding."""
+    return not error < chance_error - _ROUNDING
 
 
 def weigh_classifier(error: float, n_classes: int, learning_rate: float = 1.0) -> float:

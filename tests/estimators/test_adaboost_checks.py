@@ -1,0 +1,46 @@
+"""scikit-learn's own checks of AdaBoost."""
+
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sumwise import AdaBoostClassifier, AdaBoostRegressor
+from sumwise.estimators.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
+
+SMALL = {"n_estimators": 5}
+
+
+@parametrize_with_checks(
+    [
+        AdaBoostClassifier(**SMALL),
+        AdaBoostRegressor(**SMALL, method="reweight"),
+        AdaBoostRegressor(**SMALL),
+        AdaBoostClassifier(LogisticRegression(), **SMALL),
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), **SMALL),
+        AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), **SMALL),
+        ShallowTreeClassifier(max_depth=3),
+        ShallowTreeRegressor(max_depth=2),
+    ]
+)
+def test_sklearn_checks_of_adaboost(estimator, check):
+    check(estimator)
+
+
+def expect_to_draw_rows(estimator):
+    """scikit-learn expects the same of its own AdaBoost, whether it draws rows or not."""
+    reason = "rows are drawn at random, whatever they weigh"
+    return {
+        "check_sample_weight_equivalence_on_dense_data": reason,
+        "check_sample_weight_equivalence_on_sparse_data": reason,
+    }
+
+
+@parametrize_with_checks(
+    [
+        AdaBoostRegressor(LinearRegression(), **SMALL),
+        AdaBoostClassifier(**SMALL, method="resample"),
+    ],
+    expected_failed_checks=expect_to_draw_rows,
+)
+def test_sklearn_checks_of_adaboost_that_draws(estimator, check):
+    check(estimator)
