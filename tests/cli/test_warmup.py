@@ -7,6 +7,8 @@ import pytest
 
 import sumwise.kernels
 from sumwise import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     Columns,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -64,6 +66,10 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     model.set_params(monotonic_cst=[0, 0, 1, 0, -1], loss="quantile").fit(codes, np.arange(3000))
     for rows in (codes, codes[:1]):
         model.predict(rows)
+    for loss in ("linear", "square"):
+        AdaBoostRegressor(n_estimators=2, loss=loss).fit(X, X[:, 1] > 0).predict(X)
+    for labels in (X[:, 1] > 0, np.digitize(X[:, 1], (-20, 20))):
+        AdaBoostClassifier(n_estimators=2).fit(X, labels).predict(X[:1])
     assert count_signatures() == warm
 
 

@@ -47,7 +47,9 @@ def test_frames_are_read_by_name():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = ShallowTreeClassifier().fit(frame, Y)
     np.testing.assert_array_equal(model.feature_names_in_, list("abcd"))
-    np.testing.assert_array_equal(model.predict(frame), ShallowTreeClassifier().fit(X, Y).predict(X))
+    np.testing.assert_array_equal(
+        model.predict(frame), ShallowTreeClassifier().fit(X, Y).predict(X)
+    )
     with pytest.raises(DataError, match=r"column 'e' holds strings .* encode it"):
         ShallowTreeClassifier().fit(frame.assign(e="x"), Y)
 

@@ -1,13 +1,19 @@
 """The examples run in reduced size, and show what they say they show."""
 
 import matplotlib
+import numpy as np
 import pytest
 
-from examples import bias_and_variance, kappa_error_diagram, vote_error
+from examples import (
+    adaboost_exponential_loss,
+    bias_and_variance,
+    kappa_error_diagram,
+    vote_error,
+)
 
 matplotlib.use("Agg")
 
-EXAMPLES = [bias_and_variance, kappa_error_diagram, vote_error]
+EXAMPLES = [adaboost_exponential_loss, bias_and_variance, kappa_error_diagram, vote_error]
 MODULE = pytest.mark.parametrize("example", EXAMPLES, ids=lambda module: module.__name__)
 
 
@@ -30,6 +36,13 @@ def test_nothing_is_written_by_default(tmp_path, monkeypatch, capsys):
     vote_error.main(["--quick"])
     assert not list(tmp_path.iterdir())
     assert "bagged trees" in capsys.readouterr().out
+
+
+def test_the_exponential_loss_is_the_product_of_the_normalizers(results):
+    curves, odds = results[1][adaboost_exponential_loss]
+    np.testing.assert_allclose(curves.loss, np.cumprod(curves.normalizers), rtol=1e-10)
+    assert (curves.train_error <= curves.loss).all()
+    np.testing.assert_allclose(odds.votes, odds.half_log_odds, atol=0.02)
 
 
 def test_bagging_cuts_variance_and_boosting_cuts_bias(results):

@@ -40,7 +40,9 @@ def test_weights_of_learners_are_half_log_odds(n_classes):
 
 
 def test_perfect_learners_have_finite_weights():
-    assert weigh_classifier(0.0, 2) == weigh_classifier(SMALLEST_ERROR, 2) == pytest.approx(18.02183)
+    assert (
+        weigh_classifier(0.0, 2) == weigh_classifier(SMALLEST_ERROR, 2) == pytest.approx(18.02183)
+    )
     assert weigh_regressor(0.0) == pytest.approx(36.04365)
 
 

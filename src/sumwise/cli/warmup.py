@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Subsample
+from sumwise import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    Subsample,
+)
 from sumwise.kernels.threads import Team
 from sumwise.losses import REGRESSION_LOSSES
 
@@ -49,6 +55,8 @@ def warm_up() -> float:
         model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss="absolute_error")
         model.set_params(categorical_features=features, monotonic_cst=directions)
         model.fit(np.floor(9 * X), total)
+    for booster, y in ((AdaBoostRegressor(), total), (AdaBoostClassifier(), classes)):
+        booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
     return perf_counter() - start

@@ -53,7 +53,6 @@ from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.training.adaboost import (
     LOSSES,
-    TOO_WEAK,
     AdaBoostResult,
     ClassRule,
     NumberRule,

@@ -95,8 +95,7 @@ def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         )
     if classes.size < 2:
         raise DataError(
-            f"y has only one class, {classes.tolist()[0]!r}; "
-            "a classifier needs at least 2 classes"
+            f"y has only one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes"
         )
     return classes, indices
 

@@ -100,7 +100,9 @@ class ShallowLearner:
 
     def _draw(self, weight: np.ndarray) -> np.ndarray:
         """Return how often each row is drawn, under a power of two so that sums are exact."""
-        draw_by_weight(random.make_key(self._seed, random.ROWS, self._n_draws), weight, self._counts)
+        draw_by_weight(
+            random.make_key(self._seed, random.ROWS, self._n_draws), weight, self._counts
+        )
         self._n_draws += 1
         return self._counts * 2.0 ** -int(weight.size).bit_length()
 

@@ -4,8 +4,6 @@ Sums of floats are taken over fixed blocks of rows, and these added up in order:
 on the number of threads. No weight above zero becomes zero.
 """
 
-import numpy as np
-
 from sumwise.kernels.elementary import exp, log
 from sumwise.kernels.jit import kernel, routine
 from sumwise.kernels.layout import ZERO

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.jit import inlined, kernel, routine
-from sumwise.kernels.layout import NONE, NOISE, ZERO
+from sumwise.kernels.layout import NOISE, NONE, ZERO
 from sumwise.kernels.threads import share, wait_for_all
 
 # A total weight of one is this many units, so that no sum overflows.
 UNITS = float(1 << 60)
 # Features whose histograms are summed together: a row's weight is read once for all of them.
-_TOGETHER = 4
+FEATURES_TOGETHER = 4
 # In place of a direction for missing values, where there were none: that of the larger child.
 _WITH_LARGER = 2
 # Places in ``control``.
@@ -46,8 +46,8 @@ class ShallowWork(NamedTuple):
     moment: Any  # int64 (n_rows,): weight times target; empty for classes
     base: Any  # uint32 (n_rows,): where the bins of a row's slot and class begin
     node: Any  # uint16 (n_rows,): the node a row has come to
-    histograms: Any  # int64 (n_threads, _TOGETHER, (n_slots + 1) * n_stats * n_bins)
-    left: Any  # int64 (n_threads, n_slots + 1, n_stats): sums of the left child; the last is scratch
+    histograms: Any  # int64 (n_threads, FEATURES_TOGETHER, (n_slots + 1) * n_stats * n_bins)
+    left: Any  # int64 (n_threads, n_slots + 1, n_stats): left children's sums; the last is scratch
     best: Any  # BEST_SPLIT (n_threads, n_slots)
     sums: Any  # int64 (n_threads, n_stats): of the root
     totals: Any  # int64 (n_nodes, n_stats)
@@ -226,15 +226,15 @@ def _search_level(thread, n_threads, columns, n_value_bins, features, target, n_
         best[slot].gain = 0.0
         best[slot].feature = NONE
     first, last = share(features.size, thread, n_threads)
-    for begin in range(first, last, _TOGETHER):
-        n_together = min(_TOGETHER, last - begin)
+    for begin in range(first, last, FEATURES_TOGETHER):
+        n_together = min(FEATURES_TOGETHER, last - begin)
         for j in range(n_together):
             histograms[j, :length] = 0
         if is_number:
             for j in range(n_together):
                 column = columns[features[begin + j]]
                 _add_moments(column, work.weight, work.moment, work.base, n_bins, histograms[j])
-        elif n_together == _TOGETHER:
+        elif n_together == FEATURES_TOGETHER:
             _add_four_columns(columns, features[begin:], work.weight, work.base, histograms)
         else:
             for j in range(n_together):

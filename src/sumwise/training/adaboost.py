@@ -103,9 +103,7 @@ class ClassRule:
         right, wrong, log_normalizer = change_weights(error, member_weight, self._n_classes)
         # The weights sum to one but for rounding, which must not add up over the rounds.
         total = float(self._sums[:, 1].sum())
-        self._team.run(
-            reweigh.multiply_weights, self._wrong, right / total, wrong / total, weight
-        )
+        self._team.run(reweigh.multiply_weights, self._wrong, right / total, wrong / total, weight)
         return log_normalizer
 
 
@@ -124,9 +122,7 @@ class NumberRule:
         """Return the weighted mean loss."""
         predicted = np.ascontiguousarray(predicted, dtype=np.float64)
         largest = np.empty(self._sums.shape[0])
-        self._team.run(
-            reweigh.measure_distances, self._y, predicted, weight, self._losses, largest
-        )
+        self._team.run(reweigh.measure_distances, self._y, predicted, weight, self._losses, largest)
         most = float(largest.max())
         if is_rounding(most, self._y):
             return 0.0

@@ -1,4 +1,4 @@
-"""ShallowGrower: trees of few levels on one binned table, from one set of row weights to the next."""
+"""ShallowGrower: trees of few levels on one binned table, for weights of rows that change."""
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from sumwise.tree.tree import Tree
 # A level's histograms grow with 2**depth.
 MAX_SHALLOW_DEPTH = 8
 _MOST_BYTES = 1 << 30
-_FEATURES_TOGETHER = 4
 
 
 class ShallowGrower:
@@ -57,7 +56,7 @@ class ShallowGrower:
         n_stats = n_classes or 2
         n_slots, n_nodes = 1 << (max_depth - 1), (2 << max_depth) - 1
         length = (n_slots + 1) * n_stats * self._n_bins
-        n_bytes = 8 * _FEATURES_TOGETHER * n_threads * length
+        n_bytes = 8 * stumps.FEATURES_TOGETHER * n_threads * length
         if n_bytes > _MOST_BYTES:
             raise ParameterError(
                 f"trees of depth {max_depth} and {n_classes} classes would need "
@@ -69,7 +68,7 @@ class ShallowGrower:
             moment=np.empty(0 if n_classes else n_rows, dtype=np.int64),
             base=np.empty(n_rows, dtype=np.uint32),
             node=np.empty(n_rows, dtype=np.uint16),
-            histograms=np.empty((n_threads, _FEATURES_TOGETHER, length), dtype=np.int64),
+            histograms=np.empty((n_threads, stumps.FEATURES_TOGETHER, length), dtype=np.int64),
             left=np.empty((n_threads, n_slots + 1, n_stats), dtype=np.int64),
             best=np.zeros((n_threads, n_slots), dtype=stumps.BEST_SPLIT),
             sums=np.empty((n_threads, n_stats), dtype=np.int64),
