@@ -229,18 +229,20 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
         if self._is_shallow:
             self.estimator_._check_parameters()
             X, y = self._read_training_data(X, y)
-            n_rows, n_steps = X.shape[0], X.shape[0] * X.shape[1]
+            n_rows = X.shape[0]
+            start = start_team(self.n_jobs, n_rows * X.shape[1])
         else:
             y = read_target(y, is_number=is_regressor(self))
             validate_data(self, X, y, skip_check_array=True)
             check_consistent_length(X, y)
-            n_rows = n_steps = len(y)
+            n_rows = len(y)
             if n_rows == 0:
                 raise DataError("X has 0 sample(s), and a minimum of 1 is required")
+            start = Team(1)  # all other threads are for the members
         target = self._encode_target(y)
         given_weight = check_sample_weight(sample_weight, n_rows)
         random = check_random_state(self.random_state)
-        with start_team(self.n_jobs, n_steps) as team:
+        with start as team:
             result = boost_learners(
                 self._make_learner(X, y, target, given_weight, random, team),
                 self._make_rule(target, team),
