@@ -61,6 +61,25 @@ def test_losses_of_r2(rows, kind, loss):
     assert sums[:, 0].sum() == pytest.approx(expected.sum(), rel=1e-12)
 
 
+def test_threads_change_nothing(rows):
+    rng, weight, _ = rows
+    y, predicted = rng.normal(size=(2, N_ROWS))
+    results = []
+    for n_threads in (1, 2, 5):
+        own, losses, sums = weight.copy(), np.empty(N_ROWS), np.zeros((3, 2))
+        largest, wrong = np.empty(3), np.empty(N_ROWS, dtype=np.uint8)
+        labels = ((values > 0).astype(np.uint16) for values in (y, predicted))
+        run(reweigh.find_wrong, *labels, own, wrong, sums, n_threads=n_threads)
+        found = [sums.tobytes()]
+        run(reweigh.multiply_weights, wrong, 0.7, 1.9, own, n_threads=n_threads)
+        run(reweigh.measure_distances, y, predicted, own, losses, largest, n_threads=n_threads)
+        run(reweigh.measure_losses, reweigh.SQUARE, 9.0, own, losses, sums, n_threads=n_threads)
+        found.append(sums.tobytes())
+        run(reweigh.shrink_weights, losses, -0.5, own, sums, n_threads=n_threads)
+        results.append([*found, sums.tobytes(), own.tobytes(), losses.tobytes(), largest.tobytes()])
+    assert results[0] == results[1] == results[2]
+
+
 def test_no_weight_is_lost():
     weight = np.array([1e-300, 0.0, 0.5])
     wrong = np.zeros(3, dtype=np.uint8)

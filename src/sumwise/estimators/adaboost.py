@@ -40,6 +40,7 @@ from sumwise.estimators.parameters import (
 )
 from sumwise.estimators.persistence import NotSavedMixin
 from sumwise.estimators.shallow_trees import (
+    VALUES_A_STEP,
     BaseShallowTree,
     NumbersReader,
     ShallowLearner,
@@ -230,7 +231,7 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
             self.estimator_._check_parameters()
             X, y = self._read_training_data(X, y)
             n_rows = X.shape[0]
-            start = start_team(self.n_jobs, n_rows * X.shape[1])
+            start = start_team(self.n_jobs, n_rows * X.shape[1] // VALUES_A_STEP)
         else:
             y = read_target(y, is_number=is_regressor(self))
             validate_data(self, X, y, skip_check_array=True)

@@ -24,6 +24,8 @@ from sumwise.kernels.threads import Team
 from sumwise.tree import Tree, TreeEnsemble
 from sumwise.tree.shallow import MAX_SHALLOW_DEPTH, ShallowGrower
 
+# Values that are added to histograms are about as much work as an elementary step of a thread.
+VALUES_A_STEP = 4
 # Quantiles of many rows are taken from a sample; which one, no other draw should decide.
 _BINNING_SEED = 0
 
@@ -158,7 +160,7 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
         X, y = self._read_training_data(X, y)
         target, n_classes = self._encode_target(y)
         weight = check_sample_weight(sample_weight, X.shape[0])
-        with start_team(self.n_jobs, X.shape[0] * X.shape[1]) as team:
+        with start_team(self.n_jobs, X.shape[0] * X.shape[1] // VALUES_A_STEP) as team:
             learn = ShallowLearner(self, X, target, weight, n_classes, None, team)
             self.tree_, _ = learn(normalize_weights(weight, X.shape[0]))
         return self

@@ -17,6 +17,7 @@ from sumwise.training.reweight import (
     weigh_classifier,
     weigh_regressor,
 )
+from sumwise.tree.shallow import choose_run
 
 LOSSES = {
     "linear": reweigh.LINEAR,
@@ -83,7 +84,8 @@ class ClassRule:
     ) -> None:
         self.chance_error = find_chance_error(n_classes)
         self._class_idx = class_idx.astype(np.uint16)
-        self._n_classes, self._learning_rate, self._team = n_classes, learning_rate, team
+        self._n_classes, self._learning_rate = n_classes, learning_rate
+        self._run = choose_run(team, class_idx.size)
         self._wrong = np.empty(class_idx.size, dtype=np.uint8)
         self._sums = _allocate_sums(class_idx.size)
 
@@ -91,7 +93,7 @@ class ClassRule:
         """Return the weight of the rows that are wrong, as a share."""
         predicted = predicted.astype(np.uint16, copy=False)
         arguments = (self._class_idx, predicted, weight, self._wrong, self._sums)
-        self._team.run(reweigh.find_wrong, *arguments)
+        self._run(reweigh.find_wrong, *arguments)
         return _share(self._sums)
 
     def weigh(self, error: float) -> float:
@@ -103,7 +105,7 @@ class ClassRule:
         right, wrong, log_normalizer = change_weights(error, member_weight, self._n_classes)
         # The weights sum to one but for rounding, which must not add up over the rounds.
         total = float(self._sums[:, 1].sum())
-        self._team.run(reweigh.multiply_weights, self._wrong, right / total, wrong / total, weight)
+        self._run(reweigh.multiply_weights, self._wrong, right / total, wrong / total, weight)
         return log_normalizer
 
 
@@ -114,7 +116,8 @@ class NumberRule:
 
     def __init__(self, y: np.ndarray, loss: str, learning_rate: float, team: Team) -> None:
         self._y = np.ascontiguousarray(y, dtype=np.float64)
-        self._kind, self._learning_rate, self._team = LOSSES[loss], learning_rate, team
+        self._kind, self._learning_rate = LOSSES[loss], learning_rate
+        self._run = choose_run(team, y.size)
         self._losses = np.empty(y.size)
         self._sums = _allocate_sums(y.size)
 
@@ -122,12 +125,12 @@ class NumberRule:
         """Return the weighted mean loss."""
         predicted = np.ascontiguousarray(predicted, dtype=np.float64)
         largest = np.empty(self._sums.shape[0])
-        self._team.run(reweigh.measure_distances, self._y, predicted, weight, self._losses, largest)
+        self._run(reweigh.measure_distances, self._y, predicted, weight, self._losses, largest)
         most = float(largest.max())
         if is_rounding(most, self._y):
             return 0.0
         arguments = (self._kind, most, weight, self._losses, self._sums)
-        self._team.run(reweigh.measure_losses, *arguments)
+        self._run(reweigh.measure_losses, *arguments)
         return _share(self._sums)
 
     def weigh(self, error: float) -> float:
@@ -137,7 +140,7 @@ class NumberRule:
     def change(self, error: float, member_weight: float, weight: np.ndarray) -> float:
         """Take weight from rows, the more the better they were predicted."""
         arguments = (self._losses, -member_weight, weight, self._sums)
-        self._team.run(reweigh.shrink_weights, *arguments)
+        self._run(reweigh.shrink_weights, *arguments)
         weight /= self._sums[:, 0].sum()
         return 0.0
 

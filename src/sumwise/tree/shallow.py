@@ -1,5 +1,7 @@
 """ShallowGrower: trees of few levels on one binned table, for weights of rows that change."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sumwise.data.binned import BinnedData
@@ -13,6 +15,12 @@ from sumwise.tree.tree import Tree
 # A level's histograms grow with 2**depth.
 MAX_SHALLOW_DEPTH = 8
 _MOST_BYTES = 1 << 30
+_ROWS_FOR_ALL = 1 << 16
+
+
+def choose_run(team: Team, n_rows: int) -> Callable[..., None]:
+    """Return how to run kernels of a few steps a row: few rows are done sooner by one thread."""
+    return team.run if n_rows >= _ROWS_FOR_ALL else team.run_alone
 
 
 class ShallowGrower:
@@ -45,6 +53,7 @@ class ShallowGrower:
         table, n_threads, n_rows = data.table, team.n_threads, data.n_rows
         self._team, self._max_depth, self._n_classes = team, max_depth, n_classes
         self._table = table
+        self._run_rows = choose_run(team, n_rows)
         self._features = np.flatnonzero(data.usable)
         self._n_bins = int(table.n_value_bins[self._features].max(initial=0)) + 1
         self._thresholds, self._threshold_start = mapper.flatten()
@@ -127,4 +136,4 @@ class ShallowGrower:
 
     def predict_rows(self, values: np.ndarray, out: np.ndarray) -> None:
         """Write the value of the leaf that each row of the table reached in the last tree."""
-        self._team.run(look_up, self._work.node, values, out)
+        self._run_rows(look_up, self._work.node, values, out)
