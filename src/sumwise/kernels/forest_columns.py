@@ -60,17 +60,33 @@ def gather_vectors(target, weight, rows, first, last, lead, work):
 
 @merged
 def add_labels(target, bins, stride, feature, rows, first, last, work, slot, marks):
-    """Add the gathered rows to the histogram of a feature."""
+    """Add the gathered rows to the histogram of a feature, but for the weights of its bins."""
     n_stats = np.uint64(work.totals.size)
     histogram = work.histograms[slot * N_BINS * work.totals.size :]
     chunk, labels, touched = work.chunk, work.chunk_label, work.touched
     for i in range(np.uint64(last - first)):
         row = np.uint64(rows[np.uint64(first) + i])
         b = np.uint64(bins[row * stride + feature])
-        histogram[n_stats * b] += chunk[i]
         histogram[n_stats * b + np.uint64(labels[i])] += chunk[i]
         if marks:
             touched[b >> _SIX] |= _ONE << (b & _LOW)
+
+
+@routine
+def weigh_labels(target, work, slot, n_bins):
+    """The weight of a bin is that of its classes."""
+    n_stats = work.totals.size
+    histogram = work.histograms[slot * N_BINS * n_stats :]
+    for b in range(n_bins):
+        weight = 0.0
+        for k in range(1, n_stats):
+            weight += histogram[b * n_stats + k]
+        histogram[b * n_stats] = weight
+
+
+@routine
+def weigh_nothing(target, work, slot, n_bins):
+    """The weights of vectors have been added with them."""
 
 
 @routine

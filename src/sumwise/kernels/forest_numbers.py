@@ -62,6 +62,11 @@ def add_rows(target, bins, stride, feature, rows, first, last, work, slot, marks
 
 
 @routine
+def weigh_nothing(target, work, slot, n_bins):
+    """The weights of bins have been added with the rest."""
+
+
+@routine
 def clear_bins(target, work, slot, n_present):
     """Set the sums of the present bins to zero again."""
     histogram, present = work.histograms[slot * 2 * N_BINS :], work.present

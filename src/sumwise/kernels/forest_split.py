@@ -23,6 +23,7 @@ from sumwise.kernels.forest_targets import (
     scan,
     sweep,
     try_cut,
+    weigh_bins,
 )
 from sumwise.kernels.jit import inlined, merged, routine
 from sumwise.kernels.layout import ZERO
@@ -121,6 +122,7 @@ def _look_at(table, target, options, work, node, f, slot, key, best):
     of bins that the node has of it, and the gain of the best split so far.
     """
     present, n_stats = work.present, work.totals.size
+    weigh_bins(target, work, slot, table.n_bins[f])
     if node.last - node.first <= FEW_ROWS:
         n_present = _list_touched(work.touched, present)
     else:

@@ -24,6 +24,11 @@ _ROUTINES: dict[str, dict[type, Any]] = {
         Labels: forest_columns.add_labels,
         Vectors: forest_columns.add_vectors,
     },
+    "weigh_bins": {
+        Numbers: forest_numbers.weigh_nothing,
+        Labels: forest_columns.weigh_labels,
+        Vectors: forest_columns.weigh_nothing,
+    },
     # Of vectors nothing is plain: theirs is never called.
     "scan": {
         Numbers: forest_numbers.scan,
@@ -64,3 +69,4 @@ scan = _by_target("scan")
 sweep = _by_target("sweep")
 try_cut = _by_target("try_cut")
 write_value = _by_target("write_value")
+weigh_bins = _by_target("weigh_bins")
