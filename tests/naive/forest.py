@@ -247,6 +247,8 @@ def grow(plan: Plan, key: int, usable: Sequence[int], n_slots: int = 1) -> list[
         left = [r for r in node.rows if _goes_left(plan, best, r)]
         right = [r for r in node.rows if not _goes_left(plan, best, r)]
         node.missing_left = int(len(left) > len(right)) if best.missing is None else best.missing
+        if node.feature in plan.categories and node.missing_left:
+            node.chosen |= {0}
         node.left = len(nodes)
         for side in (left, right):
             nodes.append(_make_node(plan, side, node.depth + 1, node.constant))

@@ -164,6 +164,8 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
         middle = _part_rows(table, work, node, parent)
         if node.missing_left == WITH_MORE:
             node.missing_left = np.uint8(middle - node.first > node.last - middle)
+            if table.is_category[node.feature]:
+                work.sets[parent, 0] |= np.uint64(node.missing_left)
         left = np.int64(n_nodes)
         node.left = left
         n_nodes += 2
