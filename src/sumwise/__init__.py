@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from sumwise.estimators.averaging import AveragingRegressor
     from sumwise.estimators.bagging import BaggingClassifier, BaggingRegressor
     from sumwise.estimators.bayesian import BayesianAveragingClassifier, BayesianAveragingRegressor
+    from sumwise.estimators.forests import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
     from sumwise.estimators.multi_response import MultiResponseLinear
     from sumwise.estimators.out_of_bag import OobStopping, oob_permutation_importance
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
         EnsembleSelectionRegressor,
     )
     from sumwise.estimators.stacking import StackingClassifier, StackingRegressor
+    from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
     from sumwise.estimators.voting import VotingClassifier
 
 __version__ = "0.1.0"
@@ -49,8 +56,12 @@ __all__ = [
     "Bootstrap",
     "Callback",
     "Columns",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "Huber",
@@ -64,6 +75,8 @@ __all__ = [
     "Pasting",
     "PoissonBootstrap",
     "Quantile",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RoundState",
     "Snapshot",
     "StackingClassifier",
@@ -89,14 +102,20 @@ _LATER = {
     "BaggingRegressor": "bagging",
     "BayesianAveragingClassifier": "bayesian",
     "BayesianAveragingRegressor": "bayesian",
+    "DecisionTreeClassifier": "trees",
+    "DecisionTreeRegressor": "trees",
     "EnsembleSelectionClassifier": "selection",
     "EnsembleSelectionRegressor": "selection",
+    "ExtraTreesClassifier": "forests",
+    "ExtraTreesRegressor": "forests",
     "MemberPredictions": "members",
     "MultiResponseLinear": "multi_response",
     "OobStopping": "out_of_bag",
     "OutputCodeClassifier": "output_codes",
     "OutputFlippingClassifier": "output_noise",
     "OutputSmearingRegressor": "output_noise",
+    "RandomForestClassifier": "forests",
+    "RandomForestRegressor": "forests",
     "StackingClassifier": "stacking",
     "StackingRegressor": "stacking",
     "VotingClassifier": "voting",

@@ -14,6 +14,7 @@ from sumwise import load
 from sumwise.errors import ModelFileError
 from sumwise.export.native import (
     FORMAT_VERSION,
+    TREE_FORMAT,
     dump_model,
     parse_model,
     read_model,
@@ -67,7 +68,7 @@ DATA = dump_model(ENSEMBLE, ABOUT)
 def read_parts(data):
     """Read a file by its documentation alone."""
     magic, version, zero, length = struct.unpack("<8sIIQ", data[:24])
-    assert (magic, version, zero) == (b"SUMWISE\0", FORMAT_VERSION, 0)
+    assert (magic, version, zero) == (b"SUMWISE\0", TREE_FORMAT, 0)
     header = json.loads(data[24 : 24 + length].decode("utf-8"))
     arrays, place = {}, 24 + length
     for entry in header["arrays"]:
@@ -79,7 +80,7 @@ def read_parts(data):
     return header, arrays
 
 
-def join_parts(header, arrays, version=FORMAT_VERSION):
+def join_parts(header, arrays, version=TREE_FORMAT):
     """Write a file with a right checksum, whatever the parts are."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     data = struct.pack("<8sIIQ", b"SUMWISE\0", version, 0, len(text)) + text

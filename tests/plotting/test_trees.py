@@ -1,8 +1,10 @@
 """A tree, laid out and drawn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from sumwise import DecisionTreeClassifier, RandomForestRegressor
 from sumwise.errors import ParameterError
 from sumwise.plotting import plot_tree, tree_layout
 from sumwise.tree import Tree, TreeEnsemble
@@ -97,3 +99,27 @@ def test_inputs_are_checked():
         tree_layout(ENSEMBLE, feature_names=["a"])
     with pytest.raises(ParameterError, match="object has no trees of sumwise"):
         tree_layout(object())
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_leaves_of_a_forest_tell_classes(n_classes):
+    X = np.arange(6.0)[:, np.newaxis]
+    y = np.array(["a", "b", "c"])[np.arange(6) % n_classes]
+    model = DecisionTreeClassifier().fit(X, y)
+    layout = tree_layout(model)
+    assert layout.n_rows[0] == 6
+    leaves = [text for text, is_leaf in zip(layout.text, layout.is_leaf, strict=True) if is_leaf]
+    assert {text.split("\n")[0] for text in leaves} == {f"{label} 100%" for label in set(y)}
+
+
+def test_trees_of_a_forest_can_be_drawn():
+    X = pd.DataFrame({"color": ["red", "green", "blue", "gray"] * 5, "size": np.arange(20.0)})
+    y = np.array([1.0, 2.0, 2.0, 1.0] * 5)
+    model = RandomForestRegressor(3, max_features=None, bootstrap=False).fit(X, y)
+    layout = tree_layout(model, -1)
+    assert layout.text[0].split("\n")[0] in ("color in {blue, green}", "color in {gray, red}")
+    assert plot_tree(layout).texts
+    with pytest.raises(ParameterError, match="3 trees"):
+        tree_layout(model, 3)
+    both = RandomForestRegressor(1, bootstrap=False).fit(X, np.column_stack([y, -y]))
+    assert any(text.startswith("1, -1") for text in tree_layout(both).text)

@@ -44,10 +44,10 @@ class CategoryBins:
         """
         one_hot = int((counts > 0).sum()) <= native.onehot_limit
         kept = np.flatnonzero(counts >= (1 if one_hot else max(1, native.smoothing)))
-        return cls._from_kept(kept, counts.size, one_hot)
+        return cls.from_kept(kept, counts.size, one_hot)
 
     @classmethod
-    def _from_kept(cls, kept: np.ndarray, n_categories: int, one_hot: bool) -> "CategoryBins":
+    def from_kept(cls, kept: np.ndarray, n_categories: int, one_hot: bool) -> "CategoryBins":
         """Bins in the order of the codes, and a last one for the rest."""
         n_value_bins = kept.size + int(kept.size < n_categories)
         bin_of_code = np.full(n_categories, n_value_bins, dtype=np.uint32)
@@ -62,7 +62,7 @@ class CategoryBins:
         occurring = int((counts > 0).sum())
         n_kept = min(occurring, MAX_NARROW - int(occurring < counts.size or occurring > MAX_NARROW))
         kept = np.sort(np.argsort(-counts, kind="stable")[:n_kept])
-        return cls._from_kept(kept, counts.size, one_hot=False)
+        return cls.from_kept(kept, counts.size, one_hot=False)
 
     @property
     def n_value_bins(self) -> int:

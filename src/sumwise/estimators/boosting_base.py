@@ -18,7 +18,12 @@ from sumwise.errors import ParameterError
 from sumwise.estimators.categories import resolve_encoding
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_start, make_past
-from sumwise.estimators.features import check_feature_parameters, read_rows, read_training_data
+from sumwise.estimators.features import (
+    check_feature_parameters,
+    needs_no_check,
+    read_rows,
+    read_training_data,
+)
 from sumwise.estimators.inputs import check_init_score, check_sample_weight
 from sumwise.estimators.jobs import count_threads, start_team
 from sumwise.estimators.losses import (
@@ -487,27 +492,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     # --- prediction ---
 
     def _check_input(self, X: Any) -> Any:
-        if self._needs_no_check(X):
+        if needs_no_check(self, X):
             return X
         check_is_fitted(self)
         return read_rows(self, X)
-
-    def _needs_no_check(self, X: Any) -> bool:
-        """Whether scikit-learn's checks would return X as it is: they take longer than one row.
-
-        That is a plain matrix of float32 or float64, with rows and the right number of columns.
-        A model that knows names of features warns if X has none, so there the checks are needed.
-        """
-        return (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype in (np.float32, np.float64)
-            and X.shape[0] > 0
-            and self.__sklearn_is_fitted__()
-            and X.shape[1] == self.n_features_in_
-            and self.schema_.is_numeric
-            and not hasattr(self, "feature_names_in_")
-        )
 
     def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
         n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_A_STEP

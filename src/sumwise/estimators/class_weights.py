@@ -20,6 +20,13 @@ def find_class_weights(owner: Any, class_idx: np.ndarray, weight: np.ndarray | N
         )
     if ratio != 1:
         return np.array([1.0, float(ratio)])
+    return weigh_classes(classes, balance, class_idx, weight)
+
+
+def weigh_classes(
+    classes: np.ndarray, balance: Any, class_idx: np.ndarray, weight: np.ndarray | None
+) -> Any:
+    """The weight of each class by a checked ``class_weight``, or None where all are one."""
     if balance is None:
         return None
     if isinstance(balance, str):

@@ -18,14 +18,20 @@ def read_constraints(estimator: Any, is_categorical: np.ndarray) -> TreeConstrai
 
     ``is_categorical`` says of each feature whether its values are categories.
     """
-    directions = _read_directions(estimator)
-    if directions.any():
-        _refuse_many_classes(estimator)
-        _refuse_categories(estimator, directions, is_categorical)
+    directions = read_directions(estimator, is_categorical)
     groups, most = _read_groups(estimator)
     if not directions.any() and not groups and not most:
         return None
     return TreeConstraints(directions.tolist(), groups, most)
+
+
+def read_directions(estimator: Any, is_categorical: np.ndarray) -> np.ndarray:
+    """Return -1, 0 or 1 for each feature, from ``monotonic_cst``."""
+    directions = _read_directions(estimator)
+    if directions.any():
+        _refuse_many_classes(estimator)
+        _refuse_categories(estimator, directions, is_categorical)
+    return directions
 
 
 def _refuse_categories(estimator: Any, directions: np.ndarray, is_categorical: np.ndarray) -> None:

@@ -116,10 +116,13 @@ def read_training_data(
     """
     chosen = estimator.categorical_features
     is_auto = isinstance(chosen, str) and chosen == "auto"
-    y = read_target(y, is_number=isinstance(estimator, RegressorMixin))
+    many = getattr(estimator, "_takes_many_targets", False)
+    y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=many)
     X = read_table(X)
     if not isinstance(X, Table):
-        X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
+        X, y = validate_data(
+            estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
+        )
         check_matrix(X)
         if (is_auto or chosen is None) if known is None else known.is_numeric:
             if rounds_integers(X):
@@ -158,6 +161,24 @@ def read_rows(estimator: Any, X: Any) -> Any:
         validate_data(estimator, X.source, reset=False, skip_check_array=True)
         _check_size(X)
     return schema.convert(X, estimator.unknown_category)
+
+
+def needs_no_check(estimator: Any, X: Any) -> bool:
+    """Whether :func:`read_rows` would return X as it is: that takes longer than to predict one row.
+
+    It would for a plain matrix of float32 or float64, with rows and the right number of columns.
+    A model that knows names of features warns if X has none, so there the checks are needed.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float32, np.float64)
+        and X.shape[0] > 0
+        and estimator.__sklearn_is_fitted__()
+        and X.shape[1] == estimator.n_features_in_
+        and estimator.schema_.is_numeric
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def check_feature_parameters(estimator: Any) -> None:

@@ -29,7 +29,7 @@ def _read_numbers(name: str, values: Any) -> np.ndarray:
     raise DataError(f"{name} must be numbers")
 
 
-def read_target(y: Any, is_number: bool, name: str = "y") -> Any:
+def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) -> Any:
     """Return y as an array of one dimension without missing values; None as it is.
 
     Parameters
@@ -40,10 +40,17 @@ def read_target(y: Any, is_number: bool, name: str = "y") -> Any:
         Whether it must be numbers (float64) or may be labels.
     name : str
         How messages call it.
+    many : bool
+        Whether there may be several targets: then two dimensions stay, unless the second is 1.
     """
     if y is None:
         return None
-    y = column_or_1d(read_array(y), warn=True)
+    y = read_array(y)
+    if many:
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] > 1:
+            return np.column_stack([read_target(column, is_number, name) for column in y.T])
+    y = column_or_1d(y, warn=True)
     _refuse_missing(y, name)
     if not is_number or y.dtype.kind in "buif":
         return y

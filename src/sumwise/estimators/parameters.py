@@ -100,10 +100,13 @@ def extend_parameters(base: type) -> Callable[[Callable[..., None]], Callable[..
     """
 
     def extend(init: Callable[..., None]) -> Callable[..., None]:
-        shared = list(inspect.signature(base.__init__).parameters.values())  # type: ignore[misc]
-        own = inspect.signature(init).parameters.values()
-        added = [p for p in own if p.name != "self" and p.kind is p.KEYWORD_ONLY]
-        signature = inspect.Signature([*shared, *added], return_annotation=None)
+        own = list(inspect.signature(init).parameters.values())
+        named = [p for p in own[1:] if p.kind is not p.VAR_KEYWORD]
+        names = {"self", *(p.name for p in named)}
+        inherited = inspect.signature(base.__init__).parameters.values()  # type: ignore[misc]
+        shared = [p for p in inherited if p.name not in names]
+        both = sorted([*shared, *named], key=lambda p: p.kind)  # those without a star first
+        signature = inspect.Signature([own[0], *both], return_annotation=None)
         init.__signature__ = signature  # type: ignore[attr-defined]
         return init
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -14,21 +15,42 @@ from sumwise.estimators.losses import LOSS_PARTS
 from sumwise.export.native import read_model, write_model
 from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
-from sumwise.sampling import Columns, Subsample
+from sumwise.sampling import (
+    BayesianBootstrap,
+    Bootstrap,
+    Columns,
+    Pasting,
+    PoissonBootstrap,
+    Subsample,
+)
 from sumwise.tree import TreeEnsemble
+from sumwise.tree.forest import Forest
 
+_KINDS = ("Classifier", "Regressor")
 _PARTS: dict[str, type[Part]] = {
+    "BayesianBootstrap": BayesianBootstrap,
+    "Bootstrap": Bootstrap,
     "Columns": Columns,
     "Native": Native,
+    "Pasting": Pasting,
+    "PoissonBootstrap": PoissonBootstrap,
     "Subsample": Subsample,
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"callbacks", "n_jobs", "verbose", "warm_start"}
+# Functions of the user are not saved.
+_SCORERS = {"oob_score", "scoring"}
+# Where to find classes that are imported when they are needed.
+_MODULES = {
+    **{f"DecisionTree{kind}": "sumwise.estimators.trees" for kind in _KINDS},
+    **{f"RandomForest{kind}": "sumwise.estimators.forests" for kind in _KINDS},
+    **{f"ExtraTrees{kind}": "sumwise.estimators.forests" for kind in _KINDS},
+}
 # Measured only if somebody watches, which the file does not tell.
 _NOT_IN_HISTORY = "training_loss"
-# Not every model has names, and files of version 0.1 have no schema.
-_OPTIONAL = {"feature_names_in_", "schema_"}
+# Not every model has names or an out-of-bag score, and files of version 0.1 have no schema.
+_OPTIONAL = {"_seed", "feature_names_in_", "oob_score_", "oob_score_is_optimistic_", "schema_"}
 # Labels that take more than this, and much more than their texts, are a trick to fill the memory.
 _MOST_LABEL_BYTES = 1 << 24
 
@@ -39,8 +61,8 @@ class SavedModelMixin:
     _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
     _saved_attributes: ClassVar[tuple[str, ...]] = ()
     _links: ClassVar[tuple[str, ...]] = ()
-
-    ensemble_: TreeEnsemble
+    _model_attribute: ClassVar[str] = "ensemble_"
+    _model_type: ClassVar[type] = TreeEnsemble
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -79,7 +101,7 @@ class SavedModelMixin:
                 if hasattr(self, name)
             },
         }
-        write_model(path, self.ensemble_, about)
+        write_model(path, getattr(self, self._model_attribute), about)
 
 
 class NotSavedMixin:
@@ -131,29 +153,52 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    ensemble, about = read_model(path)
+    model, about = read_model(path)
     try:
-        kind = SavedModelMixin._by_name[about["estimator"]]
+        kind = _find_class(about["estimator"])
+        if not isinstance(model, kind._model_type):
+            raise TypeError(f"{type(model).__name__} in a {kind.__name__}")
         estimator: Any = kind(**{k: _decode_param(v) for k, v in about["params"].items()})
         for name, value in about["fitted"].items():
             if name not in kind._saved_attributes:
                 raise KeyError(name)
-            setattr(estimator, name, _decode_fitted(name, value, ensemble))
-        if ensemble.link not in kind._links:
-            raise ValueError(f"link {ensemble.link!r} in a {kind.__name__}")
+            setattr(estimator, name, _decode_fitted(name, value, model))
+        if isinstance(model, TreeEnsemble) and model.link not in kind._links:
+            raise ValueError(f"link {model.link!r} in a {kind.__name__}")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"{os.fspath(path)}: unknown content ({error!r})") from None
     missing = set(kind._saved_attributes) - set(about["fitted"]) - _OPTIONAL
     if missing:
         raise ModelFileError(f"{os.fspath(path)}: lacks {', '.join(sorted(missing))}")
     if not hasattr(estimator, "schema_"):
-        estimator.schema_ = FeatureSchema.of_numbers(ensemble.n_features)
-    estimator.ensemble_ = ensemble
+        estimator.schema_ = FeatureSchema.of_numbers(model.n_features)
+    if isinstance(model, Forest):
+        _check_categories(path, estimator.schema_, model)
+    setattr(estimator, kind._model_attribute, model)
     return estimator
 
 
+def _find_class(name: str) -> type[SavedModelMixin]:
+    """Return the class of a saved estimator; some are not imported before they are needed."""
+    if name not in SavedModelMixin._by_name and name in _MODULES:
+        import_module(_MODULES[name])
+    return SavedModelMixin._by_name[name]
+
+
+def _check_categories(path: str | os.PathLike[str], schema: FeatureSchema, forest: Forest) -> None:
+    """Refuse a forest that knows other categories than the features have."""
+    counts = np.zeros(forest.n_features, dtype=np.int64)
+    is_category = np.zeros(forest.n_features, dtype=np.bool_)
+    for feature, bins in forest.mapper.categories.items():
+        counts[feature], is_category[feature] = bins.bin_of_code.size, True
+    if not np.array_equal(counts, schema.n_categories) or is_category[counts == 0].any():
+        raise ModelFileError(
+            f"{os.fspath(path)}: the trees have other categories than the features"
+        )
+
+
 def _is_saved(name: str, value: Any) -> bool:
-    return name not in _NOT_SAVED and not (name == "scoring" and callable(value))
+    return name not in _NOT_SAVED and not (name in _SCORERS and callable(value))
 
 
 def _encode_param(name: str, value: Any) -> Any:
@@ -189,6 +234,8 @@ def _plain(value: Any) -> Any:
 def _encode_fitted(name: str, value: Any) -> Any:
     if name == "history_":
         return {k: _encode_scores(v) for k, v in value.items() if k != _NOT_IN_HISTORY}
+    if name == "oob_score_":
+        return value if np.isfinite(value) else None
     if isinstance(value, FeatureSchema):
         return value.to_json()
     if isinstance(value, np.ndarray):
@@ -208,20 +255,35 @@ def _encode_scores(scores: np.ndarray) -> list[float | None]:
     return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
-def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:
+def _decode_fitted(name: str, value: Any, model: TreeEnsemble | Forest) -> Any:
+    if name == "oob_score_":
+        return np.nan if value is None else float(value)
+    if name == "oob_score_is_optimistic_":
+        return bool(value)
+    if name == "_seed":
+        if type(value) is not int or not 0 <= value < 1 << 31:
+            raise ValueError(f"the seed is {value!r}")
+        return value
     if name == "history_":
         return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
     if name == "n_features_in_":
-        if type(value) is not int or value != ensemble.n_features:
-            raise ValueError(f"{name} is {value!r}, and the trees have {ensemble.n_features}")
+        if type(value) is not int or value != model.n_features:
+            raise ValueError(f"{name} is {value!r}, and the trees have {model.n_features}")
         return value
     if name == "schema_":
-        return FeatureSchema.from_json(value, ensemble.n_features)
+        return FeatureSchema.from_json(value, model.n_features)
     lengths = {
-        "classes_": max(2, ensemble.n_outputs),
-        "feature_names_in_": ensemble.n_features,
+        "classes_": _find_n_classes(model, value["items"]),
+        "feature_names_in_": model.n_features,
     }
     return _decode_labels(name, value["dtype"], value["items"], lengths[name])
+
+
+def _find_n_classes(model: TreeEnsemble | Forest, items: list[Any]) -> int:
+    """How many classes a model tells apart; a forest of one column may have one or two."""
+    if isinstance(model, TreeEnsemble):
+        return max(2, model.n_outputs)
+    return model.n_columns if model.n_columns > 1 else min(max(len(items), 1), 2)
 
 
 def _decode_labels(name: str, dtype_name: str, items: list[Any], length: int) -> np.ndarray:

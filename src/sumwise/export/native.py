@@ -16,15 +16,11 @@ last 32             SHA-256 of everything before
 Meaning of the arrays: see :class:`sumwise.tree.TreeEnsemble`. A value of at most the threshold
 goes left; where a node has a set of categories instead, the categories of the set go left and all
 others right. A missing value (NaN) goes as ``missing_left`` says. The raw score is the base score
-plus the values of the leaves, in the order of the trees. Format 1 has no sets. Nothing in the file
-depends on threads, verbosity or time.
+plus the values of the leaves, in the order of the trees. Format 1 has no sets. Forests have other
+arrays (``forest.py``), from format 3 on. Nothing in the file depends on threads, verbosity or time.
 """
 
-import errno
-import hashlib
-import json
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +28,15 @@ import numpy as np
 
 from sumwise.data.category_bins import MAX_CATEGORIES
 from sumwise.errors import ModelFileError
+from sumwise.export.container import open_file, pack_file, read_arrays, read_number, replace_file
+from sumwise.export.forest import FOREST_FORMAT, dump_forest, read_forest
 from sumwise.losses.links import LINKS
 from sumwise.tree import TreeEnsemble
+from sumwise.tree.forest import Forest
 
-FORMAT_VERSION = 2
-_MAGIC = b"SUMWISE\0"
-_PREFIX = 24
-_DIGEST = 32
+FORMAT_VERSION = 3
+# The format that files have is the lowest that can hold them: older versions read all they can.
+TREE_FORMAT = 2
 _ARRAYS = {
     "start": "<i8",
     "output": "<i4",
@@ -60,47 +58,22 @@ _SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 
 
 def write_model(
-    path: str | os.PathLike[str], ensemble: TreeEnsemble, about: dict[str, Any]
+    path: str | os.PathLike[str], ensemble: TreeEnsemble | Forest, about: dict[str, Any]
 ) -> None:
     """Write an ensemble and a JSON-ready description; an old file stays until the new is whole."""
-    data = dump_model(ensemble, about)
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder to save to", str(path.parent))
-    temporary = path.with_name(f".sumwise-{uuid.uuid4().hex}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(path, dump_model(ensemble, about))
 
 
-def dump_model(ensemble: TreeEnsemble, about: dict[str, Any]) -> bytes:
+def dump_model(ensemble: TreeEnsemble | Forest, about: dict[str, Any]) -> bytes:
     """Return the bytes of a model file."""
+    if isinstance(ensemble, Forest):
+        return dump_forest(ensemble, about)
     arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in _ARRAYS.items()}
-    header = {
-        "about": about,
-        "arrays": [
-            {"name": name, "dtype": _ARRAYS[name], "length": int(array.size)}
-            for name, array in arrays.items()
-        ],
-        "link": ensemble.link,
-        "n_features": ensemble.n_features,
-    }
-    text = json.dumps(header, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
-    prefix = _MAGIC + FORMAT_VERSION.to_bytes(8, "little") + len(text).to_bytes(8, "little")
-    data = bytearray(prefix + text)
-    for array in arrays.values():
-        data += b"\0" * (-len(data) % 8) + array.tobytes()
-    data += hashlib.sha256(data).digest()
-    return bytes(data)
+    header = {"about": about, "link": ensemble.link, "n_features": ensemble.n_features}
+    return pack_file(TREE_FORMAT, header, arrays)
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble, dict[str, Any]]:
+def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble | Forest, dict[str, Any]]:
     """Read a model file; raise ModelFileError for anything that is not a sound one."""
     data = Path(path).read_bytes()
     try:
@@ -109,53 +82,20 @@ def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble, dict[str, An
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
 
 
-def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
+def parse_model(data: bytes) -> tuple[TreeEnsemble | Forest, dict[str, Any]]:
     """Return what :func:`dump_model` was given."""
-    if not data.startswith(_MAGIC):
-        raise ModelFileError("not a sumwise model file")
-    if len(data) < _PREFIX + _DIGEST:
-        raise ModelFileError("the file is truncated")
-    version = int.from_bytes(data[8:12], "little")
-    if version < 1:
-        raise ModelFileError(f"there is no format {version}")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"the file has format {version}, and this version of sumwise reads up to "
-            f"{FORMAT_VERSION}; install a newer sumwise"
-        )
-    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
-        raise ModelFileError("the checksum does not match: the file is damaged or truncated")
-    header_end = _PREFIX + int.from_bytes(data[16:24], "little")
-    body = data[:-_DIGEST]
-    try:
-        header = json.loads(body[_PREFIX:header_end])
-        link, n_features, about = header["link"], header["n_features"], header["about"]
-        entries = {e["name"]: (e["dtype"], e["length"]) for e in header["arrays"]}
-        names = [e["name"] for e in header["arrays"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ModelFileError(f"the header is not valid ({error})") from None
-    expected = [name for name in _ARRAYS if _SINCE.get(name, 1) <= version]
-    if names != expected or not isinstance(about, dict):
-        raise ModelFileError("the header does not describe the arrays of a model")
-    arrays = {}
-    place = header_end
-    for name, (dtype, length) in entries.items():
-        place += -place % 8
-        if dtype != _ARRAYS[name] or not isinstance(length, int) or length < 0:
-            raise ModelFileError(f"array {name!r} has a wrong type or length")
-        size = length * np.dtype(dtype).itemsize
-        if place + size > len(body):
-            raise ModelFileError(f"array {name!r} goes beyond the end of the file")
-        array = np.frombuffer(body, dtype=dtype, count=length, offset=place)
-        arrays[name] = array.astype(np.dtype(dtype).newbyteorder("="))
-        place += size
-    if not isinstance(n_features, int) or isinstance(n_features, bool) or n_features < 1:
-        raise ModelFileError("the number of features is not a positive integer")
+    file = open_file(data, FORMAT_VERSION)
+    if file.version >= FOREST_FORMAT and file.header.get("model") == "forest":
+        return read_forest(file), file.header["about"]
+    expected = {k: t for k, t in _ARRAYS.items() if _SINCE.get(k, 1) <= file.version}
+    arrays = read_arrays(file, expected)
+    n_features = read_number(file, "n_features", "the number of features")
+    link = file.header.get("link")
     if not isinstance(link, str) or link not in LINKS:
         raise ModelFileError(f"unknown link {link!r}")
     ensemble = TreeEnsemble(**arrays, link=link, n_features=n_features)
     _check_ensemble(ensemble)
-    return ensemble, about
+    return ensemble, file.header["about"]
 
 
 def _check_ensemble(e: TreeEnsemble) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 from sumwise.errors import ParameterError
 from sumwise.plotting.axes import check_data, get_axes
 from sumwise.tree import TreeEnsemble
+from sumwise.tree.forest import Forest
+from sumwise.tree.forest_view import convert_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +73,7 @@ def tree_layout(
     Parameters
     ----------
     model : fitted estimator or TreeEnsemble
-        The trees; an estimator of sumwise has them as ``ensemble_``.
+        The trees; an estimator of sumwise has them as ``ensemble_`` or ``forest_``.
     tree : int, default=0
         Which one; -1 for the last.
     max_depth : int or None, default=None
@@ -94,13 +96,20 @@ def tree_layout(
     s5 <= -0.00376
     442 rows
     """
-    ensemble = getattr(model, "ensemble_", model)
-    if not isinstance(ensemble, TreeEnsemble):
+    trees = getattr(model, "forest_", getattr(model, "ensemble_", model))
+    if not isinstance(trees, (TreeEnsemble, Forest)):
         raise ParameterError(
             f"{type(model).__name__} has no trees of sumwise: it is not fitted, or of another kind"
         )
-    if not -ensemble.n_trees <= tree < ensemble.n_trees:
-        raise ParameterError(f"tree={tree}: the model has {ensemble.n_trees} trees")
+    if not -trees.n_trees <= tree < trees.n_trees:
+        raise ParameterError(f"tree={tree}: the model has {trees.n_trees} trees")
+    leaves = None
+    if isinstance(trees, Forest):
+        tree %= trees.n_trees
+        ensemble = convert_tree(trees, tree)
+        leaves, tree = _describe_leaves(model, trees.select(tree, tree + 1)), 0
+    else:
+        ensemble = trees
     if max_depth is not None and max_depth < 0:
         raise ParameterError(f"max_depth={max_depth}: must be at least 0, or None")
     if feature_names is None:
@@ -111,7 +120,7 @@ def tree_layout(
             f"feature_names has {len(feature_names)} names for {ensemble.n_features} features"
         )
     schema = getattr(model, "schema_", None)
-    writer = _Writer(ensemble, feature_names, getattr(schema, "dictionaries", {}))
+    writer = _Writer(ensemble, feature_names, getattr(schema, "dictionaries", {}), leaves)
     return _Walk(ensemble, max_depth).lay_out(int(ensemble.start[tree]), writer)
 
 
@@ -172,13 +181,33 @@ def plot_tree(layout: TreeLayout, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
+def _describe_leaves(model: Any, forest: Forest) -> dict[int, str]:
+    """Say what leaves of one tree predict, where that is more than a number."""
+    value, classes = forest.value, getattr(model, "classes_", None)
+    if classes is not None:
+        shares = value if classes.size > 2 else np.column_stack([1.0 - value, value])
+        best = shares.argmax(axis=1)
+        pairs = zip(best.tolist(), shares.max(axis=1).tolist(), strict=True)
+        texts = [f"{_shorten(str(classes[k]))} {share:.0%}" for k, share in pairs]
+    elif forest.n_columns > 1:
+        texts = [", ".join(f"{number:.3g}" for number in row) for row in value[:, :4]]
+    else:
+        return {}
+    return dict(zip(forest.leaf_nodes.tolist(), texts, strict=True))
+
+
 class _Writer:
     """Says in words what a node is."""
 
     def __init__(
-        self, ensemble: TreeEnsemble, names: Sequence[str], dictionaries: Mapping[int, Any]
+        self,
+        ensemble: TreeEnsemble,
+        names: Sequence[str],
+        dictionaries: Mapping[int, Any],
+        leaves: Mapping[int, str] | None = None,
     ) -> None:
         self._ensemble, self._dictionaries = ensemble, dictionaries
+        self._leaves = {} if leaves is None else leaves
         self._names = [str(name) for name in names]
         ends = np.cumsum(ensemble.set_size)
         self._sets = {
@@ -191,7 +220,7 @@ class _Writer:
         rows = f"{ensemble.n_rows[node]:,} rows"
         feature = int(ensemble.feature[node])
         if feature < 0:
-            return f"{ensemble.value[node]:.3g}\n{rows}"
+            return f"{self._leaves.get(node, f'{ensemble.value[node]:.3g}')}\n{rows}"
         if is_cut:
             return f"...\n{rows}"
         name = _shorten(self._names[feature])

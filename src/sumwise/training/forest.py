@@ -17,6 +17,8 @@ _LARGEST_RATIO = 1e6
 # Changes a tree that has just been grown: (tree, weights of the rows) -> tree. It is called by
 # several threads at once.
 Finisher = Callable[[ForestTree, np.ndarray], ForestTree]
+# Weights of drawn rows -> weights to grow with.
+Reweigher = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class ForestPlan:
         Whether to say which rows each tree has seen.
     finish : callable or None
         Changes each tree after growth.
+    reweigh : callable or None
+        Changes the weights of the rows that were drawn for a tree.
     """
 
     settings: ForestSettings
@@ -47,6 +51,7 @@ class ForestPlan:
     tree_features: int | None = None
     keep_bags: bool = False
     finish: Finisher | None = None
+    reweigh: Reweigher | None = None
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,7 @@ def grow_forest(
             number = plan.first + place
             if plan.tree_features is not None:
                 grower.use_features(_draw_features(plan, number, table.n_features))
-            weight = _draw_weight(plan, number, table.n_rows, sample_weight)
-            if row_weight is not None:
-                weight = weight * row_weight
-            grower.weight[:] = weight
+            grower.weight[:] = _draw_weight(plan, number, table.n_rows, sample_weight, row_weight)
             if plan.keep_bags:
                 in_bag[place] = np.packbits(grower.weight > 0, bitorder="little")
             tree = grower.grow(random.make_key(plan.seed, random.TREES, number))
@@ -110,13 +112,40 @@ def _differ_much(*weights: np.ndarray | None) -> bool:
     return ratio > _LARGEST_RATIO
 
 
-def _draw_weight(
-    plan: ForestPlan, number: int, n_rows: int, sample_weight: np.ndarray | None
+def draw_bags(
+    plan: ForestPlan,
+    n_rows: int,
+    sample_weight: np.ndarray | None,
+    row_weight: np.ndarray | None,
 ) -> np.ndarray:
-    """Return the weights of the rows in a tree."""
+    """Return which rows the trees of a plan see, as :class:`GrownForest` has them."""
+    in_bag = np.empty((plan.last - plan.first, -(-n_rows // 8)), dtype=np.uint8)
+    for place, number in enumerate(range(plan.first, plan.last)):
+        weight = _draw_weight(plan, number, n_rows, sample_weight, row_weight)
+        in_bag[place] = np.packbits(weight > 0, bitorder="little")
+    return in_bag
+
+
+def _draw_weight(
+    plan: ForestPlan,
+    number: int,
+    n_rows: int,
+    sample_weight: np.ndarray | None,
+    row_weight: np.ndarray | None,
+) -> np.ndarray:
+    """Return the weights of the rows in a tree; all rows where a draw has none with weight."""
+    everything = np.ones(n_rows) if sample_weight is None else sample_weight
+    drawn = everything
     if plan.resampler is not None:
-        return plan.resampler.draw(plan.seed, number, n_rows, sample_weight)
-    return np.ones(n_rows) if sample_weight is None else sample_weight
+        drawn = plan.resampler.draw(plan.seed, number, n_rows, sample_weight)
+    for weight in (drawn, everything):
+        if row_weight is not None:
+            weight = weight * row_weight
+        if plan.reweigh is not None:
+            weight = plan.reweigh(weight)
+        if weight.any():
+            break
+    return weight
 
 
 def _draw_features(plan: ForestPlan, number: int, n_features: int) -> np.ndarray:

@@ -191,7 +191,7 @@ class Forest:
             rows.reshape(-1),
             self._is_plain(rows),
             self.packed,
-            self.value,
+            _make_writable(self.value),
             in_bag,
             allocate_scratch(team.n_threads),
             out,
@@ -236,7 +236,8 @@ class Forest:
             set_of_node = np.zeros(n_nodes, dtype=np.int32)
             set_of_node[self.set_nodes] = np.arange(self.set_nodes.size)
         leaf = np.cumsum(is_leaf, dtype=np.int32) - np.int32(1)
-        return PackedForest(self.start, words.reshape(-1), flags, leaf, set_of_node, self.sets)
+        start, sets = _make_writable(self.start), _make_writable(self.sets)
+        return PackedForest(start, words.reshape(-1), flags, leaf, set_of_node, sets)
 
     def node_values(self, team: Team) -> np.ndarray:
         """Return the values of all nodes, shape (n_nodes, n_columns).
@@ -245,7 +246,8 @@ class Forest:
         rounding, unless values were bounded or estimated anew.
         """
         out = np.empty((self.feature.size, self.n_columns))
-        team.run(fill_node_values, self.packed, self.weight, self.value, out)
+        weight, value = _make_writable(self.weight), _make_writable(self.value)
+        team.run(fill_node_values, self.packed, weight, value, out)
         return out
 
     def to_tree(self, number: int) -> Tree:
@@ -283,6 +285,11 @@ class Forest:
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what is derived from them is not pickled."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _make_writable(array: np.ndarray) -> np.ndarray:
+    """Kernels are compiled for arrays that may be written to; those that joblib maps may not."""
+    return np.require(array, requirements=["C", "A", "W"])
 
 
 def _unpack_set(words: np.ndarray) -> np.ndarray:

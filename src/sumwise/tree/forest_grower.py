@@ -32,9 +32,10 @@ class ForestSettings:
 
     ``criterion`` is one of ``kernels.forest_layout``; ``is_class`` says that targets are classes.
     ``n_drawn`` features are drawn in every node; None means all. ``min_decrease`` is that of the
-    criterion, weight included. ``directions`` has 1 or -1 for features along which values must rise
-    or fall, 0 for others. ``careful`` is for weights that differ so much that rounding may leave
-    nothing of a side.
+    criterion, weight included. With ``by_share``, it and ``min_weight_leaf`` are multiplied by the
+    weight of all rows of a tree. ``directions`` has 1 or -1 for features along which values must
+    rise or fall, 0 for others. ``careful`` is for weights that differ so much that rounding may
+    leave nothing of a side.
     """
 
     criterion: int = layout.QUADRATIC
@@ -47,6 +48,7 @@ class ForestSettings:
     min_samples_leaf: int = 1
     min_weight_leaf: float = 0.0
     min_decrease: float = 0.0
+    by_share: bool = False
     directions: np.ndarray | None = None
     careful: bool = False
 
@@ -145,7 +147,7 @@ class ForestGrower:
         n = grow_forest_tree(
             self._table,
             self._target,
-            self._options,
+            self._scale_limits(),
             key,
             self._work,
             self._nodes,
@@ -166,6 +168,17 @@ class ForestGrower:
         kept = np.intersect1d(features, self._usable).astype(np.int32)
         self._table = self._table._replace(features=kept)
         self._work = self._work._replace(order=np.empty(kept.size, dtype=np.int32))
+
+    def _scale_limits(self) -> layout.TreeOptions:
+        """The options with limits in weights of this tree."""
+        options, s = self._options, self._settings
+        if not s.by_share or s.min_weight_leaf == s.min_decrease == 0:
+            return options
+        total = float(self.weight.sum())
+        return options._replace(
+            min_weight_leaf=max(s.min_weight_leaf * total, _SMALLEST_WEIGHT),
+            min_decrease=options.min_decrease * total,
+        )
 
     def _make_options(self) -> layout.TreeOptions:
         s = self._settings
