@@ -36,7 +36,6 @@ class Node:
 
     rows: list[int]
     depth: int
-    constant: int
     value: tuple[float, ...]
     feature: int = -1
     split_bin: int = 0
@@ -147,6 +146,8 @@ def _candidates(
         for way in ways:
             left = ([0] if way else []) + values[: i + 1]
             out.append((left, way if has_missing else None, split_bin))
+    if len(plan.targets[0]) > 1:  # first all with missing values on the right
+        out.sort(key=lambda candidate: bool(candidate[1]))
     return out
 
 
@@ -173,44 +174,25 @@ def _set_candidates(
     return [(order[: cut + 1], int(0 in order[: cut + 1]) if missing else None, 0) for cut in cuts]
 
 
-def find_split(plan: Plan, node: Node, order: list[int], key: int, n_slots: int) -> _Best:
-    """Draw features and look at them; constant ones come first in ``order``."""
-    rows, n_features = node.rows, len(order)
-    n_constant, end = node.constant, n_features
-    n_known, n_seen, found, best = n_constant, 0, False, _Best()
-    most = _most(plan, rows)
-    while end > n_constant and (n_seen < plan.n_drawn or not found):
-        wanted = max(plan.n_drawn - n_seen, 1)
-        n_batch = min(1 if len(rows) <= CHUNK else n_slots, wanted, end - n_constant)
-        drawn_end = end
-        while n_batch > 0 and end > n_constant:
-            place = int(uniform(key, n_seen) * (n_known + end - n_constant))
-            n_seen += 1
-            if place < n_known:
-                n_known -= 1
-                if n_seen >= plan.n_drawn and (found or end < drawn_end):
-                    break
-                continue
-            j = n_constant + place - n_known
-            end -= 1
-            n_batch -= 1
-            order[end], order[j] = order[j], order[end]
-        for place in range(end, drawn_end):
-            f = order[place]
-            n_present, own = look_at(plan, rows, f, key, n_features)
-            if n_present > 1:
-                found = True
-                if own.feature >= 0 and (best.feature < 0 or own.gain > best.gain):
-                    best = own
-                done = best.feature >= 0 and most is not None and best.gain >= (1 - 1e-12) * most
-                if done or len(rows) == 2 or (own.is_perfect and plan.is_class):
-                    end = n_constant
-                    break
-            else:
-                order[place], order[end], order[n_constant] = order[end], order[n_constant], f
-                n_constant += 1
-                end += 1
-    node.constant = n_constant
+def find_split(plan: Plan, node: Node, usable: Sequence[int], key: int) -> _Best:
+    """Draw features and look at them, until enough are drawn and one is not constant."""
+    order, n_features = list(usable), len(usable)
+    found, best = False, _Best()
+    most = _most(plan, node.rows)
+    for i in range(n_features):
+        if i >= plan.n_drawn and found:
+            break
+        j = i + int(uniform(key, i) * (n_features - i))
+        order[i], order[j] = order[j], order[i]
+        n_present, own = look_at(plan, node.rows, order[i], key, n_features)
+        found |= n_present > 1
+        if own.feature >= 0 and (best.feature < 0 or own.gain > best.gain):
+            best = own
+        # Rounding apart, nothing is better: what comes later is not looked at.
+        if most is not None and best.feature >= 0 and best.gain >= (1 - 1e-12) * most:
+            break
+        if (own.is_perfect and plan.is_class) or (len(node.rows) == 2 and n_present > 1):
+            break
     return best
 
 
@@ -222,11 +204,10 @@ def _most(plan: Plan, rows: Sequence[int]) -> float | None:
     return max(gain(plan, ordered[:i], ordered[i:], True) for i in range(1, len(rows)))
 
 
-def grow(plan: Plan, key: int, usable: Sequence[int], n_slots: int = 1) -> list[Node]:
+def grow(plan: Plan, key: int, usable: Sequence[int]) -> list[Node]:
     """Grow a tree depth first, the left child before the right."""
-    order = list(usable)
     rows = [r for r in range(len(plan.weight)) if plan.weight[r] > 0]
-    nodes = [_make_node(plan, rows, 0, 0)]
+    nodes = [_make_node(plan, rows, 0)]
     waiting = [0]
     while waiting:
         number = waiting.pop()
@@ -239,7 +220,7 @@ def grow(plan: Plan, key: int, usable: Sequence[int], n_slots: int = 1) -> list[
             or node.depth >= plan.max_depth
         ):
             continue
-        best = find_split(plan, node, order, extend(key, number), n_slots)
+        best = find_split(plan, node, usable, extend(key, number))
         if best.feature < 0:
             continue
         node.feature, node.split_bin, node.chosen = best.feature, best.split_bin, best.chosen
@@ -251,7 +232,7 @@ def grow(plan: Plan, key: int, usable: Sequence[int], n_slots: int = 1) -> list[
             node.chosen |= {0}
         node.left = len(nodes)
         for side in (left, right):
-            nodes.append(_make_node(plan, side, node.depth + 1, node.constant))
+            nodes.append(_make_node(plan, side, node.depth + 1))
         waiting += [node.left + 1, node.left]
     return nodes
 
@@ -263,6 +244,6 @@ def _goes_left(plan: Plan, best: _Best, row: int) -> bool:
     return bool(best.missing) if b == 0 else b <= best.split_bin
 
 
-def _make_node(plan: Plan, rows: list[int], depth: int, constant: int) -> Node:
+def _make_node(plan: Plan, rows: list[int], depth: int) -> Node:
     weight, columns = sums(plan, rows)
-    return Node(rows, depth, constant, tuple(float(s / weight) for s in columns))
+    return Node(rows, depth, tuple(float(s / weight) for s in columns))

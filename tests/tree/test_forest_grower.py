@@ -72,8 +72,7 @@ def grow_both(rng, kind, n_rows, table, weight=None, n_drawn=3, seed=0, **option
         max_depth=settings.max_depth or 1 << 30,
         min_rows_split=settings.min_samples_split,
     )
-    n_slots = grower._work.histograms.size // (layout.N_BINS * (n_columns + 1))
-    return tree, naive.grow(plan, int(key), table.usable.tolist(), n_slots)
+    return tree, naive.grow(plan, int(key), table.usable.tolist())
 
 
 def read_sets(tree, is_category):

@@ -121,13 +121,19 @@ def rounds_integers(X: np.ndarray) -> bool:
     return int(X.max()) > EXACT_INTEGER or int(X.min()) < -EXACT_INTEGER
 
 
-def find_ranges(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest value of each column, NaN where all are missing."""
+def find_ranges(X: Matrix, is_used: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest value of each column, NaN where all are missing.
+
+    ``is_used`` says which rows count; None for all.
+    """
     n_features = X.shape[1]
     low, high = np.full(n_features, np.nan), np.full(n_features, np.nan)
     for first in range(0, X.shape[0], _CHUNK):
         last = min(first + _CHUNK, X.shape[0])
         part = X.convert(first, last) if isinstance(X, ColumnMatrix) else X[first:last]
-        low = np.fmin(low, np.fmin.reduce(part, axis=0))
-        high = np.fmax(high, np.fmax.reduce(part, axis=0))
+        if is_used is not None:
+            part = part[is_used[first:last]]
+        if part.shape[0]:
+            low = np.fmin(low, np.fmin.reduce(part, axis=0))
+            high = np.fmax(high, np.fmax.reduce(part, axis=0))
     return low, high

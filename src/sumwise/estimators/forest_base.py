@@ -269,7 +269,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
                 self.schema_.n_categories,
                 only_bytes=True,
             )
-        return RowTable.from_matrix(train.matrix, mapper, team)
+        return RowTable.from_matrix(train.matrix, mapper, team, train.weight)
 
     def _make_settings(
         self, train: TrainingSet, n_rows: int, n_features: int | None = None

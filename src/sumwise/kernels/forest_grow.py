@@ -141,6 +141,8 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
         n_rows += work.weight[row] > 0.0
     for i in range(work.order.size):
         work.order[i] = table.features[i]
+        work.is_constant[table.features[i]] = 0
+    work.n_constant[0] = 0
     root = nodes[0]
     root.first, root.last, root.depth, root.n_constant = 0, n_rows, 0, 0
     root.lower, root.upper = -np.inf, np.inf
@@ -156,7 +158,7 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
         n_waiting -= 1
         node = nodes[parent]
         # Depth first, a node is looked at when it comes up: so the constant features of nodes
-        # above are still the first ones of the order.
+        # above are still the first of those known.
         if not best_first and not _settle_node(
             table, target, options, work, nodes, parent, values[parent], key
         ):

@@ -80,7 +80,12 @@ class TreeWork(NamedTuple):
     weight: Any  # float64 (n_rows,): of rows in this tree
     rows: Any  # uint32 (n_rows,)
     spare: Any  # uint32 (n_rows,)
-    order: Any  # int32 (n_features,): features, those that are constant in the node first
+    order: Any  # int32 (n_features,): features in their order, but while a node draws
+    swaps: Any  # int32 (n_features,): what drawing has exchanged
+    drawn: Any  # int32 (n_features,): features to be looked at together
+    constant: Any  # int32 (n_features,): features constant in the node, those of its parent first
+    n_constant: Any  # int64 (1,)
+    is_constant: Any  # uint8 (n_features,)
     totals: Any  # float64 (n_stats,): sums of a node
     left: Any  # float64 (n_stats,): sums of one side
     chunk: Any  # float64 (2 * CHUNK,): weights of gathered rows, or weight and weight times target
@@ -105,7 +110,7 @@ FOREST_NODE = np.dtype(
         ("feature", np.int32),  # -1 where no split was found
         ("left", np.int32),  # -1 for a leaf; the right child is left + 1
         ("depth", np.int32),
-        ("n_constant", np.int32),  # features known to be constant: the first of TreeWork.order
+        ("n_constant", np.int32),  # features known to be constant: the first of TreeWork.constant
         ("split_bin", np.uint8),
         ("missing_left", np.uint8),  # or WITH_MORE, until the rows are parted
         ("first", np.int64),

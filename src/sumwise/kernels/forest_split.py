@@ -182,60 +182,82 @@ def _between(low, high):
     return (low + high) >> 1
 
 
+@inlined
+def _recall_constants(work, n_constant):
+    """Keep the first features of those known to be constant: the node below knows no more."""
+    for i in range(n_constant, work.n_constant[0]):
+        work.is_constant[work.constant[i]] = 0
+    work.n_constant[0] = n_constant
+
+
+@inlined
+def _note_constant(work, f):
+    """A feature that is constant in a node is so in all nodes below."""
+    work.constant[work.n_constant[0]] = f
+    work.n_constant[0] += 1
+    work.is_constant[f] = 1
+
+
+@inlined
+def _draw_feature(key, order, swaps, n_seen):
+    """Draw one of the features that have not been drawn."""
+    j = n_seen + np.int64(uniform(key, n_seen) * (order.size - n_seen))
+    swaps[n_seen] = j
+    order[n_seen], order[j] = order[j], order[n_seen]
+    return np.int64(order[n_seen])
+
+
+@inlined
+def _put_back(order, swaps, n_seen):
+    """Undo the draws: those of a node do not depend on any other's."""
+    for i in range(n_seen - 1, -1, -1):
+        order[i], order[swaps[i]] = order[swaps[i]], order[i]
+
+
 @merged
 def find_split(table, target, options, work, node, key):
     """Write the best split of a node's rows, whose totals are known, to the node.
 
     A node of up to CHUNK rows has been gathered. Features are drawn one by one, or as many at once
     as there are slots if the node is large. Those that are constant in the node count, but at least
-    one other is looked at, if there is one. ``work.order`` has the features that are constant, of
-    these first the node's ``n_constant`` known ones; then those that may be drawn; then, from
-    ``end`` on, those that have been.
+    one other is looked at, if there is one.
     """
-    first, last, rows, order = node.first, node.last, work.rows, work.order
+    first, last, rows, order, drawn = node.first, node.last, work.rows, work.order, work.drawn
     stride = np.uint64(table.stride)
     n_slots = work.histograms.size // (N_BINS * work.totals.size)
     is_small = last - first <= CHUNK
     is_tiny = last - first <= FEW_ROWS
-    n_constant, end = np.int64(node.n_constant), np.int64(order.size)
-    n_known = n_constant  # constant features that may still be drawn
-    best, found, n_seen = -np.inf, False, np.int64(0)
+    _recall_constants(work, np.int64(node.n_constant))
+    best, found, is_done, n_seen = -np.inf, False, False, np.int64(0)
     most = np.inf
     if last - first <= BOUNDED_ROWS and options.is_plain and not options.is_class:
         most = ALL_BUT_NOISE * bound_gain(target, work, last - first)
-    while end > n_constant and (n_seen < options.n_drawn or not found):
-        wanted = max(options.n_drawn - n_seen, np.int64(1))
-        n_batch = min(np.int64(1) if is_small else n_slots, wanted, end - n_constant)
-        drawn_end = end
-        while n_batch > 0 and end > n_constant:
-            place = np.int64(uniform(key, n_seen) * (n_known + end - n_constant))
+    while n_seen < order.size and (n_seen < options.n_drawn or not found) and not is_done:
+        n_drawn = np.int64(0)
+        n_wanted = np.int64(1) if is_small else n_slots
+        while (
+            n_drawn < n_wanted
+            and n_seen < order.size
+            and (n_seen < options.n_drawn or not (found or n_drawn))
+        ):
+            f = _draw_feature(key, order, work.swaps, n_seen)
             n_seen += 1
-            if place < n_known:
-                n_known -= 1  # drawn, and nothing to look at
-                if n_seen >= options.n_drawn and (found or end < drawn_end):
-                    break
-                continue
-            j = n_constant + place - n_known
-            end -= 1
-            n_batch -= 1
-            order[end], order[j] = order[j], order[end]
-        if not is_small and end < drawn_end:
+            drawn[n_drawn] = f
+            n_drawn += work.is_constant[f] == 0
+        if not is_small and n_drawn > 0:
             clear_totals(work.totals)  # gathered again, to the same
             begin = first
             while begin < last:
                 stop = min(begin + CHUNK, last)
                 gather(target, work.weight, rows, begin, stop, rows[first], work)
-                for slot in range(drawn_end - end):
-                    feature = np.uint64(order[end + slot])
+                for slot in range(n_drawn):
+                    feature = np.uint64(drawn[slot])
                     add_rows(
                         target, table.bins, stride, feature, rows, begin, stop, work, slot, False
                     )
                 begin = stop
-        n_drawn = drawn_end - end
-        drawn_first = end
         for slot in range(n_drawn):
-            place = drawn_first + slot
-            f = np.int64(order[place])
+            f = np.int64(drawn[slot])
             is_perfect = False
             if is_small and options.is_plain and table.is_plain[f] and options.random_cuts:
                 feature = np.uint64(f)
@@ -274,15 +296,10 @@ def find_split(table, target, options, work, node, key):
                 n_bins, best = _look_at(table, target, options, work, node, f, slot, key, best)
             if n_bins > 1:
                 found = True
-                if best >= most or last - first == 2 or (is_perfect and options.is_class):
-                    end = n_constant  # no other split can be better
-                    break
+                # No other split can be better.
+                is_done |= best >= most or last - first == 2 or (is_perfect and options.is_class)
             else:
-                # It joins the constant ones; who had its place may still be drawn.
-                order[place] = order[end]
-                order[end] = order[n_constant]
-                order[n_constant] = f
-                n_constant += 1
-                end += 1
+                _note_constant(work, f)
+    _put_back(order, work.swaps, n_seen)
     node.gain = best
-    node.n_constant = n_constant
+    node.n_constant = work.n_constant[0]

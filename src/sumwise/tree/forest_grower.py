@@ -78,11 +78,15 @@ class RowTable:
     mapper: BinMapper
 
     @classmethod
-    def from_matrix(cls, X: Matrix, mapper: BinMapper, team: Team) -> "RowTable":
-        """Bin a matrix."""
+    def from_matrix(
+        cls, X: Matrix, mapper: BinMapper, team: Team, weight: np.ndarray | None = None
+    ) -> "RowTable":
+        """Bin a matrix; rows of weight zero say nothing of features."""
         bins = mapper.map_to_rows(X, team)
-        usable = np.flatnonzero(bins.min(axis=0) < bins.max(axis=0)).astype(np.int32)
-        return cls(bins, mapper.count_bins() + 1, usable, *find_ranges(X), mapper)
+        is_used = None if weight is None or weight.all() else weight > 0
+        seen = bins if is_used is None else bins[is_used]
+        usable = np.flatnonzero(seen.min(axis=0) < seen.max(axis=0)).astype(np.int32)
+        return cls(bins, mapper.count_bins() + 1, usable, *find_ranges(X, is_used), mapper)
 
     @property
     def n_rows(self) -> int:
@@ -209,6 +213,11 @@ class ForestGrower:
             rows=np.empty(n_rows, dtype=np.uint32),
             spare=np.empty(n_rows, dtype=np.uint32),
             order=np.empty(self._usable.size, dtype=np.int32),
+            swaps=np.empty(self._usable.size, dtype=np.int32),
+            drawn=np.empty(self._usable.size + 1, dtype=np.int32),
+            constant=np.empty(self._usable.size, dtype=np.int32),
+            n_constant=np.zeros(1, dtype=np.int64),
+            is_constant=np.zeros(self._table.stride, dtype=np.uint8),
             totals=np.zeros(n_stats),
             left=np.zeros(n_stats),
             chunk=np.empty(2 * layout.CHUNK),
