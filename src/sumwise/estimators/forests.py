@@ -310,7 +310,8 @@ class BaseForest(BaseTrees):
         return trees
 
     def __len__(self) -> int:
-        return len(self.estimators_)
+        check_is_fitted(self)
+        return self.forest_.n_trees
 
     def __getitem__(self, number: Any) -> Any:
         return self.estimators_[number]
