@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sumwise.data.native import Native
+from sumwise.data.target_statistics import TargetStatistics
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
@@ -45,6 +46,7 @@ __all__ = [
     "StackingClassifier",
     "StackingRegressor",
     "Subsample",
+    "TargetStatistics",
     "Tweedie",
     "VotingClassifier",
     "__version__",

@@ -13,11 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
+from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ParameterError
-from sumwise.estimators.categories import resolve_encoding
+from sumwise.estimators.categories import find_native, find_statistics, name_encoding_part
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_start, make_past
+from sumwise.estimators.encoding import encode_constraints, encode_rows
 from sumwise.estimators.features import check_feature_parameters, read_rows, read_training_data
 from sumwise.estimators.inputs import check_init_score, check_sample_weight
 from sumwise.estimators.jobs import count_threads, start_team
@@ -94,11 +97,14 @@ _PARAMETERS = """n_estimators : int, default=100
     categorical_features : "auto", list or None, default="auto"
         Features whose values are categories: "auto" for strings and categorical types, a list of
         names, indices or booleans, or None for none.
-    categorical_encoding : {"auto", "native"} or Native, default="auto"
-        How trees use categories; "auto" is "native": splits by sets of categories.
+    categorical_encoding : str, Native or TargetStatistics, default="auto"
+        How trees use categories: "native" splits by sets of them, "onehot" by one of them;
+        "ordered", "greedy", "holdout" and "leave_one_out" make them numbers, see
+        :class:`TargetStatistics`. "auto": "ordered" for features of more than 100 categories,
+        "native" for others.
     unknown_category : {"missing", "error"}, default="missing"
-        What a category that was not in the training data is at prediction: a missing value or an
-        error.
+        What a category that was not in the training data is at prediction: a missing value (the
+        prior, where statistics encode it) or an error.
     extra_columns : {"error", "ignore"}, default="error"
         What a column of a frame is that was not there in ``fit``.
     monotonic_cst : array-like of int, dict or None, default=None
@@ -147,6 +153,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     # The user's loss, if its link is a method of its own.
     _custom_link: CustomLoss | None = None
+    # Makes numbers of categories, if statistics of the target do; and whether they do, which is
+    # known first.
+    _encoder: CategoryEncoder | None = None
+    _encodes: bool = False
 
     def __init__(
         self,
@@ -171,7 +181,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         columns: Columns | None = None,
         # features
         categorical_features: Any = "auto",
-        categorical_encoding: Native | str = "auto",
+        categorical_encoding: Native | TargetStatistics | str = "auto",
         unknown_category: str = "missing",
         extra_columns: str = "error",
         # constraints
@@ -285,7 +295,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._forget_fit()
         growth = self._check_parameters()
         given = X
+        self._encodes = start is not None and start._encodes
         X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
+        if start is None:
+            self._encodes = find_statistics(self, self.schema_.n_categories) is not None
         target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
         loss = self._make_loss()
         weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
@@ -339,17 +352,20 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Grow the trees; bin the rows, unless they lie in a shared table."""
-        X, weight = train.matrix, train.weight
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         rows = self._number_rows(train, valid, groups, stops, seed)
+        encoded = encode_rows(self, train, valid, rows, seed, start, n_jobs or self.n_jobs)
+        train, valid, rows = encoded.train, encoded.valid, encoded.rows
+        self._encoder = encoded.encoder
+        X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
         native, sampler, columns = self._resolve_parts()
-        n_categories = self.schema_.n_categories
-        constraints = read_constraints(self, n_categories > 0)
+        constraints = read_constraints(self, self.schema_.n_categories > 0)
+        constraints = encode_constraints(constraints, encoded.encoder)
         settings = BoostingSettings(
             loss=loss,
             growth=replace(growth, constraints=constraints),
@@ -375,14 +391,19 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                     X, self.max_bins, weight, rows.train, seed, team, n_categories, native
                 )
                 data = mapper.transform(X, team, valid.matrix if valid else None)
-            result = boost(data, mapper, rows, settings, team, make_past(start, train, valid))
+            more = [
+                mapper.transform(other, team, valid.matrix if valid else None)
+                for other in encoded.variants
+            ]
+            past = make_past(start, train, valid)
+            result = boost(data, mapper, rows, settings, team, past, more)
         self.history_ = result.history
         self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
         return self
 
     def _forget_fit(self) -> None:
         """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
-        for name in ("ensemble_", "history_", "_custom_link"):
+        for name in ("ensemble_", "history_", "_custom_link", "_encoder", "_encodes"):
             self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -400,16 +421,16 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         parts = {
             "sampler": "Subsample",
             "columns": "Columns",
-            "categorical_encoding": "Native",
+            "categorical_encoding": name_encoding_part(params),
             "loss": name_loss_part(params),
         }
         check_nested(self, params, parts)
         return super().set_params(**params)
 
     def _resolve_parts(self) -> tuple[Native, RowSampler | None, Columns]:
-        """Return the checked parts: categorical encoding, row sampler, column sampling."""
+        """Return the checked parts: categorical splits, row sampler, column sampling."""
         return (
-            resolve_encoding(self),
+            find_native(self),
             resolve_part(self, "sampler", [Subsample], names=True),
             resolve_part(self, "columns", [Columns], names=False) or Columns(),
         )
@@ -490,7 +511,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         if self._needs_no_check(X):
             return X
         check_is_fitted(self)
-        return read_rows(self, X)
+        matrix = read_rows(self, X)
+        return matrix if self._encoder is None else self._encoder.transform(matrix)
 
     def _needs_no_check(self, X: Any) -> bool:
         """Whether scikit-learn's checks would return X as it is: they take longer than one row.
@@ -600,4 +622,5 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             Whether they are shares of one.
         """
         check_is_fitted(self)
-        return importance(self.ensemble_, kind, normalize)
+        by_column = importance(self.ensemble_, kind, normalize)
+        return by_column if self._encoder is None else self._encoder.fold(by_column)

@@ -59,10 +59,10 @@ def check_start(estimator: Any, start: Any, loss: Loss, init_score: np.ndarray |
     if start is None:
         return
     old = start.ensemble_
-    if old.n_features != estimator.n_features_in_:
+    if start.n_features_in_ != estimator.n_features_in_:
         raise DataError(
             f"X has {estimator.n_features_in_} features, and the model to continue from "
-            f"{old.n_features}"
+            f"{start.n_features_in_}"
         )
     names, old_names = (getattr(e, "feature_names_in_", None) for e in (estimator, start))
     if names is not None and old_names is not None and not np.array_equal(names, old_names):

@@ -7,7 +7,9 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
+from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ModelFileError
 from sumwise.estimators.features import FeatureSchema
 from sumwise.estimators.losses import LOSS_PARTS
@@ -21,6 +23,7 @@ _PARTS: dict[str, type[Part]] = {
     "Columns": Columns,
     "Native": Native,
     "Subsample": Subsample,
+    "TargetStatistics": TargetStatistics,
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.
@@ -79,6 +82,9 @@ class SavedModelMixin:
                 if hasattr(self, name)
             },
         }
+        encoder = getattr(self, "_encoder", None)
+        if encoder is not None:
+            about |= {"encoder": encoder.to_json(), "arrays": encoder.to_arrays()}
         write_model(path, self.ensemble_, about)
 
 
@@ -135,10 +141,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         kind = SavedModelMixin._by_name[about["estimator"]]
         estimator: Any = kind(**{k: _decode_param(v) for k, v in about["params"].items()})
+        n_features = ensemble.n_features
+        if "encoder" in about:
+            n_features = about["fitted"]["n_features_in_"]
         for name, value in about["fitted"].items():
             if name not in kind._saved_attributes:
                 raise KeyError(name)
-            setattr(estimator, name, _decode_fitted(name, value, ensemble))
+            setattr(estimator, name, _decode_fitted(name, value, ensemble, n_features))
+        if "encoder" in about:
+            _restore_encoder(estimator, about, ensemble)
         if ensemble.link not in kind._links:
             raise ValueError(f"link {ensemble.link!r} in a {kind.__name__}")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
@@ -150,6 +161,16 @@ def load(path: str | os.PathLike[str]) -> Any:
         estimator.schema_ = FeatureSchema.of_numbers(ensemble.n_features)
     estimator.ensemble_ = ensemble
     return estimator
+
+
+def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: TreeEnsemble) -> None:
+    """Give an estimator what makes numbers of its categories; raise ValueError if it is unsound."""
+    n_categories = estimator.schema_.n_categories
+    encoder = CategoryEncoder.restore(about["encoder"], about["arrays"], n_categories)
+    n_values = encoder.sums.prior.size
+    if len(encoder.columns) != ensemble.n_features or n_values not in (1, ensemble.n_outputs):
+        raise ValueError("the trees have other columns than the encoder of categories")
+    estimator._encoder, estimator._encodes = encoder, True
 
 
 def _is_saved(name: str, value: Any) -> bool:
@@ -208,18 +229,18 @@ def _encode_scores(scores: np.ndarray) -> list[float | None]:
     return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
-def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble) -> Any:
+def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble, n_features: Any) -> Any:
     if name == "history_":
         return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
     if name == "n_features_in_":
-        if type(value) is not int or value != ensemble.n_features:
-            raise ValueError(f"{name} is {value!r}, and the trees have {ensemble.n_features}")
+        if type(value) is not int or value != n_features:
+            raise ValueError(f"{name} is {value!r}, and the trees have {n_features}")
         return value
     if name == "schema_":
-        return FeatureSchema.from_json(value, ensemble.n_features)
+        return FeatureSchema.from_json(value, n_features)
     lengths = {
         "classes_": max(2, ensemble.n_outputs),
-        "feature_names_in_": ensemble.n_features,
+        "feature_names_in_": n_features,
     }
     return _decode_labels(name, value["dtype"], value["items"], lengths[name])
 

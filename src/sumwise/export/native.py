@@ -18,6 +18,10 @@ goes left; where a node has a set of categories instead, the categories of the s
 others right. A missing value (NaN) goes as ``missing_left`` says. The raw score is the base score
 plus the values of the leaves, in the order of the trees. Format 1 has no sets. Nothing in the file
 depends on threads, verbosity or time.
+
+A file of format 3 has further arrays after those: sizes of the groups of categorical features that
+are encoded, keys of combinations, and sums of targets and of weights by category; see
+:class:`sumwise.data.encoder.CategoryEncoder`. Models without them are written in format 2.
 """
 
 import errno
@@ -35,7 +39,8 @@ from sumwise.errors import ModelFileError
 from sumwise.losses.links import LINKS
 from sumwise.tree import TreeEnsemble
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+_WITHOUT_ENCODING = 2
 _MAGIC = b"SUMWISE\0"
 _PREFIX = 24
 _DIGEST = 32
@@ -55,6 +60,13 @@ _ARRAYS = {
     "set_size": "<i4",
     "set_categories": "<i4",
 }
+# What a model that encodes categories by statistics has besides.
+_ENCODING_ARRAYS = {
+    "group_size": "<i8",
+    "group_keys": "<i8",
+    "category_sums": "<f8",
+    "category_counts": "<f8",
+}
 # Arrays that files of older formats do not have, and the format that brought them.
 _SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 
@@ -62,7 +74,7 @@ _SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 def write_model(
     path: str | os.PathLike[str], ensemble: TreeEnsemble, about: dict[str, Any]
 ) -> None:
-    """Write an ensemble and a JSON-ready description; an old file stays until the new is whole."""
+    """Write an ensemble and its description; an old file stays until the new is whole."""
     data = dump_model(ensemble, about)
     path = Path(path)
     if not path.parent.is_dir():
@@ -80,19 +92,27 @@ def write_model(
 
 
 def dump_model(ensemble: TreeEnsemble, about: dict[str, Any]) -> bytes:
-    """Return the bytes of a model file."""
+    """Return the bytes of a model file.
+
+    ``about`` is ready for JSON, but for its entry ``"arrays"``: the arrays of an encoding.
+    """
     arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in _ARRAYS.items()}
+    version = _WITHOUT_ENCODING
+    if "arrays" in about:
+        own = about["arrays"]
+        arrays |= {k: own[k].astype(kind) for k, kind in _ENCODING_ARRAYS.items()}
+        version = FORMAT_VERSION
     header = {
-        "about": about,
+        "about": {k: v for k, v in about.items() if k != "arrays"},
         "arrays": [
-            {"name": name, "dtype": _ARRAYS[name], "length": int(array.size)}
+            {"name": name, "dtype": array.dtype.str, "length": int(array.size)}
             for name, array in arrays.items()
         ],
         "link": ensemble.link,
         "n_features": ensemble.n_features,
     }
     text = json.dumps(header, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
-    prefix = _MAGIC + FORMAT_VERSION.to_bytes(8, "little") + len(text).to_bytes(8, "little")
+    prefix = _MAGIC + version.to_bytes(8, "little") + len(text).to_bytes(8, "little")
     data = bytearray(prefix + text)
     for array in arrays.values():
         data += b"\0" * (-len(data) % 8) + array.tobytes()
@@ -134,14 +154,15 @@ def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
         names = [e["name"] for e in header["arrays"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"the header is not valid ({error})") from None
-    expected = [name for name in _ARRAYS if _SINCE.get(name, 1) <= version]
+    types = _ARRAYS | (_ENCODING_ARRAYS if version > _WITHOUT_ENCODING else {})
+    expected = [name for name in types if _SINCE.get(name, 1) <= version]
     if names != expected or not isinstance(about, dict):
         raise ModelFileError("the header does not describe the arrays of a model")
     arrays = {}
     place = header_end
     for name, (dtype, length) in entries.items():
         place += -place % 8
-        if dtype != _ARRAYS[name] or not isinstance(length, int) or length < 0:
+        if dtype != types[name] or not isinstance(length, int) or length < 0:
             raise ModelFileError(f"array {name!r} has a wrong type or length")
         size = length * np.dtype(dtype).itemsize
         if place + size > len(body):
@@ -153,9 +174,10 @@ def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
         raise ModelFileError("the number of features is not a positive integer")
     if not isinstance(link, str) or link not in LINKS:
         raise ModelFileError(f"unknown link {link!r}")
+    own = {name: arrays.pop(name) for name in _ENCODING_ARRAYS if name in arrays}
     ensemble = TreeEnsemble(**arrays, link=link, n_features=n_features)
     _check_ensemble(ensemble)
-    return ensemble, about
+    return ensemble, about | ({"arrays": own} if own else {})
 
 
 def _check_ensemble(e: TreeEnsemble) -> None:

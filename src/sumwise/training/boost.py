@@ -68,17 +68,27 @@ def boost(
     settings: BoostingSettings,
     team: Team,
     past: Past | None = None,
+    variants: Sequence[BinnedData] = (),
 ) -> BoostingResult:
-    """Fit an ensemble: each round adds one tree an output, grown on the loss's derivatives."""
+    """Fit an ensemble: each round adds one tree an output, grown on the loss's derivatives.
+
+    ``variants`` are further tables of the same rows and bins, whose encoded categories come from
+    other permutations: rounds take turns.
+    """
     loss, stopping = settings.loss, settings.stopping
     base_score = _find_base_score(loss, rows) if past is None else past.ensemble.base_score
     raw = np.repeat(base_score[:, None], data.n_rows, axis=1)
     if rows.init_score is not None:
         raw += rows.init_score
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-    grower = TreeGrower(data, mapper, settings.growth, settings.columns, rows.train.size, team)
+    growers = [
+        TreeGrower(table, mapper, settings.growth, settings.columns, rows.train.size, team)
+        for table in (data, *variants)
+    ]
     if loss.location is not None:
-        refitter = LeafRefitter(grower, rows.target, rows.weight, rows.train, team)
+        refitters = [
+            LeafRefitter(grower, rows.target, rows.weight, rows.train, team) for grower in growers
+        ]
     rounds = Rounds(base_score, loss.link, data.n_features, past.ensemble if past else None)
     begin = time.perf_counter()
     done = past is not None and _replay(past, rounds, rows, settings, raw, team)
@@ -87,13 +97,15 @@ def boost(
         current = loss.at_round(rows.target, raw, rows.weight, rows.train)
         current.gradient(team, rows.target, raw, rows.weight, gradient, hessian)
         seen, unseen = _sample_rows(settings, rows, round_idx)
+        turn = round_idx % len(growers)
+        grower = growers[turn]
         for output in range(loss.n_outputs):
             key = random.make_key(settings.seed, random.TREES, rounds.n_trees)
             location = current.location
             added_to = raw[output] if location is None else np.empty(0)
             tree = grower.grow_on_gradients(gradient[output], hessian[output], seen, key, added_to)
             if location is not None:
-                tree = refitter.refit(tree, seen, raw[output], location)
+                tree = refitters[turn].refit(tree, seen, raw[output], location)
             if unseen.size:
                 grower.add_to_scores(tree, unseen, raw[output])
             rounds.add(tree)
