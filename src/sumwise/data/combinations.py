@@ -111,9 +111,7 @@ class _Judge:
                 self.explain(bins)
         return self.find_bins(combinations(self.tried, 2))
 
-    def find_bins(
-        self, candidates: Iterable[tuple[int, ...]]
-    ) -> dict[tuple[int, ...], np.ndarray]:
+    def find_bins(self, candidates: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], np.ndarray]:
         """Return the bins of the ordered statistics of each, (n_values, n_rows) of uint8."""
         possible = sorted(f for f in candidates if can_combine(f, self._n_categories))
         found = {}

@@ -4,7 +4,7 @@ What a row gets in training decides whether its own target leaks into it; see th
 prediction all methods use the sums that are stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -38,9 +38,9 @@ class TargetStatistics(Part):
         The weight a of the prior, above 0.
     prior : "mean" or float, default="mean"
         The prior P; "mean" is the mean target, or the share of the class.
-    permutations : int, default=2
-        Permutations of "ordered". Trees choose their splits by one after the other, and the values
-        of leaves come from the first; with 1 it serves for both.
+    permutations : int, default=4
+        Permutations of "ordered". The values of leaves come from the first, splits from the others,
+        which take turns; 1 serves for both. More take more time, and fit less to chance.
     holdout : float, default=0.5
         Share of the rows that give the statistics of "holdout", and do not train.
     counts : bool, default=True
@@ -66,7 +66,7 @@ class TargetStatistics(Part):
         method: str = "ordered",
         prior_weight: float = 1.0,
         prior: float | str = "mean",
-        permutations: int = 2,
+        permutations: int = 4,
         holdout: float = 0.5,
         counts: bool = True,
         combinations: int = 20,
@@ -241,6 +241,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def find_places(groups: Sequence[Group], codes: dict[int, np.ndarray]) -> np.ndarray:
+def find_places(groups: Sequence[Group], codes: Mapping[int, np.ndarray]) -> np.ndarray:
     """Return the category of every row in each group, int32 of shape (n_groups, n_rows)."""
     return np.stack([group.find_places(codes) for group in groups])

@@ -145,7 +145,7 @@ class _Encoding:
         if old is not None and not _have_equal_sums(old, encoder):
             # Rows that the old statistics do not know: nothing of them can leak.
             return old, [old.transform(self._X)], rows
-        matrices = [
+        matrices: list[Matrix] = [
             encoder.join(self._X, places, statistics)
             for statistics in self._find_statistics(sums, places, rows.train)
         ]

@@ -53,9 +53,7 @@ class FeatureSchema:
             counts[feature] = len(dictionary)
         return counts
 
-    def convert(
-        self, table: Table, unknown_category: str, unknown_code: float = np.nan
-    ) -> Matrix:
+    def convert(self, table: Table, unknown_category: str, unknown_code: float = np.nan) -> Matrix:
         """Return a table as numbers; raise DataError where a column is of another kind.
 
         Categories that are not in the dictionaries get the ``unknown_code``.

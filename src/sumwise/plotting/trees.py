@@ -109,7 +109,9 @@ def tree_layout(
         default = [f"x{i}" for i in range(n_features)]
         feature_names = list(getattr(model, "feature_names_in_", default))
     elif len(feature_names) != n_features:
-        raise ParameterError(f"feature_names has {len(feature_names)} names for {n_features} features")
+        raise ParameterError(
+            f"feature_names has {len(feature_names)} names for {n_features} features"
+        )
     dictionaries = getattr(getattr(model, "schema_", None), "dictionaries", {})
     if encoder is not None:  # trees know columns, of which a feature may have several
         feature_names = encoder.name_columns(feature_names)

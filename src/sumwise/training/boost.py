@@ -16,6 +16,7 @@ from sumwise.kernels.threads import Team
 from sumwise.losses import Loss
 from sumwise.sampling import Columns, RowSampler
 from sumwise.training.callbacks import Callback, RoundState, call_all
+from sumwise.training.permutations import PermutedGrowth
 from sumwise.training.rounds import BoostingResult, Past, Rounds
 from sumwise.training.stopping import LOSS, SCORE, EarlyStopping
 from sumwise.tree import GrowthSettings, LeafRefitter, TreeEnsemble, TreeGrower
@@ -72,8 +73,8 @@ def boost(
 ) -> BoostingResult:
     """Fit an ensemble: each round adds one tree an output, grown on the loss's derivatives.
 
-    ``variants`` are further tables of the same rows and bins, whose encoded categories come from
-    other permutations: rounds take turns.
+    ``variants`` are further tables of the same rows and bins, in which categories are encoded by
+    other permutations.
     """
     loss, stopping = settings.loss, settings.stopping
     base_score = _find_base_score(loss, rows) if past is None else past.ensemble.base_score
@@ -81,31 +82,35 @@ def boost(
     if rows.init_score is not None:
         raw += rows.init_score
     gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-    growers = [
-        TreeGrower(table, mapper, settings.growth, settings.columns, rows.train.size, team)
-        for table in (data, *variants)
-    ]
+    grower = TreeGrower(data, mapper, settings.growth, settings.columns, rows.train.size, team)
+    refitter = None
     if loss.location is not None:
-        refitters = [
-            LeafRefitter(grower, rows.target, rows.weight, rows.train, team) for grower in growers
-        ]
+        refitter = LeafRefitter(grower, rows.target, rows.weight, rows.train, team)
     rounds = Rounds(base_score, loss.link, data.n_features, past.ensemble if past else None)
     begin = time.perf_counter()
     done = past is not None and _replay(past, rounds, rows, settings, raw, team)
     first, last = rounds.n_rounds, settings.n_rounds
+    permuted = None
+    if variants:
+        own = (rows.target, rows.weight, rows.train, rows.valid, raw, team)
+        permuted = PermutedGrowth((data, *variants), grower, refitter, *own)
     for round_idx in range(first, first if done else last):
         current = loss.at_round(rows.target, raw, rows.weight, rows.train)
-        current.gradient(team, rows.target, raw, rows.weight, gradient, hessian)
+        if permuted is None:
+            current.gradient(team, rows.target, raw, rows.weight, gradient, hessian)
+        else:
+            permuted.begin_round(current, round_idx)
         seen, unseen = _sample_rows(settings, rows, round_idx)
-        turn = round_idx % len(growers)
-        grower = growers[turn]
         for output in range(loss.n_outputs):
             key = random.make_key(settings.seed, random.TREES, rounds.n_trees)
             location = current.location
+            if permuted is not None:
+                rounds.add(permuted.grow(output, seen, key, location))
+                continue
             added_to = raw[output] if location is None else np.empty(0)
             tree = grower.grow_on_gradients(gradient[output], hessian[output], seen, key, added_to)
-            if location is not None:
-                tree = refitters[turn].refit(tree, seen, raw[output], location)
+            if location is not None and refitter is not None:
+                tree = refitter.refit(tree, seen, raw[output], location)
             if unseen.size:
                 grower.add_to_scores(tree, unseen, raw[output])
             rounds.add(tree)

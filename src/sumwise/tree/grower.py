@@ -1,6 +1,6 @@
 """The grower: settings in, trees out. Owns the buffers that live as long as a fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -197,6 +197,23 @@ class TreeGrower:
     def settings(self) -> GrowthSettings:
         return self._settings
 
+    def turn_to(self, data: BinnedData) -> None:
+        """From now on use another table, which has the same rows and the same bins."""
+        if data is not self._data:
+            self._data = data
+            self._work = self._work._replace(**self._share_features())
+
+    def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Return the leaf of each of ``rows``, among all rows of the table.
+
+        As after growth, :meth:`get_leaves` has them, too, and the rules of the tree grown last.
+        """
+        leaf = np.zeros(self._data.n_rows)
+        numbers = np.arange(tree.n_nodes, dtype=np.float64)[:, None]
+        self.add_to_scores(replace(tree, value=numbers), rows, leaf)
+        self._work.leaf[:] = leaf
+        return self._work.leaf
+
     def get_leaves(self, tree: Tree) -> tuple[np.ndarray, np.ndarray]:
         """Of the tree grown last: the leaf of each of its rows, and the node whose rows decide the
         value of each node.
@@ -280,18 +297,8 @@ class TreeGrower:
 
     def _allocate_workspace(self, n_rows: int, n_stats: int, n_outputs: int) -> layout.Workspace:
         n_threads, table, options = self._team.n_threads, self._data.table, self._options
-        n_features, n_tiles = self._data.n_features, table.tile_start.size
+        n_features = self._data.n_features
         length = n_stats * int(table.bin_start[-1])
-        # Tiles that do not divide evenly among the threads are summed by all, a part of rows each.
-        n_whole = n_tiles - n_tiles % n_threads
-        tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
-        feature = np.arange(n_features)
-        tile = self._data.find_tiles()
-        # Wide features are in no tile: the threads take turns.
-        owner = np.cumsum(tile < 0) % n_threads
-        owner[tile >= 0] = tile_owner[tile[tile >= 0]]
-        allowed = np.zeros((5, n_features), dtype=np.uint8)
-        allowed[layout.USABLE] = self._data.usable
         n_nodes = 2 * options.max_leaves - 1
         return layout.Workspace(
             control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
@@ -311,13 +318,31 @@ class TreeGrower:
             packed=np.zeros((n_threads, WORDS_LENGTH), dtype=np.int64),
             prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
             gains=np.empty((n_threads, 4, 256)),
-            allowed=allowed,
             candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
-            tile_owner=tile_owner.astype(np.int64),
-            n_shared=np.array([n_tiles - n_whole]),
-            feature_owner=np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
+            **self._share_features(),
             categories=self._allocate_category_work(n_nodes),
         )
+
+    def _share_features(self) -> dict[str, np.ndarray]:
+        """Say which features can be split on, and which thread sums and scores them."""
+        n_threads, n_features = self._team.n_threads, self._data.n_features
+        n_tiles = self._data.table.tile_start.size
+        # Tiles that do not divide evenly among the threads are summed by all, a part of rows each.
+        n_whole = n_tiles - n_tiles % n_threads
+        tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
+        feature = np.arange(n_features)
+        tile = self._data.find_tiles()
+        # Wide features are in no tile: the threads take turns.
+        owner = np.cumsum(tile < 0) % n_threads
+        owner[tile >= 0] = tile_owner[tile[tile >= 0]]
+        allowed = np.zeros((5, n_features), dtype=np.uint8)
+        allowed[layout.USABLE] = self._data.usable
+        return {
+            "allowed": allowed,
+            "tile_owner": tile_owner.astype(np.int64),
+            "n_shared": np.array([n_tiles - n_whole]),
+            "feature_owner": np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
+        }
 
     def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:
         categories, n_threads = self._data.table.categories, self._team.n_threads

@@ -80,6 +80,15 @@ class LeafRefitter:
         location : Location
             What the step of a leaf is.
         """
+        tree = self.find_values(tree, rows, scores, location)
+        leaf, _ = self._grower.get_leaves(tree)
+        self._team.run(add_leaf_values, rows, leaf, tree.value, scores)
+        return tree
+
+    def find_values(
+        self, tree: Tree, rows: np.ndarray, scores: np.ndarray, location: Location
+    ) -> Tree:
+        """The same, but leave the scores as they are."""
         leaf, anchor = self._grower.get_leaves(tree)
         settings = self._grower.settings
         rule = RefitRule(
@@ -106,5 +115,4 @@ class LeafRefitter:
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
         value[:, 0] = self._grower.constrain_values(value[:, 0])
-        self._team.run(add_leaf_values, rows, leaf, value, scores)
         return replace(tree, value=value)
