@@ -61,9 +61,7 @@ def sum_up(table, rows, team, prior=0.25, prior_weight=2.0):
 def expect(table, group, rows_of, rows, prior=0.25, prior_weight=2.0):
     _, _, categories, target, weight = table
     weight = weight if weight.size else np.ones(N_ROWS)
-    return naive.statistics(
-        rows_of, rows, categories[group], target, weight, prior_weight, prior
-    )
+    return naive.statistics(rows_of, rows, categories[group], target, weight, prior_weight, prior)
 
 
 ALL = np.arange(N_ROWS, dtype=np.uint32)
@@ -221,7 +219,7 @@ def test_property_1_leave_one_out_has_it_on_average_but_leaks_given_the_category
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_wrong_parameters_are_named(wrong):
-    ((name, value),) = wrong.items()
+    (name,) = wrong
     with pytest.raises(ParameterError, match=rf"TargetStatistics\({name}="):
         TargetStatistics(**wrong).check()
 

@@ -123,7 +123,9 @@ def test_missing_is_a_category_and_unknown_is_not():
 def test_few_rows_and_many_are_predicted_alike(task):
     model = fit(**task)
     whole = model.predict(X)
-    assert np.array_equal(np.concatenate([model.predict(X[i : i + 3]) for i in range(0, 30, 3)]), whole[:30])
+    assert np.array_equal(
+        np.concatenate([model.predict(X[i : i + 3]) for i in range(0, 30, 3)]), whole[:30]
+    )
     assert len(list(model.staged_predict(X[:5]))) == 4
     assert model.apply(X[:5]).shape == (5, model.n_trees_)
 

@@ -3,11 +3,11 @@
 import matplotlib
 import pytest
 
-from examples import bias_and_variance, kappa_error_diagram, vote_error
+from examples import bias_and_variance, kappa_error_diagram, target_leakage, vote_error
 
 matplotlib.use("Agg")
 
-EXAMPLES = [bias_and_variance, kappa_error_diagram, vote_error]
+EXAMPLES = [bias_and_variance, kappa_error_diagram, target_leakage, vote_error]
 MODULE = pytest.mark.parametrize("example", EXAMPLES, ids=lambda module: module.__name__)
 
 
@@ -49,3 +49,10 @@ def test_votes_of_independent_learners_are_better(results):
     independent, bagged = curves["independent learners"], curves["bagged trees"]
     assert independent.error[-1] < bagged.error[-1]
     assert (independent.error <= independent.bound).all()
+
+
+def test_ordered_statistics_survive_what_breaks_others(results):
+    accuracy = results[1][target_leakage]
+    assert accuracy["identifier", "greedy"] < 0.6
+    assert accuracy["constant", "leave_one_out"] < 0.6
+    assert min(accuracy[column, "ordered"] for column in ("identifier", "constant")) > 0.65
