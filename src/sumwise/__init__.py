@@ -8,6 +8,7 @@ from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoos
 from sumwise.estimators.persistence import load
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import Columns, Subsample
+from sumwise.training.boosters import Plain
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ __all__ = [
     "MemberPredictions",
     "MultiResponseLinear",
     "Native",
+    "Plain",
     "Quantile",
     "RoundState",
     "Snapshot",

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.native import Native
 from sumwise.errors import ParameterError
+from sumwise.estimators.boosters import BOOSTERS, SAMPLERS, resolve_booster
 from sumwise.estimators.categories import resolve_encoding
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_start, make_past
@@ -30,6 +31,7 @@ from sumwise.estimators.parameters import (
     check_integer,
     check_nested,
     check_number,
+    name_part,
     resolve_part,
 )
 from sumwise.estimators.persistence import SavedModelMixin
@@ -46,8 +48,9 @@ from sumwise.estimators.validation import (
 from sumwise.inspection.importance import importance
 from sumwise.kernels.threads import Team
 from sumwise.losses import CustomLoss, Loss
-from sumwise.sampling import Columns, RowSampler, Subsample
+from sumwise.sampling import Columns, RowSampler
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
+from sumwise.training.boosters import Booster
 from sumwise.training.callbacks import Callback, Snapshot
 from sumwise.training.progress import show_progress
 from sumwise.training.rounds import BoostingResult
@@ -87,6 +90,9 @@ _PARAMETERS = """n_estimators : int, default=100
         or quantiles.
     max_delta_step : float, default=0.0
         Largest leaf value before the learning rate; 0 means no limit.
+    booster : {"plain"} or a part, default="plain"
+        What a round does: "plain" adds a tree to the model so far. The parts :class:`Plain` have
+        parameters.
     sampler : Subsample, "subsample" or None, default=None
         Rows that each round's trees are grown on; None for all.
     columns : Columns or None, default=None
@@ -166,8 +172,9 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         l1: float = 0.0,
         l2: float = 1.0,
         max_delta_step: float = 0.0,
-        # sampling
-        sampler: Subsample | str | None = None,
+        # rounds
+        booster: Booster | str = "plain",
+        sampler: RowSampler | str | None = None,
         columns: Columns | None = None,
         # features
         categorical_features: Any = "auto",
@@ -204,6 +211,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.l1 = l1
         self.l2 = l2
         self.max_delta_step = max_delta_step
+        self.booster = booster
         self.sampler = sampler
         self.columns = columns
         self.categorical_features = categorical_features
@@ -347,13 +355,14 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
-        native, sampler, columns = self._resolve_parts()
+        native, booster, sampler, columns = self._resolve_parts()
         n_categories = self.schema_.n_categories
         constraints = read_constraints(self, n_categories > 0)
         settings = BoostingSettings(
             loss=loss,
             growth=replace(growth, constraints=constraints),
             n_rounds=int(self.n_estimators),
+            booster=booster,
             sampler=sampler,
             columns=columns,
             stopping=self._make_stopping() if stops else None,
@@ -398,7 +407,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, those of parts as ``sampler__rate=...``."""
         parts = {
-            "sampler": "Subsample",
+            "booster": name_part("booster", BOOSTERS, params),
+            "sampler": name_part("sampler", SAMPLERS, params),
             "columns": "Columns",
             "categorical_encoding": "Native",
             "loss": name_loss_part(params),
@@ -406,12 +416,13 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         check_nested(self, params, parts)
         return super().set_params(**params)
 
-    def _resolve_parts(self) -> tuple[Native, RowSampler | None, Columns]:
-        """Return the checked parts: categorical encoding, row sampler, column sampling."""
+    def _resolve_parts(self) -> tuple[Native, Booster, RowSampler | None, Columns | None]:
+        """Return the checked parts: categorical encoding, booster, row and column sampling."""
         return (
             resolve_encoding(self),
-            resolve_part(self, "sampler", [Subsample], names=True),
-            resolve_part(self, "columns", [Columns], names=False) or Columns(),
+            resolve_booster(self),
+            resolve_part(self, "sampler", SAMPLERS, names=True),
+            resolve_part(self, "columns", [Columns], names=False),
         )
 
     def _check_parameters(self) -> GrowthSettings:

@@ -9,18 +9,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.native import Native
 from sumwise.errors import ModelFileError
+from sumwise.estimators.boosters import BOOSTERS, SAMPLERS
 from sumwise.estimators.features import FeatureSchema
 from sumwise.estimators.losses import LOSS_PARTS
 from sumwise.export.native import read_model, write_model
 from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
-from sumwise.sampling import Columns, Subsample
+from sumwise.sampling import Columns
 from sumwise.tree import TreeEnsemble
 
 _PARTS: dict[str, type[Part]] = {
     "Columns": Columns,
     "Native": Native,
-    "Subsample": Subsample,
+    **{kind.__name__: kind for kind in (*BOOSTERS, *SAMPLERS)},
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.

@@ -55,6 +55,8 @@ _ARRAYS = {
     "set_size": "<i4",
     "set_categories": "<i4",
 }
+# What rounds are, where the header does not say otherwise: it does only for other boosters.
+_PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 # Arrays that files of older formats do not have, and the format that brought them.
 _SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 
@@ -90,6 +92,7 @@ def dump_model(ensemble: TreeEnsemble, about: dict[str, Any]) -> bytes:
         ],
         "link": ensemble.link,
         "n_features": ensemble.n_features,
+        **{k: v for k, v in _describe_rounds(ensemble).items() if v != _PLAIN_ROUNDS[k]},
     }
     text = json.dumps(header, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
     prefix = _MAGIC + FORMAT_VERSION.to_bytes(8, "little") + len(text).to_bytes(8, "little")
@@ -98,6 +101,10 @@ def dump_model(ensemble: TreeEnsemble, about: dict[str, Any]) -> bytes:
         data += b"\0" * (-len(data) % 8) + array.tobytes()
     data += hashlib.sha256(data).digest()
     return bytes(data)
+
+
+def _describe_rounds(ensemble: TreeEnsemble) -> dict[str, Any]:
+    return {name: getattr(ensemble, name) for name in _PLAIN_ROUNDS}
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble, dict[str, Any]]:
@@ -153,7 +160,14 @@ def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
         raise ModelFileError("the number of features is not a positive integer")
     if not isinstance(link, str) or link not in LINKS:
         raise ModelFileError(f"unknown link {link!r}")
-    ensemble = TreeEnsemble(**arrays, link=link, n_features=n_features)
+    about_rounds = {name: header.get(name, usual) for name, usual in _PLAIN_ROUNDS.items()}
+    if about_rounds["stages"] not in ("sum", "mean", "rescaled"):
+        raise ModelFileError(f"unknown stages {about_rounds['stages']!r}")
+    trees_per_round = about_rounds["trees_per_round"]
+    if type(trees_per_round) is not int or trees_per_round < 1:
+        raise ModelFileError("the number of trees a round is not a positive integer")
+    parts: dict[str, Any] = {**arrays, **about_rounds}
+    ensemble = TreeEnsemble(**parts, link=link, n_features=n_features)
     _check_ensemble(ensemble)
     return ensemble, about
 
@@ -164,7 +178,7 @@ def _check_ensemble(e: TreeEnsemble) -> None:
     by_node = (e.threshold, e.missing_left, e.left, e.value, e.gain, e.n_rows, e.weight)
     sound = all(array.size == n_nodes for array in by_node)
     sound = sound and e.output.size == e.start.size and e.n_outputs >= 1 and e.n_trees >= 1
-    sound = sound and e.n_trees % e.n_outputs == 0
+    sound = sound and e.n_trees % (e.n_outputs * e.trees_per_round) == 0
     sound = sound and (e.n_outputs > 2 if e.link == "softmax" else e.n_outputs == 1)
     sound = sound and bool(np.all((e.output >= 0) & (e.output < e.n_outputs)))
     if not sound:

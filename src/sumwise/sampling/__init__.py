@@ -1,6 +1,7 @@
 """Which rows and which columns a tree sees."""
 
 from sumwise.sampling.columns import Columns
-from sumwise.sampling.subsample import RowSampler, Subsample
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+from sumwise.sampling.subsample import Subsample
 
-__all__ = ["Columns", "RowSampler", "Subsample"]
+__all__ = ["Columns", "DrawnRows", "RowSampler", "RowSource", "Subsample"]

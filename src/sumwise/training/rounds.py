@@ -1,7 +1,8 @@
 """Rounds: the trees so far, and what was measured after each round."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,40 +55,20 @@ class Past:
             yield round_number
 
 
-class Rounds:
-    """Grows by a tree at a time, and by what is measured after each round.
+class Record(ABC):
+    """What was measured after each round; and the model of the first rounds."""
 
-    Parameters
-    ----------
-    base_score : ndarray of shape (n_outputs,)
-    link : str
-    n_features : int
-    past : TreeEnsemble or None
-        Rounds to start from.
-    """
-
-    def __init__(
-        self, base_score: np.ndarray, link: str, n_features: int, past: TreeEnsemble | None = None
-    ) -> None:
-        self._base_score = base_score
-        self._link = link
-        self._n_features = n_features
-        self._past = past
-        self._n_past = 0 if past is None else past.n_trees
-        self._trees: list[Tree] = []
+    def __init__(self) -> None:
         self._scores: dict[str, list[float]] = {}
 
     @property
-    def n_trees(self) -> int:
-        return self._n_past + len(self._trees)
-
-    @property
+    @abstractmethod
     def n_rounds(self) -> int:
-        return self.n_trees // self._base_score.size
+        """Rounds so far."""
 
-    def add(self, tree: Tree) -> None:
-        """Add the next tree; the trees of a round come in the order of the outputs."""
-        self._trees.append(tree)
+    @abstractmethod
+    def make_ensemble(self, n_rounds: int) -> TreeEnsemble:
+        """The model as it was after ``n_rounds`` rounds."""
 
     def record(self, scores: Mapping[str, float]) -> None:
         """Keep what was measured after a round."""
@@ -102,14 +83,99 @@ class Rounds:
         """What was measured in the first rounds, or in all."""
         return {name: np.array(values[:n_rounds]) for name, values in self._scores.items()}
 
+
+class Rounds(Record):
+    """Grows by a tree at a time, and by what is measured after each round.
+
+    Parameters
+    ----------
+    base_score : ndarray of shape (n_outputs,)
+    link : str
+    n_features : int
+    past : TreeEnsemble or None
+        Rounds to start from.
+    trees_per_round : int
+        Trees of a round for each output.
+    stages : {"sum", "mean", "rescaled"}
+        As in :class:`TreeEnsemble`. Trees of a mean are added with whole values.
+    """
+
+    def __init__(
+        self,
+        base_score: np.ndarray,
+        link: str,
+        n_features: int,
+        past: TreeEnsemble | None = None,
+        trees_per_round: int = 1,
+        stages: str = "sum",
+    ) -> None:
+        super().__init__()
+        self._base_score = base_score
+        self._link = link
+        self._n_features = n_features
+        self._past = past
+        self._n_past = 0 if past is None else past.n_trees
+        self._trees_per_round = trees_per_round
+        self._stages = stages
+        self._trees: list[Tree] = []
+        # (trees there were, tree, factor), in the order of time
+        self._rescaled: list[tuple[int, int, float]] = []
+
+    @property
+    def n_trees(self) -> int:
+        return self._n_past + len(self._trees)
+
+    @property
+    def n_rounds(self) -> int:
+        return self.n_trees // self._trees_a_round
+
+    @property
+    def _trees_a_round(self) -> int:
+        return self._base_score.size * self._trees_per_round
+
+    def add(self, tree: Tree) -> None:
+        """Add the next tree; the trees of a round come in the order of the outputs."""
+        self._trees.append(tree)
+
+    def rescale(self, tree_idx: int, factor: float) -> None:
+        """Multiply the values of a tree, from the round on that is complete now.
+
+        The model of fewer rounds has the values from before.
+        """
+        self._rescaled.append((len(self._trees), tree_idx, factor))
+
+    def get_trees(self) -> list[Tree]:
+        """The trees of this fit, with their values of now."""
+        return self._take_trees(len(self._trees))
+
+    def _take_trees(self, n_trees: int) -> list[Tree]:
+        """The first trees as they were when there were no others."""
+        value: dict[int, np.ndarray] = {}
+        for n_then, tree_idx, factor in self._rescaled:
+            if n_then <= n_trees:
+                value[tree_idx] = value.get(tree_idx, self._trees[tree_idx].value) * factor
+        trees = self._trees[:n_trees]
+        if self._stages == "mean":
+            share = self._base_score.size / max(1, n_trees)
+            return [replace(tree, value=tree.value * share) for tree in trees]
+        return [
+            replace(tree, value=value[k]) if k in value else tree for k, tree in enumerate(trees)
+        ]
+
     def make_ensemble(self, n_rounds: int) -> TreeEnsemble:
         """The ensemble of the first rounds."""
         n_outputs = self._base_score.size
-        trees = self._trees[: max(0, n_rounds * n_outputs - self._n_past)]
+        trees = self._take_trees(max(0, n_rounds * self._trees_a_round - self._n_past))
         if self._past is not None and not trees:
             return self._past.truncate(n_rounds)
         outputs = np.arange(len(trees)) % n_outputs
         new = TreeEnsemble.from_trees(
-            trees, outputs.tolist(), self._base_score, self._link, self._n_features
+            trees,
+            outputs.tolist(),
+            self._base_score,
+            self._link,
+            self._n_features,
+            self._trees_per_round,
+            self._stages,
         )
         return new if self._past is None else self._past.append(new)
