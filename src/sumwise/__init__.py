@@ -7,8 +7,16 @@ from sumwise.data.native import Native
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
-from sumwise.sampling import Columns, Subsample
-from sumwise.training.boosters import Plain
+from sumwise.sampling import (
+    BayesianBootstrap,
+    ClassSubsample,
+    Columns,
+    Goss,
+    GroupSubsample,
+    Mvs,
+    Subsample,
+)
+from sumwise.training.boosters import Dart, Forest, Linear, Plain
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
 if TYPE_CHECKING:
@@ -30,15 +38,23 @@ __all__ = [
     "AveragingRegressor",
     "BayesianAveragingClassifier",
     "BayesianAveragingRegressor",
+    "BayesianBootstrap",
     "Callback",
+    "ClassSubsample",
     "Columns",
+    "Dart",
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
+    "Forest",
+    "Goss",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "GroupSubsample",
     "Huber",
+    "Linear",
     "MemberPredictions",
     "MultiResponseLinear",
+    "Mvs",
     "Native",
     "Plain",
     "Quantile",

@@ -13,6 +13,7 @@ from sumwise.kernels.jit import kernel, routine
 ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = (
     np.int64(purpose) for purpose in range(1, 7)
 )
+DROPPED_ROUNDS, SKIPPED_DROPS = np.int64(11), np.int64(12)
 
 
 @routine

@@ -8,14 +8,14 @@ import numpy as np
 
 from sumwise.data.matrix import Matrix
 from sumwise.kernels.threads import Team
-from sumwise.tree import Tree, TreeEnsemble
+from sumwise.tree import Ensemble, Tree, TreeEnsemble
 
 
 @dataclass(frozen=True)
 class BoostingResult:
     """The rounds that are kept, and how the scores went over all rounds."""
 
-    ensemble: TreeEnsemble
+    ensemble: Ensemble
     history: dict[str, np.ndarray]
 
 
@@ -25,7 +25,7 @@ class Past:
 
     Attributes
     ----------
-    ensemble : TreeEnsemble
+    ensemble : TreeEnsemble or LinearEnsemble
         Their trees.
     history : mapping of str to ndarray
         What was measured when they were trained.
@@ -34,7 +34,7 @@ class Past:
         thresholds, not the bins of this fit.
     """
 
-    ensemble: TreeEnsemble
+    ensemble: Ensemble
     history: Mapping[str, np.ndarray]
     matrices: Sequence[Matrix]
 
@@ -67,7 +67,7 @@ class Record(ABC):
         """Rounds so far."""
 
     @abstractmethod
-    def make_ensemble(self, n_rounds: int) -> TreeEnsemble:
+    def make_ensemble(self, n_rounds: int) -> Ensemble:
         """The model as it was after ``n_rounds`` rounds."""
 
     def record(self, scores: Mapping[str, float]) -> None:
@@ -118,8 +118,9 @@ class Rounds(Record):
         self._trees_per_round = trees_per_round
         self._stages = stages
         self._trees: list[Tree] = []
-        # (trees there were, tree, factor), in the order of time
+        # (trees there were, tree, factor), in the order of time; and the values of now.
         self._rescaled: list[tuple[int, int, float]] = []
+        self._values: dict[int, np.ndarray] = {}
 
     @property
     def n_trees(self) -> int:
@@ -143,24 +144,24 @@ class Rounds(Record):
         The model of fewer rounds has the values from before.
         """
         self._rescaled.append((len(self._trees), tree_idx, factor))
+        self._values[tree_idx] = self.get_tree(tree_idx).value * factor
 
-    def get_trees(self) -> list[Tree]:
-        """The trees of this fit, with their values of now."""
-        return self._take_trees(len(self._trees))
+    def get_tree(self, tree_idx: int) -> Tree:
+        """A tree of this fit, with its values of now."""
+        tree = self._trees[tree_idx]
+        return replace(tree, value=self._values[tree_idx]) if tree_idx in self._values else tree
 
     def _take_trees(self, n_trees: int) -> list[Tree]:
         """The first trees as they were when there were no others."""
-        value: dict[int, np.ndarray] = {}
-        for n_then, tree_idx, factor in self._rescaled:
-            if n_then <= n_trees:
-                value[tree_idx] = value.get(tree_idx, self._trees[tree_idx].value) * factor
         trees = self._trees[:n_trees]
         if self._stages == "mean":
             share = self._base_score.size / max(1, n_trees)
             return [replace(tree, value=tree.value * share) for tree in trees]
-        return [
-            replace(tree, value=value[k]) if k in value else tree for k, tree in enumerate(trees)
-        ]
+        for n_then, tree_idx, factor in self._rescaled:
+            if n_then <= n_trees:
+                tree = trees[tree_idx]
+                trees[tree_idx] = replace(tree, value=tree.value * factor)
+        return trees
 
     def make_ensemble(self, n_rounds: int) -> TreeEnsemble:
         """The ensemble of the first rounds."""

@@ -18,14 +18,14 @@ from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.training.callbacks import Callback
 from sumwise.training.rounds import BoostingResult, Past
 from sumwise.training.stopping import OOB, EarlyStopping
-from sumwise.tree import GrowthSettings, LeafRefitter, Tree, TreeEnsemble, TreeGrower
+from sumwise.tree import Ensemble, GrowthSettings, LeafRefitter, Tree, TreeGrower
 
 if TYPE_CHECKING:
     from sumwise.training.boosters.base import Booster
 
 # From the raw scores of the validation rows (n_rows, n_outputs), and a function that makes the
 # ensemble so far for who needs more than them.
-ValidationScorer = Callable[[np.ndarray, Callable[[], TreeEnsemble]], float]
+ValidationScorer = Callable[[np.ndarray, Callable[[], Ensemble]], float]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
 from sumwise.tree.tree import Tree, no_sets
 
+# What an ensemble of fewer rounds may be; see TreeEnsemble.
+STAGES = ("sum", "mean", "rescaled")
 _BY_TREE = ("start", "output")
 _BY_SET = ("set_node", "set_size", "set_categories")
 _BY_NODE = ("feature", "threshold", "missing_left", "left", "value", "gain", "n_rows", "weight")

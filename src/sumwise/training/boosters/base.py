@@ -57,6 +57,6 @@ class Booster(Part):
 
 def start_rounds(session: Session, trees_per_round: int = 1, stages: str = "sum") -> Rounds:
     """Return the rounds of a fit that grows trees, those of the past included."""
-    past = session.past.ensemble if session.past else None
+    past: Any = session.past.ensemble if session.past else None
     link, n_features = session.settings.loss.link, session.table.n_features
     return Rounds(session.base_score, link, n_features, past, trees_per_round, stages)
