@@ -1,6 +1,6 @@
 """Row sampling by class and by group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ class ClassSubsample(RowSampler):
 
     Parameters
     ----------
-    rates : "balanced", dict or sequence of float, default="balanced"
+    rates : "balanced", dict or list of float, default="balanced"
         Share of each class's rows, in (0, 1]: a dict from classes to shares (1 for those it lacks),
         or a share for each class in the order of ``classes_``. "balanced": as many rows of each
         class as the smallest has.
@@ -43,13 +43,12 @@ class ClassSubsample(RowSampler):
         check_flag(self, "reweigh")
         if isinstance(self.rates, str) and self.rates == "balanced":
             return
-        is_list = isinstance(self.rates, (Sequence, np.ndarray)) and not isinstance(self.rates, str)
-        values = self.rates.values() if isinstance(self.rates, Mapping) else self.rates
-        if not isinstance(self.rates, Mapping) and not is_list:
+        if not isinstance(self.rates, (Mapping, list, tuple)):
             raise ParameterError(
                 f"ClassSubsample(rates={self.rates!r}): must be 'balanced', a dict from classes to "
-                "shares, or a share for each class"
+                "shares, or a list with a share for each class"
             )
+        values = self.rates.values() if isinstance(self.rates, Mapping) else self.rates
         for value in values:
             try:
                 check_rate(_Share(value), "rate")

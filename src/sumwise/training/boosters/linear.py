@@ -151,7 +151,7 @@ class _LinearRun(BoosterRun):
     def _score_rows(self, model: np.ndarray) -> None:
         """The scores of all rows, as the finished model predicts them."""
         session = self.session
-        raw = np.ascontiguousarray(self._start.T)
+        raw = self._start.T.copy()
         first = 0
         for X in session.table.matrices:
             part = raw[first : first + X.shape[0]]
