@@ -8,7 +8,16 @@ from sumwise.data.target_statistics import TargetStatistics
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
-from sumwise.sampling import Columns, Subsample
+from sumwise.sampling import (
+    BayesianBootstrap,
+    ClassSubsample,
+    Columns,
+    Goss,
+    GroupSubsample,
+    Mvs,
+    Subsample,
+)
+from sumwise.training.boosters import Dart, Forest, Linear, Ordered, Plain
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
 if TYPE_CHECKING:
@@ -30,16 +39,26 @@ __all__ = [
     "AveragingRegressor",
     "BayesianAveragingClassifier",
     "BayesianAveragingRegressor",
+    "BayesianBootstrap",
     "Callback",
+    "ClassSubsample",
     "Columns",
+    "Dart",
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
+    "Forest",
+    "Goss",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "GroupSubsample",
     "Huber",
+    "Linear",
     "MemberPredictions",
     "MultiResponseLinear",
+    "Mvs",
     "Native",
+    "Ordered",
+    "Plain",
     "Quantile",
     "RoundState",
     "Snapshot",

@@ -26,6 +26,7 @@ from sumwise.estimators.jobs import start_team
 from sumwise.estimators.validation import LabeledRows
 from sumwise.kernels.threads import Team
 from sumwise.training.boost import TrainingRows
+from sumwise.training.boosters import Booster, Ordered, Plain
 from sumwise.tree.constraints import TreeConstraints
 
 # What statistics take, a value and permutation.
@@ -65,6 +66,7 @@ def encode_rows(
     rows: TrainingRows,
     seed: int,
     start: Any,
+    booster: Booster,
     n_jobs: int | None,
 ) -> EncodedRows:
     """Learn an encoder, if the estimator asks for one, and encode what it is fitted on.
@@ -83,6 +85,7 @@ def encode_rows(
         part = None if old is None else TargetStatistics()
     if part is None:
         return EncodedRows(train, valid, rows, n_categories)
+    part = TargetStatistics(**{**part.get_params(), "permutations": _count(booster, part)})
     n_steps = _STEPS_PER_VALUE * train.matrix.size * int(part.permutations)
     with start_team(n_jobs, n_steps) as team:
         work = _Encoding(estimator, part, train, rows, seed, n_categories, team)
@@ -92,6 +95,15 @@ def encode_rows(
     train = replace(train, matrix=matrices[0])
     n_encoded = encoder.encoded_categories
     return EncodedRows(train, valid, rows, n_encoded, matrices[1:], encoder)
+
+
+def _count(booster: Booster, part: TargetStatistics) -> int:
+    """Permutations of a fit: those of the booster, if it has any, else of the encoding."""
+    if isinstance(booster, Ordered):
+        return int(booster.permutations)
+    if isinstance(booster, Plain) and booster.trees_per_round == 1:
+        return int(part.permutations)
+    return 1  # rounds of others do not take turns
 
 
 class _Encoding:

@@ -16,14 +16,15 @@ from sumwise.estimators.losses import LOSS_PARTS
 from sumwise.export.native import read_model, write_model
 from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
-from sumwise.sampling import Columns, Subsample
-from sumwise.tree import TreeEnsemble
+from sumwise.sampling import ROW_SAMPLERS, Columns
+from sumwise.training.boosters import BOOSTERS
+from sumwise.tree import Ensemble
 
 _PARTS: dict[str, type[Part]] = {
     "Columns": Columns,
     "Native": Native,
-    "Subsample": Subsample,
     "TargetStatistics": TargetStatistics,
+    **{kind.__name__: kind for kind in (*BOOSTERS, *ROW_SAMPLERS)},
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.
@@ -43,7 +44,7 @@ class SavedModelMixin:
     _saved_attributes: ClassVar[tuple[str, ...]] = ()
     _links: ClassVar[tuple[str, ...]] = ()
 
-    ensemble_: TreeEnsemble
+    ensemble_: Ensemble
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -163,7 +164,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
-def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: TreeEnsemble) -> None:
+def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) -> None:
     """Give an estimator what makes numbers of its categories; raise ValueError if it is unsound."""
     n_categories = estimator.schema_.n_categories
     encoder = CategoryEncoder.restore(about["encoder"], about["arrays"], n_categories)
@@ -179,7 +180,8 @@ def _is_saved(name: str, value: Any) -> bool:
 
 def _encode_param(name: str, value: Any) -> Any:
     if isinstance(value, Part):
-        return {"part": type(value).__name__, "params": _plain(value.get_params())}
+        own = {k: _encode_param(k, v) for k, v in value.get_params().items()}
+        return {"part": type(value).__name__, "params": own}
     if isinstance(value, Mapping):  # keys of JSON would become strings
         pairs = [[_plain(key), _plain(item)] for key, item in value.items()]
         return {"pairs": sorted(pairs, key=repr)}
@@ -192,7 +194,8 @@ def _decode_param(value: Any) -> Any:
     if isinstance(value, dict) and "pairs" in value:
         return dict(value["pairs"])
     if isinstance(value, dict):
-        return _PARTS[value["part"]](**value["params"])
+        own = {k: _decode_param(v) for k, v in value["params"].items()}
+        return _PARTS[value["part"]](**own)
     return value
 
 
@@ -229,7 +232,7 @@ def _encode_scores(scores: np.ndarray) -> list[float | None]:
     return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
-def _decode_fitted(name: str, value: Any, ensemble: TreeEnsemble, n_features: Any) -> Any:
+def _decode_fitted(name: str, value: Any, ensemble: Ensemble, n_features: Any) -> Any:
     if name == "history_":
         return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
     if name == "n_features_in_":

@@ -16,12 +16,16 @@ last 32             SHA-256 of everything before
 Meaning of the arrays: see :class:`sumwise.tree.TreeEnsemble`. A value of at most the threshold
 goes left; where a node has a set of categories instead, the categories of the set go left and all
 others right. A missing value (NaN) goes as ``missing_left`` says. The raw score is the base score
-plus the values of the leaves, in the order of the trees. Format 1 has no sets. Nothing in the file
-depends on threads, verbosity or time.
+plus the values of the leaves, in the order of the trees. Format 1 has no sets.
 
-A file of format 3 has further arrays after those: sizes of the groups of categorical features that
-are encoded, keys of combinations, and sums of targets and of weights by category; see
-:class:`sumwise.data.encoder.CategoryEncoder`. Models without them are written in format 2.
+Where rounds are not those of plain boosting, the header has ``stages`` and ``trees_per_round``, on
+which predictions do not depend. From format 3 on it may have ``"model": "linear"``: then the arrays
+are those of :class:`sumwise.tree.LinearEnsemble`, and ``n_rounds`` says how many rounds they have.
+Nothing in the file depends on threads, verbosity or time.
+
+From format 3 on there may be further arrays after those: sizes of the groups of categorical features
+that are encoded, keys of combinations, and sums of targets and of weights by category; see
+:class:`sumwise.data.encoder.CategoryEncoder`.
 """
 
 import errno
@@ -37,10 +41,10 @@ import numpy as np
 from sumwise.data.category_bins import MAX_CATEGORIES
 from sumwise.errors import ModelFileError
 from sumwise.losses.links import LINKS
-from sumwise.tree import TreeEnsemble
+from sumwise.tree import Ensemble, LinearEnsemble, TreeEnsemble
+from sumwise.tree.ensemble import STAGES
 
 FORMAT_VERSION = 3
-_WITHOUT_ENCODING = 2
 _MAGIC = b"SUMWISE\0"
 _PREFIX = 24
 _DIGEST = 32
@@ -67,13 +71,16 @@ _ENCODING_ARRAYS = {
     "category_sums": "<f8",
     "category_counts": "<f8",
 }
+_LINEAR_ARRAYS = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
+# The format that files have is the lowest that can hold them: older versions read all they can.
+_TREE_FORMAT, _LINEAR_FORMAT, _ENCODING_FORMAT = 2, 3, 3
+# What rounds are, where the header does not say otherwise: it does only for other boosters.
+_PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 # Arrays that files of older formats do not have, and the format that brought them.
 _SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 
 
-def write_model(
-    path: str | os.PathLike[str], ensemble: TreeEnsemble, about: dict[str, Any]
-) -> None:
+def write_model(path: str | os.PathLike[str], ensemble: Ensemble, about: dict[str, Any]) -> None:
     """Write an ensemble and its description; an old file stays until the new is whole."""
     data = dump_model(ensemble, about)
     path = Path(path)
@@ -91,25 +98,27 @@ def write_model(
         raise
 
 
-def dump_model(ensemble: TreeEnsemble, about: dict[str, Any]) -> bytes:
+def dump_model(ensemble: Ensemble, about: dict[str, Any]) -> bytes:
     """Return the bytes of a model file.
 
     ``about`` is ready for JSON, but for its entry ``"arrays"``: the arrays of an encoding.
     """
-    arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in _ARRAYS.items()}
-    version = _WITHOUT_ENCODING
+    is_linear = isinstance(ensemble, LinearEnsemble)
+    types, version = (_LINEAR_ARRAYS, _LINEAR_FORMAT) if is_linear else (_ARRAYS, _TREE_FORMAT)
+    arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in types.items()}
     if "arrays" in about:
         own = about["arrays"]
         arrays |= {k: own[k].astype(kind) for k, kind in _ENCODING_ARRAYS.items()}
-        version = FORMAT_VERSION
+        types, version = types | _ENCODING_ARRAYS, _ENCODING_FORMAT
     header = {
         "about": {k: v for k, v in about.items() if k != "arrays"},
         "arrays": [
-            {"name": name, "dtype": array.dtype.str, "length": int(array.size)}
+            {"name": name, "dtype": types[name], "length": int(array.size)}
             for name, array in arrays.items()
         ],
         "link": ensemble.link,
         "n_features": ensemble.n_features,
+        **_describe_rounds(ensemble),
     }
     text = json.dumps(header, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
     prefix = _MAGIC + version.to_bytes(8, "little") + len(text).to_bytes(8, "little")
@@ -120,7 +129,14 @@ def dump_model(ensemble: TreeEnsemble, about: dict[str, Any]) -> bytes:
     return bytes(data)
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble, dict[str, Any]]:
+def _describe_rounds(ensemble: Ensemble) -> dict[str, Any]:
+    if isinstance(ensemble, LinearEnsemble):
+        return {"model": "linear", "n_rounds": ensemble.n_rounds}
+    found = {name: getattr(ensemble, name) for name in _PLAIN_ROUNDS}
+    return {name: value for name, value in found.items() if value != _PLAIN_ROUNDS[name]}
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Ensemble, dict[str, Any]]:
     """Read a model file; raise ModelFileError for anything that is not a sound one."""
     data = Path(path).read_bytes()
     try:
@@ -129,7 +145,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble, dict[str, An
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
 
 
-def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
+def parse_model(data: bytes) -> tuple[Ensemble, dict[str, Any]]:
     """Return what :func:`dump_model` was given."""
     if not data.startswith(_MAGIC):
         raise ModelFileError("not a sumwise model file")
@@ -154,7 +170,10 @@ def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
         names = [e["name"] for e in header["arrays"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"the header is not valid ({error})") from None
-    types = _ARRAYS | (_ENCODING_ARRAYS if version > _WITHOUT_ENCODING else {})
+    is_linear = version >= _LINEAR_FORMAT and header.get("model") == "linear"
+    types = _LINEAR_ARRAYS if is_linear else _ARRAYS
+    if version >= _ENCODING_FORMAT and not set(names).isdisjoint(_ENCODING_ARRAYS):
+        types = types | _ENCODING_ARRAYS
     expected = [name for name in types if _SINCE.get(name, 1) <= version]
     if names != expected or not isinstance(about, dict):
         raise ModelFileError("the header does not describe the arrays of a model")
@@ -175,9 +194,49 @@ def parse_model(data: bytes) -> tuple[TreeEnsemble, dict[str, Any]]:
     if not isinstance(link, str) or link not in LINKS:
         raise ModelFileError(f"unknown link {link!r}")
     own = {name: arrays.pop(name) for name in _ENCODING_ARRAYS if name in arrays}
-    ensemble = TreeEnsemble(**arrays, link=link, n_features=n_features)
+    make = _make_linear if is_linear else _make_trees
+    return make(header, arrays, link, n_features), about | ({"arrays": own} if own else {})
+
+
+def _make_linear(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], link: str, n_features: int
+) -> LinearEnsemble:
+    n_rounds, base_score = header.get("n_rounds"), arrays["base_score"]
+    if type(n_rounds) is not int or n_rounds < 1:
+        raise ModelFileError("the number of rounds is not a positive integer")
+    shape = n_rounds, base_score.size, n_features
+    sound = _fits_link(base_score.size, link)
+    sound = sound and arrays["coefficient"].size == n_rounds * base_score.size * n_features
+    sound = sound and arrays["intercept"].size == n_rounds * base_score.size
+    if not sound:
+        raise ModelFileError("the arrays do not fit together")
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise ModelFileError("a coefficient, intercept or base score is not a number")
+    return LinearEnsemble(
+        coefficient=arrays["coefficient"].reshape(shape),
+        intercept=arrays["intercept"].reshape(shape[:2]),
+        base_score=base_score,
+        link=link,
+    )
+
+
+def _fits_link(n_outputs: int, link: str) -> bool:
+    return n_outputs > 2 if link == "softmax" else n_outputs == 1
+
+
+def _make_trees(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], link: str, n_features: int
+) -> TreeEnsemble:
+    about_rounds = {name: header.get(name, usual) for name, usual in _PLAIN_ROUNDS.items()}
+    if about_rounds["stages"] not in STAGES:
+        raise ModelFileError(f"unknown stages {about_rounds['stages']!r}")
+    trees_per_round = about_rounds["trees_per_round"]
+    if type(trees_per_round) is not int or trees_per_round < 1:
+        raise ModelFileError("the number of trees a round is not a positive integer")
+    parts: dict[str, Any] = {**arrays, **about_rounds}
+    ensemble = TreeEnsemble(**parts, link=link, n_features=n_features)
     _check_ensemble(ensemble)
-    return ensemble, about | ({"arrays": own} if own else {})
+    return ensemble
 
 
 def _check_ensemble(e: TreeEnsemble) -> None:
@@ -186,8 +245,8 @@ def _check_ensemble(e: TreeEnsemble) -> None:
     by_node = (e.threshold, e.missing_left, e.left, e.value, e.gain, e.n_rows, e.weight)
     sound = all(array.size == n_nodes for array in by_node)
     sound = sound and e.output.size == e.start.size and e.n_outputs >= 1 and e.n_trees >= 1
-    sound = sound and e.n_trees % e.n_outputs == 0
-    sound = sound and (e.n_outputs > 2 if e.link == "softmax" else e.n_outputs == 1)
+    sound = sound and e.n_trees % (e.n_outputs * e.trees_per_round) == 0
+    sound = sound and _fits_link(e.n_outputs, e.link)
     sound = sound and bool(np.all((e.output >= 0) & (e.output < e.n_outputs)))
     if not sound:
         raise ModelFileError("the arrays do not fit together")

@@ -14,6 +14,7 @@ ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = (
     np.int64(purpose) for purpose in range(1, 7)
 )
 PERMUTATIONS, COMBINATIONS = np.int64(100), np.int64(101)
+DROPPED_ROUNDS, SKIPPED_DROPS = np.int64(11), np.int64(12)
 
 
 @routine

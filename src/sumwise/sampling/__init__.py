@@ -1,6 +1,32 @@
 """Which rows and which columns a tree sees."""
 
+from sumwise.sampling.bayesian import BayesianBootstrap
 from sumwise.sampling.columns import Columns
-from sumwise.sampling.subsample import RowSampler, Subsample
+from sumwise.sampling.goss import Goss
+from sumwise.sampling.mvs import Mvs
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+from sumwise.sampling.strata import ClassSubsample, GroupSubsample
+from sumwise.sampling.subsample import Subsample
 
-__all__ = ["Columns", "RowSampler", "Subsample"]
+ROW_SAMPLERS: tuple[type[RowSampler], ...] = (
+    Subsample,
+    Goss,
+    Mvs,
+    BayesianBootstrap,
+    ClassSubsample,
+    GroupSubsample,
+)
+
+__all__ = [
+    "ROW_SAMPLERS",
+    "BayesianBootstrap",
+    "ClassSubsample",
+    "Columns",
+    "DrawnRows",
+    "Goss",
+    "GroupSubsample",
+    "Mvs",
+    "RowSampler",
+    "RowSource",
+    "Subsample",
+]

@@ -60,6 +60,12 @@ class LeafRefitter:
             center=np.empty(n_nodes),
         )
 
+    def weigh(self, rows: np.ndarray, weight: np.ndarray, factor: np.ndarray) -> None:
+        """Give rows other weights, for the trees from now on: factors, times weights if any."""
+        own = np.empty(rows.size, dtype=np.int64)
+        weigh_in_units(weight[rows] * factor if weight.size else factor, own)
+        self._units[rows] = own
+
     def refit(
         self,
         tree: Tree,
