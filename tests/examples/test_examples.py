@@ -3,11 +3,17 @@
 import matplotlib
 import pytest
 
-from examples import bias_and_variance, kappa_error_diagram, target_leakage, vote_error
+from examples import (
+    bias_and_variance,
+    kappa_error_diagram,
+    prediction_shift,
+    target_leakage,
+    vote_error,
+)
 
 matplotlib.use("Agg")
 
-EXAMPLES = [bias_and_variance, kappa_error_diagram, target_leakage, vote_error]
+EXAMPLES = [bias_and_variance, kappa_error_diagram, prediction_shift, target_leakage, vote_error]
 MODULE = pytest.mark.parametrize("example", EXAMPLES, ids=lambda module: module.__name__)
 
 
@@ -56,3 +62,10 @@ def test_ordered_statistics_survive_what_breaks_others(results):
     assert accuracy["identifier", "greedy"] < 0.6
     assert accuracy["constant", "leave_one_out"] < 0.6
     assert min(accuracy[column, "ordered"] for column in ("identifier", "constant")) > 0.65
+
+
+def test_ordered_boosting_has_less_prediction_shift(results):
+    bias = {way: slopes.mean() - 1.0 for way, slopes in results[1][prediction_shift].items()}
+    assert bias["one sample"] == pytest.approx(-1 / 29, abs=0.01)
+    assert abs(bias["two samples"]) < 0.01
+    assert abs(bias["ordered"]) < 0.7 * abs(bias["one sample"])
