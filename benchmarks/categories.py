@@ -142,9 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{parsed.rounds} rounds; goals: log loss no higher, ratio of times <= {GOAL}")
     for name in parsed.only:
         for mode in parsed.modes:
-            found = compare(
-                name, mode, parsed.rounds, parsed.folds, parsed.rows, parsed.repeat
-            )
+            found = compare(name, mode, parsed.rounds, parsed.folds, parsed.rows, parsed.repeat)
             print(found.describe(), flush=True)
 
 

@@ -381,11 +381,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         if sampler is not None and sampler.needs_groups:
             groups = require_groups(self, groups, train.target.size)
         rows = replace(rows, groups=groups, classes=getattr(self, "classes_", None))
-        encoded = encode_rows(
-            self, train, valid, rows, seed, start, booster, n_jobs or self.n_jobs
-        )
+        encoded = encode_rows(self, train, valid, rows, seed, start, booster, n_jobs or self.n_jobs)
         train, valid, rows = encoded.train, encoded.valid, encoded.rows
         self._encoder = encoded.encoder
+        self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
         check_tables(self, booster, n_categories)
         # Before it takes anything from the rows, for the model keeps it; and before training, for

@@ -51,12 +51,15 @@ def find_statistics(estimator: Any, n_categories: np.ndarray) -> TargetStatistic
 
     ``n_categories`` is 0 for features that are no categories.
     """
-    part: Native | TargetStatistics = resolve_encoding(estimator)
     if isinstance(estimator.categorical_encoding, str) and estimator.categorical_encoding == "auto":
-        part = TargetStatistics(native_limit=AUTO_LIMIT)
-    if isinstance(part, Native) or not (n_categories > part.native_limit).any():
+        has_many = bool((n_categories > AUTO_LIMIT).any())
+        return TargetStatistics(native_limit=AUTO_LIMIT) if has_many else None
+    part = resolve_encoding(estimator)
+    if isinstance(part, Native):
         return None
-    return part
+    combines = part.combinations > 0 and part.max_combined > 1
+    is_used = n_categories > (0 if combines else part.native_limit)
+    return part if is_used.any() else None
 
 
 def name_encoding_part(params: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.histogram import WORDS_LENGTH
 from sumwise.kernels.isotonic import project_leaf_values
 from sumwise.kernels.predict import add_binned_predictions
+from sumwise.kernels.symmetric_leaves import find_symmetric_leaves
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
@@ -141,6 +142,7 @@ class TreeGrower:
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
         self._units = np.ones(4)
         self._exact_rows = exact_rows
+        self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
 
     def grow_on_gradients(
         self,
@@ -199,20 +201,52 @@ class TreeGrower:
 
     def turn_to(self, data: BinnedData) -> None:
         """From now on use another table, which has the same rows and the same bins."""
-        if data is not self._data:
-            self._data = data
-            self._work = self._work._replace(**self._share_features())
+        if data is self._data:
+            return
+        # A table seen once more is the same object: it is kept here.
+        self._shares.setdefault(id(self._data), (self._data, self._get_shares()))
+        self._data = data
+        if id(data) not in self._shares:
+            self._shares[id(data)] = (data, self._share_features())
+        self._work = self._work._replace(**self._shares[id(data)][1])
 
     def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Return the leaf of each of ``rows``, among all rows of the table.
 
         As after growth, :meth:`get_leaves` has them, too, and the rules of the tree grown last.
         """
-        leaf = np.zeros(self._data.n_rows)
+        leaf = self._work.leaf
+        if self._options.growth == layout.SYMMETRIC and self._find_symmetric_leaves(tree, leaf):
+            return leaf
+        found = np.zeros(self._data.n_rows)
         numbers = np.arange(tree.n_nodes, dtype=np.float64)[:, None]
-        self.add_to_scores(replace(tree, value=numbers), rows, leaf)
-        self._work.leaf[:] = leaf
-        return self._work.leaf
+        self.add_to_scores(replace(tree, value=numbers), rows, found)
+        leaf[:] = found
+        return leaf
+
+    def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
+        """Write the leaves of all rows; False if a wide feature is in the way."""
+        depth = (tree.n_nodes + 1).bit_length() - 2
+        nodes = (1 << np.arange(depth)) - 1  # the first of each level
+        feature, categories = tree.feature[nodes], self._data.table.categories
+        is_set = np.zeros(depth, dtype=np.uint8)
+        in_set = np.zeros((depth, 256), dtype=np.uint8)
+        if isinstance(categories, Categories):
+            place = categories.place[feature]
+            if (categories.wide_place[place[place >= 0]] >= 0).any():
+                return False
+            ends = np.cumsum(tree.set_size)
+            for level in np.flatnonzero(place >= 0):
+                k = int(np.searchsorted(tree.set_node, nodes[level]))
+                members = tree.set_categories[ends[k] - tree.set_size[k] : ends[k]]
+                first = categories.code_start[place[level]]
+                codes = categories.codes[first : first + categories.n_bins[place[level]]]
+                is_set[level] = 1
+                in_set[level, : codes.size] = np.isin(codes, members)
+                in_set[level, 0] = tree.missing_left[nodes[level]]
+        splits = (tree.split_bin[nodes], tree.missing_left[nodes], is_set, in_set)
+        self._team.run(find_symmetric_leaves, self._data.table.columns, feature, *splits, leaf)
+        return True
 
     def get_leaves(self, tree: Tree) -> tuple[np.ndarray, np.ndarray]:
         """Of the tree grown last: the leaf of each of its rows, and the node whose rows decide the
@@ -322,6 +356,10 @@ class TreeGrower:
             **self._share_features(),
             categories=self._allocate_category_work(n_nodes),
         )
+
+    def _get_shares(self) -> dict[str, np.ndarray]:
+        names = ("allowed", "tile_owner", "n_shared", "feature_owner")
+        return {name: getattr(self._work, name) for name in names}
 
     def _share_features(self) -> dict[str, np.ndarray]:
         """Say which features can be split on, and which thread sums and scores them."""
