@@ -1,10 +1,11 @@
 """Categories encoded by ordered statistics: sumwise beside CatBoost, log loss and time.
 
 `python -m benchmarks.categories` prints a line for each data set and mode; `--help` tells the rest.
-On `adult`, `amazon_employee` and `kick` the split is that of CatBoost's own quality benchmark, whose
-published log loss (default parameters, rounds chosen on folds) stands beside; `census_income_kdd` is
-split into folds. Both have symmetric trees of depth 6, as many rounds, and the same rate and L2; the
-rest is CatBoost's default: its bootstrap, its noise on scores, its combinations.
+On `adult`, `amazon_employee` and `kick` the split is that of CatBoost's own quality benchmark,
+whose published log loss (default parameters, rounds chosen on folds) stands beside;
+`census_income_kdd` is split into folds. Both have symmetric trees of depth 6, as many rounds, and
+the same rate and L2; the rest is CatBoost's default: its bootstrap, its noise on scores, its
+combinations.
 """
 
 import argparse

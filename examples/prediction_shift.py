@@ -1,10 +1,10 @@
 """Prediction shift: residuals of a model that has seen the row are not those of a new row.
 
-Two features are fair coins, y = 2 x1 + x2, and two stumps are boosted with steps of 1. Fitted on one
-sample of n rows, the slope on x2 is too small by c2 / (n - 1) on average, for the second stump is
-fitted to residuals that the first one has made smaller. Two independent samples have no such bias;
-ordered boosting imitates them with one. (A small bias of its own comes from the first rows of the order,
-which models of next to no rows predict.)
+Two features are fair coins, y = 2 x1 + x2, and two stumps are boosted with steps of 1. Fitted on
+one sample of n rows, the slope on x2 is too small by c2 / (n - 1) on average, for the second stump
+is fitted to residuals that the first one has made smaller. Two independent samples have no such
+bias; ordered boosting imitates them with one. (A small bias of its own comes from the first rows of
+the order, which models of next to no rows predict.)
 """
 
 from collections.abc import Sequence
@@ -41,10 +41,12 @@ def main(argv: Sequence[str] | None = None) -> dict[str, np.ndarray]:
 
 
 def target(X: np.ndarray) -> np.ndarray:
+    """What is to be learned, without noise."""
     return X @ [C1, C2]
 
 
 def make_stumps(n_stumps: int, **params) -> GradientBoostingRegressor:
+    """Stumps with steps of 1, and nothing that holds them back."""
     return GradientBoostingRegressor(
         n_estimators=n_stumps,
         learning_rate=1.0,
@@ -70,6 +72,7 @@ def boost_twice(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def boost_in_order(X: np.ndarray, seed: int) -> float:
+    """The slope of two stumps by ordered boosting."""
     booster = Ordered(permutations=1, prefixes="all")
     model = make_stumps(2, booster=booster, random_state=seed).fit(X, target(X))
     return find_slope(model.predict(CORNERS))

@@ -18,8 +18,8 @@ def ordered_boosting(
 ) -> NDArray[np.float64]:
     """Return the scores of M_n; ``order`` lists the rows that train, first to last.
 
-    The residual of row i comes from M_{sigma(i) - 1}; M_0 stays 0. For a loss other than the squared
-    error it is the negative gradient.
+    The residual of row i comes from M_{sigma(i) - 1}; M_0 stays 0. For a loss other than the
+    squared error it is the negative gradient.
     """
     n = len(order)
     models: list[list[Model]] = [[] for _ in range(n + 1)]

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.binned import BinnedData
 from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
@@ -413,6 +414,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             told = [*shown, *(self.callbacks or ()), *callbacks]
             settings = replace(settings, callbacks=told)
             mapper = data = None
+            more: list[BinnedData] = []
             if table is not None:
                 mapper, data = table.mapper, table.data
             elif booster.grows_trees:
@@ -420,10 +422,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                     X, self.max_bins, weight, rows.train, seed, team, n_categories, native
                 )
                 data = mapper.transform(X, team, valid.matrix if valid else None)
-            more = [
-                mapper.transform(other, team, valid.matrix if valid else None)
-                for other in (encoded.variants if mapper is not None else ())
-            ]
+                more = [
+                    mapper.transform(other, team, valid.matrix if valid else None)
+                    for other in encoded.variants
+                ]
             matrices = [part.matrix for part in (train, valid) if part is not None]
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)

@@ -23,8 +23,8 @@ which predictions do not depend. From format 3 on it may have ``"model": "linear
 are those of :class:`sumwise.tree.LinearEnsemble`, and ``n_rounds`` says how many rounds they have.
 Nothing in the file depends on threads, verbosity or time.
 
-From format 3 on there may be further arrays after those: sizes of the groups of categorical features
-that are encoded, keys of combinations, and sums of targets and of weights by category; see
+From format 3 on there may be further arrays after those: sizes of the groups of categorical
+features that are encoded, keys of combinations, and sums of targets and of weights by category; see
 :class:`sumwise.data.encoder.CategoryEncoder`.
 """
 

@@ -238,7 +238,6 @@ def test_all_prefixes_are_for_small_data():
 
 
 def test_ordered_boosting_does_not_continue():
-    first = fit("regression")
-    with pytest.raises(ParameterError):
-        fit_more = first.set_params(n_estimators=8, warm_start=True)
-        fit_more.fit(FRAME, EFFECT)
+    first = fit("regression").set_params(n_estimators=8, warm_start=True)
+    with pytest.raises(ParameterError, match="continue"):
+        first.fit(FRAME, EFFECT)
