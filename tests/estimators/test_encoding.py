@@ -19,7 +19,6 @@ from sumwise import (
 )
 from sumwise.data.target_statistics import METHODS, permute_rows, split_holdout
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.categories import AUTO_LIMIT
 from sumwise.plotting import tree_layout
 from tests.naive import target_statistics as naive
 
@@ -186,7 +185,7 @@ def test_auto_chooses_by_the_number_of_categories():
     model = fit("auto")
     assert [c.features for c in model._encoder.columns if c.kind == "original"] == [(1,), (2,)]
     few = X.assign(city=X.city.str.slice(0, 1))
-    assert few.city.nunique() <= AUTO_LIMIT
+    assert few.city.nunique() <= TargetStatistics().native_limit
     assert fit("auto", X=few)._encoder is None
 
 

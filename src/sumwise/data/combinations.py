@@ -113,13 +113,19 @@ class _Judge:
 
     def find_bins(self, candidates: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], np.ndarray]:
         """Return the bins of the ordered statistics of each, (n_values, n_rows) of uint8."""
-        possible = sorted(f for f in candidates if can_combine(f, self._n_categories))
+        possible = sorted(f for f in candidates if self._may_try(f))
         found = {}
         for first in range(0, len(possible), _BATCH):
             batch = possible[first : first + _BATCH]
             for features, statistics in zip(batch, self._find_statistics(batch), strict=True):
                 found[features] = np.stack([_cut(own) for own in statistics])
         return found
+
+    def _may_try(self, features: tuple[int, ...]) -> bool:
+        """Whether one of the features is to be encoded: trees combine the others by themselves."""
+        n_categories = self._n_categories
+        is_many = any(n_categories[f] > self._part.native_limit for f in features)
+        return len(features) == 1 or (is_many and can_combine(features, n_categories))
 
     def gain(self, bins: np.ndarray) -> float:
         """What the bins explain of the residuals, in units of their variance."""

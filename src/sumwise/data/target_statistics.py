@@ -50,8 +50,9 @@ class TargetStatistics(Part):
         chosen greedily, by what they add to the features and those chosen before.
     max_combined : int, default=3
         Most features of a combination.
-    native_limit : int, default=2
-        A feature with at most as many categories is not encoded, but split as by ``Native()``.
+    native_limit : int, default=50
+        A feature with at most as many categories is not encoded, but split as by ``Native()``. It
+        may still be part of a combination with one that has more.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class TargetStatistics(Part):
         counts: bool = True,
         combinations: int = 20,
         max_combined: int = 3,
-        native_limit: int = 2,
+        native_limit: int = 50,
     ) -> None:
         self.method = method
         self.prior_weight = prior_weight

@@ -11,19 +11,16 @@ from sumwise.data.target_statistics import METHODS, TargetStatistics
 from sumwise.errors import ParameterError
 from sumwise.estimators.parameters import resolve_part
 
-# "auto": a feature with more categories is encoded by ordered statistics.
-AUTO_LIMIT = 100
 _NAMES = ("auto", "native", "onehot", *METHODS)
 
 
 def resolve_encoding(estimator: Any) -> Native | TargetStatistics:
-    """Return the checked part that ``categorical_encoding`` stands for; of "auto" the native one.
-
-    What "auto" is depends on the data: see :func:`find_statistics`.
-    """
+    """Return the checked part that ``categorical_encoding`` stands for."""
     value = estimator.categorical_encoding
     if isinstance(value, str):
-        if value in ("auto", "native"):
+        if value == "auto":
+            return TargetStatistics()
+        if value == "native":
             return Native()
         if value == "onehot":
             return Native(onehot_limit=MAX_CATEGORIES)
@@ -51,15 +48,10 @@ def find_statistics(estimator: Any, n_categories: np.ndarray) -> TargetStatistic
 
     ``n_categories`` is 0 for features that are no categories.
     """
-    if isinstance(estimator.categorical_encoding, str) and estimator.categorical_encoding == "auto":
-        has_many = bool((n_categories > AUTO_LIMIT).any())
-        return TargetStatistics(native_limit=AUTO_LIMIT) if has_many else None
     part = resolve_encoding(estimator)
-    if isinstance(part, Native):
+    if isinstance(part, Native) or not (n_categories > part.native_limit).any():
         return None
-    combines = part.combinations > 0 and part.max_combined > 1
-    is_used = n_categories > (0 if combines else part.native_limit)
-    return part if is_used.any() else None
+    return part
 
 
 def name_encoding_part(params: Mapping[str, Any]) -> str:

@@ -90,8 +90,6 @@ def encode_rows(
     with start_team(n_jobs, n_steps) as team:
         work = _Encoding(estimator, part, train, rows, seed, n_categories, team)
         encoder, matrices, rows = work.learn(old)
-    if encoder is None:
-        return EncodedRows(train, valid, rows, n_categories)
     if valid is not None:
         valid = replace(valid, matrix=encoder.transform(valid.matrix))
     train = replace(train, matrix=matrices[0])
@@ -134,11 +132,8 @@ class _Encoding:
 
     def learn(
         self, old: CategoryEncoder | None
-    ) -> tuple[CategoryEncoder | None, list[Matrix], TrainingRows]:
-        """Return the encoder, the training matrix (one a permutation) and the rows to train on.
-
-        There is no encoder if no feature is to be encoded and no combination was worth it.
-        """
+    ) -> tuple[CategoryEncoder, list[Matrix], TrainingRows]:
+        """Return the encoder, the training matrix (one a permutation) and the rows to train on."""
         rows, summed = self._rows, self._rows.train
         if self._part.method == "holdout":
             if summed.size < 2:
@@ -146,8 +141,6 @@ class _Encoding:
             summed = split_holdout(self._part, summed, self._seed)
             rows = replace(rows, train=np.setdiff1d(rows.train, summed, assume_unique=True))
         groups = self._choose_groups(summed) if old is None else list(old.groups)
-        if not groups:
-            return None, [], self._rows
         places = find_places(groups, self._codes)
         prior = find_prior(self._part, self._values, self._weight, summed)
         sums = CategorySums.of_rows(
