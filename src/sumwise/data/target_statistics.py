@@ -48,7 +48,7 @@ class TargetStatistics(Part):
     combinations : int, default=20
         Most combinations of features that are encoded as if they were one; 0 for none. They are
         chosen greedily, by what they add to the features and those chosen before.
-    max_combined : int, default=3
+    max_combined : int, default=2
         Most features of a combination.
     native_limit : int, default=50
         A feature with at most as many categories is not encoded, but split as by ``Native()``. It
@@ -71,7 +71,7 @@ class TargetStatistics(Part):
         holdout: float = 0.5,
         counts: bool = True,
         combinations: int = 20,
-        max_combined: int = 3,
+        max_combined: int = 2,
         native_limit: int = 50,
     ) -> None:
         self.method = method
