@@ -3,11 +3,11 @@
 import matplotlib
 import pytest
 
-from examples import bias_and_variance, kappa_error_diagram, vote_error
+from examples import bias_and_variance, kappa_error_diagram, level_against_leaf, vote_error
 
 matplotlib.use("Agg")
 
-EXAMPLES = [bias_and_variance, kappa_error_diagram, vote_error]
+EXAMPLES = [bias_and_variance, kappa_error_diagram, level_against_leaf, vote_error]
 MODULE = pytest.mark.parametrize("example", EXAMPLES, ids=lambda module: module.__name__)
 
 
@@ -49,3 +49,11 @@ def test_votes_of_independent_learners_are_better(results):
     independent, bagged = curves["independent learners"], curves["bagged trees"]
     assert independent.error[-1] < bagged.error[-1]
     assert (independent.error <= independent.bound).all()
+
+
+def test_leaf_wise_trees_fit_better_and_are_deeper(results):
+    leaf, level = (results[1][level_against_leaf][growth] for growth in ("leaf", "depth"))
+    assert leaf.training[-1] < level.training[-1]
+    assert leaf.depth > level.depth + 1
+    assert leaf.new.min() < 0.5
+    assert level.new.min() < 0.5
