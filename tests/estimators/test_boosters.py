@@ -200,10 +200,10 @@ def test_a_class_that_is_drawn_less_is_predicted_less():
     rare = {}
     for reweigh in (False, True):
         sampler = ClassSubsample({"usual": 0.2}, reweigh=reweigh)
-        model = classify(sampler=sampler, n_estimators=60, min_samples_leaf=2)
+        model = classify(sampler=sampler, n_estimators=30, min_samples_leaf=10)
         rare[reweigh] = model.predict_proba(X)[:, 0].mean()
     share = np.mean(LABELS == "rare")
-    assert rare[False] > 1.3 * share
+    assert rare[False] > 1.15 * share
     assert abs(rare[True] - share) < 0.5 * (rare[False] - share)
 
 
@@ -277,9 +277,9 @@ def test_boosters_that_change_earlier_trees_cannot_go_on(booster):
 
 def test_trees_do_not_follow_coefficients():
     linear, trees = fit(booster="linear"), fit()
-    with pytest.raises(DataError, match="goes on from trees, and .* is a linear model"):
+    with pytest.raises(DataError, match=r"goes on from trees, and .* is a linear model"):
         fit(n_estimators=20, fitting={"init_model": linear})
-    with pytest.raises(DataError, match="goes on from a linear model, and .* is trees"):
+    with pytest.raises(DataError, match=r"goes on from a linear model, and .* is trees"):
         fit(booster="linear", n_estimators=20, fitting={"init_model": trees})
     with pytest.raises(DataError, match="has 1 trees a round"):
         fit(booster=Plain(3), n_estimators=20, fitting={"init_model": trees})

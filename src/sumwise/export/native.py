@@ -62,7 +62,7 @@ _ARRAYS = {
 }
 _LINEAR_ARRAYS = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
 # The format that files have is the lowest that can hold them: older versions read all they can.
-_TREE_FORMAT, _LINEAR_FORMAT = 2, 3
+TREE_FORMAT, LINEAR_FORMAT = 2, 3
 # What rounds are, where the header does not say otherwise: it does only for other boosters.
 _PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 # Arrays that files of older formats do not have, and the format that brought them.
@@ -90,7 +90,7 @@ def write_model(path: str | os.PathLike[str], ensemble: Ensemble, about: dict[st
 def dump_model(ensemble: Ensemble, about: dict[str, Any]) -> bytes:
     """Return the bytes of a model file."""
     is_linear = isinstance(ensemble, LinearEnsemble)
-    types, version = (_LINEAR_ARRAYS, _LINEAR_FORMAT) if is_linear else (_ARRAYS, _TREE_FORMAT)
+    types, version = (_LINEAR_ARRAYS, LINEAR_FORMAT) if is_linear else (_ARRAYS, TREE_FORMAT)
     arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in types.items()}
     header = {
         "about": about,
@@ -152,7 +152,7 @@ def parse_model(data: bytes) -> tuple[Ensemble, dict[str, Any]]:
         names = [e["name"] for e in header["arrays"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"the header is not valid ({error})") from None
-    is_linear = version >= _LINEAR_FORMAT and header.get("model") == "linear"
+    is_linear = version >= LINEAR_FORMAT and header.get("model") == "linear"
     types = _LINEAR_ARRAYS if is_linear else _ARRAYS
     expected = [name for name in types if _SINCE.get(name, 1) <= version]
     if names != expected or not isinstance(about, dict):
