@@ -366,9 +366,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
         rows = self._number_rows(train, valid, groups, holds_out, seed)
+        of_rows = None
         if sampler is not None and sampler.needs_groups:
-            groups = require_groups(self, groups, train.target.size)
-        rows = replace(rows, groups=groups, classes=getattr(self, "classes_", None))
+            of_rows = require_groups(self, groups, train.target.size)
+        rows = replace(rows, groups=of_rows, classes=getattr(self, "classes_", None))
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
