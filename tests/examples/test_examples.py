@@ -6,6 +6,7 @@ import pytest
 from examples import (
     bias_and_variance,
     kappa_error_diagram,
+    level_against_leaf,
     prediction_shift,
     target_leakage,
     vote_error,
@@ -13,7 +14,14 @@ from examples import (
 
 matplotlib.use("Agg")
 
-EXAMPLES = [bias_and_variance, kappa_error_diagram, prediction_shift, target_leakage, vote_error]
+EXAMPLES = [
+    bias_and_variance,
+    kappa_error_diagram,
+    level_against_leaf,
+    prediction_shift,
+    target_leakage,
+    vote_error,
+]
 MODULE = pytest.mark.parametrize("example", EXAMPLES, ids=lambda module: module.__name__)
 
 
@@ -69,3 +77,11 @@ def test_ordered_boosting_has_less_prediction_shift(results):
     assert bias["one sample"] == pytest.approx(-1 / 29, abs=0.01)
     assert abs(bias["two samples"]) < 0.01
     assert abs(bias["ordered"]) < 0.7 * abs(bias["one sample"])
+
+
+def test_leaf_wise_trees_fit_better_and_are_deeper(results):
+    leaf, level = (results[1][level_against_leaf][growth] for growth in ("leaf", "depth"))
+    assert leaf.training[-1] < level.training[-1]
+    assert leaf.depth > level.depth + 1
+    assert leaf.new.min() < 0.5
+    assert level.new.min() < 0.5

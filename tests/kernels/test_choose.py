@@ -9,24 +9,26 @@ from sumwise.kernels.choose import (
     choose_by_gradient,
     count_bootstrap,
     draw_uniform,
+    multiply_rows,
 )
 from sumwise.kernels.threads import Team
 from tests.naive import random as naive
 
 
-def choose(gradient, n_top, n_other, n_threads):
+def choose(gradient, n_top, n_other, n_threads=1, number=0):
     n = gradient.shape[1]
     rows = np.arange(n, dtype=np.uint32)
-    buffers = (
-        np.empty(n, np.uint64),
-        np.empty((n_threads, N_DIGIT_VALUES), np.int64),
-        np.empty((3, n_threads), np.int64),
-    )
-    chosen, factor = np.empty(n_top + n_other, np.uint32), np.empty(n_top + n_other)
-    key = random.make_key(0, random.ROWS, 0)
+    keys = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    buffers = (*keys, np.empty((n_threads, N_DIGIT_VALUES), np.int64))
+    n_chosen = n_top + n_other
+    chosen, factor = np.empty(n_chosen, np.uint32), np.empty(n_chosen)
+    left_out = np.empty(n - n_chosen, np.uint32)
+    key = random.make_key(0, random.ROWS, number)
     with Team(n_threads) as team:
-        arguments = (gradient, rows, n_top, n_other, 2.5, key, buffers, chosen, factor)
-        team.run(choose_by_gradient, *arguments)
+        arguments = (gradient, rows, n_top, n_other, 2.5, key, buffers)
+        team.run(choose_by_gradient, *arguments, (chosen, factor, left_out))
+    assert np.all(np.diff(left_out.astype(int)) > 0)
+    assert np.array_equal(np.sort(np.concatenate([chosen, left_out])), rows)
     return chosen, factor
 
 
@@ -56,15 +58,8 @@ def test_the_largest_are_found_to_the_last_bit(name, n_threads, n_top, n_other):
 def test_others_have_equal_chances():
     counts = np.zeros(40)
     gradient = np.where(np.arange(40) < 10, 1.0, 0.5)[None]
-    rows, n = np.arange(40, dtype=np.uint32), 40
-    buffers = np.empty(n, np.uint64), np.empty((1, N_DIGIT_VALUES), np.int64), np.empty((3, 1), int)
-    chosen, factor = np.empty(16, np.uint32), np.empty(16)
-    with Team(1) as team:
-        for number in range(500):
-            key = random.make_key(0, random.ROWS, number)
-            arguments = (gradient, rows, 10, 6, 5.0, key, buffers, chosen, factor)
-            team.run(choose_by_gradient, *arguments)
-            counts[chosen] += 1
+    for number in range(500):
+        counts[choose(gradient, 10, 6, number=number)[0]] += 1
     assert np.all(counts[:10] == 500)
     assert np.all(np.abs(counts[10:] - 100) < 4.5 * np.sqrt(80))
 
@@ -82,3 +77,14 @@ def test_bootstrap_counts():
     assert counts.sum() == 1000
     drawn = [int(naive.uniform(int(key), i) * 1000) for i in range(1000)]
     assert counts.tolist() == np.bincount(drawn, minlength=1000).tolist()
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_factors_of_rows(n_threads):
+    values = np.arange(20.0).reshape(2, 10)
+    rows = np.array([1, 4, 9], np.uint32)
+    with Team(n_threads) as team:
+        team.run(multiply_rows, rows, np.array([2.0, 0.5, 3.0]), values)
+    expected = np.arange(20.0).reshape(2, 10)
+    expected[:, rows] *= [2.0, 0.5, 3.0]
+    assert np.array_equal(values, expected)

@@ -19,7 +19,7 @@ def sample_goss(
     size = [sum(abs(g[row]) for g in gradient) for row in rows]
     order = sorted(range(len(rows)), key=lambda place: (-size[place], place))
     top_set, others = order[:n_top], order[n_top:]
-    random_set = sorted(others, key=lambda place: (random.extend(key, place) >> 1, place))
+    random_set = sorted(others, key=lambda place: (random.extend(key, place) >> 6, place))
     weights = {int(rows[place]): 1.0 for place in top_set}
     weights.update({int(rows[place]): factor for place in random_set[:n_random]})
     return weights

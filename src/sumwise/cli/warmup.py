@@ -49,6 +49,13 @@ def warm_up() -> float:
         model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss="absolute_error")
         model.set_params(categorical_features=features, monotonic_cst=directions)
         model.fit(np.floor(9 * X), total)
+    # Kernels of boosters and samplers.
+    for sampler in ("goss", "mvs", "bayesianbootstrap"):
+        GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)
+    for booster in ("dart", "forest", "linear"):
+        for kind in (np.float32, np.float64):
+            model = GradientBoostingRegressor(n_estimators=2, booster=booster)
+            model.fit(X.astype(kind), total).predict(X.astype(kind))
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
     return perf_counter() - start

@@ -379,9 +379,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
         rows = self._number_rows(train, valid, groups, holds_out, seed)
+        of_rows = None
         if sampler is not None and sampler.needs_groups:
-            groups = require_groups(self, groups, train.target.size)
-        rows = replace(rows, groups=groups, classes=getattr(self, "classes_", None))
+            of_rows = require_groups(self, groups, train.target.size)
+        rows = replace(rows, groups=of_rows, classes=getattr(self, "classes_", None))
         encoded = encode_rows(self, train, valid, rows, seed, start, booster, n_jobs or self.n_jobs)
         train, valid, rows = encoded.train, encoded.valid, encoded.rows
         self._encoder = encoded.encoder

@@ -73,7 +73,7 @@ _ENCODING_ARRAYS = {
 }
 _LINEAR_ARRAYS = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
 # The format that files have is the lowest that can hold them: older versions read all they can.
-_TREE_FORMAT, _LINEAR_FORMAT, _ENCODING_FORMAT = 2, 3, 3
+TREE_FORMAT, LINEAR_FORMAT, _ENCODING_FORMAT = 2, 3, 3
 # What rounds are, where the header does not say otherwise: it does only for other boosters.
 _PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 # Arrays that files of older formats do not have, and the format that brought them.
@@ -104,7 +104,7 @@ def dump_model(ensemble: Ensemble, about: dict[str, Any]) -> bytes:
     ``about`` is ready for JSON, but for its entry ``"arrays"``: the arrays of an encoding.
     """
     is_linear = isinstance(ensemble, LinearEnsemble)
-    types, version = (_LINEAR_ARRAYS, _LINEAR_FORMAT) if is_linear else (_ARRAYS, _TREE_FORMAT)
+    types, version = (_LINEAR_ARRAYS, LINEAR_FORMAT) if is_linear else (_ARRAYS, TREE_FORMAT)
     arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in types.items()}
     if "arrays" in about:
         own = about["arrays"]
@@ -170,7 +170,7 @@ def parse_model(data: bytes) -> tuple[Ensemble, dict[str, Any]]:
         names = [e["name"] for e in header["arrays"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"the header is not valid ({error})") from None
-    is_linear = version >= _LINEAR_FORMAT and header.get("model") == "linear"
+    is_linear = version >= LINEAR_FORMAT and header.get("model") == "linear"
     types = _LINEAR_ARRAYS if is_linear else _ARRAYS
     if version >= _ENCODING_FORMAT and not set(names).isdisjoint(_ENCODING_ARRAYS):
         types = types | _ENCODING_ARRAYS

@@ -51,12 +51,20 @@ class Goss(RowSampler):
         n, n_threads = source.rows.size, source.team.n_threads
         n_top = min(round(self.top_rate * n), n - 1)
         n_other = min(max(1, round(self.other_rate * n)), n - n_top)
-        chosen, factor = np.empty(n_top + n_other, dtype=np.uint32), np.empty(n_top + n_other)
-        buffers = (
-            np.empty(n, dtype=np.uint64),
-            np.empty((n_threads, N_DIGIT_VALUES), dtype=np.int64),
-            np.empty((3, n_threads), dtype=np.int64),
-        )
+        n_chosen = n_top + n_other
+        if "goss" not in source.buffers:
+            out = (
+                np.empty(n_chosen, dtype=np.uint32),
+                np.empty(n_chosen),
+                np.empty(n - n_chosen, dtype=np.uint32),
+            )
+            scratch = (
+                np.empty(n, dtype=np.uint64),
+                np.empty(n, dtype=np.uint64),
+                np.empty((n_threads, N_DIGIT_VALUES), dtype=np.int64),
+            )
+            source.buffers["goss"] = scratch, out
+        scratch, out = source.buffers["goss"]
         source.team.run(
             choose_by_gradient,
             source.gradient,
@@ -65,8 +73,7 @@ class Goss(RowSampler):
             n_other,
             float((1 - self.top_rate) / self.other_rate),
             random.make_key(source.seed, random.ROWS, source.number),
-            buffers,
-            chosen,
-            factor,
+            scratch,
+            out,
         )
-        return DrawnRows(chosen, factor)
+        return DrawnRows(*out)

@@ -1,7 +1,7 @@
 """What a row sampler is given, and what it returns."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class RowSource:
         Group of each row, if the user gave groups.
     classes : ndarray or None
         Labels of the classes, for a classifier.
+    buffers : dict
+        What a sampler keeps from draw to draw, to write to it again: new memory takes time.
     """
 
     rows: np.ndarray
@@ -46,6 +48,7 @@ class RowSource:
     team: Team
     groups: np.ndarray | None = None
     classes: np.ndarray | None = None
+    buffers: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,13 @@ class DrawnRows:
         Ascending, each once.
     factor : ndarray of float64
         Factors on gradient and hessian, one a row; empty if all are one.
+    left_out : ndarray of uint32 or None
+        The others, ascending; None where the sampler does not know them without a search.
     """
 
     rows: np.ndarray
     factor: np.ndarray = field(default_factory=no_factors)
+    left_out: np.ndarray | None = None
 
 
 class RowSampler(Part):

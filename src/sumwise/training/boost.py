@@ -72,15 +72,19 @@ def _replay(past: Past, rounds: Record, session: Session) -> bool:
     Return whether they are enough for early stopping.
     """
     raw, stopping = session.raw, session.settings.stopping
-    if session.measures_left_out:
-        session.begin_left_out(session.draw_rows(0), raw)
+    _begin_round(session, 0)
     for round_number in past.add_rounds(raw, session.team):
         rounds.record(_measure_scores(session, rounds, round_number))
-        if session.measures_left_out:
-            session.begin_left_out(session.draw_rows(round_number), raw)
+        _begin_round(session, round_number)
     if stopping is None:
         return False
     return stopping.resume(rounds.scores(stopping.watched), past.history.get(stopping.watched, []))
+
+
+def _begin_round(session: Session, round_idx: int) -> None:
+    """Measure the rows that a round of the past left out, before it is added."""
+    if session.measures_left_out:
+        session.begin_left_out(session.draw_rows(round_idx), session.raw)
 
 
 def _tell_callbacks(

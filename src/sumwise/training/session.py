@@ -12,6 +12,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import random
+from sumwise.kernels.choose import multiply_rows
 from sumwise.kernels.threads import Team
 from sumwise.losses import Loss
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
@@ -138,6 +139,7 @@ class Session:
             self.raw += rows.init_score
         self.gradient, self.hessian = np.empty_like(self.raw), np.empty_like(self.raw)
         self._loss_left_out = np.nan
+        self._sampler_buffers: dict[str, Any] = {}
 
     @property
     def n_outputs(self) -> int:
@@ -183,20 +185,23 @@ class Session:
             team=self.team,
             groups=rows.groups,
             classes=rows.classes,
+            buffers=self._sampler_buffers,
         )
         drawn = sampler.draw(source)
         self._apply_factors(drawn)
-        is_seen = np.zeros(rows.target.size, dtype=np.bool_)
-        is_seen[drawn.rows] = True
-        left_out = rows.train[~is_seen[rows.train]]
+        left_out = drawn.left_out
+        if left_out is None:
+            is_seen = np.zeros(rows.target.size, dtype=np.bool_)
+            is_seen[drawn.rows] = True
+            left_out = rows.train[~is_seen[rows.train]]
         unseen = np.concatenate([left_out, rows.valid])
         return Sample(drawn.rows, unseen, left_out, drawn.factor)
 
     def _apply_factors(self, drawn: DrawnRows) -> None:
         if not drawn.factor.size:
             return
-        for values in (*self.gradient, *self.hessian):
-            values[drawn.rows] *= drawn.factor
+        for values in (self.gradient, self.hessian):
+            self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
         if self.settings.loss.location is not None:
             self.refitter.weigh(drawn.rows, self.rows.weight, drawn.factor)
 

@@ -17,7 +17,7 @@ LEARNING_RATE = 0.5
 
 def make_data(n_rows=300):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, 4)) + [0, 1, 0, -1]
+    X = rng.normal(loc=[0, 1, 0, -1], size=(n_rows, 4))
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.nan_to_num(X) @ [1.0, -1.0, 0.0, 0.5] + 0.5 * rng.normal(size=n_rows)
     return X, y
@@ -37,16 +37,16 @@ def fit(
 
 def descend(X, y, weight, booster, n_rounds, start):
     """The slow twin: squared loss."""
-    Z = np.nan_to_num(X)
+    filled = np.nan_to_num(X)
     l1, l2 = booster.l1 * weight.sum(), booster.l2 * weight.sum()
-    intercept, coefficient = 0.0, np.zeros(Z.shape[1])
+    intercept, coefficient = 0.0, np.zeros(filled.shape[1])
     for _ in range(n_rounds):
-        g = weight * (start + intercept + Z @ coefficient - y)
+        g = weight * (start + intercept + filled @ coefficient - y)
         step = -LEARNING_RATE * g.sum() / weight.sum()
         intercept += step
         g = g + weight * step
-        for f in range(Z.shape[1]):
-            x, old = Z[:, f], coefficient[f]
+        for f in range(filled.shape[1]):
+            x, old = filled[:, f], coefficient[f]
             slope, curvature = g @ x + l2 * old, weight @ (x * x) + l2
             best = old - slope / curvature
             best = np.sign(best) * max(abs(best) - l1 / curvature, 0.0)
@@ -77,8 +77,8 @@ def test_equals_a_naive_loop(n_rounds, weighted, booster):
 def test_many_rounds_end_at_least_squares():
     X, y = make_data()
     model = fit(X, y, Linear(), n_rounds=200).ensemble
-    Z = np.column_stack([np.ones(y.size), np.nan_to_num(X)])
-    expected = np.linalg.lstsq(Z, y, rcond=None)[0]
+    filled = np.column_stack([np.ones(y.size), np.nan_to_num(X)])
+    expected = np.linalg.lstsq(filled, y, rcond=None)[0]
     found = [model.base_score[0] + model.intercept[-1, 0], *model.coefficient[-1, 0]]
     assert found == pytest.approx(expected)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.kernels import random
+from sumwise.kernels.choose import multiply_rows
 from sumwise.losses import Loss
 from sumwise.training.boosters.base import BoosterRun, start_rounds
 from sumwise.training.rounds import Rounds
@@ -71,8 +72,8 @@ class PermutedRun(BoosterRun):
             session.team, rows.target, self._scores[number], rows.weight, gradient, hessian
         )
         if sample.factor.size:
-            for values in (*gradient, *hessian):
-                values[sample.seen] *= sample.factor
+            for values in (gradient, hessian):
+                session.team.run(multiply_rows, sample.seen, sample.factor, values)
 
     def _grow(self, loss: Loss, output: int, chosen: int, sample: Sample) -> Tree:
         session, grower = self.session, self.session.grower
