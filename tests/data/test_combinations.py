@@ -27,7 +27,13 @@ def choose(codes, values, n_threads=1, **params):
     rows = np.arange(N_ROWS, dtype=np.uint32)
     with Team(n_threads) as team:
         return choose_combinations(
-            TargetStatistics(native_limit=0, **params), codes, np.full(4, 4), values, rows, 0, team
+            TargetStatistics(greedy_rows=0, native_limit=0, **params),
+            codes,
+            np.full(4, 4),
+            values,
+            rows,
+            0,
+            team,
         )
 
 
@@ -69,7 +75,7 @@ def test_identifiers_are_not_chosen():
     codes[0] = np.arange(N_ROWS)
     with Team(1) as team:
         chosen = choose_combinations(
-            TargetStatistics(native_limit=0),
+            TargetStatistics(greedy_rows=0, native_limit=0),
             codes,
             np.array([N_ROWS, 4, 4, 4]),
             target[None, :],
@@ -85,7 +91,7 @@ def test_one_feature_must_be_too_large_for_sets():
     with Team(1) as team:
         chosen = [
             choose_combinations(
-                TargetStatistics(native_limit=limit),
+                TargetStatistics(greedy_rows=0, native_limit=limit),
                 codes,
                 np.array([4, 4, n_categories, 4]),
                 target[None, :],

@@ -214,6 +214,7 @@ def test_property_1_leave_one_out_has_it_on_average_but_leaks_given_the_category
         {"counts": 1},
         {"combinations": -1},
         {"max_combined": 0},
+        {"greedy_rows": -1.0},
         {"native_limit": 1.5},
     ],
     ids=lambda wrong: next(iter(wrong)),
@@ -222,6 +223,14 @@ def test_wrong_parameters_are_named(wrong):
     (name,) = wrong
     with pytest.raises(ParameterError, match=rf"TargetStatistics\({name}="):
         TargetStatistics(**wrong).check()
+
+
+def test_features_of_many_rows_a_category_stay_greedy():
+    n_categories = np.array([0, 2, 3, 60])
+    found = TargetStatistics().find_greedy(n_categories, 1200)
+    assert found.tolist() == [False, True, False, False]
+    for part in (TargetStatistics(greedy_rows=0), TargetStatistics("holdout")):
+        assert not part.find_greedy(n_categories, 10**9).any()
 
 
 def test_defaults_are_right():

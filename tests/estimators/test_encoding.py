@@ -19,6 +19,7 @@ from sumwise import (
 )
 from sumwise.data.target_statistics import METHODS, permute_rows, split_holdout
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.categories import AUTO_LIMIT
 from sumwise.plotting import tree_layout
 from tests.naive import target_statistics as naive
 
@@ -33,7 +34,7 @@ EFFECT = RNG.normal(size=150)[CITY] + SIZE
 Y = (EFFECT + RNG.normal(size=N_ROWS) > 0).astype(int)
 THREE = np.digitize(EFFECT, [-0.7, 0.7])
 SMALL = {"n_estimators": 4, "min_samples_leaf": 3, "random_state": 0}
-PLAIN = {"counts": False, "combinations": 0, "native_limit": 0, "permutations": 1}
+PLAIN = {"greedy_rows": 0, "counts": False, "combinations": 0, "native_limit": 0, "permutations": 1}
 
 
 def fit(encoding="ordered", kind=GradientBoostingClassifier, y=Y, X=X, **params):
@@ -156,7 +157,7 @@ def make_leaky(kind, n_rows=2000):
 )
 def test_leakage(kind, method, leaks):
     frame, y, new, y_new = make_leaky(kind)
-    part = TargetStatistics(method, combinations=0, native_limit=0)
+    part = TargetStatistics(method, combinations=0, greedy_rows=0, native_limit=0)
     model = fit(part, X=frame, y=y, n_estimators=20)
     train, test = model.score(frame, y), model.score(new, y_new)
     own = model.feature_importances_[0]
@@ -183,9 +184,9 @@ def test_names_and_parts_are_the_same_model(tmp_path, task):
 
 def test_auto_chooses_by_the_number_of_categories():
     model = fit("auto")
-    assert [c.features for c in model._encoder.columns if c.kind == "original"] == [(1,), (2,)]
+    assert {c.features for c in model._encoder.columns if c.kind == "original"} == {(1,)}
     few = X.assign(city=X.city.str.slice(0, 1))
-    assert few.city.nunique() <= TargetStatistics().native_limit
+    assert few.city.nunique() <= AUTO_LIMIT
     assert fit("auto", X=few)._encoder is None
 
 
@@ -361,3 +362,19 @@ def test_holdout_needs_two_rows():
         GradientBoostingRegressor(
             categorical_encoding=TargetStatistics("holdout", native_limit=0)
         ).fit(pd.DataFrame({"a": ["x"]}), [1.0])
+
+
+def test_many_rows_a_category_are_encoded_greedily(monkeypatch):
+    from sumwise.data.binning import BinMapper
+
+    seen, original = {}, BinMapper.fit.__func__
+
+    def spy(cls, matrix, *args, **kwargs):
+        seen["matrix"] = matrix.convert(0, matrix.shape[0])
+        return original(cls, matrix, *args, **kwargs)
+
+    monkeypatch.setattr(BinMapper, "fit", classmethod(spy))
+    fit(TargetStatistics(greedy_rows=100, combinations=0, counts=False))
+    city, color = seen["matrix"][:, 0], seen["matrix"][:, 2]
+    assert np.unique(color).size == 6  # with missing
+    assert np.unique(city).size > 150

@@ -64,6 +64,7 @@ def choose_combinations(
         part,
         {f: own[sample] for f, own in codes.items()},
         n_categories,
+        part.find_greedy(n_categories, rows.size) | (n_categories <= part.native_limit),
         np.ascontiguousarray(values[:, sample]),
         team,
     )
@@ -90,11 +91,13 @@ class _Judge:
         part: TargetStatistics,
         codes: Mapping[int, np.ndarray],
         n_categories: np.ndarray,
+        is_plain: np.ndarray,
         values: np.ndarray,
         team: Team,
     ) -> None:
         self._part, self._codes, self._n_categories, self._team = part, codes, n_categories, team
         self._values = values
+        self._is_plain = is_plain
         self._residual = values - values.mean(axis=1, keepdims=True)
         self.tried: list[int] = []
 
@@ -122,10 +125,9 @@ class _Judge:
         return found
 
     def _may_try(self, features: tuple[int, ...]) -> bool:
-        """Whether one of the features is to be encoded: trees combine the others by themselves."""
-        n_categories = self._n_categories
-        is_many = any(n_categories[f] > self._part.native_limit for f in features)
-        return len(features) == 1 or (is_many and can_combine(features, n_categories))
+        """Whether not all are features of few categories: those trees combine by themselves."""
+        has_many = not all(self._is_plain[f] for f in features)
+        return len(features) == 1 or (has_many and can_combine(features, self._n_categories))
 
     def gain(self, bins: np.ndarray) -> float:
         """What the bins explain of the residuals, in units of their variance."""

@@ -50,9 +50,12 @@ class TargetStatistics(Part):
         chosen greedily, by what they add to the features and those chosen before.
     max_combined : int, default=2
         Most features of a combination.
-    native_limit : int, default=50
-        A feature with at most as many categories is not encoded, but split as by ``Native()``. It
-        may still be part of a combination with one that has more.
+    greedy_rows : float, default=500.0
+        With "ordered": a feature with at least as many rows a category, on average, gets greedy
+        statistics. A row's own target hardly counts there, and ordered statistics only add noise.
+        Combinations have at least one other feature. 0 for no such feature.
+    native_limit : int, default=2
+        A feature with at most as many categories is not encoded, but split as by ``Native()``.
 
     Examples
     --------
@@ -72,7 +75,8 @@ class TargetStatistics(Part):
         counts: bool = True,
         combinations: int = 20,
         max_combined: int = 2,
-        native_limit: int = 50,
+        greedy_rows: float = 500.0,
+        native_limit: int = 2,
     ) -> None:
         self.method = method
         self.prior_weight = prior_weight
@@ -82,6 +86,7 @@ class TargetStatistics(Part):
         self.counts = counts
         self.combinations = combinations
         self.max_combined = max_combined
+        self.greedy_rows = greedy_rows
         self.native_limit = native_limit
 
     def check(self) -> None:
@@ -96,6 +101,8 @@ class TargetStatistics(Part):
             self._refuse("prior", "must be 'mean' or a number")
         if not _is_number(self.holdout) or not 0 < self.holdout < 1:
             self._refuse("holdout", "must be a number between 0 and 1")
+        if not _is_number(self.greedy_rows) or not 0 <= self.greedy_rows < 1e300:
+            self._refuse("greedy_rows", "must be a number of at least 0")
         if not isinstance(self.counts, (bool, np.bool_)):
             self._refuse("counts", "must be True or False")
         lowest = {"permutations": 1, "combinations": 0, "max_combined": 1, "native_limit": 0}
@@ -103,6 +110,14 @@ class TargetStatistics(Part):
             value: Any = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
                 self._refuse(name, f"must be an integer of at least {low}")
+
+    def find_greedy(self, n_categories: np.ndarray, n_rows: int) -> np.ndarray:
+        """Which features get greedy statistics in spite of the method: those of many rows a
+        category.
+        """
+        if self.method != "ordered" or self.greedy_rows == 0:
+            return np.zeros(n_categories.size, dtype=np.bool_)
+        return (n_categories > 0) & (n_categories * self.greedy_rows <= n_rows)
 
     def _refuse(self, name: str, rule: str) -> None:
         raise ParameterError(f"TargetStatistics({name}={getattr(self, name)!r}): {rule}")

@@ -118,8 +118,8 @@ _PARAMETERS = """n_estimators : int, default=100
     categorical_encoding : str, Native or TargetStatistics, default="auto"
         How trees use categories: "native" splits by sets of them, "onehot" by one of them;
         "ordered", "greedy", "holdout" and "leave_one_out" make them numbers, see
-        :class:`TargetStatistics`; features of up to 50 categories stay native. "auto" is
-        "ordered".
+        :class:`TargetStatistics`. "auto": "ordered" if a feature has more than 50 categories,
+        else "native".
     unknown_category : {"missing", "error"}, default="missing"
         What a category that was not in the training data is at prediction: a missing value (the
         prior, where statistics encode it) or an error.

@@ -11,6 +11,8 @@ from sumwise.data.target_statistics import METHODS, TargetStatistics
 from sumwise.errors import ParameterError
 from sumwise.estimators.parameters import resolve_part
 
+# "auto": where no feature has more categories, splits by sets serve as well.
+AUTO_LIMIT = 50
 _NAMES = ("auto", "native", "onehot", *METHODS)
 
 
@@ -49,9 +51,11 @@ def find_statistics(estimator: Any, n_categories: np.ndarray) -> TargetStatistic
     ``n_categories`` is 0 for features that are no categories.
     """
     part = resolve_encoding(estimator)
-    if isinstance(part, Native) or not (n_categories > part.native_limit).any():
+    if isinstance(part, Native):
         return None
-    return part
+    value = estimator.categorical_encoding
+    limit = AUTO_LIMIT if isinstance(value, str) and value == "auto" else part.native_limit
+    return part if (n_categories > limit).any() else None
 
 
 def name_encoding_part(params: Mapping[str, Any]) -> str:

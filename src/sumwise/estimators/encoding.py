@@ -159,7 +159,7 @@ class _Encoding:
             return old, [old.transform(self._X)], rows
         matrices: list[Matrix] = [
             encoder.join(self._X, places, statistics)
-            for statistics in self._find_statistics(sums, places, rows.train)
+            for statistics in self._find_statistics(groups, sums, places, rows.train)
         ]
         return encoder, matrices, rows
 
@@ -176,7 +176,7 @@ class _Encoding:
         return groups
 
     def _find_statistics(
-        self, sums: CategorySums, places: np.ndarray, train: np.ndarray
+        self, groups: list[Group], sums: CategorySums, places: np.ndarray, train: np.ndarray
     ) -> list[np.ndarray]:
         """Statistics (n_groups, n_values, n_rows) of all rows; several by permutations.
 
@@ -195,11 +195,14 @@ class _Encoding:
                     )
         if self._part.method != "ordered":
             return [everywhere]
+        greedy = self._part.find_greedy(self._n_categories, train.size)
+        is_greedy = [len(g.features) == 1 and bool(greedy[g.features[0]]) for g in groups]
         result = []
         for number in range(int(self._part.permutations)):
             order = permute_rows(train, self._seed, number)
             result.append(everywhere.copy())
             sums.ordered(places, order, self._values, self._weight, result[-1], self._team)
+            result[-1][is_greedy] = everywhere[is_greedy]
         return result
 
 
