@@ -22,7 +22,7 @@ from sumwise.kernels.threads import Team
 _ROWS = 30_000
 # Bins of a statistic, and what a combination must explain: this many times what noise does.
 _BINS = 32
-_NOISE_FACTOR = 1.1
+_NOISE_FACTOR = 2.0
 # Pairs of features that are tried, times values; features alone decide which.
 _PAIRS = 300
 # Statistics computed at a time: a bound for memory.

@@ -48,7 +48,7 @@ class TargetStatistics(Part):
     combinations : int, default=20
         Most combinations of features that are encoded as if they were one; 0 for none. They are
         chosen greedily, by what they add to the features and those chosen before.
-    max_combined : int, default=2
+    max_combined : int, default=3
         Most features of a combination.
     greedy_rows : float, default=500.0
         With "ordered": a feature with at least as many rows a category, on average, gets greedy
@@ -74,7 +74,7 @@ class TargetStatistics(Part):
         holdout: float = 0.5,
         counts: bool = True,
         combinations: int = 20,
-        max_combined: int = 2,
+        max_combined: int = 3,
         greedy_rows: float = 500.0,
         native_limit: int = 2,
     ) -> None:
