@@ -42,9 +42,11 @@ from benchmarks.report import (
 from benchmarks.rivals import (
     CATBOOST,
     LIGHTGBM,
+    LIGHTGBM_ALL_ROWS,
     LIGHTGBM_QUANTIZED,
     SCIKIT_LEARN,
     SUMWISE,
+    SUMWISE_ALL_ROWS,
     XGBOOST,
     Model,
     Settings,
@@ -169,6 +171,7 @@ LEAF = Settings(growth="leaf")
 DEPTH = Settings(growth="depth", min_rows=1)
 SYMMETRIC = Settings(growth="symmetric", min_rows=1)
 CLASSES = Settings(task="multiclass")
+GOSS = Settings(growth="leaf", sampling="goss")
 
 LEAF_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST, SCIKIT_LEARN)
 CATEGORICAL_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST)
@@ -211,6 +214,15 @@ WORKS = (
         SYMMETRIC,
         (CATBOOST,),
         Target(0.30, 0.15),
+    ),
+    Work(
+        "train-goss",
+        "train dense, 31 leaves, GOSS",
+        measure_training,
+        load_dense,
+        GOSS,
+        (SUMWISE_ALL_ROWS, LIGHTGBM, LIGHTGBM_ALL_ROWS),
+        Target(0.9, 0.7),
     ),
     Work(
         "train-1k",

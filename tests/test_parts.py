@@ -2,12 +2,13 @@
 
 import pickle
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
 from sumwise import Columns, Subsample
 from sumwise.errors import ParameterError
-from sumwise.parts import Part, check_rate
+from sumwise.parts import Part, check_count, check_flag, check_number, check_rate
 
 
 class Mixed(Part):
@@ -78,3 +79,57 @@ def test_a_rate_is_accepted(value):
 def test_what_is_no_rate_is_refused(value):
     with pytest.raises(ParameterError, match=r"must be in \(0, 1\]"):
         check_rate(Subsample(value), "rate")
+
+
+def fails(check, value, *arguments, **options):
+    part = Subsample(value)
+    try:
+        check(part, "rate", *arguments, **options)
+    except ParameterError as error:
+        return str(error).startswith(f"Subsample(rate={value!r}): must be ")
+    return False
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1, False),
+        (5, False),
+        (np.int64(2), False),
+        (0, True),
+        (1.5, True),
+        ("1", True),
+        (True, True),
+    ],
+)
+def test_counts(value, expected):
+    assert fails(check_count, value, 1) is expected
+    assert not fails(check_count, None, 1, optional=True)
+    assert fails(check_count, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, False),
+        (np.float32(0.5), False),
+        (2.0, False),
+        (2.1, True),
+        (-0.1, True),
+        (float("nan"), True),
+        (float("inf"), True),
+        ("1", True),
+        (None, True),
+        (True, True),
+    ],
+)
+def test_numbers(value, expected):
+    assert fails(check_number, value, 0.0, 2.0) is expected
+    assert fails(check_number, float("inf"), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(True, False), (np.False_, False), (1, True), ("yes", True)]
+)
+def test_flags(value, expected):
+    assert fails(check_flag, value) is expected

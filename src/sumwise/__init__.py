@@ -4,17 +4,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sumwise.data.native import Native
+from sumwise.data.target_statistics import TargetStatistics
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
 from sumwise.losses import Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import (
     BayesianBootstrap,
     Bootstrap,
+    ClassSubsample,
     Columns,
+    Goss,
+    GroupSubsample,
+    Mvs,
     Pasting,
     PoissonBootstrap,
     Subsample,
 )
+from sumwise.training.boosters import Dart, Forest, Linear, Ordered, Plain
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
 
 if TYPE_CHECKING:
@@ -55,24 +61,33 @@ __all__ = [
     "BayesianBootstrap",
     "Bootstrap",
     "Callback",
+    "ClassSubsample",
     "Columns",
+    "Dart",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "EnsembleSelectionClassifier",
     "EnsembleSelectionRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "Forest",
+    "Goss",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "GroupSubsample",
     "Huber",
+    "Linear",
     "MemberPredictions",
     "MultiResponseLinear",
+    "Mvs",
     "Native",
     "OobStopping",
+    "Ordered",
     "OutputCodeClassifier",
     "OutputFlippingClassifier",
     "OutputSmearingRegressor",
     "Pasting",
+    "Plain",
     "PoissonBootstrap",
     "Quantile",
     "RandomForestClassifier",
@@ -82,6 +97,7 @@ __all__ = [
     "StackingClassifier",
     "StackingRegressor",
     "Subsample",
+    "TargetStatistics",
     "Tweedie",
     "VotingClassifier",
     "__version__",

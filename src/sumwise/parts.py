@@ -1,6 +1,7 @@
 """Parts: the small parameter objects an estimator is put together from."""
 
 import inspect
+import math
 from typing import Any, Self
 
 from sumwise.errors import ParameterError
@@ -50,3 +51,34 @@ def check_rate(part: Part, name: str) -> None:
     is_number = isinstance(value, (int, float)) or hasattr(value, "__float__")
     if isinstance(value, bool) or not is_number or not 0 < value <= 1:
         raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be in (0, 1]")
+
+
+def check_count(part: Part, name: str, low: int, optional: bool = False) -> None:
+    """Refuse what is no integer of at least ``low``, or None where that is allowed."""
+    value = getattr(part, name)
+    if optional and value is None:
+        return
+    is_integer = hasattr(value, "__index__") and not isinstance(value, bool)
+    if not is_integer or value < low:
+        none = " or None" if optional else ""
+        raise ParameterError(
+            f"{type(part).__name__}({name}={value!r}): must be an integer of at least {low}{none}"
+        )
+
+
+def check_number(part: Part, name: str, low: float, high: float = math.inf) -> None:
+    """Refuse what is no finite number of [low, high]."""
+    value = getattr(part, name)
+    is_number = isinstance(value, (int, float)) or hasattr(value, "__float__")
+    if isinstance(value, bool) or not is_number or not low <= value <= high or value == math.inf:
+        upper = "" if high == math.inf else f" and at most {high:g}"
+        raise ParameterError(
+            f"{type(part).__name__}({name}={value!r}): must be a number of at least {low:g}{upper}"
+        )
+
+
+def check_flag(part: Part, name: str) -> None:
+    """Refuse what is neither true nor false."""
+    value = getattr(part, name)
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be True or False")

@@ -76,7 +76,7 @@ def test_members_see_the_rows_that_are_drawn_with_their_weights(sampling):
         "bayesian": BayesianBootstrap(),
     }[sampling]
     for number, member in enumerate(model.estimators_):
-        expected = part.draw(model._seed, number, 60)
+        expected = part.draw_member(model._seed, number, 60)
         rows, y, weight = member.seen_
         in_bag = np.flatnonzero(expected)
         np.testing.assert_array_equal(rows[:, 0], in_bag)

@@ -131,13 +131,13 @@ def test_classes(n_classes):
 
 
 def test_names_of_the_encoding():
-    models = [fit(categorical_encoding=e, n_estimators=3) for e in ("auto", "native", Native())]
+    models = [fit(categorical_encoding=e, n_estimators=3) for e in ("native", Native())]
     assert len({model.predict(X).tobytes() for model in models}) == 1
-    model = clone(models[2]).set_params(categorical_encoding__min_rows=7)
+    model = clone(models[1]).set_params(categorical_encoding__min_rows=7)
     assert model.categorical_encoding == Native(min_rows=7)
 
 
-@pytest.mark.parametrize("value", [None, "onehot", 3, Native(l2=-1.0)])
+@pytest.mark.parametrize("value", [None, "target", 3, Native(l2=-1.0)])
 def test_bad_encodings_are_refused(value):
     with pytest.raises(ParameterError, match=r"categorical_encoding|Native\(l2"):
         fit(categorical_encoding=value)

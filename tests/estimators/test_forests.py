@@ -154,7 +154,9 @@ def test_members_are_read_for_diversity():
 def find_bags(model, n_rows, sample_weight=None):
     """Which rows each tree has seen, by drawing them again."""
     part = model._resolve_resampler(n_rows)
-    draws = [part.draw(model._seed, t, n_rows, sample_weight) for t in range(model.n_estimators)]
+    draws = [
+        part.draw_member(model._seed, t, n_rows, sample_weight) for t in range(model.n_estimators)
+    ]
     return np.array(draws) > 0
 
 

@@ -12,6 +12,7 @@ from sumwise.estimators.parameters import (
     check_integer,
     check_nested,
     check_number,
+    name_part,
     resolve_part,
 )
 
@@ -133,3 +134,10 @@ def test_nested_names_that_cannot_be_set(value):
 def test_errors_are_value_errors():
     with pytest.raises(ValueError, match="size"):
         check_integer(owner_of(None), "size", 1)
+
+
+def test_the_part_that_has_a_parameter():
+    kinds = (Subsample, Columns)
+    assert name_part("sampler", kinds, {"sampler__by_tree": 1}) == "Columns"
+    assert name_part("sampler", kinds, {"sampler__rate": 1, "other__by_tree": 2}) == "Subsample"
+    assert name_part("sampler", kinds, {"sampler__unheard_of": 1}) == "Subsample"

@@ -136,7 +136,7 @@ def test_who_can_share():
 def test_what_decides_how_x_is_read():
     plain = describe_reading(GradientBoostingClassifier())
     assert plain == describe_reading(GradientBoostingClassifier(growth="symmetric", n_jobs=1))
-    assert plain == describe_reading(GradientBoostingClassifier(categorical_encoding="native"))
+    assert plain == describe_reading(GradientBoostingClassifier(categorical_encoding="ordered"))
     for other in (
         GradientBoostingRegressor(),
         GradientBoostingClassifier(max_bins=20),

@@ -8,12 +8,23 @@ from examples import (
     adaboost_exponential_loss,
     bias_and_variance,
     kappa_error_diagram,
+    level_against_leaf,
+    prediction_shift,
+    target_leakage,
     vote_error,
 )
 
 matplotlib.use("Agg")
 
-EXAMPLES = [adaboost_exponential_loss, bias_and_variance, kappa_error_diagram, vote_error]
+EXAMPLES = [
+    adaboost_exponential_loss,
+    bias_and_variance,
+    kappa_error_diagram,
+    level_against_leaf,
+    prediction_shift,
+    target_leakage,
+    vote_error,
+]
 MODULE = pytest.mark.parametrize("example", EXAMPLES, ids=lambda module: module.__name__)
 
 
@@ -62,3 +73,25 @@ def test_votes_of_independent_learners_are_better(results):
     independent, bagged = curves["independent learners"], curves["bagged trees"]
     assert independent.error[-1] < bagged.error[-1]
     assert (independent.error <= independent.bound).all()
+
+
+def test_ordered_statistics_survive_what_breaks_others(results):
+    accuracy = results[1][target_leakage]
+    assert accuracy["identifier", "greedy"] < 0.6
+    assert accuracy["constant", "leave_one_out"] < 0.6
+    assert min(accuracy[column, "ordered"] for column in ("identifier", "constant")) > 0.65
+
+
+def test_ordered_boosting_has_less_prediction_shift(results):
+    bias = {way: slopes.mean() - 1.0 for way, slopes in results[1][prediction_shift].items()}
+    assert bias["one sample"] == pytest.approx(-1 / 29, abs=0.01)
+    assert abs(bias["two samples"]) < 0.01
+    assert abs(bias["ordered"]) < 0.7 * abs(bias["one sample"])
+
+
+def test_leaf_wise_trees_fit_better_and_are_deeper(results):
+    leaf, level = (results[1][level_against_leaf][growth] for growth in ("leaf", "depth"))
+    assert leaf.training[-1] < level.training[-1]
+    assert leaf.depth > level.depth + 1
+    assert leaf.new.min() < 0.5
+    assert level.new.min() < 0.5

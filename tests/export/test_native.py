@@ -5,6 +5,7 @@ import json
 import os
 import re
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from sumwise import load
 from sumwise.errors import ModelFileError
 from sumwise.export.native import (
     FORMAT_VERSION,
+    LINEAR_FORMAT,
     TREE_FORMAT,
     dump_model,
     parse_model,
@@ -21,7 +23,7 @@ from sumwise.export.native import (
     write_model,
 )
 from sumwise.kernels.threads import Team
-from sumwise.tree import TreeEnsemble
+from sumwise.tree import LinearEnsemble, TreeEnsemble
 
 BY_TREE = {"start": "<i8", "output": "<i4"}
 BY_NODE = {
@@ -65,10 +67,10 @@ ENSEMBLE = make_ensemble()
 DATA = dump_model(ENSEMBLE, ABOUT)
 
 
-def read_parts(data):
+def read_parts(data, expected=TREE_FORMAT):
     """Read a file by its documentation alone."""
     magic, version, zero, length = struct.unpack("<8sIIQ", data[:24])
-    assert (magic, version, zero) == (b"SUMWISE\0", TREE_FORMAT, 0)
+    assert (magic, version, zero) == (b"SUMWISE\0", expected, 0)
     header = json.loads(data[24 : 24 + length].decode("utf-8"))
     arrays, place = {}, 24 + length
     for entry in header["arrays"]:
@@ -516,3 +518,91 @@ def test_a_file_of_format_1_can_be_read():
     header, arrays = read_parts(DATA)
     with pytest.raises(ModelFileError, match="does not describe the arrays"):
         parse_model(join_parts(header, arrays, version=1))
+
+
+# Other boosters
+
+
+def test_rounds_of_other_boosters():
+    """The header tells of them; older versions read such files, and predict the same."""
+    assert not {"stages", "trees_per_round"} & read_parts(DATA)[0].keys()
+    for stages, trees_per_round in (("mean", 2), ("rescaled", 1)):
+        ensemble = replace(ENSEMBLE, stages=stages, trees_per_round=trees_per_round)
+        again, _ = parse_model(dump_model(ensemble, ABOUT))
+        assert (again.stages, again.trees_per_round) == (stages, trees_per_round)
+        assert again.n_rounds == 2 // trees_per_round
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"stages": "product"}, "unknown stages 'product'"),
+        ({"stages": ["sum"]}, "unknown stages"),
+        ({"trees_per_round": 0}, "trees a round"),
+        ({"trees_per_round": True}, "trees a round"),
+        ({"trees_per_round": 1.0}, "trees a round"),
+        ({"trees_per_round": 3}, "do not fit together"),
+        ({"model": "linear", "n_rounds": 1}, None),  # no such thing in this format
+    ],
+)
+def test_hostile_rounds_are_refused(entry, message):
+    header, arrays = read_parts(DATA)
+    data = join_parts({**header, **entry}, arrays)
+    if message is None:
+        assert parse_model(data)[0].n_trees == 2
+        return
+    with pytest.raises(ModelFileError, match=message):
+        parse_model(data)
+
+
+LINEAR = LinearEnsemble(
+    coefficient=np.arange(12.0).reshape(2, 3, 2),
+    intercept=np.arange(6.0).reshape(2, 3),
+    base_score=np.array([0.5, 0.25, 0.125]),
+    link="softmax",
+)
+
+
+def test_linear_models_go_to_the_file_and_back():
+    data = dump_model(LINEAR, ABOUT)
+    header, arrays = read_parts(data, LINEAR_FORMAT)
+    assert (header["model"], header["n_rounds"], header["n_features"]) == ("linear", 2, 2)
+    assert list(arrays) == ["coefficient", "intercept", "base_score"]
+    again, about = parse_model(data)
+    assert about == ABOUT
+    assert again.link == "softmax"
+    for name in arrays:
+        assert np.array_equal(getattr(again, name), getattr(LINEAR, name))
+    with Team(1) as team:
+        raw = again.predict_raw(np.array([[1.0, np.nan], [0.0, 1.0]]), team)
+    last = LINEAR.base_score + LINEAR.intercept[1]
+    assert raw.tolist() == [
+        (last + LINEAR.coefficient[1, :, 0]).tolist(),
+        (last + LINEAR.coefficient[1, :, 1]).tolist(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"n_rounds": 3}, "do not fit together"),
+        ({"n_rounds": 0}, "number of rounds"),
+        ({"n_rounds": None}, "number of rounds"),
+        ({"n_rounds": True}, "number of rounds"),
+        ({"n_features": 3}, "do not fit together"),
+        ({"link": "identity"}, "do not fit together"),
+        ({"model": "cubic"}, "does not describe the arrays"),
+    ],
+)
+def test_hostile_linear_models_are_refused(entry, message):
+    header, arrays = read_parts(dump_model(LINEAR, ABOUT), LINEAR_FORMAT)
+    with pytest.raises(ModelFileError, match=message):
+        parse_model(join_parts({**header, **entry}, arrays, LINEAR_FORMAT))
+
+
+@pytest.mark.parametrize("name", ["coefficient", "intercept", "base_score"])
+def test_linear_models_that_are_not_finite_are_refused(name):
+    header, arrays = read_parts(dump_model(LINEAR, ABOUT), LINEAR_FORMAT)
+    arrays[name][0] = np.nan
+    with pytest.raises(ModelFileError, match="is not a number"):
+        parse_model(join_parts(header, arrays, LINEAR_FORMAT))

@@ -60,25 +60,6 @@ def test_poisson_has_the_mean_and_variance_of_its_name(mean):
     assert abs(counts.var() - mean) < 4.5 * deviation
 
 
-@pytest.mark.parametrize("weights", [np.ones(8), WEIGHTS])
-def test_bayesian_is_its_twin(weights):
-    for key in keys(20):
-        drawn = weights.copy()
-        resample.fill_bayesian(np.uint64(key), drawn)
-        np.testing.assert_allclose(drawn, naive.bayesian(key, weights), rtol=1e-13)
-        assert np.array_equal(drawn > 0, weights > 0)
-
-
-def test_bayesian_weights_are_uniform_over_all_of_a_sum():
-    drawn = np.ones((2000, 5))
-    for key, weights in zip(keys(2000), drawn, strict=True):
-        resample.fill_bayesian(np.uint64(key), weights)
-    np.testing.assert_allclose(drawn.sum(axis=1), 5)
-    # Dirichlet(1, ..., 1) times 5: a variance of 25 * (1/5) (4/5) / 6.
-    np.testing.assert_allclose(drawn.mean(axis=0), 1, atol=4.5 * np.sqrt(2 / 3 / 2000))
-    np.testing.assert_allclose(drawn.var(axis=0), 2 / 3, rtol=0.2)
-
-
 def test_counts_may_be_of_any_integers():
     key = keys(1)[0]
     expected = draw(resample.BOOTSTRAP, key, 100, 50)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tests.naive.random import choose, extend, uniform
+from tests.naive.random import choose, uniform
 
 
 def bootstrap(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:
@@ -32,12 +32,6 @@ def poisson(key: int, mean: float) -> int:
         count += 1
         reached += math.exp(-mean) * mean**count / math.factorial(count)
     return count
-
-
-def bayesian(key: int, weights: Sequence[float]) -> list[float]:
-    """Multiply by exponential numbers and scale to the sum there was."""
-    drawn = [-w * math.log(uniform(key, row) + 2.0**-53) for row, w in enumerate(weights)]
-    return [w * sum(weights) / sum(drawn) for w in drawn]
 
 
 def poisson_counts(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:

@@ -13,17 +13,17 @@ ALL = [Bootstrap(), Pasting(), PoissonBootstrap(), BayesianBootstrap()]
 
 @pytest.mark.parametrize("part", ALL, ids=repr)
 def test_seed_and_member_decide(part):
-    first = part.draw(1, 0, 200)
-    assert np.array_equal(pickle.loads(pickle.dumps(part)).draw(1, 0, 200), first)
-    assert not np.array_equal(part.draw(1, 1, 200), first)
-    assert not np.array_equal(part.draw(2, 0, 200), first)
+    first = part.draw_member(1, 0, 200)
+    assert np.array_equal(pickle.loads(pickle.dumps(part)).draw_member(1, 0, 200), first)
+    assert not np.array_equal(part.draw_member(1, 1, 200), first)
+    assert not np.array_equal(part.draw_member(2, 0, 200), first)
 
 
 @pytest.mark.parametrize("part", ALL, ids=repr)
 def test_are_resamplers(part):
     assert isinstance(part, Resampler)
     part.check()
-    weights = part.draw(0, 0, 500)
+    weights = part.draw_member(0, 0, 500)
     assert (weights.dtype.kind == "u") == part.gives_counts
     assert bool((weights == 0).any()) == part.leaves_rows_out
 
@@ -31,7 +31,9 @@ def test_are_resamplers(part):
 @pytest.mark.parametrize("part", ALL, ids=repr)
 def test_weights_of_members_follow_sample_weights(part):
     sample_weight = np.repeat([0.0, 1.0, 3.0], 400)
-    mean = np.mean([part.draw(0, member, 1200, sample_weight) for member in range(40)], axis=0)
+    mean = np.mean(
+        [part.draw_member(0, member, 1200, sample_weight) for member in range(40)], axis=0
+    )
     of_none, of_one, of_three = mean.reshape(3, 400).mean(axis=1)
     assert of_none == 0
     assert of_three / of_one == pytest.approx(3, rel=0.05)
@@ -41,14 +43,14 @@ def test_weights_of_members_follow_sample_weights(part):
     ("rate", "n_rows", "expected"), [(1.0, 7, 7), (0.5, 7, 4), (2.5, 8, 20), (0.001, 100, 1)]
 )
 def test_number_of_draws(rate, n_rows, expected):
-    assert Bootstrap(rate).draw(0, 0, n_rows).sum() == expected
+    assert Bootstrap(rate).draw_member(0, 0, n_rows).sum() == expected
     if rate <= 1:
-        assert Pasting(rate).draw(0, 0, n_rows).sum() == expected
+        assert Pasting(rate).draw_member(0, 0, n_rows).sum() == expected
 
 
 def test_pasting_keeps_the_weights_of_its_rows():
     sample_weight = np.linspace(0.5, 2, 50)
-    drawn = Pasting(0.4).draw(0, 0, 50, sample_weight)
+    drawn = Pasting(0.4).draw_member(0, 0, 50, sample_weight)
     taken = drawn > 0
     assert taken.sum() == 20
     assert np.array_equal(drawn[taken], sample_weight[taken])
@@ -56,7 +58,7 @@ def test_pasting_keeps_the_weights_of_its_rows():
 
 def test_bayesian_weights_keep_the_sum():
     sample_weight = np.linspace(0.5, 2, 50)
-    drawn = BayesianBootstrap().draw(0, 0, 50, sample_weight)
+    drawn = BayesianBootstrap().draw_member(0, 0, 50, sample_weight)
     assert drawn.sum() == pytest.approx(sample_weight.sum())
     assert np.all(sample_weight == np.linspace(0.5, 2, 50))
 

@@ -5,6 +5,7 @@ import pytest
 
 from sumwise.errors import ParameterError
 from sumwise.sampling import RowSampler, Subsample
+from tests.sampling.sources import assert_sound, make_source
 
 ROWS = np.arange(100, dtype=np.uint32)
 
@@ -46,6 +47,13 @@ def test_every_row_has_its_turn():
 def test_what_is_no_rate_is_refused(rate):
     with pytest.raises(ParameterError, match=r"Subsample\(rate="):
         Subsample(rate).check()
+
+
+def test_draws_what_it_samples():
+    source = make_source()
+    drawn = Subsample(0.5).draw(source)
+    assert_sound(source, drawn)
+    assert drawn.rows.tolist() == Subsample(0.5).sample(source.rows, 0, 0).tolist()
 
 
 def test_is_a_row_sampler():

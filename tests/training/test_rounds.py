@@ -88,3 +88,33 @@ def test_old_rounds_are_added_one_by_one(n_classes, n_threads):
                     expected[output] += ensemble.value[nodes]
             assert np.array_equal(raw, expected)
     assert numbers == [1, 2, 3, 4, 5]
+
+
+def test_rescaled_trees_are_remembered_as_they_were():
+    whole = fit(1)
+    trees = list(take_trees(whole))
+    rounds = Rounds(whole.base_score, whole.link, whole.n_features, stages="rescaled")
+    for k, tree in enumerate(trees):
+        rounds.add(tree)
+        if k in (2, 4):
+            rounds.rescale(0, 0.5)
+    rounds.rescale(4, 3.0)
+    factors = {1: [1], 2: [1, 1], 3: [0.5, 1, 1], 4: [0.5, 1, 1, 1], 5: [0.25, 1, 1, 1, 3]}
+    for n_rounds, expected in factors.items():
+        made = rounds.make_ensemble(n_rounds)
+        assert made.stages == "rescaled"
+        for k, factor in enumerate(expected):
+            last = made.start[k + 1] if k + 1 < n_rounds else made.value.size
+            own = made.value[made.start[k] : last]
+            assert np.array_equal(own, factor * trees[k].value[:, 0])
+    assert np.array_equal(rounds.get_tree(0).value, 0.25 * trees[0].value)
+
+
+def test_means_have_a_share_of_each_tree():
+    whole = fit(3)
+    rounds = Rounds(whole.base_score, whole.link, whole.n_features, None, 1, "mean")
+    for tree in take_trees(whole):
+        rounds.add(tree)
+    for n_rounds in (1, 4):
+        first = whole.truncate(n_rounds)
+        assert np.allclose(rounds.make_ensemble(n_rounds).value, first.value / n_rounds)

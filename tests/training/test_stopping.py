@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sumwise.errors import TrainingError
-from sumwise.training.stopping import EarlyStopping
+from sumwise.training.stopping import OOB, EarlyStopping
 
 
 def rounds_until_stop(losses, patience):
@@ -93,3 +93,20 @@ def test_old_rounds_on_other_rows_are_given(recorded):
     stopping = EarlyStopping(1)
     assert not stopping.resume([5.0, 3.0, 4.0], recorded)
     assert (stopping.best_round, stopping.best_score) == (3, 4.0)
+
+
+def test_improvements_add_up():
+    stopping = EarlyStopping(2, watched=OOB)
+    improvements = [0.5, -0.1, 0.3, -0.2, 0.1]
+    assert [stopping.should_stop(k + 1, each) for k, each in enumerate(improvements)] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert stopping.best_round == 3
+    assert stopping.best_score == pytest.approx(0.7)
+    paused = EarlyStopping(2, watched=OOB)
+    assert not paused.resume(improvements[:2], improvements[:2])
+    assert paused.best_round == 1

@@ -57,6 +57,13 @@ def warm_up() -> float:
         model.fit(np.floor(9 * X), total)
     for booster, y in ((AdaBoostRegressor(), total), (AdaBoostClassifier(), classes)):
         booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
+    # Kernels of boosters and samplers.
+    for sampler in ("goss", "mvs", "bayesianbootstrap"):
+        GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)
+    for name in ("dart", "forest", "linear"):
+        for kind in (np.float32, np.float64):
+            model = GradientBoostingRegressor(n_estimators=2, booster=name)
+            model.fit(X.astype(kind), total).predict(X.astype(kind))
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
     return perf_counter() - start

@@ -146,8 +146,12 @@ class CategoryColumn:
         """Return the dictionary of the values that rows have."""
         return Dictionary.from_values(self.values[self._is_used() & self.is_known])
 
-    def encode(self, dictionary: Dictionary, refuse_unknown: bool) -> "EncodedColumn":
-        """Return codes; values that are not in the dictionary are missing, or an error."""
+    def encode(
+        self, dictionary: Dictionary, refuse_unknown: bool, unknown_code: float = np.nan
+    ) -> "EncodedColumn":
+        """Return codes; values that are not in the dictionary have one of their own, or are an
+        error.
+        """
         if self.holds == "nothing":
             codes = np.full(self.values.size, -1)
         elif self.holds != dictionary.holds and len(dictionary):
@@ -167,7 +171,8 @@ class CategoryColumn:
                     f"{listed}{more}; unknown_category='missing' treats them as missing"
                 )
         # Row -1 takes the last entry.
-        lookup = np.append(np.where((codes >= 0) & self.is_known, codes, np.nan), np.nan)
+        known = np.where(codes >= 0, codes, unknown_code)
+        lookup = np.append(np.where(self.is_known, known, np.nan), np.nan)
         return EncodedColumn(self.rows, lookup)
 
     def _is_used(self) -> np.ndarray:

@@ -149,7 +149,7 @@ class BaggingRecipe(Recipe):
 
     def draw_weights(self, number: int, n_rows: int, weight: np.ndarray | None) -> np.ndarray:
         """Return the weight of every row for a member; zero is out of its bag."""
-        return self.sampling.draw(self.seed, number, n_rows, weight)
+        return self.sampling.draw_member(self.seed, number, n_rows, weight)
 
     def find_out_of_bag(self, drawn: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows out of a bag that may stop its member, and those that may score it."""

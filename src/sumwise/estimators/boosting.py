@@ -58,12 +58,18 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         Its validation loss, or validation score with ``scoring``, if there were validation rows.
     feature_importances_ : ndarray of shape (n_features,)
         Shares of the total gain.
+    oob_improvement_ : ndarray of shape (n_rounds,)
+        With a ``sampler`` that leaves rows out at random, how much lower each round made the loss
+        of these rows; also of rounds that were cut off.
+    coef_, intercept_ : ndarray and float
+        Of a model with ``booster="linear"``; by class, if there are more than two.
     history_ : dict of ndarray
         What was measured after each round, also of rounds that were cut off: "validation_loss" and
-        "validation_score" (with ``scoring``) if there were validation rows, "training_loss" if
-        verbose or with callbacks. A model file does not hold the training loss.
-    ensemble_ : TreeEnsemble
-        The trees.
+        "validation_score" (with ``scoring``) if there were validation rows, "oob_improvement" as
+        above, "training_loss" if verbose or with callbacks. A model file does not hold the training
+        loss.
+    ensemble_ : TreeEnsemble or LinearEnsemble
+        The trees, or the linear model.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray
@@ -224,12 +230,18 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         Its validation loss, or validation score with ``scoring``, if there were validation rows.
     feature_importances_ : ndarray of shape (n_features,)
         Shares of the total gain.
+    oob_improvement_ : ndarray of shape (n_rounds,)
+        With a ``sampler`` that leaves rows out at random, how much lower each round made the loss
+        of these rows; also of rounds that were cut off.
+    coef_, intercept_ : ndarray and float
+        Of a model with ``booster="linear"``; by class, if there are more than two.
     history_ : dict of ndarray
         What was measured after each round, also of rounds that were cut off: "validation_loss" and
-        "validation_score" (with ``scoring``) if there were validation rows, "training_loss" if
-        verbose or with callbacks. A model file does not hold the training loss.
-    ensemble_ : TreeEnsemble
-        The trees.
+        "validation_score" (with ``scoring``) if there were validation rows, "oob_improvement" as
+        above, "training_loss" if verbose or with callbacks. A model file does not hold the training
+        loss.
+    ensemble_ : TreeEnsemble or LinearEnsemble
+        The trees, or the linear model.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray

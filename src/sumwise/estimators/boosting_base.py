@@ -12,12 +12,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.binned import BinnedData
 from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
+from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ParameterError
-from sumwise.estimators.categories import resolve_encoding
+from sumwise.estimators.boosters import (
+    check_tables,
+    resolve_booster,
+    resolve_sampler,
+    stops_by_oob,
+)
+from sumwise.estimators.categories import find_native, find_statistics, name_encoding_part
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_start, make_past
+from sumwise.estimators.encoding import encode_constraints, encode_rows
 from sumwise.estimators.features import (
     check_feature_parameters,
     needs_no_check,
@@ -35,6 +45,7 @@ from sumwise.estimators.parameters import (
     check_integer,
     check_nested,
     check_number,
+    name_part,
     resolve_part,
 )
 from sumwise.estimators.persistence import SavedModelMixin
@@ -47,17 +58,19 @@ from sumwise.estimators.validation import (
     hold_out_rows,
     make_scorer,
     read_validation,
+    require_groups,
 )
 from sumwise.inspection.importance import importance
 from sumwise.kernels.threads import Team
 from sumwise.losses import CustomLoss, Loss
-from sumwise.sampling import Columns, RowSampler, Subsample
+from sumwise.sampling import ROW_SAMPLERS, Columns, RowSampler
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
+from sumwise.training.boosters import BOOSTERS, Booster
 from sumwise.training.callbacks import Callback, Snapshot
 from sumwise.training.progress import show_progress
 from sumwise.training.rounds import BoostingResult
-from sumwise.training.stopping import LOSS, SCORE, EarlyStopping
-from sumwise.tree import GrowthSettings
+from sumwise.training.stopping import LOSS, OOB, SCORE, EarlyStopping
+from sumwise.tree import GrowthSettings, LinearEnsemble
 from sumwise.tree.grower import GROWTH
 
 # Steps that a value costs in a tree, at least; a second thread pays from about 1,000 x 25 on.
@@ -92,18 +105,29 @@ _PARAMETERS = """n_estimators : int, default=100
         or quantiles.
     max_delta_step : float, default=0.0
         Largest leaf value before the learning rate; 0 means no limit.
-    sampler : Subsample, "subsample" or None, default=None
-        Rows that each round's trees are grown on; None for all.
+    booster : {"plain", "ordered", "dart", "forest", "linear"} or a part, default="plain"
+        What a round does: "plain" adds a tree to the model so far; "ordered" grows it on residuals
+        of models that have not seen the row; "dart" drops some of the trees before; "forest"
+        averages trees that do not build on each other; "linear" fits a linear model in place of
+        trees. The parts :class:`Plain`, :class:`Ordered`, :class:`Dart`, :class:`Forest` and
+        :class:`Linear` have parameters.
+    sampler : str, a part or None, default=None
+        Rows that each round's trees are grown on; None for all. :class:`Subsample`, :class:`Goss`,
+        :class:`Mvs`, :class:`BayesianBootstrap`, :class:`ClassSubsample`, :class:`GroupSubsample`,
+        or the name of one in lower case.
     columns : Columns or None, default=None
         Features that each tree, level or node may split on; None for all.
     categorical_features : "auto", list or None, default="auto"
         Features whose values are categories: "auto" for strings and categorical types, a list of
         names, indices or booleans, or None for none.
-    categorical_encoding : {"auto", "native"} or Native, default="auto"
-        How trees use categories; "auto" is "native": splits by sets of categories.
+    categorical_encoding : str, Native or TargetStatistics, default="auto"
+        How trees use categories: "native" splits by sets of them, "onehot" by one of them;
+        "ordered", "greedy", "holdout" and "leave_one_out" make them numbers, see
+        :class:`TargetStatistics`. "auto": "ordered" if a feature has more than 50 categories,
+        else "native".
     unknown_category : {"missing", "error"}, default="missing"
-        What a category that was not in the training data is at prediction: a missing value or an
-        error.
+        What a category that was not in the training data is at prediction: a missing value (the
+        prior, where statistics encode it) or an error.
     extra_columns : {"error", "ignore"}, default="error"
         What a column of a frame is that was not there in ``fit``.
     monotonic_cst : array-like of int, dict or None, default=None
@@ -113,9 +137,10 @@ _PARAMETERS = """n_estimators : int, default=100
     interaction_cst : list of groups, "pairwise", "no_interactions" or None, default=None
         Features that may interact: those above a leaf all belong to one group of feature indices
         or names. Features in no group form one more. "pairwise": any two; "no_interactions": none.
-    early_stopping : "auto" or bool, default="auto"
+    early_stopping : "auto", "oob" or bool, default="auto"
         Stop when validation rows are predicted no better, and keep the best round. "auto": if
-        ``X_val`` is passed to ``fit``. True: if it is not passed, rows are held out.
+        ``X_val`` is passed to ``fit``. True: if it is not passed, rows are held out. "oob": when
+        rounds improve no more on the rows that their ``sampler`` leaves out.
     validation_fraction : float, default=0.1
         Share of the rows held out for early stopping.
     validation_rows : {"random", "last"}, default="random"
@@ -152,6 +177,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     # The user's loss, if its link is a method of its own.
     _custom_link: CustomLoss | None = None
+    # Makes numbers of categories, if statistics of the target do; and whether they do, which is
+    # known first.
+    _encoder: CategoryEncoder | None = None
+    _encodes: bool = False
 
     def __init__(
         self,
@@ -171,12 +200,13 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         l1: float = 0.0,
         l2: float = 1.0,
         max_delta_step: float = 0.0,
-        # sampling
-        sampler: Subsample | str | None = None,
+        # rounds
+        booster: Booster | str = "plain",
+        sampler: RowSampler | str | None = None,
         columns: Columns | None = None,
         # features
         categorical_features: Any = "auto",
-        categorical_encoding: Native | str = "auto",
+        categorical_encoding: Native | TargetStatistics | str = "auto",
         unknown_category: str = "missing",
         extra_columns: str = "error",
         # constraints
@@ -209,6 +239,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.l1 = l1
         self.l2 = l2
         self.max_delta_step = max_delta_step
+        self.booster = booster
         self.sampler = sampler
         self.columns = columns
         self.categorical_features = categorical_features
@@ -273,6 +304,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             log link, ``init_score=np.log(exposure)`` makes predictions rates per exposure.
         groups : array-like of shape (n_rows,), default=None
             Where rows are held out for early stopping: rows of one group are held out together.
+            With ``sampler=GroupSubsample(...)`` they are also drawn together.
         X_val, y_val : array-like, default=None
             Rows to validate on. They shape neither bins nor trees.
         sample_weight_val, init_score_val : array-like, default=None
@@ -290,7 +322,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._forget_fit()
         growth = self._check_parameters()
         given = X
+        self._encodes = start is not None and start._encodes
         X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
+        if start is None:
+            self._encodes = find_statistics(self, self.schema_.n_categories) is not None
         target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
         loss = self._make_loss()
         weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
@@ -344,21 +379,32 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Grow the trees; bin the rows, unless they lie in a shared table."""
-        X, weight = train.matrix, train.weight
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        native, booster, sampler, columns = self._resolve_parts()
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
-        rows = self._number_rows(train, valid, groups, stops, seed)
+        holds_out = stops and not stops_by_oob(self)
+        rows = self._number_rows(train, valid, groups, holds_out, seed)
+        of_rows = None
+        if sampler is not None and sampler.needs_groups:
+            of_rows = require_groups(self, groups, train.target.size)
+        rows = replace(rows, groups=of_rows, classes=getattr(self, "classes_", None))
+        encoded = encode_rows(self, train, valid, rows, seed, start, booster, n_jobs or self.n_jobs)
+        train, valid, rows = encoded.train, encoded.valid, encoded.rows
+        self._encoder = encoded.encoder
+        self._encodes = encoded.encoder is not None
+        X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
+        check_tables(self, booster, n_categories)
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
-        native, sampler, columns = self._resolve_parts()
-        n_categories = self.schema_.n_categories
-        constraints = read_constraints(self, n_categories > 0)
+        constraints = read_constraints(self, self.schema_.n_categories > 0)
+        constraints = encode_constraints(constraints, encoded.encoder)
         settings = BoostingSettings(
             loss=loss,
             growth=replace(growth, constraints=constraints),
             n_rounds=int(self.n_estimators),
+            booster=booster,
             sampler=sampler,
             columns=columns,
             stopping=self._make_stopping() if stops else None,
@@ -373,21 +419,29 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         ):
             told = [*shown, *(self.callbacks or ()), *callbacks]
             settings = replace(settings, callbacks=told)
+            mapper = data = None
+            more: list[BinnedData] = []
             if table is not None:
                 mapper, data = table.mapper, table.data
-            else:
+            elif booster.grows_trees:
                 mapper = BinMapper.fit(
                     X, self.max_bins, weight, rows.train, seed, team, n_categories, native
                 )
                 data = mapper.transform(X, team, valid.matrix if valid else None)
-            result = boost(data, mapper, rows, settings, team, make_past(start, train, valid))
+                more = [
+                    mapper.transform(other, team, valid.matrix if valid else None)
+                    for other in encoded.variants
+                ]
+            matrices = [part.matrix for part in (train, valid) if part is not None]
+            past = make_past(start, matrices)
+            result = boost(data, mapper, rows, settings, team, past, matrices, more)
         self.history_ = result.history
         self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
         return self
 
     def _forget_fit(self) -> None:
         """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
-        for name in ("ensemble_", "history_", "_custom_link"):
+        for name in ("ensemble_", "history_", "_custom_link", "_encoder", "_encodes"):
             self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -403,27 +457,29 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, those of parts as ``sampler__rate=...``."""
         parts = {
-            "sampler": "Subsample",
+            "booster": name_part("booster", BOOSTERS, params),
+            "sampler": name_part("sampler", ROW_SAMPLERS, params),
             "columns": "Columns",
-            "categorical_encoding": "Native",
+            "categorical_encoding": name_encoding_part(params),
             "loss": name_loss_part(params),
         }
         check_nested(self, params, parts)
         return super().set_params(**params)
 
-    def _resolve_parts(self) -> tuple[Native, RowSampler | None, Columns]:
-        """Return the checked parts: categorical encoding, row sampler, column sampling."""
+    def _resolve_parts(self) -> tuple[Native, Booster, RowSampler | None, Columns | None]:
+        """Return the checked parts: categorical splits, booster, row and column sampling."""
         return (
-            resolve_encoding(self),
-            resolve_part(self, "sampler", [Subsample], names=True),
-            resolve_part(self, "columns", [Columns], names=False) or Columns(),
+            find_native(self),
+            resolve_booster(self),
+            resolve_sampler(self),
+            resolve_part(self, "columns", [Columns], names=False),
         )
 
     def _check_parameters(self) -> GrowthSettings:
         self._resolve_parts()
         check_integer(self, "n_estimators", 1)
         check_integer(self, "max_bins", 2, MAX_BINS)
-        check_choice(self, "early_stopping", ("auto", True, False))
+        check_choice(self, "early_stopping", ("auto", "oob", True, False))
         check_number(self, "validation_fraction", 0.0, 0.99, open_low=True)
         check_choice(self, "validation_rows", ("random", "last"))
         find_scorer(self)
@@ -476,6 +532,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     def _make_stopping(self) -> EarlyStopping:
         watched = LOSS if self.scoring == "loss" else SCORE
+        if stops_by_oob(self):
+            watched = OOB
         return EarlyStopping(self.n_iter_no_change, self.tol, watched)
 
     def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
@@ -495,7 +553,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         if needs_no_check(self, X):
             return X
         check_is_fitted(self)
-        return read_rows(self, X)
+        matrix = read_rows(self, X)
+        return matrix if self._encoder is None else self._encoder.transform(matrix)
 
     def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
         n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_A_STEP
@@ -567,6 +626,36 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         raise AttributeError("best_score_: the model was fitted without validation rows")
 
     @property
+    def oob_improvement_(self) -> np.ndarray:
+        """How much lower each round made the loss of the rows that its sampler left out."""
+        check_is_fitted(self)
+        if OOB not in self.history_:
+            raise AttributeError(
+                "oob_improvement_: needs a sampler that leaves rows out at random, as Subsample, "
+                "and a booster that adds one tree a round"
+            )
+        return self.history_[OOB]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of a linear model, (n_features,) or (n_outputs, n_features)."""
+        last = self._linear("coef_").coefficient[-1]
+        return last[0] if len(last) == 1 else last
+
+    @property
+    def intercept_(self) -> float | np.ndarray:
+        """Raw score of a linear model where all features are zero or missing."""
+        model = self._linear("intercept_")
+        last = model.base_score + model.intercept[-1]
+        return float(last[0]) if last.size == 1 else last
+
+    def _linear(self, name: str) -> LinearEnsemble:
+        check_is_fitted(self)
+        if not isinstance(self.ensemble_, LinearEnsemble):
+            raise AttributeError(f"{name}: only a model with booster='linear' has it")
+        return self.ensemble_
+
+    @property
     def n_trees_(self) -> int:
         """Number of trees."""
         check_is_fitted(self)
@@ -575,6 +664,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Total gain of each feature's splits, as shares of one."""
+        if isinstance(getattr(self, "ensemble_", None), LinearEnsemble):
+            raise AttributeError("feature_importances_: a linear model has none; see coef_")
         return self.get_feature_importances()
 
     def get_feature_importances(self, kind: str = "gain", normalize: bool = True) -> np.ndarray:
@@ -588,4 +679,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             Whether they are shares of one.
         """
         check_is_fitted(self)
-        return importance(self.ensemble_, kind, normalize)
+        if isinstance(self.ensemble_, LinearEnsemble):
+            raise ParameterError("a linear model has coefficients (coef_) and no splits")
+        by_column = importance(self.ensemble_, kind, normalize)
+        return by_column if self._encoder is None else self._encoder.fold(by_column)

@@ -1,18 +1,21 @@
 """Continuing: the fitted model that a fit starts from."""
 
 import os
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from sumwise.data.matrix import Matrix
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosters import resolve_booster
 from sumwise.estimators.parameters import check_choice, check_integer
 from sumwise.estimators.persistence import SavedModelMixin, load
-from sumwise.estimators.validation import LabeledRows
 from sumwise.losses import Loss
 from sumwise.training.rounds import Past
+from sumwise.tree import Ensemble, TreeEnsemble
 
 
 def find_start(estimator: Any, init_model: Any) -> Any:
@@ -59,10 +62,11 @@ def check_start(estimator: Any, start: Any, loss: Loss, init_score: np.ndarray |
     if start is None:
         return
     old = start.ensemble_
-    if old.n_features != estimator.n_features_in_:
+    _check_rounds(estimator, old)
+    if start.n_features_in_ != estimator.n_features_in_:
         raise DataError(
             f"X has {estimator.n_features_in_} features, and the model to continue from "
-            f"{old.n_features}"
+            f"{start.n_features_in_}"
         )
     names, old_names = (getattr(e, "feature_names_in_", None) for e in (estimator, start))
     if names is not None and old_names is not None and not np.array_equal(names, old_names):
@@ -84,9 +88,36 @@ def check_start(estimator: Any, start: Any, loss: Loss, init_score: np.ndarray |
         )
 
 
-def make_past(start: Any, train: LabeledRows, valid: LabeledRows | None) -> Past | None:
+def _check_rounds(estimator: Any, old: Ensemble) -> None:
+    """Refuse rounds that those of this fit cannot follow."""
+    booster = resolve_booster(estimator)
+    if not booster.continues:
+        raise ParameterError(
+            f"{type(estimator).__name__}: booster={booster!r} cannot go on from a model, for its "
+            "rounds change the trees of earlier ones; fit all rounds at once"
+        )
+    if isinstance(old, TreeEnsemble) is not booster.grows_trees:
+        kinds = "trees", "a linear model"
+        has, makes = kinds if booster.grows_trees else kinds[::-1], booster
+        raise DataError(
+            f"booster={makes!r} goes on from {has[0]}, and the model to continue from is {has[1]}"
+        )
+    if not isinstance(old, TreeEnsemble):
+        return
+    if old.stages != "sum":
+        raise DataError(
+            "the model to continue from was trained with booster='dart' or 'forest': its trees are "
+            "scaled to their number, so that none can follow"
+        )
+    if old.trees_per_round != getattr(booster, "trees_per_round", 1):
+        raise DataError(
+            f"the model to continue from has {old.trees_per_round} trees a round, and "
+            f"booster={booster!r} grows another number"
+        )
+
+
+def make_past(start: Any, matrices: Sequence[Matrix]) -> Past | None:
     """What training needs to know of the model to start from, if there is one."""
     if start is None:
         return None
-    matrices = [part.matrix for part in (train, valid) if part is not None]
     return Past(start.ensemble_, start.history_, matrices)

@@ -53,15 +53,19 @@ class FeatureSchema:
             counts[feature] = len(dictionary)
         return counts
 
-    def convert(self, table: Table, unknown_category: str) -> Matrix:
-        """Return a table as numbers; raise DataError where a column is of another kind."""
+    def convert(self, table: Table, unknown_category: str, unknown_code: float = np.nan) -> Matrix:
+        """Return a table as numbers; raise DataError where a column is of another kind.
+
+        Categories that are not in the dictionaries get the ``unknown_code``.
+        """
         readers: list[Any] = []
         for feature, column in enumerate(table.columns):
             kind = self.kinds[feature]
             if kind == CATEGORY:
                 categories = CategoryColumn.from_column(column)
                 refuse = unknown_category == "error"
-                readers.append(categories.encode(self.dictionaries[feature], refuse))
+                dictionary = self.dictionaries[feature]
+                readers.append(categories.encode(dictionary, refuse, unknown_code))
             elif column.kind == kind:
                 readers.append(column.read)
             elif _is_empty(column, table.n_rows):
@@ -135,7 +139,7 @@ def read_training_data(
         check_consistent_length(X.source, y)
     names = getattr(estimator, "feature_names_in_", None)
     if known is not None and len(known.kinds) == len(X.columns):
-        return known.convert(X, estimator.unknown_category), y, known
+        return known.convert(X, estimator.unknown_category, _find_code(estimator)), y, known
     if is_auto or chosen is None:
         is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
     else:
@@ -160,7 +164,12 @@ def read_rows(estimator: Any, X: Any) -> Any:
     else:
         validate_data(estimator, X.source, reset=False, skip_check_array=True)
         _check_size(X)
-    return schema.convert(X, estimator.unknown_category)
+    return schema.convert(X, estimator.unknown_category, _find_code(estimator))
+
+
+def _find_code(estimator: Any) -> float:
+    """The code of a category not known: an encoder tells it from missing, trees do not."""
+    return -1.0 if getattr(estimator, "_encodes", False) else np.nan
 
 
 def needs_no_check(estimator: Any, X: Any) -> bool:

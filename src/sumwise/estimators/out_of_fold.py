@@ -182,6 +182,9 @@ def fit_members(
     for group in sharing:
         tasks = [(k, fold_idx) for fold_idx in fold_indices for k in group]
         table = SharedTable.read(members[group[0]].estimator, X, y, _get_weight(members[group[0]]))
+        if table is None:
+            alone += group
+            continue
         done = _run_shared(table, members, tasks, folds, reader, keep_folds)
         results |= dict(zip(tasks, done, strict=True))
     fitted = []

@@ -66,6 +66,13 @@ def resolve_part(owner: object, name: str, kinds: Collection[type[Part]], names:
     return value
 
 
+def name_part(name: str, kinds: Collection[type[Part]], params: Mapping[str, Any]) -> str:
+    """The class, of those a part may have, whose parameters ``name__...`` among ``params`` are."""
+    inner = {key.removeprefix(f"{name}__") for key in params if key.startswith(f"{name}__")}
+    fitting = [kind.__name__ for kind in kinds if inner <= kind._defaults().keys()]
+    return (fitting or [kind.__name__ for kind in kinds])[0]
+
+
 def check_callbacks(owner: object, name: str = "callbacks") -> None:
     """Refuse callbacks that cannot be called, before training starts."""
     callbacks = getattr(owner, name)

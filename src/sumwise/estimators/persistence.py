@@ -8,33 +8,29 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
+from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ModelFileError
 from sumwise.estimators.features import FeatureSchema
 from sumwise.estimators.losses import LOSS_PARTS
 from sumwise.export.native import read_model, write_model
 from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
-from sumwise.sampling import (
-    BayesianBootstrap,
-    Bootstrap,
-    Columns,
-    Pasting,
-    PoissonBootstrap,
-    Subsample,
-)
-from sumwise.tree import TreeEnsemble
+from sumwise.sampling import ROW_SAMPLERS, Bootstrap, Columns, Pasting, PoissonBootstrap
+from sumwise.training.boosters import BOOSTERS
+from sumwise.tree import Ensemble, LinearEnsemble, TreeEnsemble
 from sumwise.tree.forest import Forest
 
 _KINDS = ("Classifier", "Regressor")
 _PARTS: dict[str, type[Part]] = {
-    "BayesianBootstrap": BayesianBootstrap,
     "Bootstrap": Bootstrap,
     "Columns": Columns,
     "Native": Native,
     "Pasting": Pasting,
     "PoissonBootstrap": PoissonBootstrap,
-    "Subsample": Subsample,
+    "TargetStatistics": TargetStatistics,
+    **{kind.__name__: kind for kind in (*BOOSTERS, *ROW_SAMPLERS)},
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.
@@ -62,7 +58,7 @@ class SavedModelMixin:
     _saved_attributes: ClassVar[tuple[str, ...]] = ()
     _links: ClassVar[tuple[str, ...]] = ()
     _model_attribute: ClassVar[str] = "ensemble_"
-    _model_type: ClassVar[type] = TreeEnsemble
+    _model_type: ClassVar[Any] = (TreeEnsemble, LinearEnsemble)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -101,6 +97,9 @@ class SavedModelMixin:
                 if hasattr(self, name)
             },
         }
+        encoder = getattr(self, "_encoder", None)
+        if encoder is not None:
+            about |= {"encoder": encoder.to_json(), "arrays": encoder.to_arrays()}
         write_model(path, getattr(self, self._model_attribute), about)
 
 
@@ -159,11 +158,16 @@ def load(path: str | os.PathLike[str]) -> Any:
         if not isinstance(model, kind._model_type):
             raise TypeError(f"{type(model).__name__} in a {kind.__name__}")
         estimator: Any = kind(**{k: _decode_param(v) for k, v in about["params"].items()})
+        n_features = model.n_features
+        if "encoder" in about:
+            n_features = about["fitted"]["n_features_in_"]
         for name, value in about["fitted"].items():
             if name not in kind._saved_attributes:
                 raise KeyError(name)
-            setattr(estimator, name, _decode_fitted(name, value, model))
-        if isinstance(model, TreeEnsemble) and model.link not in kind._links:
+            setattr(estimator, name, _decode_fitted(name, value, model, n_features))
+        if "encoder" in about:
+            _restore_encoder(estimator, about, model)
+        if not isinstance(model, Forest) and model.link not in kind._links:
             raise ValueError(f"link {model.link!r} in a {kind.__name__}")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"{os.fspath(path)}: unknown content ({error!r})") from None
@@ -197,13 +201,24 @@ def _check_categories(path: str | os.PathLike[str], schema: FeatureSchema, fores
         )
 
 
+def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) -> None:
+    """Give an estimator what makes numbers of its categories; raise ValueError if it is unsound."""
+    n_categories = estimator.schema_.n_categories
+    encoder = CategoryEncoder.restore(about["encoder"], about["arrays"], n_categories)
+    n_values = encoder.sums.prior.size
+    if len(encoder.columns) != ensemble.n_features or n_values not in (1, ensemble.n_outputs):
+        raise ValueError("the trees have other columns than the encoder of categories")
+    estimator._encoder, estimator._encodes = encoder, True
+
+
 def _is_saved(name: str, value: Any) -> bool:
     return name not in _NOT_SAVED and not (name in _SCORERS and callable(value))
 
 
 def _encode_param(name: str, value: Any) -> Any:
     if isinstance(value, Part):
-        return {"part": type(value).__name__, "params": _plain(value.get_params())}
+        own = {k: _encode_param(k, v) for k, v in value.get_params().items()}
+        return {"part": type(value).__name__, "params": own}
     if isinstance(value, Mapping):  # keys of JSON would become strings
         pairs = [[_plain(key), _plain(item)] for key, item in value.items()]
         return {"pairs": sorted(pairs, key=repr)}
@@ -216,7 +231,8 @@ def _decode_param(value: Any) -> Any:
     if isinstance(value, dict) and "pairs" in value:
         return dict(value["pairs"])
     if isinstance(value, dict):
-        return _PARTS[value["part"]](**value["params"])
+        own = {k: _decode_param(v) for k, v in value["params"].items()}
+        return _PARTS[value["part"]](**own)
     return value
 
 
@@ -255,7 +271,7 @@ def _encode_scores(scores: np.ndarray) -> list[float | None]:
     return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
-def _decode_fitted(name: str, value: Any, model: TreeEnsemble | Forest) -> Any:
+def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: Any) -> Any:
     if name == "oob_score_":
         return np.nan if value is None else float(value)
     if name == "oob_score_is_optimistic_":
@@ -267,21 +283,21 @@ def _decode_fitted(name: str, value: Any, model: TreeEnsemble | Forest) -> Any:
     if name == "history_":
         return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
     if name == "n_features_in_":
-        if type(value) is not int or value != model.n_features:
-            raise ValueError(f"{name} is {value!r}, and the trees have {model.n_features}")
+        if type(value) is not int or value != n_features:
+            raise ValueError(f"{name} is {value!r}, and the trees have {n_features}")
         return value
     if name == "schema_":
-        return FeatureSchema.from_json(value, model.n_features)
+        return FeatureSchema.from_json(value, n_features)
     lengths = {
         "classes_": _find_n_classes(model, value["items"]),
-        "feature_names_in_": model.n_features,
+        "feature_names_in_": n_features,
     }
     return _decode_labels(name, value["dtype"], value["items"], lengths[name])
 
 
-def _find_n_classes(model: TreeEnsemble | Forest, items: list[Any]) -> int:
+def _find_n_classes(model: Ensemble | Forest, items: list[Any]) -> int:
     """How many classes a model tells apart; a forest of one column may have one or two."""
-    if isinstance(model, TreeEnsemble):
+    if not isinstance(model, Forest):
         return max(2, model.n_outputs)
     return model.n_columns if model.n_columns > 1 else min(max(len(items), 1), 2)
 

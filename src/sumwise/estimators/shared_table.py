@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
-from sumwise.estimators.categories import resolve_encoding
+from sumwise.estimators.categories import find_native, find_statistics, resolve_encoding
 from sumwise.estimators.features import FeatureSchema, read_training_data
 from sumwise.estimators.inputs import check_sample_weight
 from sumwise.estimators.jobs import start_team
@@ -56,15 +56,20 @@ class SharedTable:
     data: BinnedData
 
     @classmethod
-    def read(cls, member: Any, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Read and bin X as ``member``, an unfitted estimator, would."""
+    def read(cls, member: Any, X: Any, y: Any, sample_weight: Any) -> Self | None:
+        """Read and bin X as ``member``, an unfitted estimator, would.
+
+        None where it would encode categories by the target, which is another in every fold.
+        """
         reader = clone(member)
         reader._check_parameters()
         matrix, y, schema = read_training_data(reader, X, y)
         weight = check_sample_weight(sample_weight, matrix.shape[0])
         names = ("n_features_in_", "feature_names_in_")
         features = {name: getattr(reader, name) for name in names if hasattr(reader, name)}
-        n_categories, native = schema.n_categories, resolve_encoding(reader)
+        n_categories, native = schema.n_categories, find_native(reader)
+        if find_statistics(reader, n_categories) is not None:
+            return None
         with start_team(reader.n_jobs, _STEPS_PER_VALUE * matrix.size) as team:
             mapper = BinMapper.fit(
                 matrix, reader.max_bins, weight, None, _SEED, team, n_categories, native

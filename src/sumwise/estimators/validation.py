@@ -17,7 +17,7 @@ from sumwise.estimators.inputs import check_init_score, check_sample_weight, rea
 from sumwise.losses import Loss
 from sumwise.losses.links import LINKS
 from sumwise.training.boost import TrainingRows, ValidationScorer
-from sumwise.tree import TreeEnsemble
+from sumwise.tree import Ensemble
 
 _MOST_ROWS = (1 << 32) - 1
 
@@ -192,6 +192,20 @@ def check_groups(estimator: Any, groups: Any, n_rows: int) -> np.ndarray | None:
             f"{type(estimator).__name__}: validation_rows='last' holds out rows by their number, "
             "and groups as a whole: pass only one of them"
         )
+    return _number_groups(groups, n_rows)
+
+
+def require_groups(estimator: Any, groups: Any, n_rows: int) -> np.ndarray:
+    """Return one group a row, as numbers, for a sampler that needs them."""
+    if groups is None:
+        raise ParameterError(
+            f"{type(estimator).__name__}: sampler={estimator.sampler!r} draws whole groups; pass "
+            "groups=... to fit, one entry a row"
+        )
+    return _number_groups(groups, n_rows)
+
+
+def _number_groups(groups: Any, n_rows: int) -> np.ndarray:
     values = np.asarray(groups)
     if values.shape != (n_rows,):
         raise DataError(f"groups has shape {values.shape}, expected ({n_rows},), one a row")
@@ -248,10 +262,10 @@ def make_scorer(
 class _EnsembleSoFar:
     """Stands for an ensemble whose trees are put together only if somebody asks for them."""
 
-    def __init__(self, link: str, make_ensemble: Callable[[], TreeEnsemble]) -> None:
+    def __init__(self, link: str, make_ensemble: Callable[[], Ensemble]) -> None:
         self.link = link
         self._make_ensemble = make_ensemble
-        self._made: TreeEnsemble | None = None
+        self._made: Ensemble | None = None
 
     def predict_mean(self, raw: np.ndarray) -> np.ndarray:
         return LINKS[self.link](raw)
@@ -298,7 +312,7 @@ class RunningScorer:
         self._options = {"sample_weight": weight} if weighs else {}
         self._link = link
 
-    def __call__(self, raw: np.ndarray, make_ensemble: Callable[[], TreeEnsemble]) -> float:
+    def __call__(self, raw: np.ndarray, make_ensemble: Callable[[], Ensemble]) -> float:
         model = copy(self._model)
         predict_raw = model._predict_raw
 

@@ -18,6 +18,14 @@ goes left; where a node has a set of categories instead, the categories of the s
 others right. A missing value (NaN) goes as ``missing_left`` says. The raw score is the base score
 plus the values of the leaves, in the order of the trees. Format 1 has no sets. Forests have other
 arrays (``forest.py``), from format 3 on. Nothing in the file depends on threads, verbosity or time.
+
+Where rounds are not those of plain boosting, the header has ``stages`` and ``trees_per_round``, on
+which predictions do not depend. From format 3 on it may have ``"model": "linear"``: then the arrays
+are those of :class:`sumwise.tree.LinearEnsemble`, and ``n_rounds`` says how many rounds they have.
+
+From format 3 on there may be further arrays after those: sizes of the groups of categorical
+features that are encoded, keys of combinations, and sums of targets and of weights by category; see
+:class:`sumwise.data.encoder.CategoryEncoder`.
 """
 
 import os
@@ -31,12 +39,11 @@ from sumwise.errors import ModelFileError
 from sumwise.export.container import open_file, pack_file, read_arrays, read_number, replace_file
 from sumwise.export.forest import FOREST_FORMAT, dump_forest, read_forest
 from sumwise.losses.links import LINKS
-from sumwise.tree import TreeEnsemble
+from sumwise.tree import Ensemble, LinearEnsemble, TreeEnsemble
+from sumwise.tree.ensemble import STAGES
 from sumwise.tree.forest import Forest
 
 FORMAT_VERSION = 3
-# The format that files have is the lowest that can hold them: older versions read all they can.
-TREE_FORMAT = 2
 _ARRAYS = {
     "start": "<i8",
     "output": "<i4",
@@ -53,27 +60,59 @@ _ARRAYS = {
     "set_size": "<i4",
     "set_categories": "<i4",
 }
+# What a model that encodes categories by statistics has besides.
+_ENCODING_ARRAYS = {
+    "group_size": "<i8",
+    "group_keys": "<i8",
+    "category_sums": "<f8",
+    "category_counts": "<f8",
+}
+_LINEAR_ARRAYS = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
+# The format that files have is the lowest that can hold them: older versions read all they can.
+TREE_FORMAT, LINEAR_FORMAT, _ENCODING_FORMAT = 2, 3, 3
+# What rounds are, where the header does not say otherwise: it does only for other boosters.
+_PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 # Arrays that files of older formats do not have, and the format that brought them.
 _SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 
 
 def write_model(
-    path: str | os.PathLike[str], ensemble: TreeEnsemble | Forest, about: dict[str, Any]
+    path: str | os.PathLike[str], ensemble: Ensemble | Forest, about: dict[str, Any]
 ) -> None:
-    """Write an ensemble and a JSON-ready description; an old file stays until the new is whole."""
+    """Write an ensemble and its description; an old file stays until the new is whole."""
     replace_file(path, dump_model(ensemble, about))
 
 
-def dump_model(ensemble: TreeEnsemble | Forest, about: dict[str, Any]) -> bytes:
-    """Return the bytes of a model file."""
+def dump_model(ensemble: Ensemble | Forest, about: dict[str, Any]) -> bytes:
+    """Return the bytes of a model file.
+
+    ``about`` is ready for JSON, but for its entry ``"arrays"``: the arrays of an encoding.
+    """
     if isinstance(ensemble, Forest):
         return dump_forest(ensemble, about)
-    arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in _ARRAYS.items()}
-    header = {"about": about, "link": ensemble.link, "n_features": ensemble.n_features}
-    return pack_file(TREE_FORMAT, header, arrays)
+    is_linear = isinstance(ensemble, LinearEnsemble)
+    types, version = (_LINEAR_ARRAYS, LINEAR_FORMAT) if is_linear else (_ARRAYS, TREE_FORMAT)
+    arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in types.items()}
+    if "arrays" in about:
+        own, version = about["arrays"], _ENCODING_FORMAT
+        arrays |= {k: own[k].astype(kind) for k, kind in _ENCODING_ARRAYS.items()}
+    header = {
+        "about": {k: v for k, v in about.items() if k != "arrays"},
+        "link": ensemble.link,
+        "n_features": ensemble.n_features,
+        **_describe_rounds(ensemble),
+    }
+    return pack_file(version, header, arrays)
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble | Forest, dict[str, Any]]:
+def _describe_rounds(ensemble: Ensemble) -> dict[str, Any]:
+    if isinstance(ensemble, LinearEnsemble):
+        return {"model": "linear", "n_rounds": ensemble.n_rounds}
+    found = {name: getattr(ensemble, name) for name in _PLAIN_ROUNDS}
+    return {name: value for name, value in found.items() if value != _PLAIN_ROUNDS[name]}
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Ensemble | Forest, dict[str, Any]]:
     """Read a model file; raise ModelFileError for anything that is not a sound one."""
     data = Path(path).read_bytes()
     try:
@@ -82,20 +121,67 @@ def read_model(path: str | os.PathLike[str]) -> tuple[TreeEnsemble | Forest, dic
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
 
 
-def parse_model(data: bytes) -> tuple[TreeEnsemble | Forest, dict[str, Any]]:
+def parse_model(data: bytes) -> tuple[Ensemble | Forest, dict[str, Any]]:
     """Return what :func:`dump_model` was given."""
     file = open_file(data, FORMAT_VERSION)
-    if file.version >= FOREST_FORMAT and file.header.get("model") == "forest":
-        return read_forest(file), file.header["about"]
-    expected = {k: t for k, t in _ARRAYS.items() if _SINCE.get(k, 1) <= file.version}
+    header, about = file.header, file.header["about"]
+    if file.version >= FOREST_FORMAT and header.get("model") == "forest":
+        return read_forest(file), about
+    is_linear = file.version >= LINEAR_FORMAT and header.get("model") == "linear"
+    types = _LINEAR_ARRAYS if is_linear else _ARRAYS
+    names = {entry["name"] for entry in header["arrays"]}
+    if file.version >= _ENCODING_FORMAT and not names.isdisjoint(_ENCODING_ARRAYS):
+        types = types | _ENCODING_ARRAYS
+    expected = {k: t for k, t in types.items() if _SINCE.get(k, 1) <= file.version}
     arrays = read_arrays(file, expected)
     n_features = read_number(file, "n_features", "the number of features")
-    link = file.header.get("link")
+    link = header.get("link")
     if not isinstance(link, str) or link not in LINKS:
         raise ModelFileError(f"unknown link {link!r}")
-    ensemble = TreeEnsemble(**arrays, link=link, n_features=n_features)
+    own = {name: arrays.pop(name) for name in _ENCODING_ARRAYS if name in arrays}
+    make = _make_linear if is_linear else _make_trees
+    return make(header, arrays, link, n_features), about | ({"arrays": own} if own else {})
+
+
+def _make_linear(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], link: str, n_features: int
+) -> LinearEnsemble:
+    n_rounds, base_score = header.get("n_rounds"), arrays["base_score"]
+    if type(n_rounds) is not int or n_rounds < 1:
+        raise ModelFileError("the number of rounds is not a positive integer")
+    shape = n_rounds, base_score.size, n_features
+    sound = _fits_link(base_score.size, link)
+    sound = sound and arrays["coefficient"].size == n_rounds * base_score.size * n_features
+    sound = sound and arrays["intercept"].size == n_rounds * base_score.size
+    if not sound:
+        raise ModelFileError("the arrays do not fit together")
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise ModelFileError("a coefficient, intercept or base score is not a number")
+    return LinearEnsemble(
+        coefficient=arrays["coefficient"].reshape(shape),
+        intercept=arrays["intercept"].reshape(shape[:2]),
+        base_score=base_score,
+        link=link,
+    )
+
+
+def _fits_link(n_outputs: int, link: str) -> bool:
+    return n_outputs > 2 if link == "softmax" else n_outputs == 1
+
+
+def _make_trees(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], link: str, n_features: int
+) -> TreeEnsemble:
+    about_rounds = {name: header.get(name, usual) for name, usual in _PLAIN_ROUNDS.items()}
+    if about_rounds["stages"] not in STAGES:
+        raise ModelFileError(f"unknown stages {about_rounds['stages']!r}")
+    trees_per_round = about_rounds["trees_per_round"]
+    if type(trees_per_round) is not int or trees_per_round < 1:
+        raise ModelFileError("the number of trees a round is not a positive integer")
+    parts: dict[str, Any] = {**arrays, **about_rounds}
+    ensemble = TreeEnsemble(**parts, link=link, n_features=n_features)
     _check_ensemble(ensemble)
-    return ensemble, file.header["about"]
+    return ensemble
 
 
 def _check_ensemble(e: TreeEnsemble) -> None:
@@ -104,8 +190,8 @@ def _check_ensemble(e: TreeEnsemble) -> None:
     by_node = (e.threshold, e.missing_left, e.left, e.value, e.gain, e.n_rows, e.weight)
     sound = all(array.size == n_nodes for array in by_node)
     sound = sound and e.output.size == e.start.size and e.n_outputs >= 1 and e.n_trees >= 1
-    sound = sound and e.n_trees % e.n_outputs == 0
-    sound = sound and (e.n_outputs > 2 if e.link == "softmax" else e.n_outputs == 1)
+    sound = sound and e.n_trees % (e.n_outputs * e.trees_per_round) == 0
+    sound = sound and _fits_link(e.n_outputs, e.link)
     sound = sound and bool(np.all((e.output >= 0) & (e.output < e.n_outputs)))
     if not sound:
         raise ModelFileError("the arrays do not fit together")

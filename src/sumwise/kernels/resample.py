@@ -1,4 +1,4 @@
-"""Row weights of one member of an ensemble: bootstrap, pasting, Poisson and Bayesian draws.
+"""Row weights of one member of an ensemble: bootstrap, pasting and Poisson draws.
 
 A member's draws depend on its key alone, so whoever asks for them gets the same: Python, or a
 thread that grows the member's tree. ``cumulative`` has the running sums of the rows' weights, and
@@ -7,7 +7,7 @@ is empty where all rows count the same.
 
 import numpy as np
 
-from sumwise.kernels.elementary import exp, log
+from sumwise.kernels.elementary import exp
 from sumwise.kernels.jit import kernel, routine
 from sumwise.kernels.random import extend_key, uniform
 
@@ -15,7 +15,6 @@ BOOTSTRAP, PASTING, POISSON = (np.int64(kind) for kind in range(3))
 
 # exp(-mean) must not vanish, and a sum of Poisson numbers is one: larger means are taken apart.
 _LARGEST_MEAN = 16.0
-_HALF_STEP = 0.5 / (1 << 52)  # of uniform numbers
 
 
 @routine
@@ -111,30 +110,7 @@ def draw_counts(kind, key, n_draws, cumulative, counts):
         draw_poisson(key, n_draws, cumulative, counts)
 
 
-@routine
-def draw_bayesian(key, weights):
-    """Multiply weights by independent exponential numbers, keeping their sum.
-
-    Over equal weights these are the Bayesian bootstrap's: uniform over all weights of that sum.
-    """
-    before = 0.0
-    after = 0.0
-    for row in range(weights.size):
-        before += weights[row]
-        weights[row] *= -log(uniform(key, row) + _HALF_STEP)
-        after += weights[row]
-    scale = before / after
-    for row in range(weights.size):
-        weights[row] *= scale
-
-
 @kernel
 def fill_counts(kind, key, n_draws, cumulative, counts):
     """:func:`draw_counts` for Python."""
     draw_counts(kind, key, n_draws, cumulative, counts)
-
-
-@kernel
-def fill_bayesian(key, weights):
-    """:func:`draw_bayesian` for Python."""
-    draw_bayesian(key, weights)

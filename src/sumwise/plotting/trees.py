@@ -112,15 +112,20 @@ def tree_layout(
         ensemble = trees
     if max_depth is not None and max_depth < 0:
         raise ParameterError(f"max_depth={max_depth}: must be at least 0, or None")
+    encoder = getattr(model, "_encoder", None)
+    n_features = ensemble.n_features if encoder is None else encoder.n_features
     if feature_names is None:
-        default = [f"x{i}" for i in range(ensemble.n_features)]
+        default = [f"x{i}" for i in range(n_features)]
         feature_names = list(getattr(model, "feature_names_in_", default))
-    elif len(feature_names) != ensemble.n_features:
+    elif len(feature_names) != n_features:
         raise ParameterError(
-            f"feature_names has {len(feature_names)} names for {ensemble.n_features} features"
+            f"feature_names has {len(feature_names)} names for {n_features} features"
         )
-    schema = getattr(model, "schema_", None)
-    writer = _Writer(ensemble, feature_names, getattr(schema, "dictionaries", {}), leaves)
+    dictionaries = getattr(getattr(model, "schema_", None), "dictionaries", {})
+    if encoder is not None:  # trees know columns, of which a feature may have several
+        feature_names = encoder.name_columns(feature_names)
+        dictionaries = encoder.take_originals(dictionaries)
+    writer = _Writer(ensemble, feature_names, dictionaries, leaves)
     return _Walk(ensemble, max_depth).lay_out(int(ensemble.start[tree]), writer)
 
 

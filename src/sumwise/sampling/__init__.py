@@ -1,22 +1,37 @@
 """Which rows and which columns a tree sees."""
 
+from sumwise.sampling.bayesian import BayesianBootstrap
 from sumwise.sampling.columns import Columns
-from sumwise.sampling.resample import (
+from sumwise.sampling.goss import Goss
+from sumwise.sampling.mvs import Mvs
+from sumwise.sampling.resample import Bootstrap, Pasting, PoissonBootstrap, Resampler
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+from sumwise.sampling.strata import ClassSubsample, GroupSubsample
+from sumwise.sampling.subsample import Subsample
+
+ROW_SAMPLERS: tuple[type[RowSampler], ...] = (
+    Subsample,
+    Goss,
+    Mvs,
     BayesianBootstrap,
-    Bootstrap,
-    Pasting,
-    PoissonBootstrap,
-    Resampler,
+    ClassSubsample,
+    GroupSubsample,
 )
-from sumwise.sampling.subsample import RowSampler, Subsample
 
 __all__ = [
+    "ROW_SAMPLERS",
     "BayesianBootstrap",
     "Bootstrap",
+    "ClassSubsample",
     "Columns",
+    "DrawnRows",
+    "Goss",
+    "GroupSubsample",
+    "Mvs",
     "Pasting",
     "PoissonBootstrap",
     "Resampler",
     "RowSampler",
+    "RowSource",
     "Subsample",
 ]

@@ -27,7 +27,7 @@ class Resampler(Protocol):
     def check(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""
 
-    def draw(
+    def draw_member(
         self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
     ) -> np.ndarray:
         """Return a weight for every row; rows of weight zero are out of the member's bag."""
@@ -58,7 +58,7 @@ class _Counting(Part):
         """Return how many rows are drawn, or drawn in the mean: at least one."""
         return max(1, round(self.rate * n_rows))
 
-    def draw(
+    def draw_member(
         self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
     ) -> np.ndarray:
         """Return how often a member sees each row."""
@@ -82,7 +82,7 @@ class Bootstrap(_Counting):
     Examples
     --------
     >>> from sumwise import Bootstrap
-    >>> int(Bootstrap().draw(seed=0, member=0, n_rows=8).sum())
+    >>> int(Bootstrap().draw_member(seed=0, member=0, n_rows=8).sum())
     8
     """
 
@@ -104,7 +104,7 @@ class PoissonBootstrap(_Counting):
     Examples
     --------
     >>> from sumwise import PoissonBootstrap
-    >>> float(PoissonBootstrap(rate=0.5).draw(seed=0, member=0, n_rows=1000).mean().round(1))
+    >>> float(PoissonBootstrap(rate=0.5).draw_member(seed=0, member=0, n_rows=1000).mean().round(1))
     0.5
     """
 
@@ -124,7 +124,7 @@ class Pasting(_Counting):
     Examples
     --------
     >>> from sumwise import Pasting
-    >>> int(Pasting(rate=0.25).draw(seed=0, member=0, n_rows=8).sum())
+    >>> int(Pasting(rate=0.25).draw_member(seed=0, member=0, n_rows=8).sum())
     2
     """
 
@@ -136,40 +136,9 @@ class Pasting(_Counting):
     def check(self) -> None:
         check_rate(self, "rate")
 
-    def draw(
+    def draw_member(
         self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
     ) -> np.ndarray:
         """Return 1 for rows that are drawn, or their sample weight; and 0 for others."""
-        counts = super().draw(seed, member, n_rows)
+        counts = super().draw_member(seed, member, n_rows)
         return counts if sample_weight is None else counts * sample_weight
-
-
-class BayesianBootstrap(Part):
-    """Weight all rows by exponential numbers (Rubin 1981); none is left out.
-
-    The weights of a member sum to the number of rows, or of sample weights: these multiply the
-    drawn ones. Members must be able to take weights, and there are no out-of-bag rows.
-
-    Examples
-    --------
-    >>> from sumwise import BayesianBootstrap
-    >>> float(BayesianBootstrap().draw(seed=0, member=0, n_rows=8).sum().round(6))
-    8.0
-    """
-
-    gives_counts: ClassVar[bool] = False
-    leaves_rows_out: ClassVar[bool] = False
-
-    def __init__(self) -> None:
-        pass
-
-    def check(self) -> None:
-        """Accept: there is nothing to set."""
-
-    def draw(
-        self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Return a positive weight for every row of positive sample weight."""
-        weights = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, float)
-        resample.fill_bayesian(random.make_key(seed, random.MEMBER_ROWS, member), weights)
-        return weights

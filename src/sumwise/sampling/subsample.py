@@ -1,25 +1,13 @@
 """Row sampling without replacement: stochastic gradient boosting."""
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 
 from sumwise.kernels import random
-from sumwise.parts import Part, check_rate
+from sumwise.parts import check_rate
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
 
-@runtime_checkable
-class RowSampler(Protocol):
-    """Chooses the rows of a round."""
-
-    def check(self) -> None:
-        """Raise ParameterError if a parameter cannot be used."""
-
-    def sample(self, rows: np.ndarray, seed: int, round_idx: int) -> np.ndarray:
-        """Return the rows of a round, in ascending order."""
-
-
-class Subsample(Part):
+class Subsample(RowSampler):
     """Grow each round's trees on a random share of the rows, drawn without replacement.
 
     Parameters
@@ -34,13 +22,19 @@ class Subsample(Part):
     0.5
     """
 
+    leaves_out_alike = True
+
     def __init__(self, rate: float = 0.8) -> None:
         self.rate = rate
 
     def check(self) -> None:
         check_rate(self, "rate")
 
+    def draw(self, source: RowSource) -> DrawnRows:
+        return DrawnRows(self.sample(source.rows, source.seed, source.number))
+
     def sample(self, rows: np.ndarray, seed: int, round_idx: int) -> np.ndarray:
+        """Return a share of rows, in their order."""
         chosen = np.empty(max(1, round(self.rate * rows.size)), dtype=np.uint32)
         random.choose_rows(random.make_key(seed, random.ROWS, round_idx), rows, chosen)
         return chosen

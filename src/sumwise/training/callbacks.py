@@ -24,7 +24,8 @@ class RoundState:
         Rounds that were asked for.
     scores : mapping of str to float
         "training_loss"; with validation rows "validation_loss"; with ``scoring`` other than
-        "loss", "validation_score".
+        "loss", "validation_score"; with a sampler that leaves rows out at random,
+        "oob_improvement".
     seconds : float
         Time since training began.
 

@@ -137,7 +137,7 @@ def _draw_weight(
     everything = np.ones(n_rows) if sample_weight is None else sample_weight
     drawn = everything
     if plan.resampler is not None:
-        drawn = plan.resampler.draw(plan.seed, number, n_rows, sample_weight)
+        drawn = plan.resampler.draw_member(plan.seed, number, n_rows, sample_weight)
     for weight in (drawn, everything):
         if row_weight is not None:
             weight = weight * row_weight

@@ -9,10 +9,13 @@ from sumwise.errors import TrainingError
 
 LOSS = "validation_loss"
 SCORE = "validation_score"
+# How much lower a round makes the loss of the rows that it left out.
+OOB = "oob_improvement"
 
 
 class EarlyStopping:
-    """Watches the loss or the score of validation rows.
+    """Watches the loss or the score of validation rows, or what rounds improve where they left
+    rows out: the sum of improvements is what should be high then.
 
     Parameters
     ----------
@@ -20,8 +23,8 @@ class EarlyStopping:
         Rounds without a new best after which training stops.
     tol : float
         A new best is better than the old one by more than this.
-    watched : {"validation_loss", "validation_score"}
-        What is watched. A loss should be low, a score high.
+    watched : {"validation_loss", "validation_score", "oob_improvement"}
+        What is watched. A loss should be low, a score or the sum of improvements high.
     """
 
     def __init__(self, patience: int, tol: float = 0.0, watched: str = LOSS) -> None:
@@ -30,11 +33,15 @@ class EarlyStopping:
         self.watched = watched
         self.best_score = math.inf if watched == LOSS else -math.inf
         self.best_round = 0
+        self._improved = 0.0
 
     def should_stop(self, n_rounds: int, score: float) -> bool:
         """Take note of the score after ``n_rounds`` rounds."""
         if not math.isfinite(score):
             self._refuse(score)
+        if self.watched == OOB:
+            self._improved += score
+            score = self._improved
         if self._is_new_best(score):
             self.best_score, self.best_round = score, n_rounds
         return n_rounds - self.best_round >= self.patience

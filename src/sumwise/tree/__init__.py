@@ -3,12 +3,20 @@
 from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.grower import GrowthSettings, TreeGrower
+from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.refit import LeafRefitter
+from sumwise.tree.solve import LeafSolver
 from sumwise.tree.tree import Tree
 
+# What a fit ends in.
+Ensemble = TreeEnsemble | LinearEnsemble
+
 __all__ = [
+    "Ensemble",
     "GrowthSettings",
     "LeafRefitter",
+    "LeafSolver",
+    "LinearEnsemble",
     "Tree",
     "TreeConstraints",
     "TreeEnsemble",

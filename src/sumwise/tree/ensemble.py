@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from sumwise.data.matrix import Matrix
+from sumwise.errors import ParameterError
 from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
 from sumwise.tree.tree import Tree, no_sets
 
+# What an ensemble of fewer rounds may be; see TreeEnsemble.
+STAGES = ("sum", "mean", "rescaled")
 _BY_TREE = ("start", "output")
 _BY_SET = ("set_node", "set_size", "set_categories")
 _BY_NODE = ("feature", "threshold", "missing_left", "left", "value", "gain", "n_rows", "weight")
@@ -39,6 +42,11 @@ class TreeEnsemble:
         Name of the function from scores to predictions.
     n_features : int
         Features a row must have.
+    trees_per_round : int
+        Trees of a round for each output.
+    stages : {"sum", "mean", "rescaled"}
+        What fewer rounds are: "sum", the first trees as they are; "mean", the same with values
+        that are shares of fewer trees; "rescaled", not known, for later rounds changed values.
     """
 
     start: np.ndarray
@@ -57,6 +65,8 @@ class TreeEnsemble:
     set_node: np.ndarray = field(default_factory=no_sets)
     set_size: np.ndarray = field(default_factory=no_sets)
     set_categories: np.ndarray = field(default_factory=no_sets)
+    trees_per_round: int = 1
+    stages: str = "sum"
 
     @classmethod
     def from_trees(
@@ -66,6 +76,8 @@ class TreeEnsemble:
         base_score: np.ndarray,
         link: str,
         n_features: int,
+        trees_per_round: int = 1,
+        stages: str = "sum",
     ) -> "TreeEnsemble":
         """Join trees; tree i adds to ``output[i]``."""
         ends = np.cumsum([tree.n_nodes for tree in trees], dtype=np.int64)
@@ -91,6 +103,8 @@ class TreeEnsemble:
             set_node=set_node.astype(np.int32),
             set_size=np.concatenate([t.set_size for t in trees]),
             set_categories=np.concatenate([t.set_categories for t in trees]),
+            trees_per_round=trees_per_round,
+            stages=stages,
         )
 
     @property
@@ -103,15 +117,22 @@ class TreeEnsemble:
 
     @property
     def n_rounds(self) -> int:
-        return self.n_trees // self.n_outputs
+        return self.n_trees // self._trees_a_round
+
+    @property
+    def _trees_a_round(self) -> int:
+        return self.n_outputs * self.trees_per_round
 
     def truncate(self, n_rounds: int) -> "TreeEnsemble":
         """Return the ensemble of the first rounds."""
-        n_trees = n_rounds * self.n_outputs
+        self._check_stages(n_rounds)
+        n_trees = n_rounds * self._trees_a_round
         n_nodes = self.feature.size if n_trees >= self.n_trees else int(self.start[n_trees])
         n_sets = int(np.searchsorted(self.set_node, n_nodes))
         by_tree = {k: getattr(self, k)[:n_trees] for k in _BY_TREE}
         by_node = {k: getattr(self, k)[:n_nodes] for k in _BY_NODE}
+        if self.stages == "mean" and n_rounds < self.n_rounds:
+            by_node["value"] = by_node["value"] * (self.n_rounds / n_rounds)
         return TreeEnsemble(
             **by_tree,
             **by_node,
@@ -121,6 +142,8 @@ class TreeEnsemble:
             set_node=self.set_node[:n_sets],
             set_size=self.set_size[:n_sets],
             set_categories=self.set_categories[: self.set_size[:n_sets].sum()],
+            trees_per_round=self.trees_per_round,
+            stages=self.stages,
         )
 
     def append(self, other: "TreeEnsemble") -> "TreeEnsemble":
@@ -152,7 +175,25 @@ class TreeEnsemble:
 
     def add_stages(self, X: Matrix, raw: np.ndarray, team: Team) -> Iterator[None]:
         """Add the values of one round after the other to ``raw`` (n_rows, n_outputs)."""
-        yield from self._predictor.add_stages(X, self.n_outputs, raw, team)
+        self._check_stages(1)
+        if self.stages == "mean":
+            yield from self._add_mean_stages(X, raw, team)
+        else:
+            yield from self._predictor.add_stages(X, self._trees_a_round, raw, team)
+
+    def _add_mean_stages(self, X: Matrix, raw: np.ndarray, team: Team) -> Iterator[None]:
+        start, total = raw.copy(), np.zeros_like(raw)
+        stages = self._predictor.add_stages(X, self._trees_a_round, total, team)
+        for n_rounds, _ in enumerate(stages, start=1):
+            raw[:] = start + total * (self.n_rounds / n_rounds)
+            yield
+
+    def _check_stages(self, n_rounds: int) -> None:
+        if self.stages == "rescaled" and n_rounds < self.n_rounds:
+            raise ParameterError(
+                "the model of fewer rounds is not known: with booster=Dart(...) later rounds have "
+                "rescaled the trees of earlier ones; fit with that many rounds"
+            )
 
     def predict_mean(self, raw: np.ndarray) -> np.ndarray:
         """Predictions (n_rows,) or class probabilities (n_rows, n_classes) from raw scores."""

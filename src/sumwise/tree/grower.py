@@ -1,6 +1,6 @@
 """The grower: settings in, trees out. Owns the buffers that live as long as a fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.histogram import WORDS_LENGTH
 from sumwise.kernels.isotonic import project_leaf_values
 from sumwise.kernels.predict import add_binned_predictions
+from sumwise.kernels.symmetric_leaves import find_symmetric_leaves
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
@@ -141,6 +142,7 @@ class TreeGrower:
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
         self._units = np.ones(4)
         self._exact_rows = exact_rows
+        self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
 
     def grow_on_gradients(
         self,
@@ -196,6 +198,55 @@ class TreeGrower:
     @property
     def settings(self) -> GrowthSettings:
         return self._settings
+
+    def turn_to(self, data: BinnedData) -> None:
+        """From now on use another table, which has the same rows and the same bins."""
+        if data is self._data:
+            return
+        # A table seen once more is the same object: it is kept here.
+        self._shares.setdefault(id(self._data), (self._data, self._get_shares()))
+        self._data = data
+        if id(data) not in self._shares:
+            self._shares[id(data)] = (data, self._share_features())
+        self._work = self._work._replace(**self._shares[id(data)][1])
+
+    def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
+        """Return the leaf of each of ``rows``, among all rows of the table.
+
+        As after growth, :meth:`get_leaves` has them, too, and the rules of the tree grown last.
+        """
+        leaf = self._work.leaf
+        if self._options.growth == layout.SYMMETRIC and self._find_symmetric_leaves(tree, leaf):
+            return leaf
+        found = np.zeros(self._data.n_rows)
+        numbers = np.arange(tree.n_nodes, dtype=np.float64)[:, None]
+        self.add_to_scores(replace(tree, value=numbers), rows, found)
+        leaf[:] = found
+        return leaf
+
+    def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
+        """Write the leaves of all rows; False if a wide feature is in the way."""
+        depth = (tree.n_nodes + 1).bit_length() - 2
+        nodes = (1 << np.arange(depth)) - 1  # the first of each level
+        feature, categories = tree.feature[nodes], self._data.table.categories
+        is_set = np.zeros(depth, dtype=np.uint8)
+        in_set = np.zeros((depth, 256), dtype=np.uint8)
+        if isinstance(categories, Categories):
+            place = categories.place[feature]
+            if (categories.wide_place[place[place >= 0]] >= 0).any():
+                return False
+            ends = np.cumsum(tree.set_size)
+            for level in np.flatnonzero(place >= 0):
+                k = int(np.searchsorted(tree.set_node, nodes[level]))
+                members = tree.set_categories[ends[k] - tree.set_size[k] : ends[k]]
+                first = categories.code_start[place[level]]
+                codes = categories.codes[first : first + categories.n_bins[place[level]]]
+                is_set[level] = 1
+                in_set[level, : codes.size] = np.isin(codes, members)
+                in_set[level, 0] = tree.missing_left[nodes[level]]
+        splits = (tree.split_bin[nodes], tree.missing_left[nodes], is_set, in_set)
+        self._team.run(find_symmetric_leaves, self._data.table.columns, feature, *splits, leaf)
+        return True
 
     def get_leaves(self, tree: Tree) -> tuple[np.ndarray, np.ndarray]:
         """Of the tree grown last: the leaf of each of its rows, and the node whose rows decide the
@@ -281,18 +332,8 @@ class TreeGrower:
 
     def _allocate_workspace(self, n_rows: int, n_stats: int, n_outputs: int) -> layout.Workspace:
         n_threads, table, options = self._team.n_threads, self._data.table, self._options
-        n_features, n_tiles = self._data.n_features, table.tile_start.size
+        n_features = self._data.n_features
         length = n_stats * int(table.bin_start[-1])
-        # Tiles that do not divide evenly among the threads are summed by all, a part of rows each.
-        n_whole = n_tiles - n_tiles % n_threads
-        tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
-        feature = np.arange(n_features)
-        tile = self._data.find_tiles()
-        # Wide features are in no tile: the threads take turns.
-        owner = np.cumsum(tile < 0) % n_threads
-        owner[tile >= 0] = tile_owner[tile[tile >= 0]]
-        allowed = np.zeros((5, n_features), dtype=np.uint8)
-        allowed[layout.USABLE] = self._data.usable
         n_nodes = 2 * options.max_leaves - 1
         return layout.Workspace(
             control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
@@ -312,13 +353,35 @@ class TreeGrower:
             packed=np.zeros((n_threads, WORDS_LENGTH), dtype=np.int64),
             prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
             gains=np.empty((n_threads, 4, 256)),
-            allowed=allowed,
             candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
-            tile_owner=tile_owner.astype(np.int64),
-            n_shared=np.array([n_tiles - n_whole]),
-            feature_owner=np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
+            **self._share_features(),
             categories=self._allocate_category_work(n_nodes),
         )
+
+    def _get_shares(self) -> dict[str, np.ndarray]:
+        names = ("allowed", "tile_owner", "n_shared", "feature_owner")
+        return {name: getattr(self._work, name) for name in names}
+
+    def _share_features(self) -> dict[str, np.ndarray]:
+        """Say which features can be split on, and which thread sums and scores them."""
+        n_threads, n_features = self._team.n_threads, self._data.n_features
+        n_tiles = self._data.table.tile_start.size
+        # Tiles that do not divide evenly among the threads are summed by all, a part of rows each.
+        n_whole = n_tiles - n_tiles % n_threads
+        tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
+        feature = np.arange(n_features)
+        tile = self._data.find_tiles()
+        # Wide features are in no tile: the threads take turns.
+        owner = np.cumsum(tile < 0) % n_threads
+        owner[tile >= 0] = tile_owner[tile[tile >= 0]]
+        allowed = np.zeros((5, n_features), dtype=np.uint8)
+        allowed[layout.USABLE] = self._data.usable
+        return {
+            "allowed": allowed,
+            "tile_owner": tile_owner.astype(np.int64),
+            "n_shared": np.array([n_tiles - n_whole]),
+            "feature_owner": np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
+        }
 
     def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:
         categories, n_threads = self._data.table.categories, self._team.n_threads

@@ -60,6 +60,12 @@ class LeafRefitter:
             center=np.empty(n_nodes),
         )
 
+    def weigh(self, rows: np.ndarray, weight: np.ndarray, factor: np.ndarray) -> None:
+        """Give rows other weights, for the trees from now on: factors, times weights if any."""
+        own = np.empty(rows.size, dtype=np.int64)
+        weigh_in_units(weight[rows] * factor if weight.size else factor, own)
+        self._units[rows] = own
+
     def refit(
         self,
         tree: Tree,
@@ -80,6 +86,15 @@ class LeafRefitter:
         location : Location
             What the step of a leaf is.
         """
+        tree = self.find_values(tree, rows, scores, location)
+        leaf, _ = self._grower.get_leaves(tree)
+        self._team.run(add_leaf_values, rows, leaf, tree.value, scores)
+        return tree
+
+    def find_values(
+        self, tree: Tree, rows: np.ndarray, scores: np.ndarray, location: Location
+    ) -> Tree:
+        """The same, but leave the scores as they are."""
         leaf, anchor = self._grower.get_leaves(tree)
         settings = self._grower.settings
         rule = RefitRule(
@@ -106,5 +121,4 @@ class LeafRefitter:
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
         value[:, 0] = self._grower.constrain_values(value[:, 0])
-        self._team.run(add_leaf_values, rows, leaf, value, scores)
         return replace(tree, value=value)

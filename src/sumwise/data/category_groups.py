@@ -1,0 +1,110 @@
+"""Groups of categorical features: a feature alone, or a combination of several as one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+# Keys of combinations must not overflow.
+_MOST_KEYS = 1 << 62
+# Up to as many keys, those in use are found by marking them, which is quicker than sorting.
+_FEW_KEYS = 1 << 22
+_UNKNOWN = np.int64(-1)
+
+
+def read_codes(column: np.ndarray, n_categories: int) -> np.ndarray:
+    """Return codes as integers: ``n_categories`` for missing, -1 for a category not known.
+
+    ``column`` has codes as numbers, NaN for missing and a negative number for not known.
+    """
+    codes = np.where(np.isnan(column), n_categories, column).astype(np.int64)
+    return np.where(codes < 0, _UNKNOWN, codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Features whose categories together count as one category.
+
+    Missing is a category like others. A category of the group is a *key*: the codes of the features
+    as digits of one number. Its *place* is its rank among the keys that training rows had.
+
+    Attributes
+    ----------
+    features : tuple of int
+    bases : tuple of int
+        Categories of each feature, missing included.
+    keys : ndarray of int64 or None
+        Keys in ascending order; None for one feature, whose code is its place.
+    """
+
+    features: tuple[int, ...]
+    bases: tuple[int, ...]
+    keys: np.ndarray | None = None
+
+    @classmethod
+    def of_feature(cls, feature: int, n_categories: int) -> "Group":
+        """One feature alone."""
+        return cls((feature,), (n_categories + 1,))
+
+    @classmethod
+    def of_rows(
+        cls,
+        features: tuple[int, ...],
+        n_categories: np.ndarray,
+        codes: Mapping[int, np.ndarray],
+        rows: np.ndarray,
+    ) -> "Group":
+        """The combinations that some rows have; ``codes`` are those of :func:`read_codes`."""
+        bases = tuple(int(n_categories[f]) + 1 for f in features)
+        keys = join_codes(features, bases, codes)[rows]
+        return cls(features, bases, _find_distinct(keys[keys >= 0], bases))
+
+    @property
+    def n_places(self) -> int:
+        return self.bases[0] if self.keys is None else int(self.keys.size)
+
+    def find_places(self, codes: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Return the places of rows (int32), -1 for what training rows did not have."""
+        keys = join_codes(self.features, self.bases, codes)
+        if self.keys is None:
+            return keys.astype(np.int32)
+        if self.keys.size == 0:
+            return np.full(keys.size, -1, dtype=np.int32)
+        if _count_keys(self.bases) <= _FEW_KEYS:
+            place = np.full(_count_keys(self.bases) + 1, -1, dtype=np.int32)
+            place[self.keys] = np.arange(self.keys.size)
+            return place[keys]  # the last entry is for key -1
+        places = np.minimum(np.searchsorted(self.keys, keys), self.keys.size - 1)
+        return np.where(self.keys[places] == keys, places, -1).astype(np.int32)
+
+
+def can_combine(features: tuple[int, ...], n_categories: np.ndarray) -> bool:
+    """Whether there are numbers enough for all combinations."""
+    return _count_keys(tuple(int(n_categories[f]) + 1 for f in features)) < _MOST_KEYS
+
+
+def join_codes(
+    features: tuple[int, ...], bases: tuple[int, ...], codes: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    """Return the keys of rows, -1 where one of the codes is not known."""
+    keys = codes[features[0]]
+    is_known = keys >= 0
+    for feature, base in zip(features[1:], bases[1:], strict=True):
+        keys = keys * base + codes[feature]
+        is_known = is_known & (codes[feature] >= 0)
+    return np.where(is_known, keys, _UNKNOWN)
+
+
+def _count_keys(bases: tuple[int, ...]) -> int:
+    product = 1
+    for base in bases:
+        product *= base
+    return product
+
+
+def _find_distinct(keys: np.ndarray, bases: tuple[int, ...]) -> np.ndarray:
+    if _count_keys(bases) > _FEW_KEYS:
+        return np.unique(keys)
+    is_used = np.zeros(_count_keys(bases), dtype=np.bool_)
+    is_used[keys] = True
+    return np.flatnonzero(is_used).astype(np.int64)

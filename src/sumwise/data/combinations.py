@@ -1,0 +1,176 @@
+"""Which combinations of categorical features to encode: chosen greedily, before training.
+
+Trees would have to try combinations anew at every split. Here a stepwise additive model of binned
+statistics takes their place: first all features alone, then one combination after the other, always
+the one that explains most of what is left. A combination that was chosen may be extended by a
+further feature. Statistics are ordered ones whatever the method: they do not flatter combinations
+that nearly are identifiers.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+
+import numpy as np
+
+from sumwise.data.category_groups import Group, can_combine
+from sumwise.data.target_statistics import CategorySums, TargetStatistics, find_places
+from sumwise.kernels import random
+from sumwise.kernels.target_statistics import shuffle_rows
+from sumwise.kernels.threads import Team
+
+# Rows that judge; more would hardly change the choice.
+_ROWS = 30_000
+# Bins of a statistic, and what a combination must explain: this many times what noise does.
+_BINS = 32
+_NOISE_FACTOR = 2.0
+# Pairs of features that are tried, times values; features alone decide which.
+_PAIRS = 300
+# Statistics computed at a time: a bound for memory.
+_BATCH = 32
+_STEP = 0.5
+_PASSES = 3
+
+
+def choose_combinations(
+    part: TargetStatistics,
+    codes: Mapping[int, np.ndarray],
+    n_categories: np.ndarray,
+    values: np.ndarray,
+    rows: np.ndarray,
+    seed: int,
+    team: Team,
+) -> list[tuple[int, ...]]:
+    """Return combinations of the features that ``codes`` has, the best first.
+
+    Parameters
+    ----------
+    part : TargetStatistics
+    codes : mapping of int to ndarray of int64
+        Codes of each feature, for all rows.
+    n_categories : ndarray of int64
+        Categories of all features.
+    values : ndarray of float64, shape (n_values, n_rows)
+    rows : ndarray of uint32
+        The training rows.
+    seed : int
+    team : Team
+    """
+    if part.combinations == 0 or part.max_combined < 2 or len(codes) < 2:
+        return []
+    order = np.empty_like(rows)
+    shuffle_rows(random.make_key(seed, random.COMBINATIONS, 0), rows, order)
+    sample = order[:_ROWS]
+    judge = _Judge(
+        part,
+        {f: own[sample] for f, own in codes.items()},
+        n_categories,
+        part.find_greedy(n_categories, rows.size) | (n_categories <= part.native_limit),
+        np.ascontiguousarray(values[:, sample]),
+        team,
+    )
+    candidates = judge.add_singles(sorted(codes))
+    chosen: list[tuple[int, ...]] = []
+    while candidates and len(chosen) < part.combinations:
+        gains = {features: judge.gain(bins) for features, bins in candidates.items()}
+        best = max(gains, key=lambda features: (gains[features], [-f for f in features]))
+        if gains[best] <= _NOISE_FACTOR * _BINS * values.shape[0]:
+            break
+        chosen.append(best)
+        judge.explain(candidates.pop(best))
+        if len(best) < part.max_combined:
+            longer = {tuple(sorted({*best, f})) for f in judge.tried if f not in best}
+            candidates |= judge.find_bins(longer - candidates.keys() - set(chosen))
+    return chosen
+
+
+class _Judge:
+    """Bins of statistics over the rows that judge, and the residuals they are to explain."""
+
+    def __init__(
+        self,
+        part: TargetStatistics,
+        codes: Mapping[int, np.ndarray],
+        n_categories: np.ndarray,
+        is_plain: np.ndarray,
+        values: np.ndarray,
+        team: Team,
+    ) -> None:
+        self._part, self._codes, self._n_categories, self._team = part, codes, n_categories, team
+        self._values = values
+        self._is_plain = is_plain
+        self._residual = values - values.mean(axis=1, keepdims=True)
+        self.tried: list[int] = []
+
+    def add_singles(self, features: list[int]) -> dict[tuple[int, ...], np.ndarray]:
+        """Explain by features alone; return the bins of the pairs of the best of them."""
+        alone = self.find_bins((f,) for f in features)
+        gains = {f: self.gain(bins) for (f,), bins in alone.items()}
+        n_features = 2
+        while (n_features + 1) * n_features // 2 * self._values.shape[0] <= _PAIRS:
+            n_features += 1
+        self.tried = sorted(sorted(features, key=lambda f: (-gains[f], f))[:n_features])
+        for _ in range(_PASSES):
+            for bins in alone.values():
+                self.explain(bins)
+        return self.find_bins(combinations(self.tried, 2))
+
+    def find_bins(self, candidates: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], np.ndarray]:
+        """Return the bins of the ordered statistics of each, (n_values, n_rows) of uint8."""
+        possible = sorted(f for f in candidates if self._may_try(f))
+        found = {}
+        for first in range(0, len(possible), _BATCH):
+            batch = possible[first : first + _BATCH]
+            for features, statistics in zip(batch, self._find_statistics(batch), strict=True):
+                found[features] = np.stack([_cut(own) for own in statistics])
+        return found
+
+    def _may_try(self, features: tuple[int, ...]) -> bool:
+        """Whether not all are features of few categories: those trees combine by themselves."""
+        has_many = not all(self._is_plain[f] for f in features)
+        return len(features) == 1 or (has_many and can_combine(features, self._n_categories))
+
+    def gain(self, bins: np.ndarray) -> float:
+        """What the bins explain of the residuals, in units of their variance."""
+        total = 0.0
+        for own, residual in zip(bins, self._residual, strict=True):
+            variance = float(np.mean(residual * residual))
+            if variance > 0:
+                sums = np.bincount(own, residual, _BINS)
+                n_rows = np.bincount(own, minlength=_BINS)
+                total += float(np.sum(sums * sums / (n_rows + 1.0))) / variance
+        return total
+
+    def explain(self, bins: np.ndarray) -> None:
+        """Take away from the residuals a part of what the bins explain."""
+        for own, residual in zip(bins, self._residual, strict=True):
+            sums, n_rows = np.bincount(own, residual, _BINS), np.bincount(own, minlength=_BINS)
+            residual -= (_STEP * sums / (n_rows + 1.0))[own]
+
+    def _find_statistics(self, candidates: list[tuple[int, ...]]) -> np.ndarray:
+        n_values, n_rows = self._values.shape
+        rows = np.arange(n_rows, dtype=np.uint32)
+        groups = [
+            Group.of_feature(f[0], int(self._n_categories[f[0]]))
+            if len(f) == 1
+            else Group.of_rows(f, self._n_categories, self._codes, rows)
+            for f in candidates
+        ]
+        sizes = np.array([group.n_places for group in groups])
+        start = np.append(0, sizes.cumsum()).astype(np.int64)
+        sums = CategorySums(
+            start,
+            np.empty((n_values, start[-1])),
+            np.empty(start[-1]),
+            self._values.mean(axis=1),
+            float(self._part.prior_weight),
+        )
+        out = np.empty((len(groups), n_values, n_rows))
+        places = find_places(groups, self._codes)
+        sums.ordered(places, rows, self._values, np.empty(0), out, self._team)
+        return out
+
+
+def _cut(statistics: np.ndarray) -> np.ndarray:
+    """Bins of about equally many rows."""
+    ends = np.quantile(statistics, np.arange(1, _BINS) / _BINS, method="lower")
+    return np.searchsorted(np.unique(ends), statistics, side="left").astype(np.uint8)

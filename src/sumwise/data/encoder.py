@@ -1,0 +1,266 @@
+"""CategoryEncoder: a table with categories becomes one of numbers, and stays so at prediction."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.data.category_groups import Group, read_codes
+from sumwise.data.matrix import ColumnMatrix, Matrix
+from sumwise.data.target_statistics import CategorySums
+
+# A column of the original table; a statistic; the number of rows of a category.
+ORIGINAL, STATISTIC, COUNT = "original", "statistic", "count"
+
+
+class EncodedFeature(NamedTuple):
+    """What a column of the encoded table is."""
+
+    features: tuple[int, ...]  # of the original table
+    kind: str
+    group: int = -1
+    value: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryEncoder:
+    """Replaces some categorical features by statistics, and adds those of combinations.
+
+    The columns of a feature take its place; combinations come after all features.
+
+    Attributes
+    ----------
+    n_categories : ndarray of int64, shape (n_features,)
+        Categories of each feature of the original table, 0 for those that are none.
+    groups : tuple of Group
+        Features that are encoded, then combinations.
+    sums : CategorySums
+        What statistics at prediction come from.
+    has_counts : bool
+        Whether the number of rows of a category is a column, too.
+    """
+
+    n_categories: np.ndarray
+    groups: tuple[Group, ...]
+    sums: CategorySums
+    has_counts: bool
+
+    @property
+    def n_features(self) -> int:
+        """Features of the original table."""
+        return int(self.n_categories.size)
+
+    @cached_property
+    def columns(self) -> tuple[EncodedFeature, ...]:
+        """The columns of the encoded table."""
+        of_feature = {g.features[0]: k for k, g in enumerate(self.groups) if len(g.features) == 1}
+        columns: list[EncodedFeature] = []
+        for feature in range(self.n_features):
+            if feature in of_feature:
+                columns += self._describe_group(of_feature[feature])
+            else:
+                columns.append(EncodedFeature((feature,), ORIGINAL))
+        for k, group in enumerate(self.groups):
+            if len(group.features) > 1:
+                columns += self._describe_group(k)
+        return tuple(columns)
+
+    def _describe_group(self, group: int) -> Iterator[EncodedFeature]:
+        features = self.groups[group].features
+        for value in range(self.sums.prior.size):
+            yield EncodedFeature(features, STATISTIC, group, value)
+        if self.has_counts:
+            yield EncodedFeature(features, COUNT, group)
+
+    @property
+    def encoded_categories(self) -> np.ndarray:
+        """Number of categories of each column of the encoded table; 0 for numbers."""
+        return np.array(
+            [
+                self.n_categories[column.features[0]] if column.kind == ORIGINAL else 0
+                for column in self.columns
+            ],
+            dtype=np.int64,
+        )
+
+    def transform(self, X: Matrix) -> ColumnMatrix:
+        """Return the encoded table, with statistics from all training rows."""
+        places = _PlacesOfChunk(self, X)
+
+        def make_reader(column: EncodedFeature) -> Callable[[int, int], np.ndarray]:
+            if column.kind == ORIGINAL:
+                return self._read_original(X, column.features[0])
+
+            def read(first: int, last: int) -> np.ndarray:
+                own = places.find(column.group, first, last)
+                if column.kind == COUNT:
+                    return self.sums.count(column.group, own)
+                return self.sums.greedy(column.group, column.value, own)
+
+            return read
+
+        readers = [make_reader(column) for column in self.columns]
+        return ColumnMatrix(readers, X.shape[0], np.dtype(np.float64))
+
+    def join(self, X: Matrix, places: np.ndarray, statistics: np.ndarray) -> ColumnMatrix:
+        """Return the encoded table with other statistics, (n_groups, n_values, n_rows)."""
+
+        def make_reader(column: EncodedFeature) -> Callable[[int, int], np.ndarray]:
+            if column.kind == ORIGINAL:
+                return self._read_original(X, column.features[0])
+            if column.kind == COUNT:
+                own = places[column.group]
+                return lambda first, last: self.sums.count(column.group, own[first:last])
+            values = statistics[column.group, column.value]
+            return lambda first, last: values[first:last]
+
+        readers = [make_reader(column) for column in self.columns]
+        return ColumnMatrix(readers, X.shape[0], np.dtype(np.float64))
+
+    def read_codes(self, X: Matrix, feature: int, first: int, last: int) -> np.ndarray:
+        """Return the codes of a feature as integers, see :func:`category_groups.read_codes`."""
+        return read_codes(read_column(X, feature)(first, last), int(self.n_categories[feature]))
+
+    def _read_original(self, X: Matrix, feature: int) -> Callable[[int, int], np.ndarray]:
+        read = read_column(X, feature)
+        if self.n_categories[feature] == 0:
+            return read
+
+        def read_known(first: int, last: int) -> np.ndarray:
+            codes = read(first, last)
+            return np.where(codes < 0, np.nan, codes)  # of sets, what is not known is missing
+
+        return read_known
+
+    def fold(self, by_column: np.ndarray) -> np.ndarray:
+        """Return numbers of columns as numbers of features; those combined share equally."""
+        by_feature = np.zeros(self.n_features)
+        for column, amount in zip(self.columns, by_column, strict=True):
+            by_feature[list(column.features)] += amount / len(column.features)
+        return by_feature
+
+    def name_columns(self, names: Sequence[str]) -> list[str]:
+        """Return names of columns from those of features."""
+        n_values = self.sums.prior.size
+        result = []
+        for column in self.columns:
+            name = " x ".join(names[f] for f in column.features)
+            if column.kind == COUNT:
+                name = f"rows of {name}"
+            elif column.kind == STATISTIC:
+                of_class = f" (class {column.value})" if n_values > 1 else ""
+                name = f"mean target of {name}{of_class}"
+            result.append(name)
+        return result
+
+    def take_originals(self, by_feature: Mapping[int, Any]) -> dict[int, Any]:
+        """Return what features have as what columns have, where these are the features."""
+        return {
+            k: by_feature[column.features[0]]
+            for k, column in enumerate(self.columns)
+            if column.kind == ORIGINAL and column.features[0] in by_feature
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return, with :meth:`to_arrays`, what :meth:`restore` reads."""
+        return {
+            "groups": [list(group.features) for group in self.groups],
+            "counts": bool(self.has_counts),
+            "prior": self.sums.prior.tolist(),
+            "prior_weight": self.sums.prior_weight,
+        }
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the sizes of groups, keys of combinations, sums and counts."""
+        keys = [group.keys for group in self.groups if group.keys is not None]
+        return {
+            "group_size": np.diff(self.sums.start),
+            "group_keys": np.concatenate([*keys, np.empty(0, dtype=np.int64)]),
+            "category_sums": self.sums.sums.ravel(),
+            "category_counts": self.sums.counts,
+        }
+
+    @classmethod
+    def restore(
+        cls, data: dict[str, Any], arrays: dict[str, np.ndarray], n_categories: np.ndarray
+    ) -> "CategoryEncoder":
+        """Rebuild an encoder; raise ValueError (or KeyError, TypeError) if it is not sound."""
+        prior = np.array(data["prior"], dtype=np.float64)
+        weight, has_counts = float(data["prior_weight"]), data["counts"]
+        sizes, keys = arrays["group_size"], arrays["group_keys"]
+        start = np.append(0, sizes.cumsum()).astype(np.int64)
+        groups, place = [], 0
+        if len(data["groups"]) != sizes.size or not isinstance(has_counts, bool):
+            raise ValueError("groups of features do not fit their sizes")
+        for features, size in zip(data["groups"], sizes.tolist(), strict=True):
+            group, place = _restore_group(tuple(features), size, keys, place, n_categories)
+            groups.append(group)
+        sums, counts = arrays["category_sums"], arrays["category_counts"]
+        sound = place == keys.size and prior.ndim == 1 and prior.size >= 1
+        sound = sound and len({group.features for group in groups}) == len(groups) >= 1
+        sound = sound and counts.size == start[-1] and sums.size == prior.size * start[-1]
+        sound = sound and all(np.isfinite(a).all() for a in (prior, sums, counts))
+        if not sound or not weight > 0 or not (counts >= 0).all():
+            raise ValueError("statistics of categories do not fit their groups")
+        own = CategorySums(start, sums.reshape(prior.size, -1), counts, prior, weight)
+        return cls(n_categories, tuple(groups), own, has_counts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what is derived from them is not pickled."""
+        names = ("n_categories", "groups", "sums", "has_counts")
+        return {name: getattr(self, name) for name in names}
+
+
+def read_column(X: Matrix, feature: int) -> Callable[[int, int], np.ndarray]:
+    """Return a function of (first, last) that reads a column."""
+    if isinstance(X, ColumnMatrix):
+        return X.columns[feature]
+    return lambda first, last: X[first:last, feature]
+
+
+def _restore_group(
+    features: tuple[int, ...], size: int, keys: np.ndarray, place: int, n_categories: np.ndarray
+) -> tuple[Group, int]:
+    """Return a group, and the place after its keys."""
+    in_range = all(type(f) is int and 0 <= f < n_categories.size for f in features)
+    if not features or not in_range or not all(np.diff(features) > 0):
+        raise ValueError(f"{features} are no features of a group")
+    if not all(n_categories[f] > 0 for f in features):
+        raise ValueError(f"{features} are not all categories")
+    if len(features) == 1:
+        group = Group.of_feature(features[0], int(n_categories[features[0]]))
+        if group.n_places != size:
+            raise ValueError(f"feature {features[0]} has {size} statistics")
+        return group, place
+    own = keys[place : place + size]
+    bases = tuple(int(n_categories[f]) + 1 for f in features)
+    in_order = own.size == size and bool(np.all(np.diff(own, prepend=-1) > 0))
+    if not in_order or (size and int(own[-1]) >= np.prod(bases, dtype=object)):
+        raise ValueError(f"keys of {features} are not in order")
+    return Group(features, bases, own), place + size
+
+
+class _PlacesOfChunk:
+    """Finds places of rows; those of the last chunk are kept, for several columns need them."""
+
+    def __init__(self, encoder: CategoryEncoder, X: Matrix) -> None:
+        self._encoder, self._X = encoder, X
+        self._chunk: tuple[int, int] | None = None
+        self._codes: dict[int, np.ndarray] = {}
+        self._places: dict[int, np.ndarray] = {}
+
+    def find(self, group: int, first: int, last: int) -> np.ndarray:
+        if self._chunk != (first, last):
+            self._chunk, self._codes, self._places = (first, last), {}, {}
+        if group not in self._places:
+            own = self._encoder.groups[group]
+            self._read(own.features, first, last)
+            self._places[group] = own.find_places(self._codes)
+        return self._places[group]
+
+    def _read(self, features: Sequence[int], first: int, last: int) -> None:
+        for f in features:
+            if f not in self._codes:
+                self._codes[f] = self._encoder.read_codes(self._X, f, first, last)

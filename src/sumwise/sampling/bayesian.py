@@ -1,0 +1,61 @@
+"""The Bayesian bootstrap: every row is kept, with a random weight."""
+
+import numpy as np
+
+from sumwise.kernels import random
+from sumwise.kernels.choose import draw_bayesian_weights
+from sumwise.parts import check_number
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+
+
+class BayesianBootstrap(RowSampler):
+    """Give each row a random weight: (-log(u)) ** temperature, u uniform.
+
+    In boosting, weights are drawn anew each round; in bagging and forests for each member, whose
+    weights sum to the number of rows or, with sample weights, which they multiply, to the sum of
+    these. No row is left out: there are no out-of-bag rows.
+
+    With a temperature of 1, weights are exponential and those of all rows together as in Rubin's
+    Bayesian bootstrap; 0 makes all of them 1 (CatBoost's ``bagging_temperature``).
+
+    Parameters
+    ----------
+    temperature : float, default=1.0
+        How much weights differ; at least 0.
+
+    Examples
+    --------
+    >>> from sumwise import BayesianBootstrap, GradientBoostingRegressor
+    >>> model = GradientBoostingRegressor(sampler=BayesianBootstrap(temperature=0.5))
+    """
+
+    has_factors = True
+    gives_counts = False
+    leaves_rows_out = False
+
+    def __init__(self, temperature: float = 1.0) -> None:
+        self.temperature = temperature
+
+    def check(self) -> None:
+        check_number(self, "temperature", 0.0)
+
+    def draw(self, source: RowSource) -> DrawnRows:
+        return DrawnRows(source.rows, self.draw_weights(source.rows, source.seed, source.number))
+
+    def draw_weights(self, rows: np.ndarray, seed: int, number: int) -> np.ndarray:
+        """Return a weight for each row."""
+        return self._draw(random.make_key(seed, random.ROWS, number), rows)
+
+    def draw_member(
+        self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return a positive weight for every row of positive sample weight."""
+        weights = np.ones(n_rows) if sample_weight is None else sample_weight
+        key = random.make_key(seed, random.MEMBER_ROWS, member)
+        drawn = weights * self._draw(key, np.arange(n_rows, dtype=np.uint32))
+        return drawn * (weights.sum() / drawn.sum())
+
+    def _draw(self, key: np.uint64, rows: np.ndarray) -> np.ndarray:
+        weights = np.empty(rows.size)
+        draw_bayesian_weights(key, float(self.temperature), rows, weights)
+        return weights

@@ -1,0 +1,24 @@
+"""The bootstrap: as many rows as there are, drawn with replacement."""
+
+import numpy as np
+
+from sumwise.kernels import random
+from sumwise.kernels.resample import BOOTSTRAP, fill_counts
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+
+
+class BootstrapRows(RowSampler):
+    """Draw m of m rows with replacement; a row that is drawn k times has the factor k.
+
+    A leaf counts it once: ``min_samples_leaf`` is about different rows.
+    """
+
+    leaves_out_alike = True
+    has_factors = True
+
+    def draw(self, source: RowSource) -> DrawnRows:
+        counts = np.empty(source.rows.size, dtype=np.uint32)
+        key = random.make_key(source.seed, random.ROWS, source.number)
+        fill_counts(BOOTSTRAP, key, source.rows.size, np.empty(0), counts)
+        is_drawn = counts > 0
+        return DrawnRows(source.rows[is_drawn], counts[is_drawn].astype(np.float64))

@@ -1,0 +1,79 @@
+"""Gradient-based one-side sampling: all rows with large gradients, some of the others."""
+
+import numpy as np
+
+from sumwise.errors import ParameterError
+from sumwise.kernels import random
+from sumwise.kernels.choose import N_DIGIT_VALUES, choose_by_gradient
+from sumwise.parts import check_number, check_rate
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+
+
+class Goss(RowSampler):
+    """Keep the rows with the largest gradients, and draw some of the others at random.
+
+    Of m rows, in descending order of the size of the gradient (summed over classes), the first
+    ``top_rate * m`` are kept. Of the others, ``other_rate * m`` are drawn; their gradients and
+    hessians are multiplied by ``(1 - top_rate) / other_rate``, so that sums are right on average.
+    This is algorithm 2 of the LightGBM paper, over all rows at once; of equal gradients, the first
+    rows come first.
+
+    Parameters
+    ----------
+    top_rate : float, default=0.2
+        Share of the rows that is kept, in [0, 1).
+    other_rate : float, default=0.1
+        Share that is drawn of the others, in (0, 1]; both together are at most 1.
+
+    Examples
+    --------
+    >>> from sumwise import GradientBoostingClassifier, Goss
+    >>> GradientBoostingClassifier(sampler=Goss(top_rate=0.3)).sampler
+    Goss(top_rate=0.3)
+    """
+
+    has_factors = True
+
+    def __init__(self, top_rate: float = 0.2, other_rate: float = 0.1) -> None:
+        self.top_rate = top_rate
+        self.other_rate = other_rate
+
+    def check(self) -> None:
+        check_number(self, "top_rate", 0.0, 1.0)
+        check_rate(self, "other_rate")
+        if self.top_rate + self.other_rate > 1:
+            raise ParameterError(
+                f"Goss(top_rate={self.top_rate}, other_rate={self.other_rate}): together they "
+                "must be at most 1"
+            )
+
+    def draw(self, source: RowSource) -> DrawnRows:
+        n, n_threads = source.rows.size, source.team.n_threads
+        n_top = min(round(self.top_rate * n), n - 1)
+        n_other = min(max(1, round(self.other_rate * n)), n - n_top)
+        n_chosen = n_top + n_other
+        if "goss" not in source.buffers:
+            out = (
+                np.empty(n_chosen, dtype=np.uint32),
+                np.empty(n_chosen),
+                np.empty(n - n_chosen, dtype=np.uint32),
+            )
+            scratch = (
+                np.empty(n, dtype=np.uint64),
+                np.empty(n, dtype=np.uint64),
+                np.empty((n_threads, N_DIGIT_VALUES), dtype=np.int64),
+            )
+            source.buffers["goss"] = scratch, out
+        scratch, out = source.buffers["goss"]
+        source.team.run(
+            choose_by_gradient,
+            source.gradient,
+            source.rows,
+            n_top,
+            n_other,
+            float((1 - self.top_rate) / self.other_rate),
+            random.make_key(source.seed, random.ROWS, source.number),
+            scratch,
+            out,
+        )
+        return DrawnRows(*out)

@@ -1,0 +1,135 @@
+"""Row sampling by class and by group."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import DataError, ParameterError
+from sumwise.kernels import random
+from sumwise.parts import check_flag, check_rate
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource, no_factors
+
+
+class ClassSubsample(RowSampler):
+    """Draw a share of the rows of each class, without replacement: for classes of unequal size.
+
+    Parameters
+    ----------
+    rates : "balanced", dict or list of float, default="balanced"
+        Share of each class's rows, in (0, 1]: a dict from classes to shares (1 for those it lacks),
+        or a share for each class in the order of ``classes_``. "balanced": as many rows of each
+        class as the smallest has.
+    reweigh : bool, default=False
+        Whether gradients and hessians are divided by the shares. Then sums, and so probabilities,
+        are those of all rows; otherwise drawn rows count as they are, and the model is of data with
+        these shares.
+
+    Examples
+    --------
+    >>> from sumwise import ClassSubsample, GradientBoostingClassifier
+    >>> model = GradientBoostingClassifier(sampler=ClassSubsample({"usual": 0.1}))
+    """
+
+    leaves_out_alike = True
+    has_factors = True
+    needs_classes = True
+
+    def __init__(self, rates: Any = "balanced", reweigh: bool = False) -> None:
+        self.rates = rates
+        self.reweigh = reweigh
+
+    def check(self) -> None:
+        check_flag(self, "reweigh")
+        if isinstance(self.rates, str) and self.rates == "balanced":
+            return
+        if not isinstance(self.rates, (Mapping, list, tuple)):
+            raise ParameterError(
+                f"ClassSubsample(rates={self.rates!r}): must be 'balanced', a dict from classes to "
+                "shares, or a list with a share for each class"
+            )
+        values = self.rates.values() if isinstance(self.rates, Mapping) else self.rates
+        for value in values:
+            try:
+                check_rate(_Share(value), "rate")
+            except ParameterError:
+                raise ParameterError(
+                    f"ClassSubsample(rates={self.rates!r}): {value!r} is not in (0, 1]"
+                ) from None
+
+    def draw(self, source: RowSource) -> DrawnRows:
+        class_idx = source.target[source.rows].astype(np.intp)
+        assert source.classes is not None
+        counts = np.bincount(class_idx, minlength=source.classes.size)
+        rates = self.find_rates(source.classes, counts)
+        is_drawn = np.zeros(source.rows.size, dtype=np.bool_)
+        factor_of_class = np.ones(source.classes.size)
+        for k in np.flatnonzero(counts):
+            own = np.flatnonzero(class_idx == k).astype(np.uint32)
+            chosen = np.empty(max(1, round(rates[k] * own.size)), dtype=np.uint32)
+            number = source.number * source.classes.size + int(k)
+            key = random.make_key(source.seed, random.ROWS, number)
+            random.choose_rows(key, own, chosen)
+            is_drawn[chosen] = True
+            factor_of_class[k] = own.size / chosen.size
+        factor = factor_of_class[class_idx[is_drawn]] if self.reweigh else no_factors()
+        return DrawnRows(source.rows[is_drawn], factor)
+
+    def find_rates(self, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the share of each class, given how many rows it has."""
+        if isinstance(self.rates, str):
+            return counts[counts > 0].min() / np.maximum(counts, 1)
+        labels = classes.tolist()
+        if isinstance(self.rates, Mapping):
+            unknown = [label for label in self.rates if label not in labels]
+            if unknown:
+                raise DataError(
+                    f"ClassSubsample: rates has {unknown[0]!r}, which is no class of y; they are "
+                    f"{labels[:20]}"
+                )
+            return np.array([self.rates.get(label, 1.0) for label in labels], dtype=np.float64)
+        if len(self.rates) != len(labels):
+            raise DataError(
+                f"ClassSubsample: {len(self.rates)} rates for {len(labels)} classes, {labels[:20]}"
+            )
+        return np.array(self.rates, dtype=np.float64)
+
+
+class _Share(RowSampler):
+    def __init__(self, rate: Any) -> None:
+        self.rate = rate
+
+
+class GroupSubsample(RowSampler):
+    """Draw whole groups of rows, without replacement; ``groups`` are passed to ``fit``.
+
+    Parameters
+    ----------
+    rate : float, default=0.8
+        Share of the groups, in (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise import GradientBoostingRegressor, GroupSubsample
+    >>> X, y = np.arange(60.0).reshape(30, 2), np.arange(30.0)
+    >>> model = GradientBoostingRegressor(sampler=GroupSubsample(0.5), n_estimators=5)
+    >>> model = model.fit(X, y, groups=np.arange(30) // 3)
+    """
+
+    leaves_out_alike = True
+    needs_groups = True
+
+    def __init__(self, rate: float = 0.8) -> None:
+        self.rate = rate
+
+    def check(self) -> None:
+        check_rate(self, "rate")
+
+    def draw(self, source: RowSource) -> DrawnRows:
+        assert source.groups is not None
+        own = source.groups[source.rows]
+        names = np.unique(own).astype(np.uint32)
+        chosen = np.empty(max(1, round(self.rate * names.size)), dtype=np.uint32)
+        random.choose_rows(random.make_key(source.seed, random.ROWS, source.number), names, chosen)
+        return DrawnRows(source.rows[np.isin(own, chosen)])

@@ -1,0 +1,12 @@
+"""Boosters: what a round of boosting does. One file each."""
+
+from sumwise.training.boosters.base import Booster, BoosterRun
+from sumwise.training.boosters.dart import Dart
+from sumwise.training.boosters.forest import Forest
+from sumwise.training.boosters.linear import Linear
+from sumwise.training.boosters.ordered import Ordered
+from sumwise.training.boosters.plain import Plain
+
+BOOSTERS: tuple[type[Booster], ...] = (Plain, Ordered, Dart, Forest, Linear)
+
+__all__ = ["BOOSTERS", "Booster", "BoosterRun", "Dart", "Forest", "Linear", "Ordered", "Plain"]

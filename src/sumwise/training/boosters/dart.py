@@ -1,0 +1,137 @@
+"""DART: dropouts meet multiple additive regression trees (Rashmi and Gilad-Bachrach, 2015)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sumwise.errors import ParameterError
+from sumwise.kernels import random
+from sumwise.kernels.choose import draw_uniform
+from sumwise.parts import check_count, check_number
+from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
+from sumwise.training.rounds import Rounds
+from sumwise.training.session import Session
+
+
+class Dart(Booster):
+    """Each round drops some of the rounds before, and fits a tree to what they leave.
+
+    With k rounds dropped and a learning rate s, the new tree comes in with s / (k + s) of its
+    values, and the dropped ones stay with k / (k + s) of theirs (``normalize="tree"``: the new
+    tree weighs as much as each dropped one); or the new one with s / (1 + s) and the dropped with
+    1 / (1 + s) (``normalize="forest"``: as much as all dropped ones together). Where nothing is
+    dropped, a round is one of plain boosting. These are XGBoost's rules.
+
+    The model of fewer rounds cannot be read off the finished one, whose values have changed since:
+    ``truncate``, ``staged_predict`` and continued training are refused. Early stopping is
+    exact, for training remembers.
+
+    Parameters
+    ----------
+    drop_rate : float, default=0.1
+        Probability that a round is dropped, in [0, 1].
+    max_drop : int or None, default=50
+        Most rounds that are dropped at once; of more, this many are chosen at random.
+    skip_drop : float, default=0.5
+        Probability that a round drops nothing, in [0, 1].
+    normalize : {"tree", "forest"}, default="tree"
+        What the new tree weighs as much as.
+
+    Examples
+    --------
+    >>> from sumwise import Dart, GradientBoostingRegressor
+    >>> GradientBoostingRegressor(booster=Dart(drop_rate=0.2)).booster
+    Dart(drop_rate=0.2)
+    """
+
+    continues = False
+
+    def __init__(
+        self,
+        drop_rate: float = 0.1,
+        max_drop: int | None = 50,
+        skip_drop: float = 0.5,
+        normalize: str = "tree",
+    ) -> None:
+        self.drop_rate = drop_rate
+        self.max_drop = max_drop
+        self.skip_drop = skip_drop
+        self.normalize = normalize
+
+    def check(self) -> None:
+        check_number(self, "drop_rate", 0.0, 1.0)
+        check_count(self, "max_drop", 1, optional=True)
+        check_number(self, "skip_drop", 0.0, 1.0)
+        if self.normalize not in ("tree", "forest"):
+            raise ParameterError(f"Dart(normalize={self.normalize!r}): must be 'tree' or 'forest'")
+
+    def choose_rounds(self, round_idx: int, seed: int) -> np.ndarray:
+        """Return the rounds that a round drops, ascending."""
+        chance = np.empty(round_idx + 1)
+        numbers = np.arange(round_idx + 1, dtype=np.uint32)
+        draw_uniform(random.make_key(seed, random.SKIPPED_DROPS, round_idx), numbers, chance)
+        if chance[round_idx] < self.skip_drop:
+            return numbers[:0]
+        draw_uniform(random.make_key(seed, random.DROPPED_ROUNDS, round_idx), numbers, chance)
+        dropped = np.flatnonzero(chance[:round_idx] < self.drop_rate)
+        if self.max_drop is not None and dropped.size > self.max_drop:
+            lowest = np.argsort(chance[dropped], kind="stable")[: self.max_drop]
+            dropped = np.sort(dropped[lowest])
+        return dropped
+
+    def find_factors(self, n_dropped: int, learning_rate: float) -> tuple[float, float]:
+        """Return the factors on the new tree, which has the learning rate in it, and on the old."""
+        if n_dropped == 0:
+            return 1.0, 1.0
+        if self.normalize == "forest":
+            return 1.0 / (1.0 + learning_rate), 1.0 / (1.0 + learning_rate)
+        total = n_dropped + learning_rate
+        return 1.0 / total, n_dropped / total
+
+    def start(self, session: Session) -> BoosterRun:
+        return _DartRun(session, self)
+
+
+class _DartRun(BoosterRun):
+    rounds: Rounds
+
+    def __init__(self, session: Session, booster: Dart) -> None:
+        self.session, self._booster = session, booster
+        self.rounds = start_rounds(session, stages="rescaled")
+        rows = session.rows
+        self._rows = np.concatenate([rows.train, rows.valid])
+
+    def add_round(self, round_idx: int) -> None:
+        session, rounds = self.session, self.rounds
+        dropped = self._booster.choose_rounds(round_idx, session.settings.seed)
+        gone = self._add_up(dropped)
+        kept = session.raw - gone
+        loss = session.take_gradient(kept)
+        sample = session.draw_rows(round_idx)
+        session.begin_left_out(sample, session.raw)
+        rate = session.settings.growth.learning_rate
+        new_factor, old_factor = self._booster.find_factors(dropped.size, rate)
+        for output in range(session.n_outputs):
+            scores = kept[output].copy()
+            tree = session.grow_tree(loss, output, rounds.n_trees, sample, scores)
+            if dropped.size:
+                tree = replace(tree, value=tree.value * new_factor)
+                scores = kept[output] + old_factor * gone[output]
+                session.grower.add_to_scores(tree, self._rows, scores)
+            session.raw[output] = scores
+            rounds.add(tree)
+        for tree_idx in self._list_trees(dropped):
+            rounds.rescale(tree_idx, old_factor)
+
+    def _list_trees(self, dropped: np.ndarray) -> list[int]:
+        n = self.session.n_outputs
+        return [n * int(round_idx) + output for round_idx in dropped for output in range(n)]
+
+    def _add_up(self, dropped: np.ndarray) -> np.ndarray:
+        """What the trees of some rounds add to the scores."""
+        session = self.session
+        total = np.zeros_like(session.raw)
+        for tree_idx in self._list_trees(dropped):
+            tree = self.rounds.get_tree(tree_idx)
+            session.grower.add_to_scores(tree, self._rows, total[tree_idx % session.n_outputs])
+        return total

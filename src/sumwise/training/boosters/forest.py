@@ -1,0 +1,113 @@
+"""Forest mode: trees fitted to the initial gradient, each on rows of its own, and averaged."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import ParameterError
+from sumwise.parts import check_count, check_flag, check_rate
+from sumwise.sampling import Columns
+from sumwise.sampling.bootstrap import BootstrapRows
+from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
+from sumwise.training.rounds import Rounds
+from sumwise.training.session import BoostingSettings, Sample, Session
+from sumwise.tree import Tree
+
+
+class Forest(Booster):
+    """A random forest: all trees are fitted to the gradient at the initial score, and averaged.
+
+    Rows come from the estimator's ``sampler``, features from its ``columns``; where it has none,
+    from a bootstrap and from a random share of the features at each node. The learning rate is not
+    used: trees take whole steps. Let them grow (``max_leaves``, small ``min_samples_leaf``), for
+    the average of small trees learns little.
+
+    Parameters
+    ----------
+    trees_per_round : int, default=1
+        Trees that a round grows for each output. The model is the average of all trees; rounds
+        matter to early stopping and callbacks alone.
+    bootstrap : bool, default=True
+        Whether each tree is grown on as many rows as there are, drawn with replacement, if the
+        estimator has no sampler.
+    feature_rate : float, default=0.5
+        Share of the features that is drawn at each node, in (0, 1], if the estimator has no
+        ``columns``.
+
+    Examples
+    --------
+    >>> from sumwise import Forest, GradientBoostingRegressor
+    >>> model = GradientBoostingRegressor(booster=Forest(), max_leaves=256, min_samples_leaf=2)
+    """
+
+    continues = False
+
+    def __init__(
+        self, trees_per_round: int = 1, bootstrap: bool = True, feature_rate: float = 0.5
+    ) -> None:
+        self.trees_per_round = trees_per_round
+        self.bootstrap = bootstrap
+        self.feature_rate = feature_rate
+
+    def check(self) -> None:
+        check_count(self, "trees_per_round", 1)
+        check_flag(self, "bootstrap")
+        check_rate(self, "feature_rate")
+
+    def check_use(self, estimator: Any) -> None:
+        if isinstance(estimator.early_stopping, str) and estimator.early_stopping == "oob":
+            raise ParameterError(
+                f"{type(estimator).__name__}: early_stopping='oob' is about what each round adds "
+                "to the rounds before, and the trees of booster='forest' do not build on each "
+                "other; pass X_val, or early_stopping=True"
+            )
+
+    @property
+    def measures_left_out(self) -> bool:
+        return False
+
+    def adapt(self, settings: BoostingSettings) -> BoostingSettings:
+        sampler, columns = settings.sampler, settings.columns
+        if sampler is None and self.bootstrap:
+            sampler = BootstrapRows()
+        if columns is None:
+            columns = Columns(by_node=self.feature_rate)
+        growth = replace(settings.growth, learning_rate=1.0)
+        return replace(settings, growth=growth, sampler=sampler, columns=columns)
+
+    def start(self, session: Session) -> BoosterRun:
+        return _ForestRun(session, self.trees_per_round)
+
+
+class _ForestRun(BoosterRun):
+    rounds: Rounds
+
+    def __init__(self, session: Session, trees_per_round: int) -> None:
+        self.session, self._trees_per_round = session, trees_per_round
+        self.rounds = start_rounds(session, trees_per_round, stages="mean")
+        self._start = session.raw.copy()
+        self._total = np.zeros_like(self._start)
+        self._loss = session.take_gradient(self._start)
+        self._derivatives = session.gradient.copy(), session.hessian.copy()
+
+    def add_round(self, round_idx: int) -> None:
+        session, rounds = self.session, self.rounds
+        for draw in range(self._trees_per_round):
+            session.gradient[:], session.hessian[:] = self._derivatives
+            sample = session.draw_rows(self._trees_per_round * round_idx + draw)
+            for output, total in enumerate(self._total):
+                rounds.add(self._grow_tree(output, sample, total))
+        n_trees = self._trees_per_round * (round_idx + 1)
+        session.raw[:] = self._start + self._total / n_trees
+
+    def _grow_tree(self, output: int, sample: Sample, total: np.ndarray) -> Tree:
+        """Grow a tree, and add what it predicts to the total."""
+        session, loss, number = self.session, self._loss, self.rounds.n_trees
+        if loss.location is None:
+            return session.grow_tree(loss, output, number, sample, total)
+        scores = self._start[output].copy()  # leaves are refitted to them
+        tree = session.grow_tree(loss, output, number, sample, scores)
+        rows = np.concatenate([sample.seen, sample.unseen])
+        session.grower.add_to_scores(tree, rows, total)
+        return tree

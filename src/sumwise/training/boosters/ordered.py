@@ -1,0 +1,186 @@
+"""Ordered boosting: the residual of a row comes from a model that never saw the row.
+
+(Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
+"""
+
+import numpy as np
+
+from sumwise.data.binned import BinnedData
+from sumwise.data.target_statistics import permute_rows
+from sumwise.errors import ParameterError
+from sumwise.kernels import random
+from sumwise.losses import Loss
+from sumwise.parts import check_count
+from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
+from sumwise.training.boosters.permuted import PermutedRun
+from sumwise.training.rounds import Rounds
+from sumwise.training.session import Sample, Session
+from sumwise.tree import LeafSolver, Tree
+from sumwise.tree.prefixes import PrefixSolver
+
+# "all" grows a tree for every row in every round.
+_MOST_ROWS = 5_000
+
+
+class Ordered(Booster):
+    """Grow trees on residuals of models that have not seen the row: those of the rows before it.
+
+    In plain boosting the residual of a row comes from trees whose leaves contain its own target. It
+    is smaller than that of a new row would be, and trees fitted to such residuals are biased. Here
+    the rows have a random order, and models of its beginnings take turns: a row is predicted by
+    a model of rows before it.
+
+    Parameters
+    ----------
+    permutations : int, default=4
+        Orders of the rows. The values of leaves come from the first, splits from the others, which
+        take turns; 1 serves for both, as in the paper's first algorithm. Ordered target statistics
+        have the same orders, and as many.
+    prefixes : {"log", "all"}, default="log"
+        Models of the beginnings of an order: "log" has them for 1, 2, 4, 8, ... rows. All have the
+        same splits, and each its own values of leaves. "all" has one for every number of rows, with
+        splits of its own: a tree a row and round, so for small data, and with one permutation.
+
+    Examples
+    --------
+    >>> from sumwise import GradientBoostingRegressor, Ordered
+    >>> GradientBoostingRegressor(growth="symmetric", booster=Ordered(permutations=2)).booster
+    Ordered(permutations=2)
+    """
+
+    continues = False
+
+    def __init__(self, permutations: int = 4, prefixes: str = "log") -> None:
+        self.permutations = permutations
+        self.prefixes = prefixes
+
+    def check(self) -> None:
+        check_count(self, "permutations", 1)
+        if self.prefixes not in ("log", "all"):
+            raise ParameterError(f"Ordered(prefixes={self.prefixes!r}): must be 'log' or 'all'")
+        if self.prefixes == "all" and self.permutations != 1:
+            raise ParameterError(
+                f"Ordered(permutations={self.permutations!r}, prefixes='all'): models of all "
+                "beginnings have splits of their own, so that one permutation serves for splits "
+                "and values; pass permutations=1"
+            )
+
+    def start(self, session: Session) -> BoosterRun:
+        _check_session(session, self.prefixes)
+        if self.prefixes == "all":
+            return _ArticleRun(session)
+        data = session.table.data
+        assert data is not None
+        if self.permutations == 1:
+            return _OneOrderRun(session)
+        # Without encoded categories, all permutations have the same table.
+        variants = session.table.variants or [data] * (int(self.permutations) - 1)
+        return _OrderedRun(session, [data, *variants])
+
+
+def _check_session(session: Session, prefixes: str) -> None:
+    """Refuse what ordered boosting cannot do, and say why."""
+    if session.settings.loss.location is not None:
+        raise ParameterError(
+            "booster='ordered': models of the first rows get new leaf values from sums that grow "
+            "row by row, and the leaves of this loss are medians or quantiles, which do not; use "
+            "another loss, or booster='plain'"
+        )
+    if prefixes != "all":
+        return
+    if session.settings.sampler is not None:
+        raise ParameterError(
+            "Ordered(prefixes='all'): models of all beginnings are grown on all of their rows; "
+            "leave the sampler out, or use prefixes='log'"
+        )
+    n_rows = session.rows.train.size
+    if n_rows > _MOST_ROWS:
+        raise ParameterError(
+            f"Ordered(prefixes='all'): a round grows a tree for each of {n_rows} rows, and "
+            f"{_MOST_ROWS} are the most; use prefixes='log'"
+        )
+
+
+class _OrderedRun(PermutedRun):
+    """Several permutations: those that choose splits have scores of rows by rows before them."""
+
+    def __init__(self, session: Session, tables: list[BinnedData]) -> None:
+        super().__init__(session, tables)
+        rows, seed = session.rows.train, session.settings.seed
+        self._orders = [permute_rows(rows, seed, number) for number in range(len(tables))]
+        self._prefixes = PrefixSolver(session.grower, rows.size, session.team)
+
+    def _update_scores(
+        self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample
+    ) -> None:
+        gradient, hessian = (values[output] for values in self._gradients[number])
+        self._prefixes.add_values(
+            grown,
+            self._orders[number],
+            sample.seen,
+            gradient,
+            hessian,
+            self._scores[number][output],
+        )
+
+
+class _OneOrderRun(BoosterRun):
+    """One permutation: the model's leaves have values from the residuals that chose the splits."""
+
+    rounds: Rounds
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.rounds = session, start_rounds(session)
+        rows = session.rows.train
+        self._order = permute_rows(rows, session.settings.seed, 0)
+        self._prefixes = PrefixSolver(session.grower, rows.size, session.team)
+        self._solver = LeafSolver(session.grower, rows.size, session.team)
+        self._scores = session.raw.copy()
+
+    def add_round(self, round_idx: int) -> None:
+        session, rows = self.session, self.session.rows
+        session.take_gradient(self._scores)
+        sample = session.draw_rows(round_idx)
+        session.begin_left_out(sample, session.raw)
+        for output in range(session.n_outputs):
+            key = random.make_key(session.settings.seed, random.TREES, self.rounds.n_trees)
+            gradient, hessian = session.gradient[output], session.hessian[output]
+            options = (sample.seen, key, np.empty(0))
+            tree = session.grower.grow_on_gradients(gradient, hessian, *options)
+            session.grower.find_leaves(tree, rows.train)
+            own = self._scores[output]
+            self._prefixes.add_values(tree, self._order, sample.seen, gradient, hessian, own)
+            self._solver.add_values(tree, rows.train, session.raw[output])
+            if rows.valid.size:
+                session.grower.add_to_scores(tree, rows.valid, session.raw[output])
+            self.rounds.add(tree)
+
+
+class _ArticleRun(BoosterRun):
+    """The algorithm as it is written: n models M_1 .. M_n, all of them 0 at first."""
+
+    rounds: Rounds
+
+    def __init__(self, session: Session) -> None:
+        session.raw -= session.base_score[:, None]
+        session.base_score = np.zeros_like(session.base_score)
+        self.session, self.rounds = session, start_rounds(session)
+        self._order = permute_rows(session.rows.train, session.settings.seed, 0)
+        # Of the row at place i of the order, the score of the model of the i rows before.
+        self._scores = session.raw.copy()
+
+    def add_round(self, round_idx: int) -> None:
+        session, order = self.session, self._order
+        session.take_gradient(self._scores)
+        for output in range(session.n_outputs):
+            gradient, hessian = session.gradient[output], session.hessian[output]
+            key = random.make_key(session.settings.seed, random.TREES, self.rounds.n_trees)
+            for n_seen in range(1, order.size + 1):
+                rows = np.sort(order[:n_seen])
+                tree = session.grower.grow_on_gradients(gradient, hessian, rows, key, np.empty(0))
+                if n_seen < order.size:
+                    following = order[n_seen : n_seen + 1]
+                    session.grower.add_to_scores(tree, following, self._scores[output])
+            everywhere = np.concatenate([session.rows.train, session.rows.valid])
+            session.grower.add_to_scores(tree, everywhere, session.raw[output])
+            self.rounds.add(tree)

@@ -1,0 +1,112 @@
+"""Rounds on several permutations of the rows: splits from one, values of leaves from another.
+
+Each permutation has a table of its own, in which categories are encoded by the rows before, and
+scores of its own. Rounds take turns in choosing the splits of a tree by the tables after the first;
+every table then gives the leaves values by its own gradients, and adds them to its own scores. The
+values of the first table are those of the model. It has not chosen the splits: what they owe to the
+chance of a permutation, the values do not.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from sumwise.data.binned import BinnedData
+from sumwise.kernels import random
+from sumwise.kernels.choose import multiply_rows
+from sumwise.losses import Loss
+from sumwise.training.boosters.base import BoosterRun, start_rounds
+from sumwise.training.rounds import Rounds
+from sumwise.training.session import Sample, Session
+from sumwise.tree import LeafSolver, Tree
+
+
+class PermutedRun(BoosterRun):
+    """A fit on the tables of several permutations.
+
+    Parameters
+    ----------
+    session : Session
+    tables : list of BinnedData
+        One a permutation, at least two; the first is that of the session.
+    """
+
+    rounds: Rounds
+
+    def __init__(self, session: Session, tables: list[BinnedData]) -> None:
+        self.session, self._tables = session, tables
+        self.rounds = start_rounds(session)
+        self._solver = LeafSolver(session.grower, session.rows.train.size, session.team)
+
+    @cached_property
+    def _scores(self) -> list[np.ndarray]:
+        # When the first round begins, so that rounds of the past are in them.
+        raw = self.session.raw
+        return [raw, *(raw.copy() for _ in self._tables[1:])]
+
+    @cached_property
+    def _gradients(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        like = self.session.raw
+        return [(np.empty_like(like), np.empty_like(like)) for _ in self._tables]
+
+    def add_round(self, round_idx: int) -> None:
+        session = self.session
+        chosen = 1 + round_idx % (len(self._tables) - 1)
+        loss = session.take_gradient(self._scores[chosen])
+        sample = session.draw_rows(round_idx)
+        session.begin_left_out(sample, session.raw)
+        self._gradients[chosen][0][:], self._gradients[chosen][1][:] = (
+            session.gradient,
+            session.hessian,
+        )
+        for number in range(len(self._tables)):
+            if number != chosen:
+                self._take_gradient(loss, number, sample)
+        for output in range(session.n_outputs):
+            self.rounds.add(self._grow(loss, output, chosen, sample))
+
+    def _take_gradient(self, loss: Loss, number: int, sample: Sample) -> None:
+        session, rows = self.session, self.session.rows
+        gradient, hessian = self._gradients[number]
+        loss.gradient(
+            session.team, rows.target, self._scores[number], rows.weight, gradient, hessian
+        )
+        if sample.factor.size:
+            for values in (gradient, hessian):
+                session.team.run(multiply_rows, sample.seen, sample.factor, values)
+
+    def _grow(self, loss: Loss, output: int, chosen: int, sample: Sample) -> Tree:
+        session, grower = self.session, self.session.grower
+        key = random.make_key(session.settings.seed, random.TREES, self.rounds.n_trees)
+        gradient, hessian = self._gradients[chosen]
+        grower.turn_to(self._tables[chosen])
+        options = (sample.seen, key, np.empty(0))
+        grown = grower.grow_on_gradients(gradient[output], hessian[output], *options)
+        for number in range(len(self._tables) - 1, 0, -1):
+            self._find_leaves(grown, number)
+            self._update_scores(grown, number, output, loss, sample)
+        self._find_leaves(grown, 0)
+        tree = self._solve(grown, 0, output, loss, sample)
+        self._solver.add_values(tree, session.rows.train, session.raw[output])
+        if session.rows.valid.size:
+            grower.add_to_scores(tree, session.rows.valid, session.raw[output])
+        return tree
+
+    def _find_leaves(self, grown: Tree, number: int) -> None:
+        self.session.grower.turn_to(self._tables[number])
+        self.session.grower.find_leaves(grown, self.session.rows.train)
+
+    def _solve(self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample) -> Tree:
+        """Return the tree with the values of a table, whose leaves were found."""
+        if loss.location is not None:
+            scores = self._scores[number][output]
+            return self.session.refitter.find_values(grown, sample.seen, scores, loss.location)
+        gradient, hessian = self._gradients[number]
+        return self._solver.solve(grown, sample.seen, gradient[output], hessian[output])
+
+    def _update_scores(
+        self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample
+    ) -> None:
+        """Add to the scores of a table that chooses splits."""
+        tree = self._solve(grown, number, output, loss, sample)
+        self._solver.add_values(tree, self.session.rows.train, self._scores[number][output])

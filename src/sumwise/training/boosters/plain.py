@@ -1,0 +1,80 @@
+"""Plain boosting: every round adds trees grown on the gradient of the whole model so far."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sumwise.parts import check_count
+from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
+from sumwise.training.boosters.permuted import PermutedRun
+from sumwise.training.rounds import Rounds
+from sumwise.training.session import BoostingSettings, Session
+
+
+class Plain(Booster):
+    """Each round adds one tree an output, grown on the gradient at the scores so far.
+
+    Parameters
+    ----------
+    trees_per_round : int, default=1
+        Trees that a round grows for each output, all on the same gradient, each on rows and
+        features of its own draw. Their average is added: boosted forests, as XGBoost's
+        ``num_parallel_tree``.
+
+    Examples
+    --------
+    >>> from sumwise import Columns, GradientBoostingRegressor, Plain, Subsample
+    >>> model = GradientBoostingRegressor(
+    ...     booster=Plain(trees_per_round=4), sampler=Subsample(0.6), columns=Columns(by_node=0.6)
+    ... )
+    """
+
+    def __init__(self, trees_per_round: int = 1) -> None:
+        self.trees_per_round = trees_per_round
+
+    def check(self) -> None:
+        check_count(self, "trees_per_round", 1)
+
+    @property
+    def measures_left_out(self) -> bool:
+        return self.trees_per_round == 1
+
+    def adapt(self, settings: BoostingSettings) -> BoostingSettings:
+        rate = settings.growth.learning_rate / self.trees_per_round
+        return replace(settings, growth=replace(settings.growth, learning_rate=rate))
+
+    def start(self, session: Session) -> BoosterRun:
+        data, variants = session.table.data, session.table.variants
+        if data is not None and variants:
+            return PermutedRun(session, [data, *variants])
+        return _PlainRun(session, self.trees_per_round)
+
+
+class _PlainRun(BoosterRun):
+    rounds: Rounds
+
+    def __init__(self, session: Session, trees_per_round: int) -> None:
+        self.session, self._trees_per_round = session, trees_per_round
+        self.rounds = start_rounds(session, trees_per_round)
+
+    def add_round(self, round_idx: int) -> None:
+        session, n_draws = self.session, self._trees_per_round
+        loss = session.take_gradient(session.raw)
+        if n_draws > 1:
+            derivatives = session.gradient.copy(), session.hessian.copy()
+            before = session.raw.copy()
+        for draw in range(n_draws):
+            if draw > 0:  # factors of the last draw are in them
+                session.gradient[:], session.hessian[:] = derivatives
+            sample = session.draw_rows(n_draws * round_idx + draw)
+            session.begin_left_out(sample, session.raw)
+            for output, scores in enumerate(session.raw):
+                number = self.rounds.n_trees
+                if draw == 0 or loss.location is None:
+                    tree = session.grow_tree(loss, output, number, sample, scores)
+                else:  # leaves are refitted to scores from before the round
+                    old = before[output].copy()
+                    tree = session.grow_tree(loss, output, number, sample, old)
+                    rows = np.concatenate([sample.seen, sample.unseen])
+                    session.grower.add_to_scores(tree, rows, scores)
+                self.rounds.add(tree)

@@ -1,0 +1,278 @@
+"""What a fit of gradient boosting works with: settings, rows, scores, and how a tree is grown."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sumwise.data.binned import BinnedData
+from sumwise.data.binning import BinMapper
+from sumwise.data.matrix import Matrix
+from sumwise.errors import ParameterError, TrainingError
+from sumwise.kernels import random
+from sumwise.kernels.choose import multiply_rows
+from sumwise.kernels.threads import Team
+from sumwise.losses import Loss
+from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
+from sumwise.sampling.rows import no_factors
+from sumwise.training.callbacks import Callback
+from sumwise.training.rounds import BoostingResult, Past
+from sumwise.training.stopping import OOB, EarlyStopping
+from sumwise.tree import Ensemble, GrowthSettings, LeafRefitter, Tree, TreeGrower
+
+if TYPE_CHECKING:
+    from sumwise.training.boosters.base import Booster
+
+# From the raw scores of the validation rows (n_rows, n_outputs), and a function that makes the
+# ensemble so far for who needs more than them.
+ValidationScorer = Callable[[np.ndarray, Callable[[], Ensemble]], float]
+
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """What a fit does, apart from the data.
+
+    ``booster`` is what a round does; None for plain boosting. ``scorer`` judges the validation rows
+    after each round. ``make_model`` makes what callbacks get to see of the rounds so far.
+    """
+
+    loss: Loss
+    growth: GrowthSettings
+    n_rounds: int = 100
+    booster: "Booster | None" = None
+    sampler: RowSampler | None = None
+    columns: Columns | None = None
+    stopping: EarlyStopping | None = None
+    seed: int = 0
+    track_training_loss: bool = False
+    scorer: ValidationScorer | None = None
+    callbacks: Sequence[Callback] = ()
+    make_model: Callable[[BoostingResult], Any] = lambda result: result
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The target and what belongs to it, one entry a row of the table.
+
+    ``weight`` is empty where all weights are one. ``train`` and ``valid`` are row numbers; rows in
+    neither take no part. ``init_score`` has shape (n_outputs, n_rows). ``groups`` are those of the
+    first rows of the table, up to the last that trains, and ``classes`` the labels of classes.
+    """
+
+    target: np.ndarray
+    weight: np.ndarray
+    train: np.ndarray
+    valid: np.ndarray
+    init_score: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    classes: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows as a booster reads them.
+
+    Attributes
+    ----------
+    data : BinnedData or None
+        What trees grow on; None for a booster without trees.
+    mapper : BinMapper or None
+        Its bins.
+    matrices : sequence of ndarray or ColumnMatrix
+        The rows as they were before binning, in one or more matrices.
+    variants : sequence of BinnedData
+        The same rows and bins, with categories encoded by other permutations.
+    """
+
+    data: BinnedData | None
+    mapper: BinMapper | None
+    matrices: Sequence[Matrix] = ()
+    variants: Sequence[BinnedData] = ()
+
+    @property
+    def n_features(self) -> int:
+        return self.data.n_features if self.data is not None else self.matrices[0].shape[1]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows of a draw: those that trees grow on, all others, and the training rows of these.
+
+    ``factor`` has the factors on the gradients of the first, empty if all are one.
+    """
+
+    seen: np.ndarray
+    unseen: np.ndarray
+    left_out: np.ndarray
+    factor: np.ndarray = field(default_factory=no_factors)
+
+
+class Session:
+    """One fit: its scores, gradients and grower. Boosters work with it.
+
+    Attributes
+    ----------
+    raw : ndarray of shape (n_outputs, n_rows)
+        Scores of the model so far, of all rows of the table.
+    gradient, hessian : ndarray of the same shape
+        What trees grow on; filled by :meth:`take_gradient`.
+    base_score : ndarray of shape (n_outputs,)
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        rows: TrainingRows,
+        settings: BoostingSettings,
+        team: Team,
+        past: Past | None,
+    ) -> None:
+        self.table, self.rows, self.settings, self.team = table, rows, settings, team
+        self.past = past
+        self.base_score = (
+            _find_base_score(settings.loss, rows) if past is None else past.ensemble.base_score
+        )
+        self.raw = np.repeat(self.base_score[:, None], rows.target.size, axis=1)
+        if rows.init_score is not None:
+            self.raw += rows.init_score
+        self.gradient, self.hessian = np.empty_like(self.raw), np.empty_like(self.raw)
+        self._loss_left_out = np.nan
+        self._sampler_buffers: dict[str, Any] = {}
+
+    @property
+    def n_outputs(self) -> int:
+        return self.settings.loss.n_outputs
+
+    @cached_property
+    def grower(self) -> TreeGrower:
+        data, mapper = self.table.data, self.table.mapper
+        assert data is not None
+        assert mapper is not None
+        columns = self.settings.columns or Columns()
+        n_rows = self.rows.train.size
+        return TreeGrower(data, mapper, self.settings.growth, columns, n_rows, self.team)
+
+    @cached_property
+    def refitter(self) -> LeafRefitter:
+        """For losses whose leaves are not what the hessian says."""
+        rows, sampler = self.rows, self.settings.sampler
+        weight = rows.weight
+        if sampler is not None and sampler.has_factors and not weight.size:
+            weight = np.ones(rows.target.size)
+        return LeafRefitter(self.grower, rows.target, weight, rows.train, self.team)
+
+    def take_gradient(self, raw: np.ndarray) -> Loss:
+        """Fill gradient and hessian at these scores; return the loss that they are of."""
+        rows = self.rows
+        loss = self.settings.loss.at_round(rows.target, raw, rows.weight, rows.train)
+        loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
+        return loss
+
+    def draw_rows(self, number: int) -> Sample:
+        """Draw rows, and multiply gradient and hessian by their factors, if they have any."""
+        rows, sampler = self.rows, self.settings.sampler
+        if sampler is None:
+            return Sample(rows.train, rows.valid, rows.train[:0])
+        source = RowSource(
+            rows=rows.train,
+            seed=self.settings.seed,
+            number=number,
+            gradient=self.gradient,
+            hessian=self.hessian,
+            target=rows.target,
+            team=self.team,
+            groups=rows.groups,
+            classes=rows.classes,
+            buffers=self._sampler_buffers,
+        )
+        drawn = sampler.draw(source)
+        self._apply_factors(drawn)
+        left_out = drawn.left_out
+        if left_out is None:
+            is_seen = np.zeros(rows.target.size, dtype=np.bool_)
+            is_seen[drawn.rows] = True
+            left_out = rows.train[~is_seen[rows.train]]
+        unseen = np.concatenate([left_out, rows.valid])
+        return Sample(drawn.rows, unseen, left_out, drawn.factor)
+
+    def _apply_factors(self, drawn: DrawnRows) -> None:
+        if not drawn.factor.size:
+            return
+        for values in (self.gradient, self.hessian):
+            self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
+        if self.settings.loss.location is not None:
+            self.refitter.weigh(drawn.rows, self.rows.weight, drawn.factor)
+
+    def grow_tree(
+        self, loss: Loss, output: int, number: int, sample: Sample, scores: np.ndarray
+    ) -> Tree:
+        """Grow a tree on the gradient of an output, and add its values to the scores of all rows.
+
+        Parameters
+        ----------
+        loss : Loss
+            What :meth:`take_gradient` returned.
+        output : int
+        number : int
+            Number of the tree, which decides its random numbers.
+        sample : Sample
+            What :meth:`draw_rows` returned.
+        scores : ndarray of shape (n_rows,)
+            Scores of the output that the gradients belong to.
+        """
+        grower, location = self.grower, loss.location
+        key = random.make_key(self.settings.seed, random.TREES, number)
+        added_to = scores if location is None else np.empty(0)
+        gradient, hessian = self.gradient[output], self.hessian[output]
+        tree = grower.grow_on_gradients(gradient, hessian, sample.seen, key, added_to)
+        if location is not None:
+            tree = self.refitter.refit(tree, sample.seen, scores, location)
+        if sample.unseen.size:
+            grower.add_to_scores(tree, sample.unseen, scores)
+        return tree
+
+    # --- rows that a round leaves out ---
+
+    @property
+    def measures_left_out(self) -> bool:
+        """Whether the loss on the rows that a round leaves out is measured."""
+        sampler, booster = self.settings.sampler, self.settings.booster
+        alike = sampler is not None and sampler.leaves_out_alike
+        return alike and (booster is None or booster.measures_left_out)
+
+    def begin_left_out(self, sample: Sample, raw: np.ndarray) -> None:
+        """Measure the loss on the rows left out, before the round changes their scores."""
+        if self.measures_left_out:
+            self._left_out = sample.left_out
+            self._loss_left_out = self._find_loss_left_out(raw)
+
+    def find_improvement(self, raw: np.ndarray) -> float:
+        """How much lower the loss on the rows left out is than when the round began."""
+        return self._loss_left_out - self._find_loss_left_out(raw)
+
+    def _find_loss_left_out(self, raw: np.ndarray) -> float:
+        rows, stopping = self.rows, self.settings.stopping
+        if not self._left_out.size:
+            if stopping is not None and stopping.watched == OOB:
+                raise ParameterError(
+                    f"early_stopping='oob', but sampler={self.settings.sampler!r} leaves none of "
+                    f"the {rows.train.size} rows out; lower its rate"
+                )
+            return np.nan
+        return self.settings.loss.value(rows.target, raw, rows.weight, self._left_out)
+
+
+def _find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
+    """The best constant comes first; scores of the user's own start as the loss says."""
+    if rows.init_score is not None:
+        score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)
+    else:
+        score = loss.initial_score(rows.target, rows.weight, rows.train)
+    if not np.isfinite(score).all():
+        raise TrainingError(
+            "the mean of the targets is not finite: targets or weights are too large in "
+            "magnitude; scale them down"
+        )
+    return score

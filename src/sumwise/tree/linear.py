@@ -1,0 +1,105 @@
+"""LinearEnsemble: a linear model, and what it was after each round."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sumwise.data.matrix import Matrix, read_chunks
+from sumwise.errors import ParameterError
+from sumwise.kernels.linear import add_linear_scores
+from sumwise.kernels.threads import Team
+from sumwise.losses.links import LINKS
+
+
+@dataclass(frozen=True)
+class LinearEnsemble:
+    """A linear model. The raw score of a row is the base score plus the intercept plus its values
+    times the coefficients, added in the order of the features; a missing value adds nothing.
+
+    It has what a :class:`TreeEnsemble` has, except trees.
+
+    Attributes
+    ----------
+    coefficient : ndarray of shape (n_rounds, n_outputs, n_features)
+        After each round; the last are the model's.
+    intercept : ndarray of shape (n_rounds, n_outputs)
+    base_score : ndarray of shape (n_outputs,)
+        Score before the first round.
+    link : str
+        Name of the function from scores to predictions.
+    """
+
+    coefficient: np.ndarray
+    intercept: np.ndarray
+    base_score: np.ndarray
+    link: str
+
+    @property
+    def n_features(self) -> int:
+        return int(self.coefficient.shape[2])
+
+    @property
+    def n_trees(self) -> int:
+        return 0
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.base_score.size)
+
+    @property
+    def n_rounds(self) -> int:
+        return int(self.coefficient.shape[0])
+
+    def truncate(self, n_rounds: int) -> "LinearEnsemble":
+        """Return the model of the first rounds."""
+        return replace(
+            self, coefficient=self.coefficient[:n_rounds], intercept=self.intercept[:n_rounds]
+        )
+
+    def predict_raw(self, X: Matrix, team: Team) -> np.ndarray:
+        """Raw scores, shape (n_rows, n_outputs)."""
+        raw = self._start_scores(X)
+        self._add_scores(X, self.n_rounds - 1, raw, team)
+        return raw
+
+    def staged_predict_raw(self, X: Matrix, team: Team) -> Iterator[np.ndarray]:
+        """Raw scores after each round; each array is new."""
+        raw = self._start_scores(X)
+        for _ in self.add_stages(X, raw, team):
+            yield raw.copy()
+
+    def add_stages(self, X: Matrix, raw: np.ndarray, team: Team) -> Iterator[None]:
+        """Make ``raw`` (n_rows, n_outputs), the scores to begin with, those after each round."""
+        start = raw.copy()
+        for round_idx in range(self.n_rounds):
+            raw[:] = start
+            self._add_scores(X, round_idx, raw, team)
+            yield
+
+    def _add_scores(self, X: Matrix, round_idx: int, raw: np.ndarray, team: Team) -> None:
+        add_scores(X, self.intercept[round_idx], self.coefficient[round_idx], raw, team)
+
+    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions (n_rows,) or class probabilities (n_rows, n_classes) from raw scores."""
+        return LINKS[self.link](raw)
+
+    def apply(self, X: Matrix, team: Team) -> np.ndarray:
+        """Refuse: there are no leaves."""
+        raise ParameterError("a model with booster='linear' has no trees, and so no leaves")
+
+    def _start_scores(self, X: Matrix) -> np.ndarray:
+        raw = np.empty((X.shape[0], self.n_outputs))
+        raw[:] = self.base_score
+        return raw
+
+
+def add_scores(
+    X: Matrix, intercept: np.ndarray, coefficient: np.ndarray, raw: np.ndarray, team: Team
+) -> None:
+    """Add the scores of a linear model to ``raw`` (n_rows, n_outputs)."""
+    raw += intercept
+    # Kernels are compiled for arrays that may be written to, which those of a file may not.
+    own = np.require(coefficient, requirements=["C", "A", "W"])
+    for first, part in read_chunks(X):
+        team.run(add_linear_scores, *part, own, raw[first : first + part.n_rows])
