@@ -134,6 +134,18 @@ def test_improvement_on_the_rows_that_a_round_left_out(weighted):
     assert (model.oob_improvement_[:3] > 0).all()
 
 
+def test_of_many_rows_left_out_some_are_looked_at(monkeypatch):
+    every = fit(sampler=Subsample(0.6)).oob_improvement_
+    monkeypatch.setattr("sumwise.training.session.MOST_LEFT_OUT", 50)
+    some = fit(sampler=Subsample(0.6)).oob_improvement_
+    assert not np.array_equal(some, every)
+    assert some[:3] == pytest.approx(every[:3], rel=0.5)
+    stops = {"early_stopping": "oob", "n_iter_no_change": 99}
+    assert np.array_equal(fit(sampler=Subsample(0.6), **stops).oob_improvement_, every)
+    monkeypatch.setattr("sumwise.training.session.MOST_LEFT_OUT", 120)
+    assert np.array_equal(fit(sampler=Subsample(0.6)).oob_improvement_, every)
+
+
 @pytest.mark.parametrize("kind", [Subsample(), GroupSubsample(), ClassSubsample()])
 def test_which_samplers_leave_out_rows_like_the_others(kind, tmp_path):
     model = classify(sampler=kind)

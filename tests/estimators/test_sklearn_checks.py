@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sumwise import (
     Columns,
+    Forest,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     Huber,
@@ -36,6 +37,19 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
+# Linear models take numbers as they are: no categories.
+@parametrize_with_checks(
+    [
+        GradientBoostingClassifier(**SMALL, booster="dart"),
+        GradientBoostingRegressor(**SMALL, booster=Forest(bootstrap=False)),
+        GradientBoostingClassifier(**SMALL, booster="linear", categorical_features=None),
+        GradientBoostingRegressor(**SMALL, booster="linear", categorical_features=None),
+    ]
+)
+def test_sklearn_checks_of_boosters(estimator, check):
+    check(estimator)
+
+
 @parametrize_with_checks(
     [
         GradientBoostingClassifier(**SMALL, class_weight="balanced"),
@@ -61,6 +75,8 @@ def expect_to_draw_by_row(estimator):
         GradientBoostingRegressor(
             **SMALL, sampler=Subsample(rate=0.7), columns=Columns(by_tree=0.8, by_node=0.7)
         ),
+        GradientBoostingClassifier(**SMALL, sampler="goss"),
+        GradientBoostingRegressor(**SMALL, booster="forest"),
     ],
     expected_failed_checks=expect_to_draw_by_row,
 )
