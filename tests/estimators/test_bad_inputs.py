@@ -134,7 +134,7 @@ PARAMS = {
     "unknown group": ({"interaction_cst": [["shade"]]}, "X has no feature 'shade'"),
     "unknown category": ({"categorical_features": ["shade"]}, "X has no column 'shade'"),
     "words that are none": ({"categorical_features": None}, "'color' holds strings or categories"),
-    "unknown encoding": ({"categorical_encoding": "codes"}, "must be Native"),
+    "unknown encoding": ({"categorical_encoding": "codes"}, "must be 'auto', 'native'"),
     "not yet a sampler": ({"sampler": "half"}, r"sampler='half'; must be Subsample\(\.\.\.\)"),
 }
 

@@ -75,8 +75,8 @@ def test_parameters_of_parts_can_be_searched():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"booster": "gbdt"}, r"booster='gbdt'; must be Plain\(...\), Dart\(...\)"),
-        ({"booster": None}, "booster=None; must be one of 'plain', 'dart'"),
+        ({"booster": "gbdt"}, r"booster='gbdt'; must be Plain\(...\), Ordered\(...\), Dart"),
+        ({"booster": None}, "booster=None; must be one of 'plain', 'ordered', 'dart'"),
         ({"booster": Dart(drop_rate=2)}, r"Dart\(drop_rate=2\)"),
         ({"sampler": "bagging"}, r"sampler='bagging'; must be Subsample\(...\), Goss\(...\)"),
         ({"sampler": Goss(0.9, 0.9)}, "together they must be at most 1"),
@@ -92,7 +92,14 @@ def test_parameters_of_parts_can_be_searched():
         ),
         ({"booster": "linear", "columns": "all"}, "columns"),
         ({"booster": "linear", "monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst is about"),
-        ({"booster": "linear", "categorical_features": [1]}, "feature 1 is categorical"),
+        (
+            {
+                "booster": "linear",
+                "categorical_features": [1],
+                "categorical_encoding": "native",
+            },
+            "feature 1 is categorical",
+        ),
         ({"booster": "linear", "loss": "absolute_error"}, "second derivative"),
     ],
 )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tests.naive.random import choose, uniform
+from tests.naive.random import choose, extend, uniform
 
 
 def bootstrap(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:

@@ -172,13 +172,6 @@ def fit_members(
     sharing = _find_sharing(members, folds, share_bins)
     alone = [k for k in range(len(members)) if k not in {k for group in sharing for k in group}]
     results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
-    if alone:
-        tasks = [(k, fold_idx) for k in alone for fold_idx in fold_indices]
-        done = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_alone)(members[k], X, y, folds, fold_idx, reader, keep_folds)
-            for k, fold_idx in tasks
-        )
-        results |= dict(zip(tasks, done, strict=True))
     for group in sharing:
         tasks = [(k, fold_idx) for fold_idx in fold_indices for k in group]
         table = SharedTable.read(members[group[0]].estimator, X, y, _get_weight(members[group[0]]))
@@ -186,6 +179,13 @@ def fit_members(
             alone += group
             continue
         done = _run_shared(table, members, tasks, folds, reader, keep_folds)
+        results |= dict(zip(tasks, done, strict=True))
+    if alone:
+        tasks = [(k, fold_idx) for k in alone for fold_idx in fold_indices]
+        done = Parallel(n_jobs=n_jobs)(
+            delayed(_fit_alone)(members[k], X, y, folds, fold_idx, reader, keep_folds)
+            for k, fold_idx in tasks
+        )
         results |= dict(zip(tasks, done, strict=True))
     fitted = []
     for k in range(len(members)):

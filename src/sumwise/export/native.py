@@ -129,8 +129,8 @@ def parse_model(data: bytes) -> tuple[Ensemble | Forest, dict[str, Any]]:
         return read_forest(file), about
     is_linear = file.version >= LINEAR_FORMAT and header.get("model") == "linear"
     types = _LINEAR_ARRAYS if is_linear else _ARRAYS
-    names = {entry["name"] for entry in header["arrays"]}
-    if file.version >= _ENCODING_FORMAT and not names.isdisjoint(_ENCODING_ARRAYS):
+    names = [entry["name"] for entry in header["arrays"]]
+    if file.version >= _ENCODING_FORMAT and any(name in names for name in _ENCODING_ARRAYS):
         types = types | _ENCODING_ARRAYS
     expected = {k: t for k, t in types.items() if _SINCE.get(k, 1) <= file.version}
     arrays = read_arrays(file, expected)

@@ -57,8 +57,8 @@ class LinearEnsemble:
             self, coefficient=self.coefficient[:n_rounds], intercept=self.intercept[:n_rounds]
         )
 
-    def predict_raw(self, X: Matrix, team: Team) -> np.ndarray:
-        """Raw scores, shape (n_rows, n_outputs)."""
+    def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
+        """Raw scores, shape (n_rows, n_outputs); ``is_last`` does not matter."""
         raw = self._start_scores(X)
         self._add_scores(X, self.n_rounds - 1, raw, team)
         return raw
