@@ -22,7 +22,7 @@ from sumwise.losses import Logistic, Squared
 from sumwise.sampling import Columns
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
 from sumwise.tree import GrowthSettings, TreeGrower
-from sumwise.tree.prefixes import PrefixSolver
+from sumwise.tree.prefixes import PrefixModels, PrefixSolver
 from tests.naive import grow as naive
 from tests.naive.ordered_boosting import ordered_boosting, prefix_values
 from tests.naive.predict import predict_binned
@@ -143,6 +143,38 @@ def test_prefixes_do_not_depend_on_threads():
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 50])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_models_of_beginnings_learn_by_their_own_gradients(n_rows, n_threads):
+    X, y = make_table(n_rows)
+    rows = np.arange(n_rows, dtype=np.uint32)
+    order = permute_rows(rows, 3, 1)
+    with Team(n_threads) as team:
+        mapper = BinMapper.fit(X)
+        settings = GrowthSettings(max_leaves=4, min_samples_leaf=1, learning_rate=0.5)
+        grower = TreeGrower(mapper.transform(X, team), mapper, settings, Columns(), n_rows, team)
+        models = PrefixModels(grower, order, np.zeros((1, n_rows)), team)
+        found, expected = np.zeros(n_rows), np.zeros(n_rows)
+        of_model = {}
+        for number in range(3):
+            key = random.make_key(0, random.TREES, number)
+            tree = grower.grow_on_gradients(found - y, np.ones(n_rows), rows, key, np.empty(0))
+            leaf = grower.find_leaves(tree, rows).astype(np.int64)
+            own = models.scores - y[models.rows]
+            models.add_values(tree, 0, own[0], np.ones(own.shape[1]), found)
+            n_learned = 1
+            while n_learned < n_rows:
+                scores = of_model.setdefault(n_learned, np.zeros(n_rows))
+                first = order[:n_learned]
+                sums = np.bincount(leaf[first], scores[first] - y[first], tree.n_nodes)
+                counts = np.bincount(leaf[first], minlength=tree.n_nodes)
+                scores -= (0.5 * sums / (counts + 1.0))[leaf]
+                following = order[n_learned : 2 * n_learned]
+                expected[following] = scores[following]
+                n_learned *= 2
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 # In the estimators
 
 RNG = np.random.default_rng(0)
@@ -209,8 +241,8 @@ def test_permutations_are_those_of_the_statistics(monkeypatch):
     monkeypatch.setattr(encoding, "permute_rows", spy)
     monkeypatch.setattr(ordered, "permute_rows", spy)
     fit("regression", booster=Ordered(3), categorical_encoding="ordered")
-    assert len(numbers) == 6
-    assert numbers[:3] == numbers[3:]
+    assert len(numbers) == 5
+    assert numbers[1:3] == numbers[3:]  # the first gives values of leaves only
 
 
 # Refusals

@@ -3,9 +3,10 @@
 (Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
 """
 
+from functools import cached_property
+
 import numpy as np
 
-from sumwise.data.binned import BinnedData
 from sumwise.data.target_statistics import permute_rows
 from sumwise.errors import ParameterError
 from sumwise.kernels import random
@@ -16,7 +17,7 @@ from sumwise.training.boosters.permuted import PermutedRun
 from sumwise.training.rounds import Rounds
 from sumwise.training.session import Sample, Session
 from sumwise.tree import LeafSolver, Tree
-from sumwise.tree.prefixes import PrefixSolver
+from sumwise.tree.prefixes import PrefixModels, PrefixSolver
 
 # "all" grows a tree for every row in every round.
 _MOST_ROWS = 5_000
@@ -104,24 +105,54 @@ def _check_session(session: Session, prefixes: str) -> None:
 class _OrderedRun(PermutedRun):
     """Several permutations: those that choose splits have scores of rows by rows before them."""
 
-    def __init__(self, session: Session, tables: list[BinnedData]) -> None:
-        super().__init__(session, tables)
+    @cached_property
+    def _models(self) -> list[PrefixModels]:
+        """The models of each permutation but the first."""
+        session = self.session
         rows, seed = session.rows.train, session.settings.seed
-        self._orders = [permute_rows(rows, seed, number) for number in range(len(tables))]
-        self._prefixes = PrefixSolver(session.grower, rows.size, session.team)
+        orders = [permute_rows(rows, seed, number) for number in range(1, len(self._tables))]
+        raw = session.raw
+        return [PrefixModels(session.grower, order, raw, session.team) for order in orders]
+
+    @cached_property
+    def _targets(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Targets and weights of the entries of those models."""
+        target, weight = self.session.rows.target, self.session.rows.weight
+        return [
+            (target[models.rows], weight[models.rows] if weight.size else weight)
+            for models in self._models
+        ]
+
+    @cached_property
+    def _own_gradients(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        like = [models.scores for models in self._models]
+        return [(np.empty_like(scores), np.empty_like(scores)) for scores in like]
+
+    def _take_gradient(self, loss: Loss, number: int, sample: Sample) -> None:
+        if number == 0:  # others have gradients of their models
+            super()._take_gradient(loss, number, sample)
+
+    def _prepare(self, loss: Loss, sample: Sample) -> None:
+        team, rows = self.session.team, self.session.rows
+        factor = None
+        if sample.seen.size < rows.train.size or sample.factor.size:
+            factor = np.zeros(rows.target.size)  # rows that are not seen teach nothing
+            factor[sample.seen] = sample.factor if sample.factor.size else 1.0
+        for models, own, derivatives in zip(
+            self._models, self._targets, self._own_gradients, strict=True
+        ):
+            target, weight = own
+            loss.gradient(team, target, models.scores, weight, *derivatives)
+            if factor is not None:
+                for values in derivatives:
+                    values *= factor[models.rows]
 
     def _update_scores(
         self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample
     ) -> None:
-        gradient, hessian = (values[output] for values in self._gradients[number])
-        self._prefixes.add_values(
-            grown,
-            self._orders[number],
-            sample.seen,
-            gradient,
-            hessian,
-            self._scores[number][output],
-        )
+        gradient, hessian = (values[output] for values in self._own_gradients[number - 1])
+        models, scores = self._models[number - 1], self._scores[number][output]
+        models.add_values(grown, output, gradient, hessian, scores)
 
 
 class _OneOrderRun(BoosterRun):
