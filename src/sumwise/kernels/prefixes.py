@@ -1,4 +1,4 @@
-"""Values of leaves by the models of the beginnings of an order, added to the rows that follow."""
+"""Models of the beginnings of an order: new values of leaves, and what they add to scores."""
 
 import numpy as np
 
@@ -26,59 +26,6 @@ def _set_prefix_values(left, anchor, scales, rule, n_threads, own, totals, value
         value[node] = learning_rate * leaf_weight(sum_g, sum_h, l1, l2, max_step)
     for node in range(left.size):
         value[node] = value[anchor[node]]
-
-
-@kernel
-def add_prefix_values(
-    thread,
-    n_threads,
-    sync,
-    order,
-    ends,
-    seen,
-    is_seen,
-    leaf,
-    left,
-    anchor,
-    gradient,
-    hessian,
-    rule,
-    ranges,
-    own,
-    totals,
-    value,
-    scores,
-):
-    """Add values to the scores of rows in ``order``, from the rows of earlier stretches alone.
-
-    Stretch j goes from ``ends[j]`` to ``ends[j + 1]``; the values of its rows are Newton steps of
-    the sums over all stretches before it. Only the rows ``seen`` (all, if ``is_seen`` is empty)
-    count in sums. The first stretch gets nothing.
-    """
-    scales = find_exact_scales(thread, n_threads, sync, seen, gradient, hessian, ranges)
-    mine = own[thread]
-    for node in range(left.size):
-        mine[node, 0] = 0
-        mine[node, 1] = 0
-        if thread == 0:
-            totals[node, 0] = 0
-            totals[node, 1] = 0
-            value[node] = 0.0
-    wait_for_all(sync, n_threads)
-    for j in range(ends.size - 1):
-        begin = ends[j]
-        first, last = share(ends[j + 1] - begin, thread, n_threads)
-        for i in range(begin + first, begin + last):
-            row = order[i]
-            node = leaf[row]
-            scores[row] += value[node]
-            if is_seen.size == 0 or is_seen[row] != 0:
-                mine[node, 0] += exact_gradient(gradient[row], scales[0])
-                mine[node, 1] += exact_hessian(hessian[row], scales[1])
-        wait_for_all(sync, n_threads)
-        if thread == 0:
-            _set_prefix_values(left, anchor, scales, rule, n_threads, own, totals, value)
-        wait_for_all(sync, n_threads)
 
 
 @kernel
