@@ -377,4 +377,5 @@ def test_many_rows_a_category_are_encoded_greedily(monkeypatch):
     fit(TargetStatistics(greedy_rows=100, combinations=0, counts=False))
     city, color = seen["matrix"][:, 0], seen["matrix"][:, 2]
     assert np.unique(color).size == 6  # with missing
-    assert np.unique(city).size > 150
+    busiest = np.bincount(CITY).argmax()
+    assert np.unique(city[busiest == CITY]).size > 2

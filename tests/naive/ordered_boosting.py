@@ -1,4 +1,4 @@
-"""Ordered boosting as the article writes it, and with models that share the splits of a tree."""
+"""Ordered boosting as the article writes it."""
 
 from __future__ import annotations
 
@@ -40,21 +40,3 @@ def ordered_boosting(
             rows = np.array(sorted(j for j in order if sigma[j] <= i), dtype=np.int64)
             models[i].append(learn_model(g, h, rows))
     return np.array([predict(models[n], row) for row in range(n_rows)])
-
-
-def prefix_values(
-    order: Sequence[int],
-    leaf: NDArray[np.int64],
-    g: NDArray[np.float64],
-    h: NDArray[np.float64],
-    l2: float,
-    learning_rate: float,
-) -> NDArray[np.float64]:
-    """What is added to each row: the step of its leaf by the first 2^j rows, the most before it."""
-    added = np.zeros(leaf.size)
-    for place, row in enumerate(order):
-        if place > 0:
-            n_before = 1 << (place.bit_length() - 1)
-            rows = [j for j in order[:n_before] if leaf[j] == leaf[row]]
-            added[row] = -learning_rate * sum(g[j] for j in rows) / (sum(h[j] for j in rows) + l2)
-    return added

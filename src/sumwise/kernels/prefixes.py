@@ -1,4 +1,4 @@
-"""Values of leaves by the models of the beginnings of an order, added to the rows that follow."""
+"""Models of the beginnings of an order: new values of leaves, and what they add to scores."""
 
 import numpy as np
 
@@ -29,14 +29,14 @@ def _set_prefix_values(left, anchor, scales, rule, n_threads, own, totals, value
 
 
 @kernel
-def add_prefix_values(
+def update_prefix_models(
     thread,
     n_threads,
     sync,
-    order,
-    ends,
-    seen,
-    is_seen,
+    numbers,
+    block_start,
+    n_learned,
+    rows,
     leaf,
     left,
     anchor,
@@ -48,34 +48,38 @@ def add_prefix_values(
     totals,
     value,
     scores,
+    row_scores,
 ):
-    """Add values to the scores of rows in ``order``, from the rows of earlier stretches alone.
+    """Add a tree to the scores of models of beginnings, each by its own gradients.
 
-    Stretch j goes from ``ends[j]`` to ``ends[j + 1]``; the values of its rows are Newton steps of
-    the sums over all stretches before it. Only the rows ``seen`` (all, if ``is_seen`` is empty)
-    count in sums. The first stretch gets nothing.
+    Entries ``block_start[j]`` up to ``block_start[j + 1]`` are those of model j, in the order of
+    the rows ``rows``; it learns from the first ``n_learned[j]`` of them. ``gradient``, ``hessian``
+    and ``scores`` are of the entries. The scores of rows that follow those a model learns from are
+    written to ``row_scores``. ``numbers`` are those of the entries.
     """
-    scales = find_exact_scales(thread, n_threads, sync, seen, gradient, hessian, ranges)
+    scales = find_exact_scales(thread, n_threads, sync, numbers, gradient, hessian, ranges)
     mine = own[thread]
     for node in range(left.size):
         mine[node, 0] = 0
         mine[node, 1] = 0
-        if thread == 0:
-            totals[node, 0] = 0
-            totals[node, 1] = 0
-            value[node] = 0.0
-    wait_for_all(sync, n_threads)
-    for j in range(ends.size - 1):
-        begin = ends[j]
-        first, last = share(ends[j + 1] - begin, thread, n_threads)
-        for i in range(begin + first, begin + last):
-            row = order[i]
-            node = leaf[row]
-            scores[row] += value[node]
-            if is_seen.size == 0 or is_seen[row] != 0:
-                mine[node, 0] += exact_gradient(gradient[row], scales[0])
-                mine[node, 1] += exact_hessian(hessian[row], scales[1])
+    for j in range(n_learned.size):
+        begin, length = block_start[j], block_start[j + 1] - block_start[j]
+        first, last = share(n_learned[j], thread, n_threads)
+        for entry in range(begin + first, begin + last):
+            node = leaf[rows[entry]]
+            mine[node, 0] += exact_gradient(gradient[entry], scales[0])
+            mine[node, 1] += exact_hessian(hessian[entry], scales[1])
         wait_for_all(sync, n_threads)
         if thread == 0:
+            for node in range(left.size):
+                totals[node, 0] = 0
+                totals[node, 1] = 0
             _set_prefix_values(left, anchor, scales, rule, n_threads, own, totals, value)
         wait_for_all(sync, n_threads)
+        first, last = share(length, thread, n_threads)
+        for i in range(first, last):
+            entry = begin + i
+            row = rows[entry]
+            scores[entry] += value[leaf[row]]
+            if i >= n_learned[j]:
+                row_scores[row] = scores[entry]

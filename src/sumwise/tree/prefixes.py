@@ -2,31 +2,47 @@
 
 import numpy as np
 
-from sumwise.kernels.prefixes import add_prefix_values
+from sumwise.kernels.prefixes import update_prefix_models
 from sumwise.kernels.threads import Team
 from sumwise.tree.grower import TreeGrower
 from sumwise.tree.tree import Tree
 
 
-class PrefixSolver:
-    """Gives the leaves of a tree values by the first 1, 2, 4, 8, ... rows of an order.
+class PrefixModels:
+    """Models of the first 1, 2, 4, 8, ... rows of an order: their scores, and how these change.
+
+    All share the splits of the trees. Model j learns from the first 2^j rows, by gradients at its
+    own scores, and predicts as many more: an *entry* is a row that a model predicts.
 
     Parameters
     ----------
     grower : TreeGrower
-        It grew the trees. Leaves of rows are those it found last.
-    n_rows : int
-        Rows of the order.
+        It grows the trees. Leaves of rows are those it found last.
+    order : ndarray of uint32
+        The rows, first to last.
+    raw : ndarray of shape (n_outputs, n_table_rows)
+        Scores to start from.
     team : Team
+
+    Attributes
+    ----------
+    rows : ndarray of uint32
+        The rows of the entries, model after model.
+    scores : ndarray of shape (n_outputs, n_entries)
     """
 
-    def __init__(self, grower: TreeGrower, n_rows: int, team: Team) -> None:
+    def __init__(self, grower: TreeGrower, order: np.ndarray, raw: np.ndarray, team: Team) -> None:
         self._grower, self._team = grower, team
+        n_models = max(1, (order.size - 1).bit_length())
+        self._n_learned = np.minimum(1 << np.arange(n_models, dtype=np.int64), order.size)
+        covered = np.minimum(2 * self._n_learned, order.size)
+        self._start = np.append(0, covered.cumsum()).astype(np.int64)
+        self.rows = np.concatenate([order[:n] for n in covered])
+        self.scores = np.ascontiguousarray(raw[:, self.rows])
+        self._numbers = np.arange(self.rows.size, dtype=np.uint32)
         s = grower.settings
         self._rule = (float(s.l1), float(s.l2), float(s.max_delta_step), float(s.learning_rate))
-        n_nodes = 2 * s.limits(n_rows)[0] - 1
-        powers = 1 << np.arange(max(1, n_rows).bit_length(), dtype=np.int64)
-        self._ends = np.unique(np.concatenate([[0], powers[powers < n_rows], [n_rows]]))
+        n_nodes = 2 * s.limits(order.size)[0] - 1
         self._ranges = np.zeros((team.n_threads, 8))
         self._own = np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64)
         self._totals = np.zeros((n_nodes, 2), dtype=np.int64)
@@ -35,36 +51,23 @@ class PrefixSolver:
     def add_values(
         self,
         tree: Tree,
-        order: np.ndarray,
-        seen: np.ndarray,
+        output: int,
         gradient: np.ndarray,
         hessian: np.ndarray,
-        scores: np.ndarray,
+        row_scores: np.ndarray,
     ) -> None:
-        """Add to the score of each row what the model of rows before it says.
+        """Add a tree to the scores of an output, by gradients of the entries.
 
-        Parameters
-        ----------
-        tree : Tree
-            The tree grown last; the leaves of all rows of the order were found.
-        order : ndarray of uint32
-            The rows, first to last.
-        seen : ndarray of uint32
-            Those among them that models learn from.
-        gradient, hessian, scores : ndarray
-            Of all rows of the table.
+        ``row_scores`` gets the score of each row, but the first, by the largest model that ends
+        before it.
         """
         leaf, anchor = self._grower.get_leaves(tree)
-        is_seen = np.empty(0, dtype=np.uint8)
-        if seen.size < order.size:
-            is_seen = np.zeros(gradient.size, dtype=np.uint8)
-            is_seen[seen] = 1
         self._team.run(
-            add_prefix_values,
-            order,
-            self._ends,
-            seen,
-            is_seen,
+            update_prefix_models,
+            self._numbers,
+            self._start,
+            self._n_learned,
+            self.rows,
             leaf,
             tree.left,
             anchor,
@@ -75,5 +78,6 @@ class PrefixSolver:
             self._own,
             self._totals,
             self._value,
-            scores,
+            self.scores[output],
+            row_scores,
         )

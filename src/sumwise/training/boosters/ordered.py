@@ -3,6 +3,8 @@
 (Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from sumwise.data.binned import BinnedData
@@ -15,8 +17,8 @@ from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
 from sumwise.training.boosters.permuted import PermutedRun
 from sumwise.training.rounds import Rounds
 from sumwise.training.session import Sample, Session
-from sumwise.tree import LeafSolver, Tree
-from sumwise.tree.prefixes import PrefixSolver
+from sumwise.tree import Tree
+from sumwise.tree.prefixes import PrefixModels
 
 # "all" grows a tree for every row in every round.
 _MOST_ROWS = 5_000
@@ -32,10 +34,9 @@ class Ordered(Booster):
 
     Parameters
     ----------
-    permutations : int, default=4
+    permutations : int, default=2
         Orders of the rows. The values of leaves come from the first, splits from the others, which
-        take turns; 1 serves for both, as in the paper's first algorithm. Ordered target statistics
-        have the same orders, and as many.
+        take turns; 1 serves for both. Ordered target statistics have the same orders, and as many.
     prefixes : {"log", "all"}, default="log"
         Models of the beginnings of an order: "log" has them for 1, 2, 4, 8, ... rows. All have the
         same splits, and each its own values of leaves. "all" has one for every number of rows, with
@@ -44,13 +45,13 @@ class Ordered(Booster):
     Examples
     --------
     >>> from sumwise import GradientBoostingRegressor, Ordered
-    >>> GradientBoostingRegressor(growth="symmetric", booster=Ordered(permutations=2)).booster
-    Ordered(permutations=2)
+    >>> GradientBoostingRegressor(growth="symmetric", booster=Ordered(permutations=4)).booster
+    Ordered(permutations=4)
     """
 
     continues = False
 
-    def __init__(self, permutations: int = 4, prefixes: str = "log") -> None:
+    def __init__(self, permutations: int = 2, prefixes: str = "log") -> None:
         self.permutations = permutations
         self.prefixes = prefixes
 
@@ -71,11 +72,10 @@ class Ordered(Booster):
             return _ArticleRun(session)
         data = session.table.data
         assert data is not None
-        if self.permutations == 1:
-            return _OneOrderRun(session)
-        # Without encoded categories, all permutations have the same table.
-        variants = session.table.variants or [data] * (int(self.permutations) - 1)
-        return _OrderedRun(session, [data, *variants])
+        # Without encoded categories all permutations have the same table; one serves for both.
+        variants = session.table.variants or [data] * max(1, int(self.permutations) - 1)
+        numbers = range(1, int(self.permutations)) if self.permutations > 1 else [0]
+        return _OrderedRun(session, [data, *variants], list(numbers))
 
 
 def _check_session(session: Session, prefixes: str) -> None:
@@ -102,58 +102,63 @@ def _check_session(session: Session, prefixes: str) -> None:
 
 
 class _OrderedRun(PermutedRun):
-    """Several permutations: those that choose splits have scores of rows by rows before them."""
+    """The permutations that choose splits have scores of rows by models of rows before them.
 
-    def __init__(self, session: Session, tables: list[BinnedData]) -> None:
+    ``numbers`` are those of their orders.
+    """
+
+    def __init__(self, session: Session, tables: list[BinnedData], numbers: list[int]) -> None:
         super().__init__(session, tables)
+        self._order_numbers = numbers
+
+    @cached_property
+    def _models(self) -> list[PrefixModels]:
+        """The models of each permutation that chooses splits."""
+        session = self.session
         rows, seed = session.rows.train, session.settings.seed
-        self._orders = [permute_rows(rows, seed, number) for number in range(len(tables))]
-        self._prefixes = PrefixSolver(session.grower, rows.size, session.team)
+        orders = [permute_rows(rows, seed, number) for number in self._order_numbers]
+        raw = session.raw
+        return [PrefixModels(session.grower, order, raw, session.team) for order in orders]
+
+    @cached_property
+    def _targets(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Targets and weights of the entries of those models."""
+        target, weight = self.session.rows.target, self.session.rows.weight
+        return [
+            (target[models.rows], weight[models.rows] if weight.size else weight)
+            for models in self._models
+        ]
+
+    @cached_property
+    def _own_gradients(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        like = [models.scores for models in self._models]
+        return [(np.empty_like(scores), np.empty_like(scores)) for scores in like]
+
+    def _take_gradient(self, loss: Loss, number: int, sample: Sample) -> None:
+        if number == 0:  # others have gradients of their models
+            super()._take_gradient(loss, number, sample)
+
+    def _prepare(self, loss: Loss, sample: Sample) -> None:
+        team, rows = self.session.team, self.session.rows
+        factor = None
+        if sample.seen.size < rows.train.size or sample.factor.size:
+            factor = np.zeros(rows.target.size)  # rows that are not seen teach nothing
+            factor[sample.seen] = sample.factor if sample.factor.size else 1.0
+        for models, own, derivatives in zip(
+            self._models, self._targets, self._own_gradients, strict=True
+        ):
+            target, weight = own
+            loss.gradient(team, target, models.scores, weight, *derivatives)
+            if factor is not None:
+                for values in derivatives:
+                    values *= factor[models.rows]
 
     def _update_scores(
         self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample
     ) -> None:
-        gradient, hessian = (values[output] for values in self._gradients[number])
-        self._prefixes.add_values(
-            grown,
-            self._orders[number],
-            sample.seen,
-            gradient,
-            hessian,
-            self._scores[number][output],
-        )
-
-
-class _OneOrderRun(BoosterRun):
-    """One permutation: the model's leaves have values from the residuals that chose the splits."""
-
-    rounds: Rounds
-
-    def __init__(self, session: Session) -> None:
-        self.session, self.rounds = session, start_rounds(session)
-        rows = session.rows.train
-        self._order = permute_rows(rows, session.settings.seed, 0)
-        self._prefixes = PrefixSolver(session.grower, rows.size, session.team)
-        self._solver = LeafSolver(session.grower, rows.size, session.team)
-        self._scores = session.raw.copy()
-
-    def add_round(self, round_idx: int) -> None:
-        session, rows = self.session, self.session.rows
-        session.take_gradient(self._scores)
-        sample = session.draw_rows(round_idx)
-        session.begin_left_out(sample, session.raw)
-        for output in range(session.n_outputs):
-            key = random.make_key(session.settings.seed, random.TREES, self.rounds.n_trees)
-            gradient, hessian = session.gradient[output], session.hessian[output]
-            options = (sample.seen, key, np.empty(0))
-            tree = session.grower.grow_on_gradients(gradient, hessian, *options)
-            session.grower.find_leaves(tree, rows.train)
-            own = self._scores[output]
-            self._prefixes.add_values(tree, self._order, sample.seen, gradient, hessian, own)
-            self._solver.add_values(tree, rows.train, session.raw[output])
-            if rows.valid.size:
-                session.grower.add_to_scores(tree, rows.valid, session.raw[output])
-            self.rounds.add(tree)
+        gradient, hessian = (values[output] for values in self._own_gradients[number - 1])
+        models, scores = self._models[number - 1], self._scores[number][output]
+        models.add_values(grown, output, gradient, hessian, scores)
 
 
 class _ArticleRun(BoosterRun):

@@ -62,8 +62,12 @@ class PermutedRun(BoosterRun):
         for number in range(len(self._tables)):
             if number != chosen:
                 self._take_gradient(loss, number, sample)
+        self._prepare(loss, sample)
         for output in range(session.n_outputs):
             self.rounds.add(self._grow(loss, output, chosen, sample))
+
+    def _prepare(self, loss: Loss, sample: Sample) -> None:
+        """Before the trees of a round are grown."""
 
     def _take_gradient(self, loss: Loss, number: int, sample: Sample) -> None:
         session, rows = self.session, self.session.rows
