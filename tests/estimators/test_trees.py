@@ -118,8 +118,8 @@ def test_several_targets_give_the_tree_of_sklearn():
 def test_weights_are_repetition(criterion):
     X, y = IRIS
     count = np.random.default_rng(1).integers(0, 4, y.size)
-    weighted = DecisionTreeClassifier(criterion=criterion).fit(X, y, count)
-    repeated = DecisionTreeClassifier(criterion=criterion)
+    weighted = DecisionTreeClassifier(criterion=criterion, random_state=0).fit(X, y, count)
+    repeated = DecisionTreeClassifier(criterion=criterion, random_state=0)
     repeated.fit(np.repeat(X, count, axis=0), np.repeat(y, count))
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X))
 

@@ -191,9 +191,15 @@ def find_split(plan: Plan, node: Node, usable: Sequence[int], key: int) -> _Best
         # Rounding apart, nothing is better: what comes later is not looked at.
         if most is not None and best.feature >= 0 and best.gain >= (1 - 1e-12) * most:
             break
-        if (own.is_perfect and plan.is_class) or (len(node.rows) == 2 and n_present > 1):
+        is_two = len(node.rows) == 2 and n_present > 1 and _is_plain(plan)
+        if (own.is_perfect and plan.is_class) or is_two:
             break
     return best
+
+
+def _is_plain(plan: Plan) -> bool:
+    """Whether nothing but squares decides, of one number or of classes."""
+    return plan.min_rows == 1 and (plan.is_class or len(plan.targets[0]) == 1)
 
 
 def _most(plan: Plan, rows: Sequence[int]) -> float | None:

@@ -296,8 +296,10 @@ def find_split(table, target, options, work, node, key):
                 n_bins, best = _look_at(table, target, options, work, node, f, slot, key, best)
             if n_bins > 1:
                 found = True
-                # No other split can be better.
-                is_done |= best >= most or last - first == 2 or (is_perfect and options.is_class)
+                # No other split can be better. (Others than plain ones round in other ways.)
+                is_done |= options.is_plain and (
+                    best >= most or last - first == 2 or (is_perfect and options.is_class)
+                )
             else:
                 _note_constant(work, f)
     _put_back(order, work.swaps, n_seen)

@@ -32,6 +32,28 @@ class PackedForest(NamedTuple):
     sets: Any  # uint64 (n_sets, SET_WORDS): bins that go left
 
 
+@kernel
+def pack_nodes(
+    thread, n_threads, sync, start, feature, split_bin, missing_left, left, words, flags, leaf
+):
+    """Fill the words, flags and leaf numbers of a :class:`PackedForest`; sets come later."""
+    begin, end = share(start.size - 1, thread, n_threads)
+    for tree in range(begin, end):
+        root = start[tree]
+        number = (root + tree) >> 1  # a tree has one leaf more than inner nodes
+        for node in range(root, start[tree + 1]):
+            leaf[node] = number
+            if feature[node] < 0:
+                words[2 * node] = node
+                words[2 * node + 1] = 255  # nothing is beyond
+                flags[node] = MISSING_LEFT
+                number += 1
+            else:
+                words[2 * node] = left[node] + root
+                words[2 * node + 1] = np.uint32(feature[node]) << FEATURE_SHIFT | split_bin[node]
+                flags[node] = MISSING_LEFT if missing_left[node] else 0
+
+
 @inlined
 def _step(words, bins, place, node):
     """Return the child a row goes to, where nothing is missing and no split is by a set."""

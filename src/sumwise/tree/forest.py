@@ -13,12 +13,11 @@ from sumwise.kernels.forest_layout import SET_WORDS
 from sumwise.kernels.forest_nodes import fill_node_values
 from sumwise.kernels.forest_walk import (
     BY_SET,
-    FEATURE_SHIFT,
-    MISSING_LEFT,
     PackedForest,
     add_forest_values,
     allocate_scratch,
     find_forest_leaves,
+    pack_nodes,
 )
 from sumwise.kernels.threads import Team
 from sumwise.tree.tree import Tree
@@ -213,6 +212,8 @@ class Forest:
     @cached_property
     def set_nodes(self) -> np.ndarray:
         """Nodes that split by a set of bins."""
+        if not self.mapper.categories:
+            return np.empty(0, dtype=np.intp)
         is_category = np.zeros(self.n_features + 1, dtype=np.bool_)  # the last is for leaves
         is_category[list(self.mapper.categories)] = True
         return np.flatnonzero(is_category[self.feature])
@@ -220,24 +221,19 @@ class Forest:
     @cached_property
     def packed(self) -> PackedForest:
         """The trees as kernels walk them."""
-        n_nodes, is_leaf = self.feature.size, self.feature < 0
-        words = np.empty((n_nodes, 2), dtype=np.uint32)
-        words[:, 0] = self.left
-        words[:, 0] += np.repeat(self.start[:-1], np.diff(self.start)).astype(np.uint32)
-        words[:, 1] = self.feature.astype(np.uint32) << FEATURE_SHIFT | self.split_bin
-        leaves = self.leaf_nodes
-        words[leaves, 0] = leaves
-        words[leaves, 1] = 255  # nothing is beyond
-        flags = self.missing_left * MISSING_LEFT
-        flags[leaves] = MISSING_LEFT
+        n_nodes = self.feature.size
+        words = np.empty(2 * n_nodes, dtype=np.uint32)
+        flags, leaf = np.empty(n_nodes, dtype=np.uint8), np.empty(n_nodes, dtype=np.int32)
+        by_node = (self.feature, self.split_bin, self.missing_left, self.left)
+        arrays = [_make_writable(array) for array in (self.start, *by_node)]
+        Team(1).run_alone(pack_nodes, *arrays, words, flags, leaf)
         set_of_node = np.empty(0, dtype=np.int32)
         if self.set_nodes.size:
             flags[self.set_nodes] |= BY_SET
             set_of_node = np.zeros(n_nodes, dtype=np.int32)
             set_of_node[self.set_nodes] = np.arange(self.set_nodes.size)
-        leaf = np.cumsum(is_leaf, dtype=np.int32) - np.int32(1)
         start, sets = _make_writable(self.start), _make_writable(self.sets)
-        return PackedForest(start, words.reshape(-1), flags, leaf, set_of_node, sets)
+        return PackedForest(start, words, flags, leaf, set_of_node, sets)
 
     def node_values(self, team: Team) -> np.ndarray:
         """Return the values of all nodes, shape (n_nodes, n_columns).
