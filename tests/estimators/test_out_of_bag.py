@@ -205,7 +205,8 @@ def test_importances_of_all_kinds_of_tables(kind, informative):
         "sparse": lambda: sparse.csr_matrix(rows),
         "list": rows.tolist,
     }[kind]()
-    model = BaggingClassifier(n_estimators=3, max_features=4, random_state=0)
+    tree = DecisionTreeClassifier() if kind == "sparse" else None
+    model = BaggingClassifier(tree, n_estimators=3, max_features=4, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = oob_permutation_importance(model.fit(table, y), table, y, random_state=0)

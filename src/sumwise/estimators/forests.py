@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DataWarning, ParameterError
-from sumwise.estimators.class_weights import check_class_weight, weigh_classes
+from sumwise.estimators.class_weights import balance_classes, check_class_weight
 from sumwise.estimators.forest_base import (
     BaseTrees,
     TrainingSet,
@@ -44,7 +45,13 @@ from sumwise.inspection.forest_importance import ForestImportance
 from sumwise.kernels.threads import Team
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap
 from sumwise.training.callbacks import Callback, RoundState
-from sumwise.training.forest import ForestPlan, Reweigher, draw_bags, grow_forest
+from sumwise.training.forest import (
+    ForestPlan,
+    Reweigher,
+    draw_bags,
+    draw_subspaces,
+    grow_forest,
+)
 from sumwise.training.progress import show_progress
 from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_grower import RowTable
@@ -199,7 +206,9 @@ class BaseForest(BaseTrees):
         plan = replace(
             self._make_plan(train, table, n_own, int(self.n_estimators)),
             resampler=self._resolve_resampler(table.n_rows),
-            tree_features=n_own,
+            tree_features=None
+            if n_own is None
+            else draw_subspaces(train.seed, n_own, self.n_features_in_),
             keep_bags=bool(self.oob_score),
         )
         forest = None if train.start is None else train.start.forest_
@@ -210,7 +219,7 @@ class BaseForest(BaseTrees):
                     table,
                     train.target.target,
                     train.target.n_columns,
-                    _tell_trees(plan, shown),
+                    tell_trees(plan, shown),
                     train.weight,
                     train.row_weight,
                     team,
@@ -350,7 +359,7 @@ class BaseForest(BaseTrees):
         return self._trace_paths(X), self.forest_.start.copy()
 
 
-def _tell_trees(plan: ForestPlan, shown: list[Callback]) -> ForestPlan:
+def tell_trees(plan: ForestPlan, shown: list[Callback]) -> ForestPlan:
     """Return a plan that shows each tree when it is finished."""
     if not shown:
         return plan
@@ -403,11 +412,7 @@ class BaseForestClassifier(TreeClassifierMixin, BaseForest):
     ) -> tuple[np.ndarray | None, Reweigher | None]:
         if self.class_weight != "balanced_subsample":
             return super()._weigh_classes(encoded, weight)
-
-        def balance(drawn: np.ndarray) -> np.ndarray:
-            return drawn * weigh_classes(self.classes_, "balanced", encoded, drawn)[encoded]
-
-        return None, balance
+        return None, partial(balance_classes, self.classes_, encoded)
 
     def _set_oob_values(self, values: np.ndarray) -> None:
         self.oob_decision_function_ = self._find_shares(values)

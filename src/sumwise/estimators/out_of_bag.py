@@ -51,7 +51,8 @@ def check_oob_score(owner: Any) -> None:
 
 def store_out_of_bag(
     owner: Any,
-    mean: OutOfBagMean,
+    values: np.ndarray,
+    is_covered: np.ndarray,
     y: np.ndarray,
     weight: np.ndarray | None,
     decide: Callable[[np.ndarray, np.ndarray], np.ndarray],
@@ -62,8 +63,10 @@ def store_out_of_bag(
     ----------
     owner : estimator
         With ``oob_score`` and, for classifiers, ``classes_``.
-    mean : OutOfBagMean
-        Of all members.
+    values : ndarray
+        Means of the members that did not see a row, NaN where there are none.
+    is_covered : ndarray of bool
+        Which rows have some.
     y : ndarray
         Numbers or class indices.
     weight : ndarray or None
@@ -71,7 +74,6 @@ def store_out_of_bag(
     decide : callable of (rows, shares of votes)
         Returns the class indices of some rows.
     """
-    values, is_covered = mean.mean(), mean.is_covered
     n_uncovered = int(np.sum(~is_covered))
     if n_uncovered:
         warnings.warn(

@@ -58,7 +58,8 @@ _MOST_SEED = np.uint64(np.iinfo(np.int32).max)
 Reader = Callable[[Any, Any, str, Mapping[str, Any]], np.ndarray]
 
 LEARNER_PARAMETERS = """estimator : estimator or None, default=None
-        The base learner, of any kind: clones of it are fitted. None for a decision tree."""
+        The base learner, of any kind: clones of it are fitted. None for a decision tree of
+        sumwise."""
 
 JOB_PARAMETERS = """n_jobs : int or None, default=None
         Members that joblib fits, or lets predict, at once; None for 1, -1 for all CPUs. Results
@@ -212,7 +213,7 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     def _get_estimator(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+        from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
         return DecisionTreeClassifier() if is_classifier(self) else DecisionTreeRegressor()
 
@@ -233,7 +234,8 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         except Exception:  # what is no estimator is refused in fit
             return tags
         tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = inner.sparse
+        for name in ("sparse", "string", "categorical"):
+            setattr(tags.input_tags, name, getattr(inner, name))
         return tags
 
     # --- metadata ---
