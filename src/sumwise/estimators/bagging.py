@@ -49,6 +49,7 @@ from sumwise.estimators.repeated import (
 )
 from sumwise.kernels import random, resample
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap, Resampler
+from sumwise.sampling.resample import list_drawn_rows
 
 _SAMPLINGS: dict[str, type] = {
     "bootstrap": Bootstrap,
@@ -561,13 +562,9 @@ class Bagging(RepeatedEnsemble):
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
         """Rows that each member saw, ascending; those drawn twice twice. Drawn anew when asked."""
-        drawn = (
-            self._recipe.draw_weights(number, self._n_rows, self._weight)
-            for number in range(self._count_members())
-        )
         return [
-            np.repeat(np.arange(self._n_rows), d) if d.dtype.kind == "u" else np.flatnonzero(d)
-            for d in drawn
+            list_drawn_rows(self._recipe.draw_weights(number, self._n_rows, self._weight))
+            for number in range(self._count_members())
         ]
 
     @property

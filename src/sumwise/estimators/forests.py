@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -44,6 +44,7 @@ from sumwise.estimators.trees import (
 from sumwise.inspection.forest_importance import ForestImportance
 from sumwise.kernels.threads import Team
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap
+from sumwise.sampling.resample import list_drawn_rows
 from sumwise.training.callbacks import Callback, RoundState
 from sumwise.training.forest import (
     ForestPlan,
@@ -95,6 +96,8 @@ _PARAMETERS = """n_estimators : int, default=100
 _ATTRIBUTES = """{attributes}
     estimators_ : list of trees
         The trees as estimators of their own, made when asked for.
+    estimators_samples_ : list of ndarray
+        Rows that each tree saw, those drawn twice twice; drawn anew when asked for.
     oob_score_ : float
         With ``oob_score``: the score on out-of-bag rows, those aside that every tree has seen.
     oob_score_is_optimistic_ : bool
@@ -109,6 +112,7 @@ class BaseForest(BaseTrees):
 
     bootstrap: bool
     oob_score_: float
+    _draws: "_Draws"
     _set_oob_values: Callable[[np.ndarray], None]
 
     @extend_parameters(BaseTrees)
@@ -198,6 +202,7 @@ class BaseForest(BaseTrees):
 
     def _forget_fit(self) -> None:
         super()._forget_fit()
+        self.__dict__.pop("_draws", None)
         for name in ("score_", "score_is_optimistic_", "decision_function_", "prediction_"):
             self.__dict__.pop(f"oob_{name}", None)
 
@@ -228,6 +233,7 @@ class BaseForest(BaseTrees):
             in_bag = grown.in_bag
         assert forest is not None
         self.forest_ = forest
+        self._draws = _Draws(plan.resampler, train.seed, table.n_rows, train.weight)
         if self.oob_score:
             bags = [in_bag] if in_bag.size else []
             if plan.first:
@@ -318,6 +324,16 @@ class BaseForest(BaseTrees):
             trees.append(tree)
         return trees
 
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """Rows that each tree saw, ascending; those drawn twice twice. Drawn anew when asked."""
+        if "_draws" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__} has no estimators_samples_: it is not fitted, or was read "
+                "from a model file, which does not hold what rows are drawn by"
+            )
+        return [self._draws.list_rows(number) for number in range(self.forest_.n_trees)]
+
     def __len__(self) -> int:
         check_is_fitted(self)
         return self.forest_.n_trees
@@ -357,6 +373,23 @@ class BaseForest(BaseTrees):
             Where the nodes of each tree begin.
         """
         return self._trace_paths(X), self.forest_.start.copy()
+
+
+class _Draws(NamedTuple):
+    """What the rows of trees were drawn by."""
+
+    resampler: Any
+    seed: int
+    n_rows: int
+    weight: np.ndarray | None
+
+    def list_rows(self, number: int) -> np.ndarray:
+        """Return the rows of a tree; all where a draw has none with weight."""
+        everything = np.arange(self.n_rows)
+        if self.resampler is None:
+            return everything
+        drawn = self.resampler.draw(self.seed, number, self.n_rows, self.weight)
+        return list_drawn_rows(drawn) if drawn.any() else everything
 
 
 def tell_trees(plan: ForestPlan, shown: list[Callback]) -> ForestPlan:

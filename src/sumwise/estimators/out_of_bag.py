@@ -225,7 +225,10 @@ def oob_permutation_importance(
     X = collect_lazy(X)
     y = read_target(y, is_number=not is_classifier(model))
     if is_classifier(model):
-        y = encode_labels("y", y, model.classes_)
+        class_idx = encode_labels("y", y, model.classes_)
+        # Most members know classes by their indices, trees of our forests by their labels.
+        first = np.asarray(getattr(model.estimators_[0], "classes_", ()))
+        y = y if np.array_equal(first, model.classes_) else class_idx
     weight = check_sample_weight(sample_weight, len(y))
     samples = model.estimators_samples_
     n_features = int(model.n_features_in_)
