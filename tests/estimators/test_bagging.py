@@ -436,6 +436,8 @@ def test_one_class_only():
         ({"perturb": {"max_depth": 3}}, "non-empty list"),
         ({"oob_score": "exactness"}, "oob_score='exactness'; must be"),
         ({"oob_score": True, "sampling": "bayesian"}, "leaves no row out"),
+        ({"oob_score": True, "bootstrap": False}, "leaves no row out"),
+        ({"estimator": LinearRegression()}, "is a regressor; members must be classifiers"),
         ({"estimator": KNeighborsClassifier(), "sampling": "bayesian"}, "cannot take sample"),
         ({"estimator": RidgeClassifier(), "votes": "soft"}, "has no predict_proba"),
         ({"estimator": RidgeClassifier(), "tie": "confidence"}, "has no predict_proba"),

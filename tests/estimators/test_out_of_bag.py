@@ -97,7 +97,7 @@ def test_rows_that_are_never_out_of_bag():
 
 
 def test_no_row_is_out_of_any_bag():
-    model = BaggingRegressor(n_estimators=2, bootstrap=False, oob_score=True)
+    model = BaggingRegressor(n_estimators=2, max_samples=5000, oob_score=True, random_state=0)
     with pytest.warns(DataWarning, match="150 of 150 rows"):
         model.fit(X, Y)
     assert np.isnan(model.oob_score_)

@@ -507,7 +507,8 @@ class Bagging(RepeatedEnsemble):
                 f"{sampling!r} {'with sample_weight ' if sampling.gives_counts else ''}needs; "
                 "use sampling='bootstrap' or 'poisson', which repeat rows"
             )
-        if self.oob_score and not sampling.leaves_rows_out:
+        draws_all = isinstance(sampling, Pasting) and sampling.count_draws(len(y)) == len(y)
+        if self.oob_score and (draws_all or not sampling.leaves_rows_out):
             raise ParameterError(
                 f"{own}: oob_score={self.oob_score!r}, and {sampling!r} leaves no row out of a bag"
             )

@@ -18,6 +18,7 @@ from sklearn.base import (
     RegressorMixin,
     clone,
     is_classifier,
+    is_regressor,
 )
 from sklearn.utils import check_array, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import (
@@ -224,6 +225,13 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
             raise ParameterError(
                 f"{type(self).__name__}: estimator={learner!r}; must be an estimator with fit and "
                 "predict"
+            )
+        is_class = is_classifier(self)
+        if is_regressor(learner) if is_class else is_classifier(learner):
+            needed, found = ("classifier", "regressor")[:: 1 if is_class else -1]
+            raise ParameterError(
+                f"{type(self).__name__}: estimator={learner!r} is a {found}; members must be "
+                f"{needed}s"
             )
         return learner
 
