@@ -9,6 +9,7 @@ import pytest
 import sklearn.tree
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.utils import get_tags
 
 from sumwise import (
     BaggingClassifier,
@@ -247,6 +248,19 @@ def test_features_are_not_known_by_place_where_they_are_drawn():
     with pytest.raises(ValueError, match="monotonic_cst"):
         model.fit(*DIABETES)
     assert hasattr(model.set_params(max_features=1.0).fit(*DIABETES), "_trees")
+
+
+def test_tags_of_the_default_are_those_of_a_tree(monkeypatch):
+    asked = []
+    get_estimator = BaggingClassifier._get_estimator
+    monkeypatch.setattr(
+        BaggingClassifier, "_get_estimator", lambda self: asked.append(1) or get_estimator(self)
+    )
+    tags = get_tags(BaggingClassifier())
+    assert tags.input_tags.allow_nan
+    assert tags.input_tags.categorical
+    assert not tags.input_tags.sparse
+    assert len(asked) == 1  # and not again and again
 
 
 # --- what is refused ---

@@ -216,7 +216,9 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
             return self.estimator
         from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
-        return DecisionTreeClassifier() if is_classifier(self) else DecisionTreeRegressor()
+        # Not by is_classifier, which asks for tags, which ask for the base learner.
+        is_class = isinstance(self, ClassifierMixin)
+        return DecisionTreeClassifier() if is_class else DecisionTreeRegressor()
 
     def _check_estimator(self) -> Any:
         learner = self._get_estimator()
