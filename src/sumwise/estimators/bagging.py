@@ -272,7 +272,8 @@ class Bagging(RepeatedEnsemble):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is, but for the rows and features that are drawn.
+            Whatever the base learner takes: members get it as it is, but for the rows and features
+            that are drawn.
         y : array-like of shape (n_rows,)
             Targets; for regressors also of shape (n_rows, n_outputs).
         sample_weight : array-like of shape (n_rows,), default=None
@@ -717,8 +718,13 @@ class BaggingRegressor(RepeatedRegressor, Bagging):
 
     Notes
     -----
-    Rows out of a member's bag are not passed to it; those drawn twice have a weight of two, or come
-    twice if the base learner's ``fit`` takes no ``sample_weight``.
+    Decision trees of sumwise share one table: X is read and binned once, from all rows, and members
+    grow side by side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_``
+    are made when they are asked for. This does not hold with ``perturb`` or
+    ``bootstrap_features``, nor for subclasses.
+
+    Rows out of a member's bag are not passed to other learners; those drawn twice have a weight of
+    two, or come twice if the base learner's ``fit`` takes no ``sample_weight``.
 
     Examples
     --------
@@ -759,16 +765,20 @@ class BaggingClassifier(RepeatedClassifier, Bagging):
 
     Notes
     -----
-    Rows out of a member's bag are not passed to it; those drawn twice have a weight of two, or come
-    twice if the base learner's ``fit`` takes no ``sample_weight``. Members learn the indices of the
-    classes, 0, 1, ...; a class that a member's bag misses gets no probability from it. A learner
-    that refuses a bag of one class is replaced by that class, with a warning.
+    Decision trees of sumwise share one table: X is read and binned once, from all rows, and members
+    grow side by side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_``
+    are made when they are asked for. This does not hold with ``perturb`` or
+    ``bootstrap_features``, nor for subclasses.
+
+    Rows out of a member's bag are not passed to other learners; those drawn twice have a weight of
+    two, or come twice if the base learner's ``fit`` takes no ``sample_weight``. Members learn the
+    indices of the classes, 0, 1, ...; a class that a member's bag misses gets no probability from
+    it. A learner that refuses a bag of one class is replaced by that class, with a warning.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sumwise import BaggingClassifier
+    >>> from sumwise import BaggingClassifier, DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BaggingClassifier(
     ...     DecisionTreeClassifier(),
