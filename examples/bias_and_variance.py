@@ -8,10 +8,14 @@ noise, so all of the error is bias or variance.
 from collections.abc import Sequence
 
 from sklearn.datasets import make_friedman1
-from sklearn.tree import DecisionTreeRegressor
 
 from examples.options import find_place, read_options
-from sumwise import BaggingRegressor, GradientBoostingRegressor, resample_predictions
+from sumwise import (
+    BaggingRegressor,
+    DecisionTreeRegressor,
+    GradientBoostingRegressor,
+    resample_predictions,
+)
 from sumwise.diversity import BiasVarianceCovariance, bias_variance_covariance
 
 

@@ -7,12 +7,15 @@ diverse, because each is made for the rows that those before got wrong, and pay 
 from collections.abc import Sequence
 
 from sklearn.datasets import load_digits
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.model_selection import train_test_split
-from sklearn.tree import DecisionTreeClassifier
 
 from examples.options import find_place, read_options
-from sumwise import member_predictions
+from sumwise import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    DecisionTreeClassifier,
+    member_predictions,
+)
 from sumwise.diversity import KappaErrorPoints, kappa_error_points
 from sumwise.plotting import plot_kappa_error
 

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from sklearn.datasets import make_classification
-from sklearn.ensemble import BaggingClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from examples.options import find_place, read_options
-from sumwise import member_predictions
+from sumwise import BaggingClassifier, DecisionTreeClassifier, member_predictions
 from sumwise.plotting import EnsembleSizes, ensemble_sizes, plot_ensemble_sizes
 
 

@@ -9,9 +9,15 @@ import sumwise.kernels
 from sumwise import (
     AdaBoostClassifier,
     AdaBoostRegressor,
+    BaggingClassifier,
     Columns,
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
     Subsample,
 )
 from sumwise.cli.main import main
@@ -70,6 +76,21 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
         AdaBoostRegressor(n_estimators=2, loss=loss).fit(X, X[:, 1] > 0).predict(X)
     for labels in (X[:, 1] > 0, np.digitize(X[:, 1], (-20, 20))):
         AdaBoostClassifier(n_estimators=2).fit(X, labels).predict(X[:1])
+        for forest in (RandomForestClassifier, ExtraTreesClassifier):
+            model = forest(2, bootstrap=True, oob_score=True, random_state=0).fit(X, labels)
+            model.predict(X[:1])
+    numbers = X[:, 1] > 0
+    for y in (numbers, np.column_stack([numbers, numbers])):
+        model = ExtraTreesRegressor(2, criterion="poisson", min_samples_leaf=3, max_leaf_nodes=9)
+        model.set_params(categorical_features=[1, 3]).fit(codes, y).predict(codes)
+        for params in ({"prune": "oob"}, {"leaf_posterior": "oob"}, {"ccp_alpha": 0.01}):
+            model = RandomForestRegressor(2, random_state=0, **params).fit(X, y)
+            model.apply(X)
+    model.oob_importances(X, y)
+    tree = DecisionTreeClassifier(monotonic_cst=[0, 1, 0, 0, 0], splitter="random")
+    tree.fit(X, numbers).tree_.value.sum()
+    for sampling in ("bootstrap", "pasting", "poisson", "bayesian"):
+        BaggingClassifier(n_estimators=2, sampling=sampling, votes="hard").fit(X, labels)
     assert count_signatures() == warm
 
 

@@ -243,8 +243,9 @@ def test_seed_decides():
     assert not np.array_equal(first, other)
 
 
-def test_warm_start_adds_the_members_of_a_longer_fit():
-    whole = BaggingClassifier(n_estimators=7, random_state=0, oob_score=True)
+@pytest.mark.parametrize("learner", [None, DecisionTreeClassifier()])
+def test_warm_start_adds_the_members_of_a_longer_fit(learner):
+    whole = BaggingClassifier(learner, n_estimators=7, random_state=0, oob_score=True)
     part = clone(whole).set_params(n_estimators=3, warm_start=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows out of no bag
@@ -252,7 +253,8 @@ def test_warm_start_adds_the_members_of_a_longer_fit():
         part.fit(X, Y)
         old = part.estimators_
         part.set_params(n_estimators=7).fit(X, Y)
-    assert part.estimators_[:3] == old
+    for before, after in zip(old, part.estimators_, strict=False):
+        np.testing.assert_array_equal(before.predict(X), after.predict(X))
     np.testing.assert_array_equal(part.predict_proba(X), whole.predict_proba(X))
     np.testing.assert_array_equal(part.oob_decision_function_, whole.oob_decision_function_)
     assert len(part.estimators_samples_) == 7
@@ -300,8 +302,9 @@ def test_features_of_frames_are_drawn_by_name():
 
 
 def test_sparse_matrices_and_texts():
-    dense = BaggingClassifier(n_estimators=3, max_features=2, random_state=0).fit(X, Y)
-    thin = BaggingClassifier(n_estimators=3, max_features=2, random_state=0)
+    tree = DecisionTreeClassifier()
+    dense = BaggingClassifier(tree, n_estimators=3, max_features=2, random_state=0).fit(X, Y)
+    thin = BaggingClassifier(tree, n_estimators=3, max_features=2, random_state=0)
     thin.fit(sparse.coo_matrix(X), Y)
     np.testing.assert_array_equal(dense.predict_proba(X), thin.predict_proba(sparse.csr_matrix(X)))
     texts = ["good film", "bad film", "so good", "so bad"] * 10
@@ -433,6 +436,8 @@ def test_one_class_only():
         ({"perturb": {"max_depth": 3}}, "non-empty list"),
         ({"oob_score": "exactness"}, "oob_score='exactness'; must be"),
         ({"oob_score": True, "sampling": "bayesian"}, "leaves no row out"),
+        ({"oob_score": True, "bootstrap": False}, "leaves no row out"),
+        ({"estimator": LinearRegression()}, "is a regressor; members must be classifiers"),
         ({"estimator": KNeighborsClassifier(), "sampling": "bayesian"}, "cannot take sample"),
         ({"estimator": RidgeClassifier(), "votes": "soft"}, "has no predict_proba"),
         ({"estimator": RidgeClassifier(), "tie": "confidence"}, "has no predict_proba"),

@@ -24,6 +24,7 @@ from sumwise import (
     RandomForestRegressor,
     diversity_matrix,
     member_predictions,
+    oob_permutation_importance,
 )
 from sumwise.errors import DataError, DataWarning, ParameterError
 
@@ -671,3 +672,36 @@ def test_out_of_bag_importances_of_several_targets():
     model = RandomForestRegressor(20, random_state=0).fit(X, np.column_stack([y, y]))
     found = model.oob_importances(X, np.column_stack([y, y])).mean
     assert found.argmax() in (2, 8)
+
+
+# --- rows of trees ---
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+@pytest.mark.parametrize("part", [None, Bootstrap(0.5), Pasting(0.3), BayesianBootstrap()])
+def test_rows_of_trees_are_those_they_grew_on(forest, part, tmp_path):
+    X, y = get_data(forest)
+    weight = np.random.default_rng(0).integers(0, 3, len(y)) * 1.5
+    model = forest(5, resampling=part, random_state=0).fit(X, y, weight)
+    rows = model.estimators_samples_
+    seen = [np.unique(own[weight[own] > 0]).size for own in rows]
+    assert seen == model.forest_.n_rows[model.forest_.start[:-1]].tolist()
+    again = pickle.loads(pickle.dumps(model)).estimators_samples_
+    assert all(np.array_equal(a, b) for a, b in zip(rows, again, strict=True))
+    model.save(tmp_path / "model")
+    assert not hasattr(sumwise.load(tmp_path / "model"), "estimators_samples_")
+    assert not hasattr(forest(), "estimators_samples_")
+
+
+def test_permutation_importances_of_members_take_forests_as_bagging():
+    X, y = IRIS
+    names = np.array(["a", "b", "c"])[y]
+    model = RandomForestClassifier(20, random_state=0).fit(X, names)
+    found = oob_permutation_importance(model, X, names, random_state=0)
+    assert found.importances_mean.argmin() < 2  # a sepal
+    assert found.importances_mean.max() > 0.1
+    numbered = RandomForestClassifier(20, random_state=0).fit(X, y)
+    same = oob_permutation_importance(numbered, X, y, random_state=0)
+    np.testing.assert_array_equal(found.importances, same.importances)
+    with pytest.raises(DataError, match="out-of-bag rows"):
+        oob_permutation_importance(ExtraTreesClassifier(3).fit(X, y), X, y)

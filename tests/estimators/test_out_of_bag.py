@@ -97,7 +97,7 @@ def test_rows_that_are_never_out_of_bag():
 
 
 def test_no_row_is_out_of_any_bag():
-    model = BaggingRegressor(n_estimators=2, bootstrap=False, oob_score=True)
+    model = BaggingRegressor(n_estimators=2, max_samples=5000, oob_score=True, random_state=0)
     with pytest.warns(DataWarning, match="150 of 150 rows"):
         model.fit(X, Y)
     assert np.isnan(model.oob_score_)
@@ -205,7 +205,8 @@ def test_importances_of_all_kinds_of_tables(kind, informative):
         "sparse": lambda: sparse.csr_matrix(rows),
         "list": rows.tolist,
     }[kind]()
-    model = BaggingClassifier(n_estimators=3, max_features=4, random_state=0)
+    tree = DecisionTreeClassifier() if kind == "sparse" else None
+    model = BaggingClassifier(tree, n_estimators=3, max_features=4, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = oob_permutation_importance(model.fit(table, y), table, y, random_state=0)

@@ -7,6 +7,7 @@ import pytest
 from examples import (
     adaboost_exponential_loss,
     bias_and_variance,
+    forest_against_bagging,
     kappa_error_diagram,
     level_against_leaf,
     prediction_shift,
@@ -19,6 +20,7 @@ matplotlib.use("Agg")
 EXAMPLES = [
     adaboost_exponential_loss,
     bias_and_variance,
+    forest_against_bagging,
     kappa_error_diagram,
     level_against_leaf,
     prediction_shift,
@@ -60,6 +62,13 @@ def test_bagging_cuts_variance_and_boosting_cuts_bias(results):
     parts = results[1][bias_and_variance]
     assert parts["bagged deep trees"].variance < 0.6 * parts["deep tree"].variance
     assert parts["boosted stumps"].squared_bias < 0.6 * parts["stump"].squared_bias
+
+
+def test_the_forest_starts_worse_than_bagging_and_ends_better(results):
+    curves = results[1][forest_against_bagging]
+    bagging, forest = curves["bagging"].error, curves["random forest"].error
+    assert (forest[:2] > bagging[:2]).all()
+    assert forest[-1] < bagging[-1]
 
 
 def test_boosting_is_more_diverse_and_bagging_more_accurate(results):

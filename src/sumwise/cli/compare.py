@@ -19,7 +19,20 @@ from sklearn.preprocessing import OrdinalEncoder
 from threadpoolctl import threadpool_limits
 
 import sumwise
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sumwise.cli.combining import Combination, can_combine, describe_diversity, list_combinations
 from sumwise.cli.datasets import NAMES, Dataset, load_dataset
 from sumwise.cli.tables import format_table
@@ -55,15 +68,16 @@ class Competitor(NamedTuple):
     classifier: type[Any]
     regressor: type[Any]
     parameters: dict[str, Any]
-    rounds_parameter: str = "n_estimators"
-    rounds_attribute: str = "best_iteration_"
+    rounds_parameter: str | None = "n_estimators"
+    rounds_attribute: str | None = "best_iteration_"
     prepare: Callable[[Any, Dataset], Any] = lambda model, data: model
     reads_categories: bool = True
 
     def build(self, data: Dataset, n_rounds: int, n_jobs: int | None) -> Any:
         """Make an unfitted estimator for `data`; `n_jobs=None` is all CPUs."""
+        rounds = {} if self.rounds_parameter is None else {self.rounds_parameter: n_rounds}
         model = (self.classifier if data.task == "classification" else self.regressor)(
-            random_state=0, **{self.rounds_parameter: n_rounds}, **self.parameters
+            random_state=0, **rounds, **self.parameters
         )
         if "n_jobs" in model.get_params():
             model.set_params(n_jobs=n_jobs or -1)
@@ -71,12 +85,20 @@ class Competitor(NamedTuple):
 
     def count_rounds(self, model: Any) -> int:
         """Return the rounds of a fitted estimator; members, where the attribute is a list."""
+        if self.rounds_attribute is None:
+            return 1
         found = getattr(model[-1] if isinstance(model, Pipeline) else model, self.rounds_attribute)
         return len(found) if isinstance(found, Sequence) else found
 
 
 _BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
 _HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+_TREE = (DecisionTreeClassifier, DecisionTreeRegressor)
+_BAGGING = (BaggingClassifier, BaggingRegressor)
+_FOREST = (RandomForestClassifier, RandomForestRegressor)
+_EXTRA = (ExtraTreesClassifier, ExtraTreesRegressor)
+_ADABOOST = (AdaBoostClassifier, AdaBoostRegressor)
+_MEMBERS: dict[str, Any] = {"rounds_attribute": "estimators_"}
 
 # Further ensembles: a line each.
 COMPETITORS = (
@@ -84,6 +106,11 @@ COMPETITORS = (
     Competitor("sumwise depth", *_BOOSTING, {"growth": "depth"}),
     Competitor("sumwise symmetric", *_BOOSTING, {"growth": "symmetric"}),
     Competitor("sumwise stops early", *_BOOSTING, {"early_stopping": True}),
+    Competitor("sumwise decision tree", *_TREE, {}, None, None),
+    Competitor("sumwise bagging", *_BAGGING, {}, **_MEMBERS),
+    Competitor("sumwise random forest", *_FOREST, {"max_features": 1 / 3}, **_MEMBERS),
+    Competitor("sumwise extra trees", *_EXTRA, {}, **_MEMBERS),
+    Competitor("sumwise AdaBoost", *_ADABOOST, {}, **_MEMBERS, reads_categories=False),
     Competitor(
         "HistGradientBoosting",
         *_HIST,
@@ -227,7 +254,8 @@ def format_heading(n_folds: int, n_rounds: int, n_jobs: int | None, warm_up_seco
         f"{platform.system()} {platform.machine()}\n"
         "- score: mean ± standard deviation over the folds, higher is better\n"
         "- rounds and times: means; what stops early grows leaf-wise, holds out 10 % of its "
-        "training rows and keeps the best round\n"
+        "training rows and keeps the best round; bagging, forests and AdaBoost have a member a "
+        "round\n"
         f"- kernels warmed up before timing: {warm_up_seconds:.1f} s\n"
     )
 

@@ -10,8 +10,11 @@ import numpy as np
 from sumwise import (
     AdaBoostClassifier,
     AdaBoostRegressor,
+    BaggingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
     Subsample,
 )
 from sumwise.kernels.threads import Team
@@ -64,9 +67,25 @@ def warm_up() -> float:
         for kind in (np.float32, np.float64):
             model = GradientBoostingRegressor(n_estimators=2, booster=name)
             model.fit(X.astype(kind), total).predict(X.astype(kind))
+    _warm_up_forests(X, total, classes)
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
     return perf_counter() - start
+
+
+def _warm_up_forests(X: np.ndarray, total: np.ndarray, classes: np.ndarray) -> None:
+    """Compile for each type of target: classes, a number, and several."""
+    for forest, y in (
+        (RandomForestClassifier(2), classes),
+        (RandomForestRegressor(2), total),
+        (RandomForestRegressor(2), np.column_stack([total, total])),
+    ):
+        forest.set_params(prune="oob", leaf_posterior="oob", ccp_alpha=1e-4, random_state=0)
+        forest.fit(X, y)
+        for kind in ("permutation", "unbiased"):
+            forest.oob_importances(X, y, kind=kind)
+        forest.predict(X), forest.apply(X), forest[0].tree_
+    BaggingRegressor(n_estimators=2, sampling="bayesian", max_features=2).fit(X, total)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sumwise.combine.out_of_bag import OutOfBagMean
 from sumwise.data.table import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
+from sumwise.estimators.bagged_trees import (
+    BaggedTrees,
+    OutOfBagValues,
+    can_grow_together,
+    grow_together,
+)
 from sumwise.estimators.composite import document_members
 from sumwise.estimators.out_of_bag import (
     OOB_ATTRIBUTES,
@@ -43,6 +49,7 @@ from sumwise.estimators.repeated import (
 )
 from sumwise.kernels import random, resample
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap, Resampler
+from sumwise.sampling.resample import list_drawn_rows
 
 _SAMPLINGS: dict[str, type] = {
     "bootstrap": Bootstrap,
@@ -222,6 +229,8 @@ class Bagging(RepeatedEnsemble):
     """Base of bagging: what classifiers and regressors share."""
 
     _recipe: BaggingRecipe
+    _trees: BaggedTrees
+    _members: list[Any]
 
     @extend_parameters(RepeatedEnsemble)
     def __init__(
@@ -263,7 +272,8 @@ class Bagging(RepeatedEnsemble):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is, but for the rows and features that are drawn.
+            Whatever the base learner takes: members get it as it is, but for the rows and features
+            that are drawn.
         y : array-like of shape (n_rows,)
             Targets; for regressors also of shape (n_rows, n_outputs).
         sample_weight : array-like of shape (n_rows,), default=None
@@ -278,30 +288,87 @@ class Bagging(RepeatedEnsemble):
         """
         self._check_parameters()
         kept = self._take_old() if self.warm_start else None
-        self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
+        for name in ("_members", "_trees"):  # a fit that fails leaves no old model
+            self.__dict__.pop(name, None)
         for name in ("score_", "score_is_optimistic_", "decision_function_", "prediction_"):
             self.__dict__.pop("oob_" + name, None)
         X, y, weight = self._start_fit(X, y, sample_weight)
         seed = self._draw_seed() if kept is None else kept.recipe.seed
         recipe = self._make_recipe(seed, y, weight, self._route("fit", fit_params))
-        members, losses = ([], []) if kept is None else (kept.members, kept.losses)
         if kept is not None:
             self._check_continuation(kept, y, recipe)
-        fitted = self._fit_members(recipe, X, y, weight, len(members))
         self._recipe, self._seed, self._n_rows, self._weight = recipe, seed, len(y), weight
-        if self.early_stopping is not None:
-            self.oob_losses_ = losses + [item.losses for item in fitted]
-        self.estimators_ = members + [item.member for item in fitted]
+        can_share = can_grow_together(recipe, is_classifier(self))
+        if can_share and (kept is None or kept.trees is not None):
+            out_of_bag = self._fit_trees(X, y, weight, None if kept is None else kept.trees)
+        else:
+            out_of_bag = self._fit_each(X, y, weight, kept)
+            if is_classifier(self):
+                warn_of_constants(self, self._members)
         if recipe.n_features is not None:
             every = np.arange(recipe.n_features)
             self.estimators_features_ = [
                 every if features is None else features for features in self._list_features()
             ]
-        if is_classifier(self):
-            warn_of_constants(self, self.estimators_)
-        if self.oob_score:
-            self._set_oob_score(X, y, weight)
+        if out_of_bag is not None:
+            self._set_oob_score(X, y, weight, out_of_bag)
         return self
+
+    def _fit_trees(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: BaggedTrees | None
+    ) -> OutOfBagValues | None:
+        """Grow trees on one table; return what they say of rows out of bag, if that is wanted."""
+        self._trees, out_of_bag = grow_together(
+            self._recipe,
+            X,
+            y,
+            weight,
+            int(self.n_estimators),
+            old,
+            self._method if self.oob_score else None,
+            self.n_jobs,
+            bool(self.verbose),
+        )
+        return out_of_bag
+
+    def _fit_each(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, kept: "_Old | None"
+    ) -> OutOfBagValues | None:
+        """Fit members one by one; return what they say of rows out of bag, if that is wanted."""
+        members = [] if kept is None else kept.list_members()
+        fitted = self._fit_members(self._recipe, X, y, weight, len(members))
+        if self.early_stopping is not None:
+            losses = [] if kept is None else kept.losses
+            self.oob_losses_ = losses + [item.losses for item in fitted]
+        self.estimators_ = members + [item.member for item in fitted]
+        return self._average_out_of_bag(X, weight) if self.oob_score else None
+
+    # --- members ---
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted members; trees that grew on one table are made when they are asked for."""
+        if "_trees" in self.__dict__:
+            return list(self._trees.members)
+        if "_members" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no estimators_ before fit")
+        return self._members
+
+    @estimators_.setter
+    def estimators_(self, members: list[Any]) -> None:
+        self.__dict__.pop("_trees", None)
+        self._members = members
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_trees" in self.__dict__ or "_members" in self.__dict__
+
+    def _count_members(self) -> int:
+        return self._trees.n_members if "_trees" in self.__dict__ else len(self._members)
+
+    def _average(self, X: Any, method: str, params: Mapping[str, Any]) -> np.ndarray:
+        if "_trees" in self.__dict__ and not params:
+            return self._trees.average(X, method, self.n_jobs)
+        return super()._average(X, method, params)
 
     # --- parameters ---
 
@@ -441,7 +508,8 @@ class Bagging(RepeatedEnsemble):
                 f"{sampling!r} {'with sample_weight ' if sampling.gives_counts else ''}needs; "
                 "use sampling='bootstrap' or 'poisson', which repeat rows"
             )
-        if self.oob_score and not sampling.leaves_rows_out:
+        draws_all = isinstance(sampling, Pasting) and sampling.count_draws(len(y)) == len(y)
+        if self.oob_score and (draws_all or not sampling.leaves_rows_out):
             raise ParameterError(
                 f"{own}: oob_score={self.oob_score!r}, and {sampling!r} leaves no row out of a bag"
             )
@@ -463,20 +531,22 @@ class Bagging(RepeatedEnsemble):
     # --- more members ---
 
     def _take_old(self) -> "_Old | None":
-        if not hasattr(self, "estimators_"):
+        if not self.__sklearn_is_fitted__():
             return None
-        losses = getattr(self, "oob_losses_", [[] for _ in self.estimators_])
+        n_members, trees = self._count_members(), self.__dict__.get("_trees")
+        losses = getattr(self, "oob_losses_", [[] for _ in range(n_members)])
         classes = getattr(self, "classes_", None)
-        return _Old(self.estimators_, losses, self._recipe, self._n_rows, classes)
+        members = None if trees is not None else self._members
+        return _Old(n_members, members, trees, losses, self._recipe, self._n_rows, classes)
 
     def _check_continuation(self, old: "_Old", y: np.ndarray, recipe: BaggingRecipe) -> None:
         own = type(self).__name__
-        if len(old.members) > self.n_estimators:
+        if old.n_members > self.n_estimators:
             raise ParameterError(
-                f"{own}: n_estimators={self.n_estimators} must be at least the {len(old.members)} "
+                f"{own}: n_estimators={self.n_estimators} must be at least the {old.n_members} "
                 "members there are, when warm_start=True"
             )
-        if len(old.members) == self.n_estimators:
+        if old.n_members == self.n_estimators:
             warnings.warn(
                 f"{own}: warm_start=True without a larger n_estimators fits no new members",
                 UserWarning,
@@ -494,27 +564,24 @@ class Bagging(RepeatedEnsemble):
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
         """Rows that each member saw, ascending; those drawn twice twice. Drawn anew when asked."""
-        drawn = (
-            self._recipe.draw_weights(number, self._n_rows, self._weight)
-            for number in range(len(self.estimators_))
-        )
         return [
-            np.repeat(np.arange(self._n_rows), d) if d.dtype.kind == "u" else np.flatnonzero(d)
-            for d in drawn
+            list_drawn_rows(self._recipe.draw_weights(number, self._n_rows, self._weight))
+            for number in range(self._count_members())
         ]
 
     @property
     def estimators_parameters_(self) -> list[dict[str, Any]]:
         """What ``perturb`` drew for each member."""
-        return [self._recipe.draw_parameters(t) for t in range(len(self.estimators_))]
+        return [self._recipe.draw_parameters(t) for t in range(self._count_members())]
 
     def _list_features(self) -> Sequence[np.ndarray | None]:
-        return [self._recipe.draw_features(t) for t in range(len(self.estimators_))]
+        return [self._recipe.draw_features(t) for t in range(self._count_members())]
 
     def _oob_shape(self) -> tuple[int, ...]:
         raise NotImplementedError
 
-    def _set_oob_score(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
+    def _average_out_of_bag(self, X: Any, weight: np.ndarray | None) -> OutOfBagValues:
+        n_rows = self._n_rows
         features = self._list_features()
         members = list(zip(range(len(features)), self.estimators_, features, strict=True))
         sums = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
@@ -523,7 +590,7 @@ class Bagging(RepeatedEnsemble):
                 members[start : start + MEMBERS_PER_BLOCK],
                 X,
                 weight,
-                len(y),
+                n_rows,
                 self._get_reader(),
                 self._method,
                 self._oob_shape(),
@@ -533,6 +600,11 @@ class Bagging(RepeatedEnsemble):
         mean = sums[0]
         for more in sums[1:]:
             mean.merge(more)
+        return OutOfBagValues(mean.mean(), mean.is_covered)
+
+    def _set_oob_score(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, out_of_bag: OutOfBagValues
+    ) -> None:
         stopping = self._recipe.stopping
         self.oob_score_is_optimistic_ = stopping is not None and stopping.share == 1
         if self.oob_score_is_optimistic_:
@@ -543,7 +615,7 @@ class Bagging(RepeatedEnsemble):
                 DataWarning,
                 stacklevel=3,
             )
-        store_out_of_bag(self, mean, y, weight, partial(self._decide_rows, X))
+        store_out_of_bag(self, *out_of_bag, y, weight, partial(self._decide_rows, X))
 
     def _decide_rows(self, X: Any, rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -587,13 +659,22 @@ class Bagging(RepeatedEnsemble):
 
 
 class _Old(NamedTuple):
-    """What an earlier fit has left."""
+    """What an earlier fit has left: members, or trees that make them."""
 
-    members: list[Any]
+    n_members: int
+    members: list[Any] | None
+    trees: BaggedTrees | None
     losses: list[list[float]]
     recipe: BaggingRecipe
     n_rows: int
     classes: np.ndarray | None
+
+    def list_members(self) -> list[Any]:
+        """Return the members."""
+        if self.trees is not None:
+            return list(self.trees.members)
+        assert self.members is not None
+        return self.members
 
 
 def _sum_block(
@@ -637,8 +718,13 @@ class BaggingRegressor(RepeatedRegressor, Bagging):
 
     Notes
     -----
-    Rows out of a member's bag are not passed to it; those drawn twice have a weight of two, or come
-    twice if the base learner's ``fit`` takes no ``sample_weight``.
+    Decision trees of sumwise share one table: X is read and binned once, from all rows, and members
+    grow side by side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_``
+    are made when they are asked for. This does not hold with ``perturb`` or
+    ``bootstrap_features``, nor for subclasses.
+
+    Rows out of a member's bag are not passed to other learners; those drawn twice have a weight of
+    two, or come twice if the base learner's ``fit`` takes no ``sample_weight``.
 
     Examples
     --------
@@ -679,16 +765,20 @@ class BaggingClassifier(RepeatedClassifier, Bagging):
 
     Notes
     -----
-    Rows out of a member's bag are not passed to it; those drawn twice have a weight of two, or come
-    twice if the base learner's ``fit`` takes no ``sample_weight``. Members learn the indices of the
-    classes, 0, 1, ...; a class that a member's bag misses gets no probability from it. A learner
-    that refuses a bag of one class is replaced by that class, with a warning.
+    Decision trees of sumwise share one table: X is read and binned once, from all rows, and members
+    grow side by side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_``
+    are made when they are asked for. This does not hold with ``perturb`` or
+    ``bootstrap_features``, nor for subclasses.
+
+    Rows out of a member's bag are not passed to other learners; those drawn twice have a weight of
+    two, or come twice if the base learner's ``fit`` takes no ``sample_weight``. Members learn the
+    indices of the classes, 0, 1, ...; a class that a member's bag misses gets no probability from
+    it. A learner that refuses a bag of one class is replaced by that class, with a warning.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from sumwise import BaggingClassifier
+    >>> from sumwise import BaggingClassifier, DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BaggingClassifier(
     ...     DecisionTreeClassifier(),

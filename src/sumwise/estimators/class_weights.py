@@ -36,6 +36,11 @@ def weigh_classes(
     return _read_class_weights(classes, balance)
 
 
+def balance_classes(classes: np.ndarray, class_idx: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return weights of rows, multiplied so that all classes weigh the same."""
+    return weight * weigh_classes(classes, "balanced", class_idx, weight)[class_idx]
+
+
 def check_class_weight(owner: Any) -> None:
     """Refuse a ``class_weight`` that is neither "balanced", a dict of weights nor None."""
     balance = owner.class_weight

@@ -53,6 +53,12 @@ class FeatureSchema:
             counts[feature] = len(dictionary)
         return counts
 
+    def select(self, features: np.ndarray) -> "FeatureSchema":
+        """Return the schema of some features."""
+        places = dict(zip(features.tolist(), range(features.size), strict=True))
+        dictionaries = {places[f]: d for f, d in self.dictionaries.items() if f in places}
+        return FeatureSchema(tuple(self.kinds[f] for f in features), dictionaries)
+
     def convert(self, table: Table, unknown_category: str, unknown_code: float = np.nan) -> Matrix:
         """Return a table as numbers; raise DataError where a column is of another kind.
 

@@ -230,15 +230,14 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         -------
         self
         """
-        train = self._read_training(X, y, sample_weight)
+        train = self._read_training(X, y, sample_weight, self._find_start())
         with start_team(self.n_jobs, self._count_steps(train.matrix)) as team:
             self._grow(train, self._bin_rows(train, team), team)
         self._seed = train.seed
         return self
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        """Check parameters and data."""
-        start = self._find_start()
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, start: Any = None) -> TrainingSet:
+        """Check parameters and data; ``start`` is the model to continue from, if there is one."""
         self._forget_fit()
         self._check_parameters()
         matrix, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))

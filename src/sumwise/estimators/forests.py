@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DataWarning, ParameterError
-from sumwise.estimators.class_weights import check_class_weight, weigh_classes
+from sumwise.estimators.class_weights import balance_classes, check_class_weight
 from sumwise.estimators.forest_base import (
     BaseTrees,
     TrainingSet,
@@ -43,8 +44,15 @@ from sumwise.estimators.trees import (
 from sumwise.inspection.forest_importance import ForestImportance
 from sumwise.kernels.threads import Team
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap
+from sumwise.sampling.resample import list_drawn_rows
 from sumwise.training.callbacks import Callback, RoundState
-from sumwise.training.forest import ForestPlan, Reweigher, draw_bags, grow_forest
+from sumwise.training.forest import (
+    ForestPlan,
+    Reweigher,
+    draw_bags,
+    draw_subspaces,
+    grow_forest,
+)
 from sumwise.training.progress import show_progress
 from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_grower import RowTable
@@ -88,6 +96,8 @@ _PARAMETERS = """n_estimators : int, default=100
 _ATTRIBUTES = """{attributes}
     estimators_ : list of trees
         The trees as estimators of their own, made when asked for.
+    estimators_samples_ : list of ndarray
+        Rows that each tree saw, those drawn twice twice; drawn anew when asked for.
     oob_score_ : float
         With ``oob_score``: the score on out-of-bag rows, those aside that every tree has seen.
     oob_score_is_optimistic_ : bool
@@ -102,6 +112,7 @@ class BaseForest(BaseTrees):
 
     bootstrap: bool
     oob_score_: float
+    _draws: "_Draws"
     _set_oob_values: Callable[[np.ndarray], None]
 
     @extend_parameters(BaseTrees)
@@ -191,6 +202,7 @@ class BaseForest(BaseTrees):
 
     def _forget_fit(self) -> None:
         super()._forget_fit()
+        self.__dict__.pop("_draws", None)
         for name in ("score_", "score_is_optimistic_", "decision_function_", "prediction_"):
             self.__dict__.pop(f"oob_{name}", None)
 
@@ -199,7 +211,9 @@ class BaseForest(BaseTrees):
         plan = replace(
             self._make_plan(train, table, n_own, int(self.n_estimators)),
             resampler=self._resolve_resampler(table.n_rows),
-            tree_features=n_own,
+            tree_features=None
+            if n_own is None
+            else draw_subspaces(train.seed, n_own, self.n_features_in_),
             keep_bags=bool(self.oob_score),
         )
         forest = None if train.start is None else train.start.forest_
@@ -210,7 +224,7 @@ class BaseForest(BaseTrees):
                     table,
                     train.target.target,
                     train.target.n_columns,
-                    _tell_trees(plan, shown),
+                    tell_trees(plan, shown),
                     train.weight,
                     train.row_weight,
                     team,
@@ -219,6 +233,7 @@ class BaseForest(BaseTrees):
             in_bag = grown.in_bag
         assert forest is not None
         self.forest_ = forest
+        self._draws = _Draws(plan.resampler, train.seed, table.n_rows, train.weight)
         if self.oob_score:
             bags = [in_bag] if in_bag.size else []
             if plan.first:
@@ -309,6 +324,16 @@ class BaseForest(BaseTrees):
             trees.append(tree)
         return trees
 
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """Rows that each tree saw, ascending; those drawn twice twice. Drawn anew when asked."""
+        if "_draws" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__} has no estimators_samples_: it is not fitted, or was read "
+                "from a model file, which does not hold what rows are drawn by"
+            )
+        return [self._draws.list_rows(number) for number in range(self.forest_.n_trees)]
+
     def __len__(self) -> int:
         check_is_fitted(self)
         return self.forest_.n_trees
@@ -350,7 +375,24 @@ class BaseForest(BaseTrees):
         return self._trace_paths(X), self.forest_.start.copy()
 
 
-def _tell_trees(plan: ForestPlan, shown: list[Callback]) -> ForestPlan:
+class _Draws(NamedTuple):
+    """What the rows of trees were drawn by."""
+
+    resampler: Any
+    seed: int
+    n_rows: int
+    weight: np.ndarray | None
+
+    def list_rows(self, number: int) -> np.ndarray:
+        """Return the rows of a tree; all where a draw has none with weight."""
+        everything = np.arange(self.n_rows)
+        if self.resampler is None:
+            return everything
+        drawn = self.resampler.draw_member(self.seed, number, self.n_rows, self.weight)
+        return list_drawn_rows(drawn) if drawn.any() else everything
+
+
+def tell_trees(plan: ForestPlan, shown: list[Callback]) -> ForestPlan:
     """Return a plan that shows each tree when it is finished."""
     if not shown:
         return plan
@@ -403,11 +445,7 @@ class BaseForestClassifier(TreeClassifierMixin, BaseForest):
     ) -> tuple[np.ndarray | None, Reweigher | None]:
         if self.class_weight != "balanced_subsample":
             return super()._weigh_classes(encoded, weight)
-
-        def balance(drawn: np.ndarray) -> np.ndarray:
-            return drawn * weigh_classes(self.classes_, "balanced", encoded, drawn)[encoded]
-
-        return None, balance
+        return None, partial(balance_classes, self.classes_, encoded)
 
     def _set_oob_values(self, values: np.ndarray) -> None:
         self.oob_decision_function_ = self._find_shares(values)

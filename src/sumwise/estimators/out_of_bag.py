@@ -51,7 +51,8 @@ def check_oob_score(owner: Any) -> None:
 
 def store_out_of_bag(
     owner: Any,
-    mean: OutOfBagMean,
+    values: np.ndarray,
+    is_covered: np.ndarray,
     y: np.ndarray,
     weight: np.ndarray | None,
     decide: Callable[[np.ndarray, np.ndarray], np.ndarray],
@@ -62,8 +63,10 @@ def store_out_of_bag(
     ----------
     owner : estimator
         With ``oob_score`` and, for classifiers, ``classes_``.
-    mean : OutOfBagMean
-        Of all members.
+    values : ndarray
+        Means of the members that did not see a row, NaN where there are none.
+    is_covered : ndarray of bool
+        Which rows have some.
     y : ndarray
         Numbers or class indices.
     weight : ndarray or None
@@ -71,7 +74,6 @@ def store_out_of_bag(
     decide : callable of (rows, shares of votes)
         Returns the class indices of some rows.
     """
-    values, is_covered = mean.mean(), mean.is_covered
     n_uncovered = int(np.sum(~is_covered))
     if n_uncovered:
         warnings.warn(
@@ -223,7 +225,10 @@ def oob_permutation_importance(
     X = collect_lazy(X)
     y = read_target(y, is_number=not is_classifier(model))
     if is_classifier(model):
-        y = encode_labels("y", y, model.classes_)
+        class_idx = encode_labels("y", y, model.classes_)
+        # Most members know classes by their indices, trees of our forests by their labels.
+        first = np.asarray(getattr(model.estimators_[0], "classes_", ()))
+        y = y if np.array_equal(first, model.classes_) else class_idx
     weight = check_sample_weight(sample_weight, len(y))
     samples = model.estimators_samples_
     n_features = int(model.n_features_in_)

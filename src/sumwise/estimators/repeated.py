@@ -18,6 +18,7 @@ from sklearn.base import (
     RegressorMixin,
     clone,
     is_classifier,
+    is_regressor,
 )
 from sklearn.utils import check_array, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import (
@@ -58,7 +59,8 @@ _MOST_SEED = np.uint64(np.iinfo(np.int32).max)
 Reader = Callable[[Any, Any, str, Mapping[str, Any]], np.ndarray]
 
 LEARNER_PARAMETERS = """estimator : estimator or None, default=None
-        The base learner, of any kind: clones of it are fitted. None for a decision tree."""
+        The base learner, of any kind: clones of it are fitted. None for a decision tree of
+        sumwise."""
 
 JOB_PARAMETERS = """n_jobs : int or None, default=None
         Members that joblib fits, or lets predict, at once; None for 1, -1 for all CPUs. Results
@@ -212,9 +214,11 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     def _get_estimator(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+        from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
-        return DecisionTreeClassifier() if is_classifier(self) else DecisionTreeRegressor()
+        # Not by is_classifier, which asks for tags, which ask for the base learner.
+        is_class = isinstance(self, ClassifierMixin)
+        return DecisionTreeClassifier() if is_class else DecisionTreeRegressor()
 
     def _check_estimator(self) -> Any:
         learner = self._get_estimator()
@@ -223,6 +227,13 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
             raise ParameterError(
                 f"{type(self).__name__}: estimator={learner!r}; must be an estimator with fit and "
                 "predict"
+            )
+        is_class = is_classifier(self)
+        if is_regressor(learner) if is_class else is_classifier(learner):
+            needed, found = ("classifier", "regressor")[:: 1 if is_class else -1]
+            raise ParameterError(
+                f"{type(self).__name__}: estimator={learner!r} is a {found}; members must be "
+                f"{needed}s"
             )
         return learner
 
@@ -233,7 +244,8 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         except Exception:  # what is no estimator is refused in fit
             return tags
         tags.input_tags.allow_nan = inner.allow_nan
-        tags.input_tags.sparse = inner.sparse
+        for name in ("sparse", "string", "categorical"):
+            setattr(tags.input_tags, name, getattr(inner, name))
         return tags
 
     # --- metadata ---

@@ -38,6 +38,13 @@ def accumulate_weights(sample_weight: np.ndarray | None) -> np.ndarray:
     return np.empty(0) if sample_weight is None else np.cumsum(sample_weight, dtype=np.float64)
 
 
+def list_drawn_rows(drawn: np.ndarray) -> np.ndarray:
+    """Return the rows of a bag, ascending; counts repeat them, weights do not."""
+    return (
+        np.repeat(np.arange(drawn.size), drawn) if drawn.dtype.kind == "u" else drawn.nonzero()[0]
+    )
+
+
 class _Counting(Part):
     """Draws counts: how often a member sees each row."""
 

@@ -33,8 +33,8 @@ class ForestPlan:
         Numbers of the trees; a tree depends on its number and the seed alone.
     resampler : Resampler or None
         Draws the rows of each tree; None for all rows.
-    tree_features : int or None
-        Features drawn once for each tree; None for all.
+    tree_features : callable or None
+        Returns the features that a tree may split on, by its number; None for all.
     keep_bags : bool
         Whether to say which rows each tree has seen.
     finish : callable or None
@@ -48,7 +48,7 @@ class ForestPlan:
     first: int
     last: int
     resampler: Resampler | None = None
-    tree_features: int | None = None
+    tree_features: Callable[[int], np.ndarray] | None = None
     keep_bags: bool = False
     finish: Finisher | None = None
     reweigh: Reweigher | None = None
@@ -90,7 +90,7 @@ def grow_forest(
         while (place := next(numbers)) < n_trees and not sync[ABORT]:
             number = plan.first + place
             if plan.tree_features is not None:
-                grower.use_features(_draw_features(plan, number, table.n_features))
+                grower.use_features(plan.tree_features(number))
             grower.weight[:] = _draw_weight(plan, number, table.n_rows, sample_weight, row_weight)
             if plan.keep_bags:
                 in_bag[place] = np.packbits(grower.weight > 0, bitorder="little")
@@ -116,7 +116,7 @@ def draw_bags(
     plan: ForestPlan,
     n_rows: int,
     sample_weight: np.ndarray | None,
-    row_weight: np.ndarray | None,
+    row_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return which rows the trees of a plan see, as :class:`GrownForest` has them."""
     in_bag = np.empty((plan.last - plan.first, -(-n_rows // 8)), dtype=np.uint8)
@@ -148,10 +148,13 @@ def _draw_weight(
     return weight
 
 
-def _draw_features(plan: ForestPlan, number: int, n_features: int) -> np.ndarray:
-    """Return the features of a tree: a random subspace."""
-    assert plan.tree_features is not None
-    chosen = np.empty(plan.tree_features, dtype=np.uint32)
-    key = random.make_key(plan.seed, random.COLUMNS_BY_TREE, number)
-    random.choose_rows(key, np.arange(n_features, dtype=np.uint32), chosen)
-    return chosen
+def draw_subspaces(seed: int, n_drawn: int, n_features: int) -> Callable[[int], np.ndarray]:
+    """Return what draws the features of trees: random subspaces."""
+
+    def draw(number: int) -> np.ndarray:
+        chosen = np.empty(n_drawn, dtype=np.uint32)
+        key = random.make_key(seed, random.COLUMNS_BY_TREE, number)
+        random.choose_rows(key, np.arange(n_features, dtype=np.uint32), chosen)
+        return chosen
+
+    return draw

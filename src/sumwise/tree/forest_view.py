@@ -75,6 +75,21 @@ def drop_unused_bins(forest: Forest) -> Forest:
     return replace(forest, split_bin=split_bin, mapper=mapper)
 
 
+def narrow_features(forest: Forest, features: np.ndarray) -> Forest:
+    """Return the same trees for tables of some features, ascending: all that they split on."""
+    mapper = forest.mapper
+    is_inner = forest.feature >= 0
+    places = np.where(is_inner, np.searchsorted(features, forest.feature), forest.feature)
+    categories = {
+        place: mapper.categories[feature]
+        for place, feature in enumerate(features.tolist())
+        if feature in mapper.categories
+    }
+    thresholds = [mapper.thresholds[feature] for feature in features]
+    own = BinMapper(thresholds, categories, mapper.native)
+    return replace(forest, feature=places.astype(np.int32), mapper=own)
+
+
 def convert_tree(forest: Forest, number: int) -> TreeEnsemble:
     """Return a tree as an ensemble of it alone, with the first column of its values."""
     tree = forest.to_tree(number)
