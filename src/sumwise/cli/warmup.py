@@ -63,10 +63,14 @@ def warm_up() -> float:
     # Kernels of boosters and samplers.
     for sampler in ("goss", "mvs", "bayesianbootstrap"):
         GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)
-    for name in ("dart", "forest", "linear"):
+    for name in ("dart", "forest", "linear", "ordered"):
         for kind in (np.float32, np.float64):
             model = GradientBoostingRegressor(n_estimators=2, booster=name)
             model.fit(X.astype(kind), total).predict(X.astype(kind))
+    encoded: dict[str, Any] = {"categorical_features": [0, 1], "categorical_encoding": "ordered"}
+    for growth in ("leaf", "symmetric"):
+        model = GradientBoostingRegressor(n_estimators=2, growth=growth, **encoded)
+        model.fit(np.floor(99 * X), total).predict(np.floor(99 * X))
     _warm_up_forests(X, total, classes)
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
