@@ -67,6 +67,7 @@ CATBOOST: MappingProxyType[str, Any] = MappingProxyType(
         "l2": 3.0,
         "max_delta_step": 0.0,
         "sampler": "mvs",
+        "categorical_encoding": "ordered",
     }
 )
 

@@ -32,6 +32,7 @@ from sumwise import (
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    presets,
 )
 from sumwise.cli.combining import Combination, can_combine, describe_diversity, list_combinations
 from sumwise.cli.datasets import NAMES, Dataset, load_dataset
@@ -77,7 +78,7 @@ class Competitor(NamedTuple):
         """Make an unfitted estimator for `data`; `n_jobs=None` is all CPUs."""
         rounds = {} if self.rounds_parameter is None else {self.rounds_parameter: n_rounds}
         model = (self.classifier if data.task == "classification" else self.regressor)(
-            random_state=0, **rounds, **self.parameters
+            **{**self.parameters, **rounds, "random_state": 0}
         )
         if "n_jobs" in model.get_params():
             model.set_params(n_jobs=n_jobs or -1)
@@ -102,9 +103,15 @@ _MEMBERS: dict[str, Any] = {"rounds_attribute": "estimators_"}
 
 # Further ensembles: a line each.
 COMPETITORS = (
-    Competitor("sumwise leaf", *_BOOSTING, {"growth": "leaf"}),
-    Competitor("sumwise depth", *_BOOSTING, {"growth": "depth"}),
-    Competitor("sumwise symmetric", *_BOOSTING, {"growth": "symmetric"}),
+    # Learning rates are the same, for there are as many rounds.
+    *(
+        Competitor(f"sumwise, {rival} style", *_BOOSTING, {**style, "learning_rate": 0.1})
+        for rival, style in (
+            ("LightGBM", presets.LIGHTGBM),
+            ("XGBoost", presets.XGBOOST),
+            ("CatBoost", presets.CATBOOST),
+        )
+    ),
     Competitor("sumwise stops early", *_BOOSTING, {"early_stopping": True}),
     Competitor("sumwise decision tree", *_TREE, {}, None, None),
     Competitor("sumwise bagging", *_BAGGING, {}, **_MEMBERS),
