@@ -172,21 +172,25 @@ def fit_members(
     sharing = _find_sharing(members, folds, share_bins)
     alone = [k for k in range(len(members)) if k not in {k for group in sharing for k in group}]
     results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
-    for group in sharing:
-        tasks = [(k, fold_idx) for fold_idx in fold_indices for k in group]
-        table = SharedTable.read(members[group[0]].estimator, X, y, _get_weight(members[group[0]]))
-        if table is None:
-            alone += group
-            continue
-        done = _run_shared(table, members, tasks, folds, reader, keep_folds)
-        results |= dict(zip(tasks, done, strict=True))
-    if alone:
-        tasks = [(k, fold_idx) for k in alone for fold_idx in fold_indices]
+
+    def fit_alone(numbers: Sequence[int]) -> None:
+        tasks = [(k, fold_idx) for k in numbers for fold_idx in fold_indices]
         done = Parallel(n_jobs=n_jobs)(
             delayed(_fit_alone)(members[k], X, y, folds, fold_idx, reader, keep_folds)
             for k, fold_idx in tasks
         )
-        results |= dict(zip(tasks, done, strict=True))
+        results.update(zip(tasks, done, strict=True))
+
+    if alone:
+        fit_alone(alone)
+    for group in sharing:
+        table = SharedTable.read(members[group[0]].estimator, X, y, _get_weight(members[group[0]]))
+        if table is None:  # categories are encoded by the target of each fold
+            fit_alone(group)
+            continue
+        tasks = [(k, fold_idx) for fold_idx in fold_indices for k in group]
+        done = _run_shared(table, members, tasks, folds, reader, keep_folds)
+        results.update(zip(tasks, done, strict=True))
     fitted = []
     for k in range(len(members)):
         models, outputs = zip(*(results[k, i] for i in range(len(folds.test))), strict=True)
