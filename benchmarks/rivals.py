@@ -84,6 +84,7 @@ def map_sumwise(settings: Settings) -> Parameters:
     }[settings.growth]
     return growth | {
         "growth": settings.growth,
+        "categorical_encoding": "native",  # as the rivals split by categories
         "n_estimators": settings.n_trees,
         "learning_rate": settings.learning_rate,
         "max_bins": settings.max_bins,
