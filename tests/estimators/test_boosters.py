@@ -288,10 +288,15 @@ def test_linear_members_of_a_stack():
 @pytest.mark.parametrize("booster", [Dart(), Forest()])
 def test_boosters_that_change_earlier_trees_cannot_go_on(booster):
     start = fit()
-    with pytest.raises(ParameterError, match="cannot go on from a model"):
+    with pytest.raises(ParameterError, match="cannot go on from a model, for its rounds change"):
         fit(booster=booster, n_estimators=20, fitting={"init_model": start})
     with pytest.raises(DataError, match="trained with booster='dart' or 'forest'"):
         fit(n_estimators=20, fitting={"init_model": fit(booster=booster)})
+
+
+def test_ordered_boosting_cannot_go_on():
+    with pytest.raises(ParameterError, match="the scores of its models of beginnings are not kept"):
+        fit(booster="ordered", n_estimators=20, fitting={"init_model": fit()})
 
 
 def test_trees_do_not_follow_coefficients():

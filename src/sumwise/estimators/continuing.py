@@ -91,10 +91,10 @@ def check_start(estimator: Any, start: Any, loss: Loss, init_score: np.ndarray |
 def _check_rounds(estimator: Any, old: Ensemble) -> None:
     """Refuse rounds that those of this fit cannot follow."""
     booster = resolve_booster(estimator)
-    if not booster.continues:
+    if booster.stands_alone:
         raise ParameterError(
-            f"{type(estimator).__name__}: booster={booster!r} cannot go on from a model, for its "
-            "rounds change the trees of earlier ones; fit all rounds at once"
+            f"{type(estimator).__name__}: booster={booster!r} cannot go on from a model, for "
+            f"{booster.stands_alone}; fit all rounds at once"
         )
     if isinstance(old, TreeEnsemble) is not booster.grows_trees:
         kinds = "trees", "a linear model"

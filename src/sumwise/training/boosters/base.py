@@ -32,8 +32,8 @@ class Booster(Part):
 
     # Whether models are made of trees, which need a binned table.
     grows_trees: ClassVar[bool] = True
-    # Whether a fit may go on from the rounds of another one.
-    continues: ClassVar[bool] = True
+    # Why a fit cannot go on from the rounds of another one; empty if it can.
+    stands_alone: ClassVar[str] = ""
 
     def check(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""

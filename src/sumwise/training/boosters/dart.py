@@ -44,7 +44,7 @@ class Dart(Booster):
     Dart(drop_rate=0.2)
     """
 
-    continues = False
+    stands_alone = "its rounds change the trees of earlier ones"
 
     def __init__(
         self,

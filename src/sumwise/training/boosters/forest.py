@@ -41,7 +41,7 @@ class Forest(Booster):
     >>> model = GradientBoostingRegressor(booster=Forest(), max_leaves=256, min_samples_leaf=2)
     """
 
-    continues = False
+    stands_alone = "its rounds change the trees of earlier ones"
 
     def __init__(
         self, trees_per_round: int = 1, bootstrap: bool = True, feature_rate: float = 0.5

@@ -49,7 +49,7 @@ class Ordered(Booster):
     Ordered(permutations=4)
     """
 
-    continues = False
+    stands_alone = "the scores of its models of beginnings are not kept"
 
     def __init__(self, permutations: int = 2, prefixes: str = "log") -> None:
         self.permutations = permutations
