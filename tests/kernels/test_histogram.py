@@ -1,4 +1,4 @@
-"""Histograms of packed, exact and class rows against NumPy's add.at."""
+"""Histograms of packed and exact rows against NumPy's add.at."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from sumwise.data.binned import BinnedData
 from sumwise.kernels import layout
 from sumwise.kernels.histogram import (
     WORDS_LENGTH,
-    add_class_rows,
     add_exact_rows,
     add_packed_rows,
     clear_tile,
@@ -45,12 +44,6 @@ def move_packed(table, records, words, histogram):
 def sum_exact(table, records, gradients, hessians, histogram):
     for tile in range(table.tile_start.size):
         add_exact_rows(table, tile, records, gradients, hessians, histogram)
-
-
-@kernel
-def sum_classes(table, records, n_classes, histogram):
-    for tile in range(table.tile_start.size):
-        add_class_rows(table, tile, records, n_classes, histogram)
 
 
 @kernel
@@ -145,21 +138,6 @@ def test_exact_rows_with_any_number_of_features(n_features):
     found = np.zeros(3 * int(table.bin_start[-1]), dtype=np.int64)
     sum_exact(table, records, g, h, found)
     expected = expected_histogram(codes, n_value_bins, rows, [g, h, np.ones(300, int)])
-    assert found.tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("n_features", [1, 8, 9, 16, 17, 23])
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_class_rows_with_any_number_of_features(n_features, n_classes):
-    rng = np.random.default_rng(n_features)
-    codes, n_value_bins = random_codes(rng, n_features, 300)
-    class_idx, weight = rng.integers(0, n_classes, 300), rng.integers(0, 2**16, 300)
-    rows = rng.permutation(300)[:200]
-    table = make_table(codes, n_value_bins)
-    found = np.zeros((n_classes + 1) * int(table.bin_start[-1]), dtype=np.int64)
-    sum_classes(table, make_records(rows, class_idx[rows], weight[rows]), n_classes, found)
-    stats = [np.where(class_idx == k, weight, 0) for k in range(n_classes)]
-    expected = expected_histogram(codes, n_value_bins, rows, [*stats, np.ones(300, int)])
     assert found.tolist() == expected.tolist()
 
 

@@ -10,7 +10,6 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.category_bins import CategoryBins, collect_categories
 from sumwise.data.native import Native
-from sumwise.errors import ParameterError
 from sumwise.kernels import random
 from sumwise.kernels.threads import Team
 from sumwise.sampling import Columns
@@ -329,20 +328,3 @@ def test_equal_ratios_are_ordered_by_code(width):
         make_one_feature(codes, np.where(codes % 10, 1.0, 2.0), max_categories=4, min_rows=12)
     )
     assert tree.set_categories.size == 4
-
-
-def test_classes_cannot_be_grown_on_categories():
-    codes = np.repeat([1, 2, 3], 10)
-    problem = make_one_feature(codes, np.ones(30))
-    with Team(1) as team:
-        categories = collect_categories(problem.bins, np.empty((0, 30), np.uint32), 1, Native())
-        bins = problem.n_value_bins.astype(np.int64)
-        data = BinnedData.from_columns(
-            problem.codes.astype(np.uint8), bins, team, categories=categories
-        )
-        options = as_settings(naive.GrowOptions(max_leaves=2))
-        grower = TreeGrower(data, BinMapper([np.empty(0)]), options, Columns(), 30, team, 2)
-        with pytest.raises(ParameterError, match="categories"):
-            grower.grow_on_classes(
-                np.zeros(30, np.uint16), np.ones(30, np.uint16), 2, np.arange(30), np.uint64(1)
-            )

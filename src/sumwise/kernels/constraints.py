@@ -27,8 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from sumwise.kernels import bounded
-from sumwise.kernels import payload as payload_functions
+from sumwise.kernels import bounded, gradients
 from sumwise.kernels.bounded import BoundedGradients, bounded_value
 from sumwise.kernels.isotonic import project_leaves
 from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, rename, routine
@@ -70,7 +69,7 @@ def _by_place(name: str) -> Any:
 
     The place is (node, feature, whether the split parts missing from all values).
     """
-    free, bounded_function = getattr(payload_functions, name), getattr(bounded, name)
+    free, bounded_function = getattr(gradients, name), getattr(bounded, name)
 
     def function(constraints, payload, place, *args):
         raise TypeError(f"{name} is called from kernels only")
@@ -90,7 +89,7 @@ def _by_place(name: str) -> Any:
     return function
 
 
-# See payload.py.
+# See gradients.py.
 node_score = _by_place("node_score")
 split_gain = _by_place("split_gain")
 penalized_gain = _by_place("penalized_gain")

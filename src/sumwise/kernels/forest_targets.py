@@ -1,6 +1,6 @@
 """What a forest predicts: a compile-time choice, made by the type of a named tuple.
 
-When the grower is compiled, the type of the target picks the statistics, as payload.py does for
+When the grower is compiled, the type of the target picks the statistics, as constraints.py does for
 boosting.
 """
 

@@ -10,6 +10,7 @@ from sumwise.kernels.categories import sum_records
 from sumwise.kernels.columns import draw_for_node, draw_for_tree
 from sumwise.kernels.decide import create_node
 from sumwise.kernels.frontier import free_all_slots, take_slot
+from sumwise.kernels.gradients import can_pack, count_stats, load_rows
 from sumwise.kernels.jit import inlined, kernel
 from sumwise.kernels.layout import (
     ABORTED,
@@ -24,7 +25,6 @@ from sumwise.kernels.layout import (
     ZERO,
     Job,
 )
-from sumwise.kernels.payload import can_pack, count_stats, load_rows
 from sumwise.kernels.steps import build_histogram, merge_parts, sum_side
 from sumwise.kernels.symmetric import grow_symmetric
 from sumwise.kernels.threads import share, wait_for_all

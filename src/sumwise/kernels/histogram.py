@@ -282,20 +282,6 @@ def add_exact_rows(table, tile, records, gradients, hessians, histogram):
 
 
 @routine
-def add_class_rows(table, tile, records, n_classes, histogram):
-    """Add rows whose record holds a class and a weight: one sum a class, and the row count."""
-    for f in tile_features(table, tile):
-        n_bins = table.n_value_bins[f] + 1
-        bins = histogram[(n_classes + 1) * table.bin_start[f] :]
-        column = table.columns[f]
-        for i in range(records.size):
-            b = np.int64(column[records[i] >> _ROW])
-            class_idx = np.int64((records[i] >> np.uint64(16)) & _LOW_16)
-            bins[b + class_idx * n_bins] += np.int64(records[i] & _LOW_16)
-            bins[b + n_classes * n_bins] += 1
-
-
-@routine
 def clear_tile(table, tile, n_stats, histogram):
     """Set the histograms of a tile's features to zero."""
     for f in tile_features(table, tile):

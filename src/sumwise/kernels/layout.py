@@ -141,7 +141,7 @@ class Job(NamedTuple):
     n_threads: int
     sync: Any  # int64: see threads.py
     table: Table
-    payload: Any  # see payload.py
+    payload: Any  # see gradients.py
     constraints: Any  # see constraints.py
     options: GrowthOptions
     work: Workspace

@@ -18,12 +18,12 @@ from sumwise.kernels.category_splits import (
     sum_level_set,
 )
 from sumwise.kernels.constraints import best_packed_split, best_split, fill_gains, split_gain
+from sumwise.kernels.gradients import add_rows, finish_rows
 from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, NO, TREE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
 from sumwise.kernels.partition import partition_records
-from sumwise.kernels.payload import add_rows, finish_rows
 from sumwise.kernels.split import best_candidate, sum_left
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from sumwise.kernels.categories import is_categorical, name_by_set
 from sumwise.kernels.constraints import constrain_values
+from sumwise.kernels.gradients import set_value, sum_rows
 from sumwise.kernels.jit import inlined
 from sumwise.kernels.layout import N_NODES
 from sumwise.kernels.partition import left_range
-from sumwise.kernels.payload import set_value, sum_rows
 from sumwise.kernels.threads import share, wait_for_all
 
 _ROW = np.uint64(32)

@@ -11,7 +11,6 @@ from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
 from sumwise.kernels.categories import Categories, CategoryWork, NoCategories
 from sumwise.kernels.category_predict import add_binned_category_predictions, make_sets
-from sumwise.kernels.class_counts import ClassCounts
 from sumwise.kernels.constraints import Constraints
 from sumwise.kernels.gradients import Gradients
 from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
@@ -33,6 +32,8 @@ DEFAULT_LEAVES = 31
 DEFAULT_DEPTH = 6
 MAX_SYMMETRIC_DEPTH = 16
 _UNLIMITED_DEPTH = 1 << 30
+# Of a bin: gradient, hessian, rows.
+_N_STATS = 3
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 # Histograms beyond this much memory are summed again instead of kept.
 _POOL_BYTES = 1 << 29
@@ -95,8 +96,6 @@ class TreeGrower:
     n_rows : int
         The most rows a tree is grown on.
     team : Team
-    n_classes : int
-        For trees grown on classes: their number.
     exact_rows : int
         Up to this many rows histograms sum exact values, beyond it packed ones.
     """
@@ -109,7 +108,6 @@ class TreeGrower:
         columns: Columns,
         n_rows: int,
         team: Team,
-        n_classes: int = 0,
         exact_rows: int = layout.EXACT_ROWS,
     ) -> None:
         self._data = data
@@ -128,15 +126,14 @@ class TreeGrower:
             columns_by_level=float(columns.by_level),
             columns_by_node=float(columns.by_node),
         )
-        n_stats = n_classes + 1 if n_classes else 3
-        self._work = self._allocate_workspace(n_rows, n_stats, max(1, n_classes))
+        self._work = self._allocate_workspace(n_rows)
         self._nodes = np.zeros(2 * max_leaves - 1, dtype=layout.NODE_FIELDS)
         depth = max_depth if settings.growth == "symmetric" else 0
         self._constraints = allocate_constraints(
             settings.constraints, data.n_features, self._nodes.size, depth
         )
         n_threads = team.n_threads
-        self._exact_gradient = np.empty(0 if n_classes else data.n_rows, dtype=np.int64)
+        self._exact_gradient = np.empty(data.n_rows, dtype=np.int64)
         self._exact_hessian = np.empty_like(self._exact_gradient)
         self._ranges = np.zeros((n_threads, 8))
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
@@ -170,20 +167,6 @@ class TreeGrower:
             float(s.learning_rate),
         )
         return self._grow(payload, rows, key, scores)
-
-    def grow_on_classes(
-        self,
-        class_idx: np.ndarray,
-        weight: np.ndarray,
-        n_classes: int,
-        rows: np.ndarray,
-        key: np.uint64,
-    ) -> Tree:
-        """Grow a classification tree by Gini impurity; values are class frequencies."""
-        if isinstance(self._data.table.categories, Categories):
-            raise ParameterError("trees grown on classes do not split by categories; encode them")
-        payload = ClassCounts(class_idx, weight, n_classes)
-        return self._grow(payload, rows, key, np.empty(0))
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add a tree's values to the scores of rows it was not grown on."""
@@ -330,10 +313,10 @@ class TreeGrower:
             "set_categories": codes[np.lexsort((codes, owner))],
         }
 
-    def _allocate_workspace(self, n_rows: int, n_stats: int, n_outputs: int) -> layout.Workspace:
+    def _allocate_workspace(self, n_rows: int) -> layout.Workspace:
         n_threads, table, options = self._team.n_threads, self._data.table, self._options
         n_features = self._data.n_features
-        length = n_stats * int(table.bin_start[-1])
+        length = _N_STATS * int(table.bin_start[-1])
         n_nodes = 2 * options.max_leaves - 1
         return layout.Workspace(
             control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
@@ -341,17 +324,17 @@ class TreeGrower:
             leaf=np.empty(self._data.n_rows, np.uint16 if n_nodes <= 1 << 16 else np.uint32),
             first=np.empty((n_threads, n_nodes), dtype=np.int64),
             last=np.empty((n_threads, n_nodes), dtype=np.int64),
-            totals=np.empty((n_nodes, n_stats), dtype=np.int64),
-            left_totals=np.empty((n_nodes, n_stats), dtype=np.int64),
-            sums=np.empty((n_threads, n_nodes, n_stats), dtype=np.int64),
-            value=np.empty((n_nodes, n_outputs)),
+            totals=np.empty((n_nodes, _N_STATS), dtype=np.int64),
+            left_totals=np.empty((n_nodes, _N_STATS), dtype=np.int64),
+            sums=np.empty((n_threads, n_nodes, _N_STATS), dtype=np.int64),
+            value=np.empty((n_nodes, 1)),
             heap=np.empty(options.max_leaves + 1, dtype=np.int32),
             # Pages that are never touched cost no memory.
             histograms=np.empty((self._count_slots(n_rows, 8 * length) + 2, length), np.int64),
             free_slots=np.empty(self._count_slots(n_rows, 8 * length), dtype=np.int32),
             partial=np.empty((2 * n_threads, length), dtype=np.int64),
             packed=np.zeros((n_threads, WORDS_LENGTH), dtype=np.int64),
-            prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
+            prefix=np.empty((n_threads, _N_STATS, 256), dtype=np.int64),
             gains=np.empty((n_threads, 4, 256)),
             candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
             **self._share_features(),
