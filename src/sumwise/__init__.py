@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sumwise.data.bundling import Bundling
 from sumwise.data.native import Native
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
@@ -44,6 +45,7 @@ __all__ = [
     "BayesianAveragingRegressor",
     "BayesianBootstrap",
     "Bootstrap",
+    "Bundling",
     "Callback",
     "Columns",
     "EnsembleSelectionClassifier",

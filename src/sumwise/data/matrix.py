@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
 
 # Rows converted at a time where a type needs conversion; keeps the copy small.
@@ -75,7 +76,7 @@ def find_float_type(dtype: np.dtype) -> type[np.float32 | np.float64]:
 
 
 # What kernels read by :func:`read_chunks`.
-Matrix = np.ndarray | ColumnMatrix
+Matrix = np.ndarray | ColumnMatrix | SparseMatrix
 
 
 def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
@@ -85,6 +86,10 @@ def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
     backwards; the rest is converted a chunk at a time, so that no second matrix of the size of X
     is made. The views are read-only: kernels are compiled for that one kind.
     """
+    if isinstance(X, SparseMatrix):
+        for first, part in X.read_dense():
+            yield first, _flatten(part)
+        return
     if isinstance(X, ColumnMatrix):
         for first in range(0, X.n_rows, _CHUNK):
             yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))

@@ -16,6 +16,7 @@ from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, 
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import describe_rounding, read_target
 from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.sparse import accepted_formats, refuse_categories, wrap_sparse
 
 _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
 
@@ -119,12 +120,18 @@ def read_training_data(
     y = read_target(y, is_number=isinstance(estimator, RegressorMixin))
     X = read_table(X)
     if not isinstance(X, Table):
-        X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
+        formats = accepted_formats(estimator, X)
+        checks: Any = {"dtype": "numeric", "ensure_all_finite": False, "accept_sparse": formats}
+        X, y = validate_data(estimator, X, y, **checks)
         check_matrix(X)
         if (is_auto or chosen is None) if known is None else known.is_numeric:
-            if rounds_integers(X):
+            if rounds_integers(X.data if formats else X):
                 warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
+            if formats:
+                X = wrap_sparse(estimator, X)
             return X, y, FeatureSchema.of_numbers(X.shape[1])
+        if formats:
+            refuse_categories(estimator)
         X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
     else:
         _check_size(X)
@@ -149,10 +156,14 @@ def read_rows(estimator: Any, X: Any) -> Any:
     ignores = estimator.extra_columns == "ignore"
     X = read_table(X, getattr(estimator, "feature_names_in_", None) if ignores else None)
     if not isinstance(X, Table):
-        X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
+        formats = accepted_formats(estimator, X)
+        checks: Any = {"dtype": "numeric", "ensure_all_finite": False, "accept_sparse": formats}
+        X = validate_data(estimator, X, reset=False, **checks)
         check_matrix(X)
         if schema.is_numeric:
-            return X
+            return wrap_sparse(estimator, X) if formats else X
+        if formats:
+            refuse_categories(estimator)
         X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
     else:
         validate_data(estimator, X.source, reset=False, skip_check_array=True)
@@ -164,6 +175,7 @@ def check_feature_parameters(estimator: Any) -> None:
     """Check the parameters that say how features are read."""
     check_choice(estimator, "unknown_category", ("missing", "error"))
     check_choice(estimator, "extra_columns", ("error", "ignore"))
+    check_choice(estimator, "sparse_zeros", ("value", "missing"))
 
 
 def _learn_schema(columns: Sequence[Column], is_category: Sequence[bool]) -> FeatureSchema:

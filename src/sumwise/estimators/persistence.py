@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.bundling import Bundling
 from sumwise.data.native import Native
 from sumwise.errors import ModelFileError
 from sumwise.estimators.features import FeatureSchema
@@ -21,6 +22,7 @@ _PARTS: dict[str, type[Part]] = {
     "Columns": Columns,
     "Native": Native,
     "Subsample": Subsample,
+    "Bundling": Bundling,
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.

@@ -12,7 +12,9 @@ rows are added between two spreads.
 
 import numpy as np
 
+from sumwise.kernels.bundles import add_exact_codes, is_bundled
 from sumwise.kernels.jit import inlined, rename, routine
+from sumwise.kernels.lanes import fold_lane
 from sumwise.kernels.layout import BLOCK_BITS, NONE, PACKED_ROWS, YES, ZERO
 from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.threads import prefetch_far, prefetch_near
@@ -121,28 +123,6 @@ def tile_features(table, tile):
 
 
 @routine
-def _fold_lane(table, lane, sums, stat, fresh, histogram):
-    """Add sums by code to those of each feature of a lane, or begin them if fresh."""
-    lanes = table.lanes
-    total = np.int64(0)
-    for code in range(lanes.n_codes[lane]):
-        total += sums[code]
-    for m in range(lanes.first[lane], lanes.first[lane + 1]):
-        f = lanes.members[m]
-        n_bins = table.n_value_bins[f] + 1
-        start = 3 * table.bin_start[f] + stat * n_bins
-        target = histogram[start : start + n_bins]
-        if fresh:
-            target[:] = 0
-        rest = total
-        for e in range(lanes.first_entry[m], lanes.first_entry[m + 1]):
-            part = sums[np.uint64(lanes.entry_code[e])]
-            target[np.uint64(lanes.entry_bin[e])] += part
-            rest -= part
-        target[np.uint64(lanes.usual_bin[m])] += rest
-
-
-@routine
 def _clear_padding(table, tile, words):
     """Clear what lanes that are not there have got: their codes are all zero."""
     for j in range(table.tile_first[tile + 1] - table.tile_first[tile], 16):
@@ -158,7 +138,7 @@ def _move_words(table, tile, words, histogram):
         n_codes = lanes.n_codes[lane]
         word = words[offset : offset + n_codes]
         if lanes.first[lane + 1] - lanes.first[lane] > 1:
-            _fold_lane(table, lane, word, ZERO, YES, histogram)
+            fold_lane(table, lane, word, ZERO, YES, histogram)
         else:
             start = 3 * table.bin_start[lanes.members[lanes.first[lane]]]
             target = histogram[start : start + n_codes]
@@ -178,7 +158,7 @@ def _spread_lane(table, lane, word, fresh, sums, histogram):
             for code in range(n_codes):
                 g, h, n = unpack_sums(word[code])
                 sums[code] = g if stat == 0 else (h if stat == 1 else n)
-            _fold_lane(table, lane, sums, stat, fresh, histogram)
+            fold_lane(table, lane, sums, stat, fresh, histogram)
     else:
         start = 3 * table.bin_start[lanes.members[lanes.first[lane]]]
         gradient = histogram[start : start + n_codes]
@@ -264,8 +244,12 @@ def finish_packed_rows(table, tile, keep_packed, words, histogram):
 
 
 @routine
-def add_exact_rows(table, tile, records, gradients, hessians, histogram):
+def add_exact_rows(table, tile, records, gradients, hessians, words, histogram):
     """The same with exact values, gathered by row number: three adds a value."""
+    if is_bundled(table.bundles):
+        values = (gradients, hessians)
+        add_exact_codes(table.bundles, table, tile, records, *values, words, histogram)
+        return
     for f in tile_features(table, tile):
         n_bins = table.n_value_bins[f] + 1
         start = 3 * table.bin_start[f]
