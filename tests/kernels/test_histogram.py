@@ -42,9 +42,9 @@ def move_packed(table, records, words, histogram):
 
 
 @kernel
-def sum_exact(table, records, gradients, hessians, histogram):
+def sum_exact(table, records, gradients, hessians, words, histogram):
     for tile in range(table.tile_start.size):
-        add_exact_rows(table, tile, records, gradients, hessians, histogram)
+        add_exact_rows(table, tile, records, gradients, hessians, words, histogram)
 
 
 @kernel

@@ -4,7 +4,7 @@ import numpy as np
 
 from sumwise.kernels.jit import kernel, routine
 from sumwise.kernels.lanes import fold_lane
-from sumwise.kernels.layout import NO, PACKED_ROWS, TREE
+from sumwise.kernels.layout import CHILD, NO, PACKED_ROWS, TREE
 from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.partition import partition_records
 from sumwise.kernels.threads import prefetch_far, share
@@ -264,6 +264,35 @@ def build_entries(job, node):
             total_n += part.size
         totals = (total_g, total_h, total_n)
         _move_sums(bundles, table, group, work.allowed, as_words, packed, totals, sums, histogram)
+
+
+@routine
+def _count_unusual(job, node, f):
+    """Rows of a node that have not the usual bin of a feature."""
+    start, n_bins = 3 * job.table.bin_start[f], job.table.n_value_bins[f] + 1
+    bins = job.work.histograms[job.nodes[node].slot, start : start + 3 * n_bins]
+    usual, n_rows = job.table.bundles.coding[f, 2], job.work.totals[node, 2]
+    if job.nodes[node].packed:
+        return n_rows - unpack_sums(bins[usual])[2]
+    return n_rows - bins[2 * n_bins + usual]
+
+
+@routine
+def drop_hopeless(job, child, first, last):
+    """Drop the thread's features that no node of [first, last) can be split on.
+
+    One side of any split has only rows with unusual bins: too few of them are enough to know.
+    """
+    work, nodes, min_rows = job.work, job.nodes, job.options.min_samples_leaf
+    allowed = work.allowed[CHILD + child]
+    for f in range(allowed.size):
+        if allowed[f] and work.feature_owner[f] == job.thread and work.allowed[TREE, f]:
+            hopeless = True
+            for node in range(first, last):
+                if hopeless and nodes[node].slot >= 0:
+                    hopeless = _count_unusual(job, node, f) < min_rows
+            if hopeless:
+                allowed[f] = 0
 
 
 @routine

@@ -7,7 +7,7 @@ merged. It scores the features it owns.
 
 import numpy as np
 
-from sumwise.kernels.bundled import build_entries, move_bundled_records
+from sumwise.kernels.bundled import build_entries, drop_hopeless, move_bundled_records
 from sumwise.kernels.categories import by_job, is_categorical
 from sumwise.kernels.category_splits import (
     build_wide,
@@ -261,7 +261,13 @@ def _score_features(job, node, child):
                 score_sets(job.table.categories, job, child, f, node, node + 1)
 
 
-score_node = by_job(_score_numbers, _score_features)
+@routine
+def _score_bundled(job, node, child):
+    drop_hopeless(job, child, node, node + 1)
+    _score_numbers(job, node, child)
+
+
+score_node = by_job(_score_numbers, _score_features, _score_bundled)
 
 
 @routine
@@ -307,7 +313,13 @@ def _score_level_features(job, first, last):
                 score_sets(job.table.categories, job, ZERO, f, first, last)
 
 
-score_level = by_job(_score_level_numbers, _score_level_features)
+@routine
+def _score_level_bundled(job, first, last):
+    drop_hopeless(job, ZERO, first, last)
+    _score_level_numbers(job, first, last)
+
+
+score_level = by_job(_score_level_numbers, _score_level_features, _score_level_bundled)
 
 
 @routine
