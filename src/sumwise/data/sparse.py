@@ -142,3 +142,59 @@ def _take_arrays(matrix: Any) -> Stored:
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array of SciPy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def has_sparse_type(series: Any) -> bool:
+    """Whether a column is sparse, as pandas has them."""
+    return type(getattr(series, "dtype", None)).__name__ == "SparseDtype"
+
+
+@dataclass(frozen=True, eq=False)
+class SparseFrame:
+    """A pandas frame of numbers some of whose columns are sparse, and the matrix of it.
+
+    Attributes
+    ----------
+    source : DataFrame
+    matrix : csc_matrix
+    is_missing : bool
+        Whether places that are not stored are missing values; zeros, if not.
+    """
+
+    source: Any
+    matrix: Any
+    is_missing: bool
+
+
+def read_sparse_frame(frame: Any) -> SparseFrame | None:
+    """Return the matrix of a frame; None if no column is sparse, or one is not of numbers.
+
+    None, too, if the sparse columns do not all have zeros, or all NaN, where nothing is stored.
+    """
+    columns = [frame.iloc[:, f] for f in range(frame.shape[1])]
+    types = [column.dtype for column in columns]
+    fills = {
+        "missing" if dtype.fill_value != dtype.fill_value else float(dtype.fill_value)
+        for dtype, column in zip(types, columns, strict=True)
+        if has_sparse_type(column) and dtype.kind in "buif"
+    }
+    if fills not in ({"missing"}, {0.0}):
+        return None
+    is_missing = fills == {"missing"}
+    plain = [dtype for dtype, column in zip(types, columns, strict=True) if not has_sparse_type(column)]
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in plain):
+        return None
+    from scipy.sparse import csc_matrix
+
+    rows, values = [], []
+    for column in columns:
+        if has_sparse_type(column):
+            rows.append(column.array.sp_index.indices)
+            values.append(column.array.sp_values)
+            continue
+        dense = column.to_numpy(dtype=None if column.dtype.kind == "f" else np.float64)
+        rows.append(np.flatnonzero(~np.isnan(dense) if is_missing else dense))
+        values.append(dense[rows[-1]])
+    start = np.cumsum([0, *(own.size for own in rows)])
+    parts = (np.concatenate(values), np.concatenate(rows), start)
+    return SparseFrame(frame, csc_matrix(parts, shape=frame.shape), is_missing)

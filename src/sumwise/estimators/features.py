@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sumwise.data.categories import CategoryColumn, Dictionary
 from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
+from sumwise.data.sparse import SparseFrame, is_sparse
 from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, Table, read_table
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import describe_rounding, read_target
 from sumwise.estimators.parameters import check_choice
-from sumwise.estimators.sparse import accepted_formats, refuse_categories, wrap_sparse
+from sumwise.estimators.sparse import read_sparse, refuse_categories
 
 _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
 
@@ -118,20 +119,20 @@ def read_training_data(
     chosen = estimator.categorical_features
     is_auto = isinstance(chosen, str) and chosen == "auto"
     y = read_target(y, is_number=isinstance(estimator, RegressorMixin))
-    X = read_table(X)
-    if not isinstance(X, Table):
-        formats = accepted_formats(estimator, X)
-        checks: Any = {"dtype": "numeric", "ensure_all_finite": False, "accept_sparse": formats}
-        X, y = validate_data(estimator, X, y, **checks)
-        check_matrix(X)
-        if (is_auto or chosen is None) if known is None else known.is_numeric:
-            if rounds_integers(X.data if formats else X):
-                warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
-            if formats:
-                X = wrap_sparse(estimator, X)
-            return X, y, FeatureSchema.of_numbers(X.shape[1])
-        if formats:
+    only_numbers = (is_auto or chosen is None) if known is None else known.is_numeric
+    X = read_table(X, sparse=only_numbers)
+    if isinstance(X, SparseFrame) or is_sparse(X):
+        if not only_numbers:
             refuse_categories(estimator)
+        X, y = read_sparse(estimator, X, y)
+        return X, y, FeatureSchema.of_numbers(X.shape[1])
+    if not isinstance(X, Table):
+        X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
+        check_matrix(X)
+        if only_numbers:
+            if rounds_integers(X):
+                warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
+            return X, y, FeatureSchema.of_numbers(X.shape[1])
         X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
     else:
         _check_size(X)
@@ -154,17 +155,18 @@ def read_rows(estimator: Any, X: Any) -> Any:
     """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it."""
     schema = estimator.schema_
     ignores = estimator.extra_columns == "ignore"
-    X = read_table(X, getattr(estimator, "feature_names_in_", None) if ignores else None)
+    known = getattr(estimator, "feature_names_in_", None)
+    X = read_table(X, known if ignores else None, sparse=schema.is_numeric)
+    if isinstance(X, SparseFrame) or is_sparse(X):
+        if not schema.is_numeric:
+            refuse_categories(estimator)
+        return read_sparse(estimator, X)
     if not isinstance(X, Table):
-        formats = accepted_formats(estimator, X)
-        checks: Any = {"dtype": "numeric", "ensure_all_finite": False, "accept_sparse": formats}
-        X = validate_data(estimator, X, reset=False, **checks)
+        X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
         check_matrix(X)
         if schema.is_numeric:
-            return wrap_sparse(estimator, X) if formats else X
-        if formats:
-            refuse_categories(estimator)
-        X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
+            return X
+        X = Table.from_array(X, known)
     else:
         validate_data(estimator, X.source, reset=False, skip_check_array=True)
         _check_size(X)

@@ -1,16 +1,24 @@
 """Sparse input: what estimators accept, and how its features are bundled."""
 
-from typing import Any
+import warnings
+from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.utils import get_tags
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sumwise.data.bundling import Bundling
-from sumwise.data.sparse import SparseMatrix, is_sparse
-from sumwise.errors import DataError
+from sumwise.data.matrix import check_matrix, rounds_integers
+from sumwise.data.sparse import SparseFrame, SparseMatrix
+from sumwise.errors import DataError, DataWarning
+from sumwise.estimators.inputs import describe_rounding
 from sumwise.estimators.parameters import resolve_part
 
-_FORMATS = ("csr", "csc")
+_CHECKS: dict[str, Any] = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": "numeric",
+    "ensure_all_finite": False,
+}
+_NO_TARGET = object()
 
 
 def resolve_bundling(estimator: Any) -> Bundling | None:
@@ -21,18 +29,31 @@ def resolve_bundling(estimator: Any) -> Bundling | None:
     return resolve_part(estimator, "bundling", [Bundling], names=True)
 
 
-def accepted_formats(estimator: Any, X: Any) -> tuple[str, ...] | bool:
-    """Return the sparse formats that scikit-learn's checks let pass; others it converts."""
-    return is_sparse(X) and get_tags(estimator).input_tags.sparse and _FORMATS
+def read_sparse(estimator: Any, X: Any, y: Any = _NO_TARGET) -> Any:
+    """Check a sparse matrix, or a frame with sparse columns; return it as kernels read it.
+
+    With ``y``, as for ``fit``, return both and set ``n_features_in_`` and ``feature_names_in_``.
+    """
+    is_fit = y is not _NO_TARGET
+    targets = {"y": y} if is_fit else {}
+    is_missing = estimator.sparse_zeros == "missing"
+    if isinstance(X, SparseFrame):
+        validate_data(estimator, X.source, **targets, reset=is_fit, skip_check_array=True)
+        if is_fit:
+            check_consistent_length(X.source, y)
+        given, is_missing = X.matrix, is_missing or X.is_missing
+    else:
+        given = validate_data(estimator, X, **targets, reset=is_fit, **_CHECKS)
+        if is_fit:
+            given, y = given
+        check_matrix(given)
+    if is_fit and rounds_integers(given.data):
+        warnings.warn(describe_rounding("X"), DataWarning, stacklevel=4)
+    matrix = SparseMatrix.from_scipy(given, np.nan if is_missing else 0.0)
+    return (matrix, y) if is_fit else matrix
 
 
-def wrap_sparse(estimator: Any, X: Any) -> SparseMatrix:
-    """Return a checked sparse matrix as kernels read it."""
-    is_value = getattr(estimator, "sparse_zeros", "value") == "value"
-    return SparseMatrix.from_scipy(X, 0.0 if is_value else np.nan)
-
-
-def refuse_categories(estimator: Any) -> None:
+def refuse_categories(estimator: Any) -> NoReturn:
     """Raise DataError where features of a sparse matrix are meant to be categories."""
     raise DataError(
         f"{type(estimator).__name__}: features of a sparse X are numbers, and "
