@@ -43,7 +43,7 @@ def test_disorder_is_mended_in_a_copy():
     assert matrix.convert(0, 2).tolist() == [[2.0, 0.0, 1.5], [4.0, 0.0, 0.0]]
     assert given.data.tolist() == values.tolist()
     assert given.indices.tolist() == columns.tolist()
-    assert matrix.by_column.index.tolist() == [0, 1, 1, 0]
+    assert matrix.by_column.place.tolist() == [0, 1, 1, 0]
 
 
 def test_arrays_are_not_copied_if_they_need_not_be():
@@ -57,7 +57,7 @@ def test_arrays_are_not_copied_if_they_need_not_be():
 def test_large_places_and_empty_matrices():
     given = sparse.csr_matrix(DENSE)
     given.indices, given.indptr = given.indices.astype(np.int64), given.indptr.astype(np.int64)
-    assert SparseMatrix.from_scipy(given).by_row.index.dtype == np.int32
+    assert SparseMatrix.from_scipy(given).by_row.place.dtype == np.int32
     nothing = SparseMatrix.from_scipy(sparse.csr_matrix((5, 2)))
     assert nothing.by_column.start.tolist() == [0, 0, 0]
     assert SparseMatrix.from_dense(np.zeros((5, 2)), 0.0).size == 5

@@ -100,14 +100,20 @@ def test_predictions_of_sparse_rows():
             assert np.array_equal(model.predict_proba(rows), model.predict_proba(X[:n_rows]))
             assert np.array_equal(model.predict(rows), model.predict(X[:n_rows]))
             assert np.array_equal(model.apply(rows), model.apply(X[:n_rows]))
-    for own, other in zip(model.staged_predict_proba(S), model.staged_predict_proba(X), strict=True):
+    for own, other in zip(
+        model.staged_predict_proba(S), model.staged_predict_proba(X), strict=True
+    ):
         assert np.array_equal(own, other)
 
 
 def test_validation_rows_of_either_kind(tmp_path):
     expected = GradientBoostingRegressor(**SMALL).fit(X, Y, X_val=X[:90] + 1, y_val=Y[:90])
     for train in (X, S):
-        for valid in (X[:90] + 1, sparse.csr_array(X[:90] + 1), pd.DataFrame(X[:90] + 1).to_numpy()):
+        for valid in (
+            X[:90] + 1,
+            sparse.csr_array(X[:90] + 1),
+            pd.DataFrame(X[:90] + 1).to_numpy(),
+        ):
             model = GradientBoostingRegressor(**SMALL).fit(train, Y, X_val=valid, y_val=Y[:90])
             assert_same(model, expected, tmp_path)
 
@@ -189,9 +195,9 @@ def test_a_matrix_in_disorder_is_not_changed(tmp_path):
     rows, columns = S.nonzero()
     rows, columns = np.repeat(rows, 2), np.repeat(columns, 2)  # halves, which add up
     half = np.repeat(S[S.nonzero()].A1 / 2, 2)
-    coo = sparse.coo_matrix((half, (rows, columns)), S.shape)
+    places = sparse.coo_matrix((half, (rows, columns)), S.shape)
     start = np.append(0, np.bincount(rows, minlength=len(Y)).cumsum())
-    given = sparse.csr_matrix((coo.data, coo.col, start), S.shape)
+    given = sparse.csr_matrix((places.data, places.col, start), S.shape)
     before = given.data.copy(), given.indices.copy()
     model = GradientBoostingRegressor(**SMALL).fit(given, Y)
     assert_same(model, GradientBoostingRegressor(**SMALL).fit(X, Y), tmp_path)
@@ -227,7 +233,7 @@ def test_what_sparse_input_cannot_be():
     by_category = GradientBoostingRegressor(**SMALL, categorical_features=[0]).fit(X, Y)
     with pytest.raises(DataError, match="features of a sparse X are numbers"):
         by_category.predict(S)
-    with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 42"):
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 42"):
         GradientBoostingRegressor(**SMALL).fit(S, Y).predict(S[:, :3])
     with pytest.warns(DataWarning, match="beyond 2"):
         GradientBoostingRegressor(**SMALL).fit(sparse.csr_matrix(np.array([[2**60], [1]])), [0, 1])

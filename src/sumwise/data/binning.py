@@ -8,7 +8,7 @@ import numpy as np
 from sumwise.data.binned import BinnedData
 from sumwise.data.bundling import Bundling
 from sumwise.data.category_bins import CategoryBins, check_number, collect_categories
-from sumwise.data.matrix import Matrix, find_float_type, read_chunks
+from sumwise.data.matrix import DenseMatrix, Matrix, find_float_type, read_chunks
 from sumwise.data.native import Native
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_binning import find_sparse_thresholds, map_sparse
@@ -238,7 +238,7 @@ def _count_categories(
 
 
 def _find_thresholds(
-    X: Matrix,
+    X: DenseMatrix,
     rows: np.ndarray,
     sample: np.ndarray,
     weight: np.ndarray,
@@ -261,7 +261,7 @@ def _find_thresholds(
 
 
 def _find_distinct(
-    X: Matrix, rows: np.ndarray, max_bins: int, team: Team
+    X: DenseMatrix, rows: np.ndarray, max_bins: int, team: Team
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct values of each column, sorted, and their number: all if at most max_bins."""
     shape, kind = (team.n_threads, X.shape[1]), find_float_type(X.dtype)
@@ -284,7 +284,7 @@ def _find_distinct(
 
 
 def _cut_quantiles(
-    X: Matrix,
+    X: DenseMatrix,
     features: np.ndarray,
     sample: np.ndarray,
     weight: np.ndarray,
@@ -322,7 +322,7 @@ def _cut_quantiles(
 
 
 def _gather_keys(
-    X: Matrix, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
+    X: DenseMatrix, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
 ) -> None:
     """Write the sort keys of some columns and rows of X, one column after the other."""
     left, right = features[0], features[-1] + 1

@@ -90,7 +90,7 @@ def plan_lanes(
         for feature, bins in inside:
             usual, unusual = 0, np.empty(0, dtype=np.int64)
             if len(inside) > 1:
-                usual = int(np.bincount(bins).argmax())
+                usual = int(np.bincount(bins, minlength=1).argmax())
                 unusual = np.flatnonzero(bins != usual)
             members.append(feature)
             usual_bin.append(usual)

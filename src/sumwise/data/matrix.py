@@ -76,7 +76,8 @@ def find_float_type(dtype: np.dtype) -> type[np.float32 | np.float64]:
 
 
 # What kernels read by :func:`read_chunks`.
-Matrix = np.ndarray | ColumnMatrix | SparseMatrix
+DenseMatrix = np.ndarray | ColumnMatrix
+Matrix = DenseMatrix | SparseMatrix
 
 
 def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
@@ -132,7 +133,7 @@ def find_ranges(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
     low, high = np.full(n_features, np.nan), np.full(n_features, np.nan)
     for first in range(0, X.shape[0], _CHUNK):
         last = min(first + _CHUNK, X.shape[0])
-        part = X.convert(first, last) if isinstance(X, ColumnMatrix) else X[first:last]
+        part = X[first:last] if isinstance(X, np.ndarray) else X.convert(first, last)
         low = np.fmin(low, np.fmin.reduce(part, axis=0))
         high = np.fmax(high, np.fmax.reduce(part, axis=0))
     return low, high

@@ -15,11 +15,11 @@ _CHUNK_ROWS = 1 << 16
 class Stored(NamedTuple):
     """Stored values by row or by column, as kernels read them.
 
-    Those of line i are ``[start[i], start[i + 1])``, in the order of their places in the line.
+    Those of line i are ``[start[i], start[i + 1])``, and ``place`` is their place in the line.
     """
 
     start: np.ndarray  # int64 (n_lines + 1,)
-    index: np.ndarray  # int32 (n_stored,): int64 in a matrix of more than 2**31 rows or columns
+    place: np.ndarray  # int32 (n_stored,): int64 in a matrix of more than 2**31 rows or columns
     values: np.ndarray  # float32 or float64 (n_stored,)
 
 
@@ -101,6 +101,10 @@ class SparseMatrix:
         """What is stored, column after column."""
         return _take_arrays(self.given.tocsc())
 
+    def forget_columns(self) -> None:
+        """Let the memory of :attr:`by_column` go; it is made anew if it is asked for again."""
+        self.__dict__.pop("by_column", None)
+
     @cached_property
     def by_row(self) -> Stored:
         """What is stored, row after row."""
@@ -181,7 +185,9 @@ def read_sparse_frame(frame: Any) -> SparseFrame | None:
     if fills not in ({"missing"}, {0.0}):
         return None
     is_missing = fills == {"missing"}
-    plain = [dtype for dtype, column in zip(types, columns, strict=True) if not has_sparse_type(column)]
+    plain = [
+        dtype for dtype, column in zip(types, columns, strict=True) if not has_sparse_type(column)
+    ]
     if not all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in plain):
         return None
     from scipy.sparse import csc_matrix

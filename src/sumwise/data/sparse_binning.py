@@ -127,7 +127,9 @@ def _cut(
     return neighbors.view(X.dtype), n_ends
 
 
-def map_sparse(thresholds: list[np.ndarray], matrices: list[SparseMatrix], team: Team) -> SparseBins:
+def map_sparse(
+    thresholds: list[np.ndarray], matrices: list[SparseMatrix], team: Team
+) -> SparseBins:
     """Return the bins of one or two matrices, the rows of the second after those of the first.
 
     The first has the training rows.
@@ -146,6 +148,7 @@ def map_sparse(thresholds: list[np.ndarray], matrices: list[SparseMatrix], team:
     place, first_row = start[:-1], 0
     for X, (own, count, _) in zip(matrices, mapped, strict=True):
         begin, index, _ = X.by_column
+        X.forget_columns()  # of which the values take most memory
         kept = (own, usual, first_row, place, rows, bins)
         team.run(kernels.keep_unusual, begin, index, *kept)
         place, first_row = place + count, first_row + X.shape[0]

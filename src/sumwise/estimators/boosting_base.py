@@ -34,8 +34,8 @@ from sumwise.estimators.parameters import (
     resolve_part,
 )
 from sumwise.estimators.persistence import SavedModelMixin
-from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.shared_table import SharedTable
+from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,

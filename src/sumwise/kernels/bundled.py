@@ -25,7 +25,7 @@ def is_bundled(bundles):
 
 @routine
 def find_left_codes(coding, n_value_bins, split_bin, missing_left):
-    """Return (skip, bound): a code goes left if ``code - skip <= bound``, in bytes that wrap around.
+    """Return (skip, bound): a code goes left if ``code - skip <= bound``, in wrapping bytes.
 
     The codes of a feature begin with the bins after the usual one; then come missing and the bins
     before the usual one. All other codes of the column mean the usual bin.

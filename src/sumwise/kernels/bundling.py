@@ -107,9 +107,7 @@ def bundle_features(
 
 
 @kernel
-def fill_plain_columns(
-    thread, n_threads, sync, start, rows, bins, usual, features, place, columns
-):
+def fill_plain_columns(thread, n_threads, sync, start, rows, bins, usual, features, place, columns):
     """Write the bins of features to columns of their own."""
     for k in range(thread, features.size, n_threads):
         f, column = features[k], columns[place[k]]
@@ -143,9 +141,7 @@ def count_crowded_bins(thread, n_threads, sync, start, bins, features, counts, m
 
 
 @kernel
-def count_group_entries(
-    thread, n_threads, sync, start, rows, members, group_first, row_start
-):
+def count_group_entries(thread, n_threads, sync, start, rows, members, group_first, row_start):
     """Write to ``row_start[group, row + 1]`` the entries that a row has in a group of features."""
     for group in range(thread, row_start.shape[0], n_threads):
         counts = row_start[group]

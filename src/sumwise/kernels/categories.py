@@ -73,7 +73,7 @@ class CategoryWork(NamedTuple):
 
 
 def by_job(with_numbers: Any, with_sets: Any, with_bundles: Any = None) -> Any:
-    """Make a function of ``(job, ...)``: one of these, as the job's table has categories or bundles.
+    """Make a function of ``(job, ...)``: one of these, by categories or bundles of the job's table.
 
     They are routines with the same arguments. Where bundles make no difference there is no third.
     """

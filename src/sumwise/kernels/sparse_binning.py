@@ -125,7 +125,9 @@ def cut_sparse_columns(
                 mass, other_mass = other_mass, mass
             n_distinct, _ = merge_equal(own[:n], mass[:n], weighted)
         if zeros and n_sample > n:
-            _insert_zero(own, mass, n_distinct, key_of_float(values.dtype.type(0), n_bits), zero_weight)
+            _insert_zero(
+                own, mass, n_distinct, key_of_float(values.dtype.type(0), n_bits), zero_weight
+            )
             n_distinct += 1
         total = 0.0
         for i in range(n_distinct):

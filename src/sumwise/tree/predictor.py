@@ -37,7 +37,7 @@ class SparseRows(NamedTuple):
     """A sparse matrix by row."""
 
     start: np.ndarray
-    index: np.ndarray
+    place: np.ndarray
     values: np.ndarray
     n_rows: int
     n_features: int
