@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sumwise.data.bundling import Bundling
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
@@ -60,6 +61,7 @@ __all__ = [
     "BayesianAveragingRegressor",
     "BayesianBootstrap",
     "Bootstrap",
+    "Bundling",
     "Callback",
     "ClassSubsample",
     "Columns",

@@ -12,7 +12,8 @@ def plan(columns, n_value_bins=None):
     if n_value_bins is None:
         n_value_bins = columns.max(axis=1)
     with Team(1) as team:
-        lanes, source, codes = plan_lanes(columns, np.asarray(n_value_bins, dtype=np.int64), team)
+        n_codes = np.asarray(n_value_bins, dtype=np.int64) + 1
+        lanes, source, codes = plan_lanes(columns, n_codes, team)
     split = [part.tolist() for part in np.split(lanes.members, lanes.first[1:-1])]
     return split, lanes, source.tolist(), codes
 

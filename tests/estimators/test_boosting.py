@@ -824,12 +824,6 @@ def test_more_rows_than_can_be_counted():
         LabeledRows(None, X, rows, rows, None, None).find_rows()
 
 
-def test_sparse_data_is_refused():
-    for matrix in (sparse.csr_matrix(np.ones((4, 2))), sparse.csc_array(np.ones((4, 2)))):
-        with pytest.raises(TypeError, match=r"[Ss]parse data was passed"):
-            GradientBoostingRegressor().fit(matrix, np.arange(4))
-
-
 @pytest.mark.parametrize(("y", "name"), [(np.ones(150), r"1\.0"), (np.full(150, "one"), "'one'")])
 def test_one_class_is_refused(y, name):
     with pytest.raises(DataError, match=f"only one class, {name}; .* at least 2 classes"):

@@ -66,7 +66,10 @@ def test_sklearn_checks_of_losses(estimator, check):
 def expect_to_draw_by_row(estimator):
     """Drawing rows at random, like min_samples_leaf, tells a weight of two from two rows."""
     reason = "rows are drawn at random, whatever they weigh"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
+    return {
+        "check_sample_weight_equivalence_on_dense_data": reason,
+        "check_sample_weight_equivalence_on_sparse_data": reason,
+    }
 
 
 @parametrize_with_checks(
@@ -95,7 +98,7 @@ def test_tags_say_whether_there_are_categories(chosen):
 def test_tags_say_that_exponential_loss_is_for_two_classes(loss):
     tags = get_tags(GradientBoostingClassifier(loss=loss))
     assert tags.input_tags.allow_nan
-    assert not tags.input_tags.sparse
+    assert tags.input_tags.sparse
     assert tags.classifier_tags.multi_class is (loss != "exponential")
 
 

@@ -41,9 +41,9 @@ def move_packed(table, records, words, histogram):
 
 
 @kernel
-def sum_exact(table, records, gradients, hessians, histogram):
+def sum_exact(table, records, gradients, hessians, words, histogram):
     for tile in range(table.tile_start.size):
-        add_exact_rows(table, tile, records, gradients, hessians, histogram)
+        add_exact_rows(table, tile, records, gradients, hessians, words, histogram)
 
 
 @kernel
@@ -136,7 +136,7 @@ def test_exact_rows_with_any_number_of_features(n_features):
     table = make_table(codes, n_value_bins)
     records = make_records(rows, np.zeros(200), np.zeros(200))
     found = np.zeros(3 * int(table.bin_start[-1]), dtype=np.int64)
-    sum_exact(table, records, g, h, found)
+    sum_exact(table, records, g, h, np.zeros(WORDS_LENGTH, dtype=np.int64), found)
     expected = expected_histogram(codes, n_value_bins, rows, [g, h, np.ones(300, int)])
     assert found.tolist() == expected.tolist()
 

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from sumwise.kernels.jit import kernel
-from sumwise.kernels.partition import partition_records
+from sumwise.kernels.partition import left_range, partition_records
 
 UNTOUCHED = np.uint64(0xDEAD)
 
 
 @kernel
 def run_partition(source, target, first, last, column, split_bin, missing_left):
-    return partition_records(source, target, first, last, column, split_bin, missing_left)
+    skip, bound = left_range(split_bin, missing_left)
+    return partition_records(source, target, first, last, column, skip, bound)
 
 
 def partition(column, rows, first, last, split_bin, missing_left):

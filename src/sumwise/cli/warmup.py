@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from sumwise import (
     AdaBoostClassifier,
@@ -47,6 +48,10 @@ def warm_up() -> float:
         by_category.fit(codes, total)
         for n_rows in (len(codes), 1):
             by_category.predict(codes[:n_rows])
+        gaps = csr_matrix(np.where(X < 0.3, X, 0).astype(kind))
+        for growth in ("leaf", "symmetric"):
+            model = GradientBoostingRegressor(**drawn, growth=growth).fit(gaps, total)
+            model.predict(gaps)
     for loss in REGRESSION_LOSSES:
         y = np.minimum(total / 3.0, 1.0)
         for weight in (None, total):

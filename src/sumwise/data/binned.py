@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sumwise.data.bundling import Bundling, bundle_columns
 from sumwise.data.lanes import plan_lanes, plan_tiles
+from sumwise.data.sparse_binning import SparseBins
+from sumwise.kernels.bundles import Bundles, NoBundles
 from sumwise.kernels.categories import Categories, NoCategories
-from sumwise.kernels.layout import BLOCK_BITS, Table
+from sumwise.kernels.layout import BLOCK_BITS, Lanes, Table
 from sumwise.kernels.threads import Team
 from sumwise.kernels.tiles import count_crowds, fill_tiles
 
@@ -30,7 +33,7 @@ class BinnedData:
 
     @property
     def n_features(self) -> int:
-        return int(self.table.columns.shape[0])
+        return int(self.table.n_value_bins.size)
 
     @property
     def n_rows(self) -> int:
@@ -51,7 +54,7 @@ class BinnedData:
         categorical feature the bins are in ``categories``, and its column is not read. It has no
         histograms if its ``n_value_bins`` is 0.
         """
-        n_features, n_rows = columns.shape
+        n_features = columns.shape[0]
         train = columns[:, :n_train]
         usable = train.min(axis=1, initial=255) < train.max(axis=1, initial=0)
         is_wide = np.zeros(n_features, dtype=np.bool_)
@@ -59,7 +62,42 @@ class BinnedData:
             is_wide[categories.place >= 0] = categories.wide_place >= 0
             wide = categories.wide[:, :n_train]
             usable[is_wide] = [column.min() < column.max() for column in wide]
-        lanes, source, codes = plan_lanes(columns, n_value_bins, team, is_wide)
+        plan = plan_lanes(columns, n_value_bins + 1, team, is_wide)
+        sides = (categories or NoCategories(), NoBundles())
+        return cls._fill(columns, n_value_bins, *plan, usable, sides, team)
+
+    @classmethod
+    def from_sparse(
+        cls,
+        bins: SparseBins,
+        n_value_bins: np.ndarray,
+        team: Team,
+        bundling: Bundling | None = None,
+    ) -> "BinnedData":
+        """Build from the bins of a sparse table; no table of all features and rows is made.
+
+        Without a ``bundling`` every feature has a column of bytes.
+        """
+        bundled = bundle_columns(bins, n_value_bins, bundling, team)
+        columns = bundled.columns
+        plan = plan_lanes(columns, bundled.n_codes, team, contents=bundled.contents)
+        sides = (NoCategories(), bundled.bundles)
+        return cls._fill(columns, n_value_bins, *plan, bins.usable, sides, team)
+
+    @classmethod
+    def _fill(
+        cls,
+        columns: np.ndarray,
+        n_value_bins: np.ndarray,
+        lanes: Lanes,
+        source: np.ndarray,
+        codes: list[np.ndarray],
+        usable: np.ndarray,
+        sides: tuple[Categories | NoCategories, Bundles | NoBundles],
+        team: Team,
+    ) -> "BinnedData":
+        """Make the tiles of columns whose lanes are planned."""
+        n_rows = columns.shape[1]
         tile_first = plan_tiles(lanes.first.size - 1, team.n_threads)
         tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)
         ends = np.cumsum(tile_words * n_rows)
@@ -72,14 +110,14 @@ class BinnedData:
         crowds = np.empty((source.size, n_blocks), dtype=np.int64)
         counts = np.empty((team.n_threads, 256), dtype=np.int64)
         team.run(count_crowds, *parts, counts, crowds)
-        bin_start = np.zeros(n_features + 1, dtype=np.int64)
+        bin_start = np.zeros(n_value_bins.size + 1, dtype=np.int64)
         np.cumsum(n_value_bins + 1, out=bin_start[1:])
         places = (n_value_bins, bin_start)
-        table = Table(columns, *parts, lanes, crowds, *places, categories or NoCategories())
+        table = Table(columns, *parts, lanes, crowds, *places, *sides)
         return cls(table, usable.astype(np.uint8))
 
     def find_tiles(self) -> np.ndarray:
-        """The tile of each feature, -1 for a wide one."""
+        """The tile of each feature, -1 for one that is in none."""
         lanes = self.table.lanes
         lane = np.full(self.n_features, -1, dtype=np.int64)
         lane[lanes.members] = np.repeat(np.arange(lanes.first.size - 1), np.diff(lanes.first))

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sumwise.data.binned import BinnedData
+from sumwise.data.bundling import Bundling
 from sumwise.data.category_bins import CategoryBins, check_number, collect_categories
-from sumwise.data.matrix import Matrix, find_float_type, read_chunks
+from sumwise.data.matrix import DenseMatrix, Matrix, find_float_type, read_chunks
 from sumwise.data.native import Native
+from sumwise.data.sparse import SparseMatrix
+from sumwise.data.sparse_binning import find_sparse_thresholds, map_sparse
+from sumwise.data.thresholds import threshold_between
 from sumwise.kernels import binning as kernels
 from sumwise.kernels import random
 from sumwise.kernels.binning import GROUP
@@ -24,22 +28,6 @@ SAMPLE_ROWS = 200_000
 # Features looked at together, and values of them sorted together: bounds for memory.
 _FEATURES = 128
 _KEYS = 1 << 21
-
-
-def threshold_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return t with low <= t < high for neighboring values, so that low goes left and high right.
-
-    The midpoint, where there is one. Below +inf it is the largest finite number, so that every
-    finite value goes left; above -inf it is -inf.
-    """
-    low, high = low.astype(np.float64), high.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        middle = (low + high) / 2
-        middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
-    # Neighbors in float64 have no number between them: the lower one is the threshold.
-    middle = np.where((low <= middle) & (middle < high), middle, low)
-    middle = np.where(np.isneginf(low), low, middle)
-    return np.where(np.isposinf(high), np.finfo(np.float64).max, middle)
 
 
 @dataclass(frozen=True)
@@ -98,6 +86,9 @@ class BinMapper:
         check_number(n_categories)
         native = Native() if native is None else native
         thresholds = [np.empty(0)] * X.shape[1]
+        if isinstance(X, SparseMatrix):
+            found = (rows, sample, weight, max_bins, team)
+            return cls(find_sparse_thresholds(X, *found), {}, native)
         for first, last in _find_numeric_runs(n_categories):
             part = X[:, first:last]
             thresholds[first:last] = _find_thresholds(part, rows, sample, weight, max_bins, team)
@@ -110,11 +101,21 @@ class BinMapper:
         }
         return cls(thresholds, categories, native)
 
-    def transform(self, X: Matrix, team: Team, X_val: Matrix | None = None) -> BinnedData:
+    def transform(
+        self,
+        X: Matrix,
+        team: Team,
+        X_val: Matrix | None = None,
+        bundling: Bundling | None = None,
+    ) -> BinnedData:
         """Map all of X to bins, and after it the rows of X_val, which only get scores.
 
         No matrix of both is made. Rows of X_val do not make a feature usable.
         """
+        if isinstance(X, SparseMatrix):
+            matrices = [X] if X_val is None else [X, SparseMatrix.from_any(X_val, X.absent)]
+            bins = map_sparse(self.thresholds, matrices, team)
+            return BinnedData.from_sparse(bins, self.count_bins(), team, bundling)
         n_rows, n_features = X.shape
         n_val = 0 if X_val is None else X_val.shape[0]
         columns = np.empty((n_features, n_rows + n_val), dtype=np.uint8)
@@ -237,7 +238,7 @@ def _count_categories(
 
 
 def _find_thresholds(
-    X: Matrix,
+    X: DenseMatrix,
     rows: np.ndarray,
     sample: np.ndarray,
     weight: np.ndarray,
@@ -260,7 +261,7 @@ def _find_thresholds(
 
 
 def _find_distinct(
-    X: Matrix, rows: np.ndarray, max_bins: int, team: Team
+    X: DenseMatrix, rows: np.ndarray, max_bins: int, team: Team
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct values of each column, sorted, and their number: all if at most max_bins."""
     shape, kind = (team.n_threads, X.shape[1]), find_float_type(X.dtype)
@@ -283,7 +284,7 @@ def _find_distinct(
 
 
 def _cut_quantiles(
-    X: Matrix,
+    X: DenseMatrix,
     features: np.ndarray,
     sample: np.ndarray,
     weight: np.ndarray,
@@ -321,7 +322,7 @@ def _cut_quantiles(
 
 
 def _gather_keys(
-    X: Matrix, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
+    X: DenseMatrix, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
 ) -> None:
     """Write the sort keys of some columns and rows of X, one column after the other."""
     left, right = features[0], features[-1] + 1

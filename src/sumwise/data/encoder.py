@@ -217,6 +217,7 @@ def read_column(X: Matrix, feature: int) -> Callable[[int, int], np.ndarray]:
     """Return a function of (first, last) that reads a column."""
     if isinstance(X, ColumnMatrix):
         return X.columns[feature]
+    assert isinstance(X, np.ndarray)  # a sparse matrix has no categories
     return lambda first, last: X[first:last, feature]
 
 

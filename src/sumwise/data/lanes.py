@@ -1,5 +1,7 @@
 """Which features share a byte of the tiles, and how many bytes a tile has."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sumwise.kernels.layout import Lanes
@@ -10,71 +12,100 @@ _TILE = 16
 _CODES = 256
 # Narrower tiles are not worth a pass over the rows of their own.
 _NARROWEST = 4
-# Features with more bins than this would rarely find another to share a byte with.
-_FEW_BINS = 16
+# Columns with more codes than this would rarely find another to share a byte with.
+_FEW_CODES = 17
+_SAME = np.arange(_CODES)
 
 
-class _SharedByte:
-    """Codes for the combinations of bins that occur in some features."""
+# The features of a column, and the bin that each of its codes means: see bundling.py.
+Contents = Sequence[tuple[int, np.ndarray]]
 
-    def __init__(self, n_rows: int, lane: int) -> None:
-        self.lane = lane
-        self.members: list[int] = []
-        self.codes = np.zeros(n_rows, dtype=np.uint8)
-        self.bins = np.zeros((1, 0), dtype=np.uint8)  # of each code and member
 
-    def try_to_join(self, feature: int, column: np.ndarray, team: Team) -> bool:
-        """Take a feature in, unless there would be too many combinations."""
-        n_codes = max(1, self.bins.shape[0])
+class _Lane:
+    """Codes for the combinations of codes that occur in some columns."""
+
+    def __init__(self, column: int) -> None:
+        self.columns = [column]
+        self.codes: np.ndarray | None = None  # where there are several columns
+        self.combined = np.arange(_CODES)[:, None]  # the codes of each column, by code
+
+    def try_to_join(self, column: int, columns: np.ndarray, team: Team) -> bool:
+        """Take a column in, unless there would be too many combinations."""
+        codes = columns[self.columns[0]] if self.codes is None else self.codes
+        n_codes = self.combined.shape[0]
         seen = np.zeros((team.n_threads, n_codes, _CODES), dtype=np.uint8)
-        team.run(mark_pairs, self.codes, column, seen)
-        code, own_bin = np.nonzero(seen.any(axis=0))
+        team.run(mark_pairs, codes, columns[column], seen)
+        code, own_code = np.nonzero(seen.any(axis=0))
         if code.size > _CODES:
             return False
         number = np.zeros((n_codes, _CODES), dtype=np.uint8)
-        number[code, own_bin] = np.arange(code.size)
-        team.run(number_pairs, self.codes, column, number)
-        self.bins = np.column_stack([self.bins[code], own_bin.astype(np.uint8)])
-        self.members.append(feature)
+        number[code, own_code] = np.arange(code.size)
+        if self.codes is None:
+            self.codes = codes.copy()
+        team.run(number_pairs, self.codes, columns[column], number)
+        self.combined = np.column_stack([self.combined[code], own_code])
+        self.columns.append(column)
         return True
 
 
 def plan_lanes(
-    columns: np.ndarray, n_value_bins: np.ndarray, team: Team, is_wide: np.ndarray | None = None
+    columns: np.ndarray,
+    n_codes: np.ndarray,
+    team: Team,
+    is_wide: np.ndarray | None = None,
+    contents: Sequence[Contents] | None = None,
 ) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
-    """Put features with few bins together, in their order, as many as a byte can tell apart.
+    """Put columns with few codes together, in their order, as many as a byte can tell apart.
 
-    Wide features are in no lane. Returns the lanes and where their codes are: the number of a
-    column, or -1 - the number of an array of the list.
+    Wide columns are in no lane. Without ``contents`` each column has the bins of one feature.
+    Returns the lanes and where their codes are: the number of a column, or -1 - the number of an
+    array of the list.
     """
-    lanes: list[list[int]] = []
-    shared: list[_SharedByte] = []
-    for f in range(n_value_bins.size):
-        if is_wide is not None and is_wide[f]:
+    lanes: list[_Lane] = []
+    last: _Lane | None = None
+    for c in range(n_codes.size):
+        if is_wide is not None and is_wide[c]:
             continue
-        if n_value_bins[f] > _FEW_BINS:
-            lanes.append([f])
-        elif not shared or not shared[-1].try_to_join(f, columns[f], team):
-            shared.append(_SharedByte(columns.shape[1], len(lanes)))
-            shared[-1].try_to_join(f, columns[f], team)
-            lanes.append(shared[-1].members)
-    first = np.cumsum([0, *(len(lane) for lane in lanes)])
-    members = np.array([f for lane in lanes for f in lane], dtype=np.int64)
-    source = members[first[:-1]]
-    n_codes = n_value_bins[source] + 1
-    usual_bin, first_entry = np.zeros(members.size, np.uint8), np.zeros(members.size + 1, np.int64)
-    entries: list[np.ndarray] = []
-    crowded = [byte for byte in shared if len(byte.members) > 1]
-    for number, byte in enumerate(crowded):
-        n_codes[byte.lane], source[byte.lane] = byte.bins.shape[0], -1 - number
-        for m, bins in enumerate(byte.bins.T, start=int(first[byte.lane])):
-            usual_bin[m] = np.bincount(bins, minlength=1).argmax()
-            codes = np.flatnonzero(bins != usual_bin[m])
-            first_entry[m + 1] = codes.size
-            entries.append(np.stack([codes, bins[codes]]).astype(np.uint8))
-    joined = np.concatenate([np.empty((2, 0), np.uint8), *entries], axis=1)
-    plan = Lanes(first, members, n_codes, usual_bin, first_entry.cumsum(), *joined.copy())
-    return plan, source, [byte.codes for byte in crowded]
+        if n_codes[c] > _FEW_CODES:
+            lanes.append(_Lane(c))
+        elif last is None or not last.try_to_join(c, columns, team):
+            last = _Lane(c)
+            lanes.append(last)
+    source = np.array([lane.columns[0] for lane in lanes], dtype=np.int64)
+    sizes = n_codes[source]
+    members: list[int] = []
+    first, usual_bin, n_entries = [0], [], [0]
+    entries: list[np.ndarray] = [np.empty((2, 0), dtype=np.uint8)]
+    shared: list[np.ndarray] = []
+    for number, lane in enumerate(lanes):
+        codes = lane.combined[: sizes[number]]
+        if lane.codes is not None:
+            codes = lane.combined
+            source[number], sizes[number] = -1 - len(shared), codes.shape[0]
+            shared.append(lane.codes)
+        inside: list[tuple[int, np.ndarray]] = []
+        for own, column in zip(codes.T, lane.columns, strict=True):
+            of_column = [(column, _SAME)] if contents is None else contents[column]
+            inside += [(feature, bins[own]) for feature, bins in of_column]
+        for feature, bins in inside:
+            usual, unusual = 0, np.empty(0, dtype=np.int64)
+            if len(inside) > 1:
+                usual = int(np.bincount(bins, minlength=1).argmax())
+                unusual = np.flatnonzero(bins != usual)
+            members.append(feature)
+            usual_bin.append(usual)
+            n_entries.append(unusual.size)
+            entries.append(np.stack([unusual, bins[unusual]]).astype(np.uint8))
+        first.append(len(members))
+    plan = Lanes(
+        np.array(first, dtype=np.int64),
+        np.array(members, dtype=np.int64),
+        sizes,
+        np.array(usual_bin, dtype=np.uint8),
+        np.cumsum(n_entries, dtype=np.int64),
+        *np.concatenate(entries, axis=1).copy(),
+    )
+    return plan, source, shared
 
 
 def plan_tiles(n_lanes: int, n_threads: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
 
 # Rows converted at a time where a type needs conversion; keeps the copy small.
@@ -75,7 +76,8 @@ def find_float_type(dtype: np.dtype) -> type[np.float32 | np.float64]:
 
 
 # What kernels read by :func:`read_chunks`.
-Matrix = np.ndarray | ColumnMatrix
+DenseMatrix = np.ndarray | ColumnMatrix
+Matrix = DenseMatrix | SparseMatrix
 
 
 def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
@@ -85,6 +87,10 @@ def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
     backwards; the rest is converted a chunk at a time, so that no second matrix of the size of X
     is made. The views are read-only: kernels are compiled for that one kind.
     """
+    if isinstance(X, SparseMatrix):
+        for first, part in X.read_dense():
+            yield first, _flatten(part)
+        return
     if isinstance(X, ColumnMatrix):
         for first in range(0, X.n_rows, _CHUNK):
             yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))
@@ -130,7 +136,7 @@ def find_ranges(X: Matrix, is_used: np.ndarray | None = None) -> tuple[np.ndarra
     low, high = np.full(n_features, np.nan), np.full(n_features, np.nan)
     for first in range(0, X.shape[0], _CHUNK):
         last = min(first + _CHUNK, X.shape[0])
-        part = X.convert(first, last) if isinstance(X, ColumnMatrix) else X[first:last]
+        part = X[first:last] if isinstance(X, np.ndarray) else X.convert(first, last)
         if is_used is not None:
             part = part[is_used[first:last]]
         if part.shape[0]:

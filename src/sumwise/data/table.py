@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.data.matrix import EXACT_INTEGER, rounds_integers
+from sumwise.data.sparse import has_sparse_type, read_sparse_frame
 from sumwise.errors import DataError
 
 # What a column can hold. Dates are numbers, too: seconds since 1970-01-01 (UTC).
@@ -197,6 +198,27 @@ class SeriesColumn(Column):
         return bool(self._series.max() > EXACT_INTEGER or self._series.min() < -EXACT_INTEGER)
 
 
+class SparseColumn(Column):
+    """A sparse column of a pandas frame; only the rows that are read become dense."""
+
+    kind = NUMBER
+
+    def __init__(self, label: str, array: Any) -> None:
+        self.label = label
+        self.is_single = array.dtype.subtype in (np.float16, np.float32)
+        self._array = array
+
+    def read(self, first: int, last: int) -> np.ndarray:
+        return np.asarray(self._array[first:last])
+
+    def _factorize(self) -> tuple[np.ndarray, np.ndarray]:
+        distinct, codes = np.unique(np.asarray(self._array), return_inverse=True)
+        return codes, distinct
+
+    def rounds_integers(self) -> bool:
+        return rounds_integers(self._array.sp_values)
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns, and the frame or array they belong to."""
@@ -215,7 +237,7 @@ class Table:
         return cls(X, [kind(label, X[:, f]) for f, label in enumerate(labels)], X.shape[0])
 
 
-def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
+def read_table(X: Any, keep: Sequence[str] | None = None, sparse: bool = False) -> Any:
     """Return a Table where X has to be read by columns; otherwise a matrix of numbers, or X.
 
     Tables are frames and matrices of strings, dates or objects. A frame of pandas that is one block
@@ -227,6 +249,8 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
         What a user passes.
     keep : sequence of str, optional
         Names of the columns of a frame that are read; None for all.
+    sparse : bool
+        Whether a frame of numbers with sparse columns is to become a :class:`SparseFrame`.
     """
     if isinstance(X, (list, tuple)):
         X = _read_list(X)
@@ -256,6 +280,10 @@ def read_table(X: Any, keep: Sequence[str] | None = None) -> Any:
     native = frame.to_native()
     if frame.implementation.is_pandas_like() and _is_one_block(native):
         return native
+    if sparse and frame.implementation.is_pandas():
+        matrix = read_sparse_frame(native)
+        if matrix is not None:
+            return matrix
     columns = [
         _read_series(_make_label(f, names), series) for f, series in enumerate(frame.iter_columns())
     ]
@@ -402,6 +430,8 @@ def _read_series(label: str, series: Any) -> Column:
         if native.dtype.kind == "O":
             return ObjectColumn(label, native.to_numpy(), native)
         return ArrayColumn(label, native.to_numpy())
+    if has_sparse_type(native) and native.dtype.kind in "buif":
+        return SparseColumn(label, native.array)
     if series.dtype == nw.Object:
         return ObjectColumn(label, series.to_numpy())
     if series.dtype == nw.Unknown:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.bundling import Bundling
 from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
@@ -50,6 +51,7 @@ from sumwise.estimators.parameters import (
 )
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.estimators.shared_table import SharedTable
+from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,
@@ -130,6 +132,11 @@ _PARAMETERS = """n_estimators : int, default=100
         prior, where statistics encode it) or an error.
     extra_columns : {"error", "ignore"}, default="error"
         What a column of a frame is that was not there in ``fit``.
+    sparse_zeros : {"value", "missing"}, default="value"
+        What a sparse X has where nothing is stored: zeros, or missing values.
+    bundling : "auto", Bundling or None, default="auto"
+        How sparse features share columns. "auto" is ``Bundling()``, which changes no model; None
+        for a column each.
     monotonic_cst : array-like of int, dict or None, default=None
         For each feature 1, if predictions must not fall as it rises; -1, if they must not rise;
         otherwise 0. A dict gives it by feature name, 0 for all others. For a classifier it is the
@@ -175,6 +182,7 @@ def document_parameters(kind: _Class) -> _Class:
 class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     """What classifier and regressor share."""
 
+    _takes_sparse = True
     # The user's loss, if its link is a method of its own.
     _custom_link: CustomLoss | None = None
     # Makes numbers of categories, if statistics of the target do; and whether they do, which is
@@ -209,6 +217,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         categorical_encoding: Native | TargetStatistics | str = "auto",
         unknown_category: str = "missing",
         extra_columns: str = "error",
+        sparse_zeros: str = "value",
+        bundling: Bundling | str | None = "auto",
         # constraints
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
@@ -246,6 +256,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.categorical_encoding = categorical_encoding
         self.unknown_category = unknown_category
         self.extra_columns = extra_columns
+        self.sparse_zeros = sparse_zeros
+        self.bundling = bundling
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
@@ -290,7 +302,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             Numbers of any type, strings, categories or dates; NaN and null are missing values,
             infinities are values. A frame of pandas, polars or Arrow gives names, too.
         y : array-like of shape (n_rows,)
@@ -427,10 +439,11 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                 mapper = BinMapper.fit(
                     X, self.max_bins, weight, rows.train, seed, team, n_categories, native
                 )
-                data = mapper.transform(X, team, valid.matrix if valid else None)
+                bundling = resolve_bundling(self)
+                rows_val = valid.matrix if valid else None
+                data = mapper.transform(X, team, rows_val, bundling)
                 more = [
-                    mapper.transform(other, team, valid.matrix if valid else None)
-                    for other in encoded.variants
+                    mapper.transform(other, team, rows_val, bundling) for other in encoded.variants
                 ]
             matrices = [part.matrix for part in (train, valid) if part is not None]
             past = make_past(start, matrices)
@@ -450,6 +463,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True  # read by column: as categories, or refused by name
         tags.input_tags.categorical = self.categorical_features is not None
         return tags
@@ -461,6 +475,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             "sampler": name_part("sampler", ROW_SAMPLERS, params),
             "columns": "Columns",
             "categorical_encoding": name_encoding_part(params),
+            "bundling": "Bundling",
             "loss": name_loss_part(params),
         }
         check_nested(self, params, parts)
@@ -487,6 +502,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         check_number(self, "tol", 0.0)
         check_callbacks(self)
         check_feature_parameters(self)
+        check_choice(self, "sparse_zeros", ("value", "missing"))
+        resolve_bundling(self)
         return GrowthSettings(
             growth=check_choice(self, "growth", tuple(GROWTH)),
             max_leaves=check_integer(self, "max_leaves", 2, optional=True),

@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sumwise.data.categories import CategoryColumn, Dictionary
 from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
+from sumwise.data.sparse import SparseFrame, is_sparse
 from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, Table, read_table
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import describe_rounding, read_target
 from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.sparse import read_sparse, refuse_categories
 
 _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
 
@@ -128,13 +130,20 @@ def read_training_data(
     is_auto = isinstance(chosen, str) and chosen == "auto"
     many = getattr(estimator, "_takes_many_targets", False)
     y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=many)
-    X = read_table(X)
+    only_numbers = (is_auto or chosen is None) if known is None else known.is_numeric
+    takes_sparse = getattr(estimator, "_takes_sparse", False)
+    X = read_table(X, sparse=takes_sparse and only_numbers)
+    if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
+        if not only_numbers:
+            refuse_categories(estimator)
+        X, y = read_sparse(estimator, X, y)
+        return X, y, FeatureSchema.of_numbers(X.shape[1])
     if not isinstance(X, Table):
         X, y = validate_data(
             estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
         )
         check_matrix(X)
-        if (is_auto or chosen is None) if known is None else known.is_numeric:
+        if only_numbers:
             if rounds_integers(X):
                 warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
             return X, y, FeatureSchema.of_numbers(X.shape[1])
@@ -160,13 +169,19 @@ def read_rows(estimator: Any, X: Any) -> Any:
     """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it."""
     schema = estimator.schema_
     ignores = estimator.extra_columns == "ignore"
-    X = read_table(X, getattr(estimator, "feature_names_in_", None) if ignores else None)
+    known = getattr(estimator, "feature_names_in_", None)
+    takes_sparse = getattr(estimator, "_takes_sparse", False)
+    X = read_table(X, known if ignores else None, sparse=takes_sparse and schema.is_numeric)
+    if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
+        if not schema.is_numeric:
+            refuse_categories(estimator)
+        return read_sparse(estimator, X)
     if not isinstance(X, Table):
         X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
         check_matrix(X)
         if schema.is_numeric:
             return X
-        X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
+        X = Table.from_array(X, known)
     else:
         validate_data(estimator, X.source, reset=False, skip_check_array=True)
         _check_size(X)

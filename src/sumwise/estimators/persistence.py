@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.bundling import Bundling
 from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
@@ -27,6 +28,7 @@ _PARTS: dict[str, type[Part]] = {
     "Bootstrap": Bootstrap,
     "Columns": Columns,
     "Native": Native,
+    "Bundling": Bundling,
     "Pasting": Pasting,
     "PoissonBootstrap": PoissonBootstrap,
     "TargetStatistics": TargetStatistics,

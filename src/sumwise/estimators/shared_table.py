@@ -16,6 +16,7 @@ from sumwise.estimators.categories import find_native, find_statistics, resolve_
 from sumwise.estimators.features import FeatureSchema, read_training_data
 from sumwise.estimators.inputs import check_sample_weight
 from sumwise.estimators.jobs import start_team
+from sumwise.estimators.sparse import resolve_bundling
 from sumwise.losses import is_custom_loss
 
 # Quantiles of more rows are taken from a sample, which no member's seed should decide.
@@ -74,7 +75,7 @@ class SharedTable:
             mapper = BinMapper.fit(
                 matrix, reader.max_bins, weight, None, _SEED, team, n_categories, native
             )
-            data = mapper.transform(matrix, team)
+            data = mapper.transform(matrix, team, bundling=resolve_bundling(reader))
         return cls(X, matrix, y, weight, {**features, "schema_": schema}, mapper, data)
 
     @property
@@ -86,7 +87,7 @@ class SharedTable:
         return int(self.y.size)
 
     @cached_property
-    def numbers(self) -> np.ndarray:
+    def numbers(self) -> Any:
         """X as one matrix, whose rows can be taken."""
         if isinstance(self.matrix, ColumnMatrix):
             return self.matrix.convert(0, self.matrix.n_rows)
@@ -133,6 +134,8 @@ def describe_reading(estimator: Any) -> tuple[Any, ...]:
         estimator.max_bins,
         repr(estimator.categorical_features),
         repr(encoding),
+        estimator.sparse_zeros,
+        repr(resolve_bundling(estimator)),
     )
 
 

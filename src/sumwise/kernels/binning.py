@@ -34,7 +34,7 @@ _GROUP, _ZERO, _ONE = np.uint64(GROUP), np.uint64(0), np.uint64(1)
 
 
 @routine
-def _add_distinct(table, value):
+def add_distinct(table, value):
     """Put a value into a hash table, where nan marks a free place; return whether it is new."""
     value = drop_sign_of_zero(value)
     place = (np.uint64(as_bits(value)) * _HASH_FACTOR) >> _HASH_SHIFT
@@ -81,7 +81,7 @@ def find_distinct(
             start = np.uint64(f * column_stride - first * row_stride)
             for i in range(np.uint64(own.size)):
                 value = values[start + np.uint64(own[i]) * step]
-                if _add_distinct(table, value):
+                if add_distinct(table, value):
                     distinct[thread, f, count] = value
                     count += 1
                     if count > limit:
@@ -93,7 +93,7 @@ def find_distinct(
         for other in range(1, n_threads):
             for i in range(n_distinct[other, f]):
                 value = distinct[other, f, i]
-                if count <= limit and _add_distinct(tables[0, f], value):
+                if count <= limit and add_distinct(tables[0, f], value):
                     distinct[0, f, count] = value
                     count += 1
         n_distinct[0, f] = count

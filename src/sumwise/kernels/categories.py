@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from numba.extending import overload
 
 from sumwise.kernels import category_splits
+from sumwise.kernels.bundles import NoBundles
 from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
 from sumwise.kernels.layout import ZERO
 
@@ -71,10 +72,10 @@ class CategoryWork(NamedTuple):
     node_set: Any  # int32 (n_nodes, n_set)
 
 
-def by_job(with_numbers: Any, with_sets: Any) -> Any:
-    """Make a function of ``(job, ...)``: the one or the other, as the job's table has categories.
+def by_job(with_numbers: Any, with_sets: Any, with_bundles: Any = None) -> Any:
+    """Make a function of ``(job, ...)``: one of these, by categories or bundles of the job's table.
 
-    Both are routines with the same arguments.
+    They are routines with the same arguments. Where bundles make no difference there is no third.
     """
 
     def function(*args):
@@ -85,6 +86,9 @@ def by_job(with_numbers: Any, with_sets: Any) -> Any:
         table = job.types[job.fields.index("table")]
         categories = table.types[table.fields.index("categories")]
         chosen = with_numbers if categories.instance_class is NoCategories else with_sets
+        bundles = table.types[table.fields.index("bundles")]
+        if with_bundles is not None and bundles.instance_class is not NoBundles:
+            chosen = with_bundles
         return chosen.py_func
 
     choose.__signature__ = signature(with_numbers.py_func)

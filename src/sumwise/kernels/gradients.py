@@ -60,7 +60,7 @@ def add_rows(payload, exact, table, tile, records, state, words, histogram):
         if state[1]:
             clear_tile(table, tile, 3, histogram)
         gradients, hessians = payload.exact_gradient, payload.exact_hessian
-        add_exact_rows(table, tile, records, gradients, hessians, histogram)
+        add_exact_rows(table, tile, records, gradients, hessians, words, histogram)
         return 0, False
     return add_packed_rows(table, tile, records, state, words, histogram)
 

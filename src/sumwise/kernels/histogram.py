@@ -12,7 +12,9 @@ rows are added between two spreads.
 
 import numpy as np
 
+from sumwise.kernels.bundles import add_exact_codes, is_bundled
 from sumwise.kernels.jit import inlined, rename, routine
+from sumwise.kernels.lanes import fold_lane
 from sumwise.kernels.layout import BLOCK_BITS, NONE, PACKED_ROWS, YES, ZERO
 from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.threads import prefetch_far, prefetch_near
@@ -26,8 +28,10 @@ _ONE = np.uint64(1)
 _FAR, _NEAR = np.uint64(96), np.uint64(12)
 # Records between two looks at how full the words may be; two chunks fit.
 _CHUNK = PACKED_ROWS // 2
-# A thread's words: those of 16 lanes, 256 of scratch, and 16 numbers a lane for each of these.
-_SCRATCH, _BEFORE, _ADDED, _CROWD, _BEGUN = (16 * 256 + step for step in (0, 256, 272, 288, 304))
+# A thread's words: those of 16 lanes, sums of lanes that features share, and 16 numbers each of
+# what is counted for each lane.
+_SUMS, _SUMS_LENGTH = 16 * 256, 3 * 256
+_BEFORE, _ADDED, _CROWD, _BEGUN = (_SUMS + 16 * (_SUMS_LENGTH + step) for step in range(4))
 WORDS_LENGTH = _BEGUN + 16
 
 
@@ -121,28 +125,6 @@ def tile_features(table, tile):
 
 
 @routine
-def _fold_lane(table, lane, sums, stat, fresh, histogram):
-    """Add sums by code to those of each feature of a lane, or begin them if fresh."""
-    lanes = table.lanes
-    total = np.int64(0)
-    for code in range(lanes.n_codes[lane]):
-        total += sums[code]
-    for m in range(lanes.first[lane], lanes.first[lane + 1]):
-        f = lanes.members[m]
-        n_bins = table.n_value_bins[f] + 1
-        start = 3 * table.bin_start[f] + stat * n_bins
-        target = histogram[start : start + n_bins]
-        if fresh:
-            target[:] = 0
-        rest = total
-        for e in range(lanes.first_entry[m], lanes.first_entry[m + 1]):
-            part = sums[np.uint64(lanes.entry_code[e])]
-            target[np.uint64(lanes.entry_bin[e])] += part
-            rest -= part
-        target[np.uint64(lanes.usual_bin[m])] += rest
-
-
-@routine
 def _clear_padding(table, tile, words):
     """Clear what lanes that are not there have got: their codes are all zero."""
     for j in range(table.tile_first[tile + 1] - table.tile_first[tile], 16):
@@ -158,7 +140,7 @@ def _move_words(table, tile, words, histogram):
         n_codes = lanes.n_codes[lane]
         word = words[offset : offset + n_codes]
         if lanes.first[lane + 1] - lanes.first[lane] > 1:
-            _fold_lane(table, lane, word, ZERO, YES, histogram)
+            fold_lane(table, lane, word, ZERO, YES, histogram)
         else:
             start = 3 * table.bin_start[lanes.members[lanes.first[lane]]]
             target = histogram[start : start + n_codes]
@@ -170,15 +152,18 @@ def _move_words(table, tile, words, histogram):
 
 @routine
 def _spread_lane(table, lane, word, fresh, sums, histogram):
-    """Add a lane's packed words to the int64 sums, or begin them if fresh, and clear the words."""
+    """Add a lane's packed words to the int64 sums, or begin them if fresh, and clear the words.
+
+    Of a lane that features share, the sums are by code at first, and folded in the end.
+    """
     lanes = table.lanes
     n_codes = lanes.n_codes[lane]
     if lanes.first[lane + 1] - lanes.first[lane] > 1:
-        for stat in range(3):
-            for code in range(n_codes):
-                g, h, n = unpack_sums(word[code])
-                sums[code] = g if stat == 0 else (h if stat == 1 else n)
-            _fold_lane(table, lane, sums, stat, fresh, histogram)
+        for code in range(n_codes):
+            g, h, n = unpack_sums(word[code])
+            sums[code] += g
+            sums[code + 256] += h
+            sums[code + 512] += n
     else:
         start = 3 * table.bin_start[lanes.members[lanes.first[lane]]]
         gradient = histogram[start : start + n_codes]
@@ -212,7 +197,8 @@ def _make_room(table, tile, begin, end, block, n_new, words, histogram):
             new_crowd += crowds[b]
         seen = np.int64(crowds[begin]) if begin == block else 0
         if before[j] + min(added[j] + n_new, crowd[j] + new_crowd - seen) > PACKED_ROWS:
-            word, sums = words[256 * j : 256 * j + 256], words[_SCRATCH : _SCRATCH + 256]
+            word, place = words[256 * j : 256 * j + 256], _SUMS + _SUMS_LENGTH * j
+            sums = words[place : place + _SUMS_LENGTH]
             _spread_lane(table, first + j, word, begun[j] == 0, sums, histogram)
             before[j], added[j], crowd[j], begun[j], seen = 0, 0, 0, 1, 0
         added[j] += n_new
@@ -258,14 +244,24 @@ def finish_packed_rows(table, tile, keep_packed, words, histogram):
         return
     first = table.tile_first[tile]
     for j in range(table.tile_first[tile + 1] - first):
-        word, sums = words[256 * j : 256 * j + 256], words[_SCRATCH : _SCRATCH + 256]
+        word, place = words[256 * j : 256 * j + 256], _SUMS + _SUMS_LENGTH * j
+        sums = words[place : place + _SUMS_LENGTH]
         _spread_lane(table, first + j, word, words[_BEGUN + j] == 0, sums, histogram)
+        if table.lanes.first[first + j + 1] - table.lanes.first[first + j] > 1:
+            for stat in range(3):
+                by_code = sums[256 * stat : 256 * stat + 256]
+                fold_lane(table, first + j, by_code, stat, YES, histogram)
+                by_code[:] = 0
     _clear_padding(table, tile, words)
 
 
 @routine
-def add_exact_rows(table, tile, records, gradients, hessians, histogram):
+def add_exact_rows(table, tile, records, gradients, hessians, words, histogram):
     """The same with exact values, gathered by row number: three adds a value."""
+    if is_bundled(table.bundles):
+        values = (gradients, hessians)
+        add_exact_codes(table.bundles, table, tile, records, *values, words, histogram)
+        return
     for f in tile_features(table, tile):
         n_bins = table.n_value_bins[f] + 1
         start = 3 * table.bin_start[f]

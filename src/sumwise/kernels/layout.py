@@ -82,7 +82,7 @@ class Lanes(NamedTuple):
 class Table(NamedTuple):
     """The binned table as kernels see it."""
 
-    columns: Any  # uint8 (n_features, n_rows)
+    columns: Any  # uint8 (n_features, n_rows); of sparse features see bundles.py
     tiles: Any  # uint64, tile after tile, row after row
     tile_start: Any  # int64 (n_tiles,): first word of a tile
     tile_words: Any  # int64 (n_tiles,): 64-bit words a row, 1 or 2
@@ -92,6 +92,7 @@ class Table(NamedTuple):
     n_value_bins: Any  # int64 (n_features,)
     bin_start: Any  # int64 (n_features + 1,)
     categories: Any  # NoCategories or Categories: see categories.py
+    bundles: Any  # NoBundles or Bundles: see bundles.py
 
 
 class GrowthOptions(NamedTuple):
@@ -132,6 +133,7 @@ class Workspace(NamedTuple):
     n_shared: Any  # int64 (1,): number of shared tiles
     feature_owner: Any  # int64 (n_features,): the thread that scores a feature
     categories: Any  # NoCategories or CategoryWork: see categories.py
+    bundles: Any  # NoBundles or BundleWork: see bundles.py
 
 
 class Job(NamedTuple):

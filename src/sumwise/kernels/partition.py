@@ -18,14 +18,15 @@ def left_range(split_bin, missing_left):
 
 
 @routine
-def partition_records(source, target, first, last, column, split_bin, missing_left):
+def partition_records(source, target, first, last, column, skip, bound):
     """Copy records [first, last) to ``target``: left ones from the front, right ones from the back.
+
+    Left go those with ``column[row] - skip <= bound``; see :func:`left_range`.
 
     Both places are written each time and only one moves on, so there is no branch to mispredict.
     The right child comes out reversed; nothing depends on the order of a node's rows.
     Returns the position where the right child begins.
     """
-    skip, bound = left_range(split_bin, missing_left)
     left = np.uint64(first)
     right = np.uint64(last)
     for i in range(np.uint64(first), np.uint64(last)):

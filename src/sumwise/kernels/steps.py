@@ -7,6 +7,7 @@ merged. It scores the features it owns.
 
 import numpy as np
 
+from sumwise.kernels.bundled import build_entries, drop_hopeless, move_bundled_records
 from sumwise.kernels.categories import by_job, is_categorical
 from sumwise.kernels.category_splits import (
     build_wide,
@@ -23,7 +24,7 @@ from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, NO, TREE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
-from sumwise.kernels.partition import partition_records
+from sumwise.kernels.partition import left_range, partition_records
 from sumwise.kernels.split import best_candidate, sum_left
 
 
@@ -87,14 +88,15 @@ def is_owned(job, f):
 def _move_records(job, node):
     """Copy the thread's records of a node to where its children will find them."""
     work, thread, depth = job.work, job.thread, job.nodes[node].depth
+    skip, bound = left_range(job.nodes[node].split_bin, job.nodes[node].missing_left)
     return partition_records(
         work.records[depth & 1],
         work.records[(depth + 1) & 1],
         work.first[thread, node],
         work.last[thread, node],
         job.table.columns[job.nodes[node].feature],
-        job.nodes[node].split_bin,
-        job.nodes[node].missing_left,
+        skip,
+        bound,
     )
 
 
@@ -105,7 +107,7 @@ def _move_records_by_either(job, node):
     return _move_records(job, node)
 
 
-move_records = by_job(_move_records, _move_records_by_either)
+move_records = by_job(_move_records, _move_records_by_either, move_bundled_records)
 
 
 @inlined
@@ -161,7 +163,13 @@ def _build_tiles_and_wide(job, node, which):
     build_wide(job.table.categories, job, node)
 
 
-build_histogram = by_job(_build_tiles, _build_tiles_and_wide)
+@routine
+def _build_tiles_and_entries(job, node, which):
+    _build_tiles(job, node, which)
+    build_entries(job, node)
+
+
+build_histogram = by_job(_build_tiles, _build_tiles_and_wide, _build_tiles_and_entries)
 
 
 @routine
@@ -253,7 +261,13 @@ def _score_features(job, node, child):
                 score_sets(job.table.categories, job, child, f, node, node + 1)
 
 
-score_node = by_job(_score_numbers, _score_features)
+@routine
+def _score_bundled(job, node, child):
+    drop_hopeless(job, child, node, node + 1)
+    _score_numbers(job, node, child)
+
+
+score_node = by_job(_score_numbers, _score_features, _score_bundled)
 
 
 @routine
@@ -299,7 +313,13 @@ def _score_level_features(job, first, last):
                 score_sets(job.table.categories, job, ZERO, f, first, last)
 
 
-score_level = by_job(_score_level_numbers, _score_level_features)
+@routine
+def _score_level_bundled(job, first, last):
+    drop_hopeless(job, ZERO, first, last)
+    _score_level_numbers(job, first, last)
+
+
+score_level = by_job(_score_level_numbers, _score_level_features, _score_level_bundled)
 
 
 @routine

@@ -6,6 +6,7 @@ the rows are gone through in their own order: memory likes that better.
 
 import numpy as np
 
+from sumwise.kernels.bundles import is_bundled, name_by_code
 from sumwise.kernels.categories import is_categorical, name_by_set
 from sumwise.kernels.constraints import constrain_values
 from sumwise.kernels.gradients import set_value, sum_rows
@@ -21,7 +22,6 @@ _ROW = np.uint64(32)
 def _name_children(job, node, records):
     """The same for the children of a node whose records have not been moved to them."""
     feature, categories = job.nodes[node].feature, job.table.categories
-    column = job.table.columns[feature]
     skip, bound = left_range(job.nodes[node].split_bin, job.nodes[node].missing_left)
     left, n_right = np.int64(job.nodes[node].left), 0
     if is_categorical(categories, feature):
@@ -37,7 +37,21 @@ def _name_children(job, node, records):
             left,
             job.work.leaf,
         )
+    elif is_bundled(job.table.bundles):
+        n_right = name_by_code(
+            job.table.bundles,
+            job.work.bundles,
+            job.table.columns,
+            job.table.n_value_bins,
+            feature,
+            job.nodes[node].split_bin,
+            job.nodes[node].missing_left,
+            records,
+            left,
+            job.work.leaf,
+        )
     else:
+        column = job.table.columns[feature]
         for i in range(records.size):
             row = records[i] >> _ROW
             goes_right = np.int64(np.uint8(column[row] - skip) > bound)

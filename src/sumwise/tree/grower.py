@@ -7,8 +7,11 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
+from sumwise.data.bundling import find_groups
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
+from sumwise.kernels.bundled import add_bundled_predictions
+from sumwise.kernels.bundles import Bundles, BundleWork, NoBundles
 from sumwise.kernels.categories import Categories, CategoryWork, NoCategories
 from sumwise.kernels.category_predict import add_binned_category_predictions, make_sets
 from sumwise.kernels.constraints import Constraints
@@ -175,6 +178,8 @@ class TreeGrower:
         if isinstance(table.categories, Categories):
             sets = make_sets(tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
             self._team.run(add_binned_category_predictions, table, *arrays, sets, scores)
+        elif isinstance(table.bundles, Bundles):
+            self._team.run(add_bundled_predictions, table, *arrays, scores)
         else:
             self._team.run(add_binned_predictions, table.columns, *arrays, scores)
 
@@ -208,7 +213,9 @@ class TreeGrower:
         return leaf
 
     def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
-        """Write the leaves of all rows; False if a wide feature is in the way."""
+        """Write the leaves of all rows; False if a wide or bundled feature is in the way."""
+        if isinstance(self._data.table.bundles, Bundles):
+            return False
         depth = (tree.n_nodes + 1).bit_length() - 2
         nodes = (1 << np.arange(depth)) - 1  # the first of each level
         feature, categories = tree.feature[nodes], self._data.table.categories
@@ -339,6 +346,7 @@ class TreeGrower:
             candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
             **self._share_features(),
             categories=self._allocate_category_work(n_nodes),
+            bundles=self._allocate_bundle_work(),
         )
 
     def _get_shares(self) -> dict[str, np.ndarray]:
@@ -357,6 +365,9 @@ class TreeGrower:
         # Wide features are in no tile: the threads take turns.
         owner = np.cumsum(tile < 0) % n_threads
         owner[tile >= 0] = tile_owner[tile[tile >= 0]]
+        bundles = self._data.table.bundles
+        if isinstance(bundles, Bundles):  # who sums up the entries of a feature scores it
+            owner[bundles.members] = find_groups(bundles) % n_threads
         allowed = np.zeros((5, n_features), dtype=np.uint8)
         allowed[layout.USABLE] = self._data.usable
         return {
@@ -365,6 +376,17 @@ class TreeGrower:
             "n_shared": np.array([n_tiles - n_whole]),
             "feature_owner": np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
         }
+
+    def _allocate_bundle_work(self) -> BundleWork | NoBundles:
+        bundles, n_threads = self._data.table.bundles, self._team.n_threads
+        if not isinstance(bundles, Bundles):
+            return NoBundles()
+        last_bin = bundles.place + self._data.table.n_value_bins[bundles.members]
+        n_sums = 3 * (int(last_bin.max(initial=0)) + 1)
+        return BundleWork(
+            column=np.zeros(self._data.n_rows, dtype=np.uint8),
+            sums=np.zeros((n_threads, n_sums), dtype=np.int64),
+        )
 
     def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:
         categories, n_threads = self._data.table.categories, self._team.n_threads

@@ -6,11 +6,12 @@ then trees are tests of bytes (see kernels/coded_trees.py). Both ways give the s
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.data.matrix import FlatMatrix, Matrix, read_chunks
+from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.category_predict import (
     Memberships,
     add_category_predictions,
@@ -21,6 +22,7 @@ from sumwise.kernels.coded_trees import CodedTrees, code_trees
 from sumwise.kernels.coding import BLOCK, Coder, Columns, code_rows, make_coder
 from sumwise.kernels.predict import FlatTrees, add_predictions, flatten_trees
 from sumwise.kernels.scoring import add_coded_predictions, find_coded_leaves
+from sumwise.kernels.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
 from sumwise.kernels.threads import ABORT, Team
 
 # Up to as many rows walk; for more it pays to code a block.
@@ -29,6 +31,17 @@ _FEW_ROWS = 12
 _FEW_LAST_ROWS = 256
 # Codes made at a time by a thread: they should still be in its cache when they are read.
 _BATCH_BYTES = 1 << 20
+
+
+class SparseRows(NamedTuple):
+    """A sparse matrix by row."""
+
+    start: np.ndarray
+    place: np.ndarray
+    values: np.ndarray
+    n_rows: int
+    n_features: int
+    absent: float
 
 
 class Predictor:
@@ -79,7 +92,7 @@ class Predictor:
         """The same, but pause after every ``n_trees`` trees. Keeps a byte a value of X."""
         shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
-        for first, part in read_chunks(X):
+        for first, part in _read_parts(X):
             coders = self._coder(part), self._columns.memberships
             team.run(_code, part, *coders, codes[first // BLOCK :])
         for first_tree in range(0, self._trees.start.size, n_trees):
@@ -99,13 +112,15 @@ class Predictor:
         out: np.ndarray,
         team: Team,
     ) -> None:
-        for first, part in read_chunks(X):
+        for first, part in _read_parts(X):
             own = out[first : first + part.n_rows]
             coders = self._coder(part), self._columns.memberships, self._n_columns
             team.run(_code_and_run, part, *coders, kernel, arguments, own)
 
-    def _coder(self, part: FlatMatrix) -> Coder:
+    def _coder(self, part: FlatMatrix | SparseRows) -> Coder | SparseCoder:
         dtype = part.values.dtype
+        if isinstance(part, SparseRows):
+            return make_sparse_coder(self._columns, dtype, part.n_features, part.absent)
         if dtype not in self._coders:
             self._coders[dtype] = make_coder(self._columns, dtype)
         return self._coders[dtype]
@@ -134,6 +149,14 @@ class Predictor:
         return int(columns.feature.size if by_set is None else by_set.first_column[-1])
 
 
+def _read_parts(X: Matrix) -> Iterator[tuple[int, FlatMatrix | SparseRows]]:
+    """Yield (first row, rows as they are coded): a sparse matrix at once, and as it is."""
+    if isinstance(X, SparseMatrix):
+        yield 0, SparseRows(*X.by_row, *X.shape, X.absent)
+    else:
+        yield from read_chunks(X)
+
+
 # What the threads of a team do
 
 
@@ -141,8 +164,8 @@ def _code_and_run(
     thread: int,
     n_threads: int,
     sync: np.ndarray,
-    part: FlatMatrix,
-    coder: Coder,
+    part: FlatMatrix | SparseRows,
+    coder: Coder | SparseCoder,
     memberships: Memberships | None,
     n_columns: int,
     kernel: Callable[..., None],
@@ -165,8 +188,8 @@ def _code(
     thread: int,
     n_threads: int,
     sync: np.ndarray,
-    part: FlatMatrix,
-    coder: Coder,
+    part: FlatMatrix | SparseRows,
+    coder: Coder | SparseCoder,
     memberships: Memberships | None,
     codes: np.ndarray,
 ) -> None:
@@ -195,13 +218,16 @@ def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
 
 
 def _code_rows(
-    part: FlatMatrix,
-    coder: Coder,
+    part: FlatMatrix | SparseRows,
+    coder: Coder | SparseCoder,
     memberships: Memberships | None,
     first: int,
     last: int,
     codes: np.ndarray,
 ) -> None:
+    if isinstance(coder, SparseCoder):
+        code_sparse_rows(*part[:3], first, last, coder, codes)
+        return
     scratch = np.zeros(BLOCK, dtype=part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
     code_rows(*part[:3], first, last, coder, *scratch, codes)
     if memberships is not None:

@@ -1,0 +1,206 @@
+"""SparseMatrix: a matrix of which most values are the same, and only the others are stored."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Values made at a time where a sparse matrix has to be read as a dense one.
+_CHUNK_VALUES = 1 << 22
+_CHUNK_ROWS = 1 << 16
+
+
+class Stored(NamedTuple):
+    """Stored values by row or by column, as kernels read them.
+
+    Those of line i are ``[start[i], start[i + 1])``, and ``place`` is their place in the line.
+    """
+
+    start: np.ndarray  # int64 (n_lines + 1,)
+    place: np.ndarray  # int32 (n_stored,): int64 in a matrix of more than 2**31 rows or columns
+    values: np.ndarray  # float32 or float64 (n_stored,)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """A matrix of numbers as SciPy keeps it, by row or by column.
+
+    Make it by :meth:`from_scipy`, which sees to what the other methods rely on.
+
+    Attributes
+    ----------
+    given : csr or csc matrix or array of SciPy
+        float32 or float64, sorted, every place stored at most once.
+    absent : float
+        What places have that are not stored: 0 or NaN.
+    """
+
+    given: Any
+    absent: float
+
+    @classmethod
+    def from_scipy(cls, given: Any, absent: float = 0.0) -> "SparseMatrix":
+        """Wrap a matrix of SciPy; it is never changed, and copied only if something is wrong.
+
+        Places that are stored several times get the sum, as SciPy has it.
+        """
+        if given.format not in ("csr", "csc"):
+            given = given.tocsr()
+        kind = np.float32 if given.dtype in (np.float16, np.float32) else np.float64
+        # A new object on the same arrays: SciPy notes what it finds out about a matrix in it.
+        parts = (given.data.astype(kind, copy=False), given.indices, given.indptr)
+        matrix = type(given)(parts, shape=given.shape, copy=False)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        return cls(matrix, absent)
+
+    @classmethod
+    def from_any(cls, X: Any, absent: float) -> "SparseMatrix":
+        """Make one of any matrix: rows to validate on need not be of the kind of the others."""
+        if isinstance(X, SparseMatrix):
+            return X
+        return cls.from_dense(X if isinstance(X, np.ndarray) else X.convert(0, X.shape[0]), absent)
+
+    @classmethod
+    def from_dense(cls, X: np.ndarray, absent: float) -> "SparseMatrix":
+        """Make one of an array, a part of its rows at a time."""
+        from scipy.sparse import csr_matrix, vstack  # type: ignore[import-untyped]
+
+        kind = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
+        step = max(1, _CHUNK_VALUES // max(1, X.shape[1]))
+        parts = []
+        for first in range(0, X.shape[0], step):
+            part = X[first : first + step].astype(kind, copy=False)
+            row, column = np.nonzero(~np.isnan(part) if np.isnan(absent) else part)
+            start = np.searchsorted(row, np.arange(part.shape[0] + 1))
+            parts.append(csr_matrix((part[row, column], column, start), shape=part.shape))
+        return cls(vstack(parts, format="csr") if len(parts) > 1 else parts[0], absent)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.given.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.given.dtype
+
+    @property
+    def size(self) -> int:
+        """What passes over the matrix cost: stored values, and rows."""
+        return int(self.given.nnz) + self.shape[0]
+
+    def __getitem__(self, rows: np.ndarray) -> "SparseMatrix":
+        """``matrix[rows]``: some of the rows."""
+        return SparseMatrix(self.given.tocsr()[rows], self.absent)
+
+    @cached_property
+    def by_column(self) -> Stored:
+        """What is stored, column after column."""
+        return _take_arrays(self.given.tocsc())
+
+    def forget_columns(self) -> None:
+        """Let the memory of :attr:`by_column` go; it is made anew if it is asked for again."""
+        self.__dict__.pop("by_column", None)
+
+    @cached_property
+    def by_row(self) -> Stored:
+        """What is stored, row after row."""
+        return _take_arrays(self.given.tocsr())
+
+    def convert(self, first: int, last: int, features: np.ndarray | None = None) -> np.ndarray:
+        """Return some rows as a dense array, of some features or all."""
+        part = self.given.tocsr()[first:last]
+        if features is not None:
+            part = part[:, features]
+        if self.absent == 0:
+            return part.toarray()
+        dense = np.full(part.shape, self.absent, dtype=self.dtype)
+        part = part.tocoo()
+        dense[part.row, part.col] = part.data
+        return dense
+
+    def read_dense(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, dense rows), a few rows at a time."""
+        rows = SparseMatrix(self.given.tocsr(), self.absent)
+        step = max(1, min(_CHUNK_ROWS, _CHUNK_VALUES // max(1, self.shape[1])))
+        for first in range(0, self.shape[0], step):
+            yield first, rows.convert(first, min(first + step, self.shape[0]))
+
+
+def _take_arrays(matrix: Any) -> Stored:
+    """The arrays of a matrix, of types that kernels are compiled for."""
+    index = matrix.indices
+    if max(matrix.shape) <= np.iinfo(np.int32).max:
+        index = index.astype(np.int32, copy=False)
+    start = matrix.indptr.astype(np.int64, copy=False)
+    # Read-only, all of them: kernels are compiled for that one kind.
+    arrays = [np.require(a, requirements=["C", "A"]).view() for a in (start, index, matrix.data)]
+    for array in arrays:
+        array.flags.writeable = False
+    return Stored(*arrays)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of SciPy."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def has_sparse_type(series: Any) -> bool:
+    """Whether a column is sparse, as pandas has them."""
+    return type(getattr(series, "dtype", None)).__name__ == "SparseDtype"
+
+
+@dataclass(frozen=True, eq=False)
+class SparseFrame:
+    """A pandas frame of numbers some of whose columns are sparse, and the matrix of it.
+
+    Attributes
+    ----------
+    source : DataFrame
+    matrix : csc_matrix
+    is_missing : bool
+        Whether places that are not stored are missing values; zeros, if not.
+    """
+
+    source: Any
+    matrix: Any
+    is_missing: bool
+
+
+def read_sparse_frame(frame: Any) -> SparseFrame | None:
+    """Return the matrix of a frame; None if no column is sparse, or one is not of numbers.
+
+    None, too, if the sparse columns do not all have zeros, or all NaN, where nothing is stored.
+    """
+    columns = [frame.iloc[:, f] for f in range(frame.shape[1])]
+    types = [column.dtype for column in columns]
+    fills = {
+        "missing" if dtype.fill_value != dtype.fill_value else float(dtype.fill_value)
+        for dtype, column in zip(types, columns, strict=True)
+        if has_sparse_type(column) and dtype.kind in "buif"
+    }
+    if fills not in ({"missing"}, {0.0}):
+        return None
+    is_missing = fills == {"missing"}
+    plain = [
+        dtype for dtype, column in zip(types, columns, strict=True) if not has_sparse_type(column)
+    ]
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in plain):
+        return None
+    from scipy.sparse import csc_matrix
+
+    rows, values = [], []
+    for column in columns:
+        if has_sparse_type(column):
+            rows.append(column.array.sp_index.indices)
+            values.append(column.array.sp_values)
+            continue
+        dense = column.to_numpy(dtype=None if column.dtype.kind == "f" else np.float64)
+        rows.append(np.flatnonzero(~np.isnan(dense) if is_missing else dense))
+        values.append(dense[rows[-1]])
+    start = np.cumsum([0, *(own.size for own in rows)])
+    parts = (np.concatenate(values), np.concatenate(rows), start)
+    return SparseFrame(frame, csc_matrix(parts, shape=frame.shape), is_missing)

@@ -1,0 +1,76 @@
+"""Tables of sparse features: a compile-time choice, made by the type of ``table.bundles``.
+
+A plain table has ``NoBundles`` there: feature f has a column of its bins, ``columns[f]``, and the
+growers compile nothing of what follows. Otherwise it has ``Bundles``, and bundled.py does the work.
+
+Columns
+    A column holds the codes of one or more features; see bundling.py. A feature that is alone has
+    its bins as codes: its first code is 1 and its usual bin 0.
+Entries
+    Features with few entries, for which a byte a row would be a waste, are in no column. Their
+    entries are kept by feature, for partition, and by row, for histograms: that costs what there
+    are entries, not rows.
+"""
+
+from typing import Any, NamedTuple
+
+from numba.extending import overload
+
+from sumwise.kernels import bundled
+from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
+from sumwise.kernels.layout import ZERO
+
+
+class NoBundles(NamedTuple):
+    """Every feature has a column of bins."""
+
+
+class Bundles(NamedTuple):
+    """Where the bins of each feature are."""
+
+    coding: Any  # int64 (n_features, 4): column (-1 for none), first code, usual bin, has missing
+    start: Any  # int64 (n_features + 1,): where the entries of a feature begin
+    rows: Any  # uint32 (n_entries,): ascending within a feature
+    codes: Any  # uint8 (n_entries,): as in a column with this feature alone
+    members: Any  # int64 (n_stored,): the features that have entries, group after group
+    group_first: Any  # int64 (n_groups + 1,): first member of a group
+    place: Any  # int64 (n_stored,): where the sums of a member begin among those of its group
+    row_start: Any  # int64 (n_groups, n_rows + 1): where the entries of a row begin
+    entries: Any  # uint32 (n_entries,): place + bin, row after row
+    crowd: int  # most entries that share a bin
+
+
+class BundleWork(NamedTuple):
+    """Buffers for entries."""
+
+    column: Any  # uint8 (n_rows,): codes of one feature, zero when not in use
+    sums: Any  # int64 (n_threads, 3 * most bins of a group): zero when not in use
+
+
+def _by_bundles(name: str, neutral: Any) -> Any:
+    """Make a function of ``(bundles, ...)`` that does nothing where there are none."""
+
+    def function(bundles, *args):
+        raise TypeError(f"{name} is called from kernels only")
+
+    @overload(function, jit_options=ROUTINE_OPTIONS)
+    def choose(bundles, *args):
+        if bundles.instance_class is NoBundles:
+            return rename(lambda bundles, *args: neutral, f"no_{name}")
+        implementation = getattr(bundled, name)
+
+        def call(bundles, *args):
+            return implementation(bundles, *args)
+
+        return rename(call, f"some_{name}")
+
+    return function
+
+
+# (): whether features are found by their codes.
+is_bundled = _by_bundles("is_bundled", False)
+# (scratch, columns, n_value_bins, feature, split_bin, missing_left, records, left, leaf): name the
+# leaf of each record's row, a child of a node; returns how many go right.
+name_by_code = _by_bundles("name_by_code", ZERO)
+# (table, tile, records, gradients, hessians, histogram): add exact values by codes.
+add_exact_codes = _by_bundles("add_exact_codes", None)

@@ -1,0 +1,107 @@
+"""Sparse matrices and frames: read as they are, never changed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from sumwise.data.matrix import read_chunks
+from sumwise.data.sparse import SparseFrame, SparseMatrix, read_sparse_frame
+from sumwise.data.table import SparseColumn, Table, read_table
+
+DENSE = np.array([[0.0, 1.5, 0.0], [0.0, np.nan, -2.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.bool_])
+def test_any_matrix_of_scipy(make, kind):
+    dense = np.nan_to_num(DENSE).astype(kind)
+    matrix = SparseMatrix.from_scipy(make(dense))
+    assert matrix.shape == dense.shape
+    assert matrix.dtype == (np.float32 if kind is np.float32 else np.float64)
+    assert np.array_equal(matrix.convert(0, 4), dense.astype(matrix.dtype))
+    assert np.array_equal(matrix.convert(1, 3, np.array([2, 0])), dense[1:3, [2, 0]])
+
+
+def test_what_is_absent_may_be_missing():
+    matrix = SparseMatrix.from_scipy(sparse.csr_array(DENSE), np.nan)
+    expected = np.where(DENSE == 0, np.nan, DENSE)
+    assert np.array_equal(matrix.convert(0, 4), expected, equal_nan=True)
+    ((first, part),) = read_chunks(matrix)
+    assert first == 0
+    assert part.n_rows == 4
+    dense = SparseMatrix.from_dense(expected, np.nan)
+    assert np.array_equal(dense.convert(0, 4), expected, equal_nan=True)
+
+
+def test_disorder_is_mended_in_a_copy():
+    """Unsorted places, places stored twice, explicit zeros."""
+    values = np.array([1.0, 2.0, 0.5, 0.0, 4.0])
+    columns = np.array([2, 0, 2, 1, 0])
+    given = sparse.csr_matrix((values.copy(), columns.copy(), [0, 3, 5]), shape=(2, 3))
+    matrix = SparseMatrix.from_scipy(given)
+    assert matrix.convert(0, 2).tolist() == [[2.0, 0.0, 1.5], [4.0, 0.0, 0.0]]
+    assert given.data.tolist() == values.tolist()
+    assert given.indices.tolist() == columns.tolist()
+    assert matrix.by_column.place.tolist() == [0, 1, 1, 0]
+
+
+def test_arrays_are_not_copied_if_they_need_not_be():
+    given = sparse.csc_array(DENSE)
+    matrix = SparseMatrix.from_scipy(given)
+    assert np.shares_memory(matrix.by_column.values, given.data)
+    assert not matrix.by_column.values.flags.writeable
+    assert given.data.flags.writeable
+
+
+def test_large_places_and_empty_matrices():
+    given = sparse.csr_matrix(DENSE)
+    given.indices, given.indptr = given.indices.astype(np.int64), given.indptr.astype(np.int64)
+    assert SparseMatrix.from_scipy(given).by_row.place.dtype == np.int32
+    nothing = SparseMatrix.from_scipy(sparse.csr_matrix((5, 2)))
+    assert nothing.by_column.start.tolist() == [0, 0, 0]
+    assert SparseMatrix.from_dense(np.zeros((5, 2)), 0.0).size == 5
+
+
+def test_rows_are_taken():
+    matrix = SparseMatrix.from_scipy(sparse.csc_matrix(DENSE))[np.array([2, 0])]
+    assert np.array_equal(matrix.convert(0, 2), DENSE[[2, 0]])
+
+
+def make_frame(fill):
+    array = pd.arrays.SparseArray
+    return pd.DataFrame(
+        {
+            "a": array([fill, 1.5, fill], fill_value=fill),
+            "b": array([2.0, fill, fill], fill_value=fill),
+            "c": [0, 7, 8],
+        }
+    )
+
+
+@pytest.mark.parametrize("fill", [0.0, np.nan])
+def test_frames_with_sparse_columns(fill):
+    frame = make_frame(fill)
+    found = read_table(frame, sparse=True)
+    assert isinstance(found, SparseFrame)
+    assert found.is_missing == np.isnan(fill)
+    matrix = SparseMatrix.from_scipy(found.matrix, fill)
+    assert np.array_equal(matrix.convert(0, 3), frame.to_numpy(dtype=float), equal_nan=True)
+    assert isinstance(read_table(frame), Table)
+
+
+def test_frames_that_are_read_by_column():
+    frame = make_frame(0.0)
+    for name, values in {
+        "text": ["x", "y", "z"],
+        "other fill": pd.arrays.SparseArray([1.0, 0.0, 1.0], fill_value=1.0),
+        "gaps": pd.array([1, None, 2], dtype="Int64"),
+    }.items():
+        table = read_table(frame.assign(**{name: values}), sparse=True)
+        assert isinstance(table, Table)
+        assert isinstance(table.columns[0], SparseColumn)
+        assert table.columns[0].read(1, 3).tolist() == [1.5, 0.0]
+    assert read_sparse_frame(frame[["c"]]) is None
+    codes, distinct = table.columns[1].factorized
+    assert distinct[codes].tolist() == [2.0, 0.0, 0.0]
+    assert not table.columns[1].rounds_integers()
