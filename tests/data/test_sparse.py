@@ -8,6 +8,7 @@ from scipy import sparse
 from sumwise.data.matrix import read_chunks
 from sumwise.data.sparse import SparseFrame, SparseMatrix, read_sparse_frame
 from sumwise.data.table import SparseColumn, Table, read_table
+from sumwise.kernels.threads import Team
 
 DENSE = np.array([[0.0, 1.5, 0.0], [0.0, np.nan, -2.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
 
@@ -43,14 +44,17 @@ def test_disorder_is_mended_in_a_copy():
     assert matrix.convert(0, 2).tolist() == [[2.0, 0.0, 1.5], [4.0, 0.0, 0.0]]
     assert given.data.tolist() == values.tolist()
     assert given.indices.tolist() == columns.tolist()
-    assert matrix.by_column.place.tolist() == [0, 1, 1, 0]
+    with Team(1) as team:
+        assert matrix.read_columns(team).rows.tolist() == [0, 1, 1, 0]
 
 
 def test_arrays_are_not_copied_if_they_need_not_be():
     given = sparse.csc_array(DENSE)
     matrix = SparseMatrix.from_scipy(given)
-    assert np.shares_memory(matrix.by_column.values, given.data)
-    assert not matrix.by_column.values.flags.writeable
+    with Team(1) as team:
+        columns = matrix.read_columns(team)
+    assert np.shares_memory(columns.values, given.data)
+    assert not columns.values.flags.writeable
     assert given.data.flags.writeable
 
 
@@ -59,8 +63,28 @@ def test_large_places_and_empty_matrices():
     given.indices, given.indptr = given.indices.astype(np.int64), given.indptr.astype(np.int64)
     assert SparseMatrix.from_scipy(given).by_row.place.dtype == np.int32
     nothing = SparseMatrix.from_scipy(sparse.csr_matrix((5, 2)))
-    assert nothing.by_column.start.tolist() == [0, 0, 0]
+    with Team(1) as team:
+        assert nothing.read_columns(team).start.tolist() == [0, 0, 0]
     assert SparseMatrix.from_dense(np.zeros((5, 2)), 0.0).size == 5
+
+
+@pytest.mark.parametrize("n_values", [1, 256, 257])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_columns_are_those_of_scipy(n_values, kind, n_threads):
+    """With a byte for each of up to 256 values, and the values themselves beyond."""
+    rng = np.random.default_rng(n_values)
+    given = sparse.random(700, 30, 0.2, "csr", dtype=kind, random_state=rng)
+    given.data[:] = rng.permutation(np.arange(given.nnz) % n_values) - 3.0
+    given.data[given.data == 2.0] = np.nan
+    with Team(n_threads) as team:
+        columns = SparseMatrix.from_scipy(given).read_columns(team)
+    assert columns.codes.size == (0 if n_values > 256 else given.nnz)
+    values = columns.values[columns.codes] if columns.codes.size else columns.values
+    expected = given.tocsc()
+    assert columns.start.tolist() == expected.indptr.tolist()
+    assert columns.rows.tolist() == expected.indices.tolist()
+    assert values.tobytes() == expected.data.tobytes()
 
 
 def test_rows_are_taken():

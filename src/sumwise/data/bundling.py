@@ -128,11 +128,14 @@ def bundle_columns(
         decoded = [(f, _decode(coding[f], int(n_value_bins[f]))) for f in plan.features]
         sizes[place] = 1 + n_codes[members].sum()
         contents.append(decoded)
-    place_alone = np.arange(len(bundled), n_columns)
+    n_bundled = len(bundled)
+    del bundled  # its columns are copied
+    place_alone = np.arange(n_bundled, n_columns)
     coding[alone] = 0
     coding[alone, 0], coding[alone, 1] = place_alone, 1
-    sizes[len(bundled) :] = n_value_bins[alone] + 1
-    contents += [[(int(f), np.arange(N_CODES))] for f in alone]
+    sizes[n_bundled:] = n_value_bins[alone] + 1
+    same = np.arange(N_CODES, dtype=np.uint8)
+    contents += [[(int(f), same)] for f in alone]
     filled = (bins.usual, alone, place_alone, columns)
     team.run(fill_plain_columns, bins.start, bins.rows, bins.bins, *filled)
     return BundledColumns(
@@ -161,9 +164,10 @@ def find_bundles(
     fits = (n_codes[features] < N_CODES) & (2 * bins.n_entries[features] <= bins.n_rows + limit)
     rest, left_out = features[fits], features[~fits]
     found: list[_Plan] = []
+    columns = np.zeros((min(n_open, rest.size), bins.n_rows), dtype=np.uint8)
     while rest.size:
         order = _order_by_conflicts(bins, rest, team)
-        columns = np.zeros((min(n_open, rest.size), bins.n_rows), dtype=np.uint8)
+        columns = columns[: rest.size]
         n_used = np.ones(columns.shape[0], dtype=np.int64)
         n_filled, n_conflicts = np.zeros_like(n_used), np.zeros_like(n_used)
         bundle = np.full(bins.n_features, -1, dtype=np.int64)
@@ -194,6 +198,7 @@ def find_bundles(
             members = order[by_bundle[ends[j] : ends[j + 1]]]
             found.append(_Plan(members.tolist(), columns[j].copy()))
         rest = rest[(bundle[rest] < 0) | ~kept[bundle[rest]]]
+        columns[n_filled > 0] = 0
     return found, np.sort(np.concatenate([rest, left_out]))
 
 
@@ -209,7 +214,7 @@ def _order_by_conflicts(bins: SparseBins, features: np.ndarray, team: Team) -> n
 def _decode(coding: np.ndarray, n_value_bins: int) -> np.ndarray:
     """Return the bin of a feature that each code of its column means."""
     _, first, usual, has_missing = coding.tolist()
-    bins = np.full(N_CODES, usual)
+    bins = np.full(N_CODES, usual, dtype=np.uint8)
     others = [*range(usual + 1, n_value_bins + 1), *[0] * has_missing, *range(1, usual)]
     if usual == 0:
         others = list(range(1, n_value_bins + 1))
@@ -228,8 +233,10 @@ def _store_entries(
     counts = np.zeros(bins.n_features, dtype=np.int64)
     counts[stored] = bins.n_entries[stored]
     start = np.append(0, counts.cumsum())
-    is_stored = np.repeat(counts > 0, bins.n_entries)
-    rows, own_bins = bins.rows[is_stored], bins.bins[is_stored]
+    rows, own_bins = np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint8)
+    if stored.size:
+        is_stored = np.repeat(counts > 0, bins.n_entries)
+        rows, own_bins = bins.rows[is_stored], bins.bins[is_stored]
     n_groups = max(1, min(team.n_threads, _MOST_GROUPS, stored.size))
     # Groups of about equally many entries, neighboring features together.
     running = counts[stored].cumsum()
@@ -240,17 +247,19 @@ def _store_entries(
     place = n_bins.cumsum() - n_bins
     group = np.repeat(np.arange(n_groups), np.diff(group_first))
     place = place - place[group_first[group]] if stored.size else place
-    row_start = np.zeros((n_groups, bins.n_rows + 1), dtype=np.int64)
+    kind = np.uint32 if rows.size <= np.iinfo(np.uint32).max else np.int64
+    row_start = np.zeros((n_groups, bins.n_rows + 1), dtype=kind)
     kept = (start, rows)
     team.run(count_group_entries, *kept, stored, group_first, row_start)
-    ends = row_start.sum(axis=1).cumsum()
     np.cumsum(row_start, axis=1, out=row_start)
-    row_start += (ends - row_start[:, -1])[:, None]
+    begin = row_start[:, -1].cumsum(dtype=kind) - row_start[:, -1]
+    row_start += begin[:, None]
     entries = np.empty(rows.size, dtype=np.uint32)
     codes = np.empty(rows.size, dtype=np.uint8)
-    moved = row_start.copy()
     described = (n_value_bins, bins.usual, stored, group_first, place)
-    team.run(fill_entries, *kept, own_bins, *described, moved, entries, codes)
+    team.run(fill_entries, *kept, own_bins, *described, row_start, entries, codes)
+    row_start[:, 1:] = row_start[:, :-1]  # each had been moved on to the next
+    row_start[:, 0] = begin
     most = np.zeros(max(1, stored.size), dtype=np.int64)
     scratch = np.empty((team.n_threads, 256), dtype=np.int64)
     team.run(count_crowded_bins, start, own_bins, stored, scratch, most)

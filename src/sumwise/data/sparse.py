@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sumwise.kernels import sparse_columns as kernels
+from sumwise.kernels.threads import Team
+
 # Values made at a time where a sparse matrix has to be read as a dense one.
 _CHUNK_VALUES = 1 << 22
 _CHUNK_ROWS = 1 << 16
@@ -21,6 +24,18 @@ class Stored(NamedTuple):
     start: np.ndarray  # int64 (n_lines + 1,)
     place: np.ndarray  # int32 (n_stored,): int64 in a matrix of more than 2**31 rows or columns
     values: np.ndarray  # float32 or float64 (n_stored,)
+
+
+class StoredColumns(NamedTuple):
+    """Stored values by column, as kernels read them: those of column f are from ``start[f]`` on.
+
+    If there are codes, they tell which of the values an entry has.
+    """
+
+    start: np.ndarray  # int64 (n_columns + 1,)
+    rows: np.ndarray  # int32 (n_stored,): ascending within a column
+    values: np.ndarray  # float32 or float64 (n_stored,), or (n_different,)
+    codes: np.ndarray  # uint8 (n_stored,) or empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +111,19 @@ class SparseMatrix:
         """``matrix[rows]``: some of the rows."""
         return SparseMatrix(self.given.tocsr()[rows], self.absent)
 
-    @cached_property
-    def by_column(self) -> Stored:
-        """What is stored, column after column."""
-        return _take_arrays(self.given.tocsc())
+    def read_columns(self, team: Team) -> StoredColumns:
+        """Return what is stored by column; it is kept until :meth:`forget_columns`."""
+        kept = self.__dict__
+        if "_columns" not in kept:
+            if self.given.format == "csc":
+                kept["_columns"] = StoredColumns(*_take_arrays(self.given), _make_codes(0))
+            else:
+                kept["_columns"] = _turn_to_columns(self.by_row, self.shape[1], team)
+        return kept["_columns"]
 
     def forget_columns(self) -> None:
-        """Let the memory of :attr:`by_column` go; it is made anew if it is asked for again."""
-        self.__dict__.pop("by_column", None)
+        """Let the memory of :meth:`read_columns` go."""
+        self.__dict__.pop("_columns", None)
 
     @cached_property
     def by_row(self) -> Stored:
@@ -130,17 +150,48 @@ class SparseMatrix:
             yield first, rows.convert(first, min(first + step, self.shape[0]))
 
 
+def _turn_to_columns(by_row: Stored, n_columns: int, team: Team) -> StoredColumns:
+    """Return what is stored by row as it is by column, with codes where few values are stored."""
+    row_start, column, values = by_row
+    bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
+    table = np.full(kernels.TABLE_SIZE, -1, dtype=np.int64)
+    palette = np.zeros(kernels.MOST_CODES, dtype=bits.dtype)
+    n_found = np.zeros(1, dtype=np.int64)
+    kernels.find_palette(bits, table, palette, n_found)
+    is_coded = n_found[0] <= kernels.MOST_CODES
+    counts = np.empty((team.n_threads, n_columns), dtype=np.int64)
+    team.run(kernels.count_by_column, row_start, column, counts)
+    start = np.append(0, counts.sum(axis=0).cumsum())
+    place = counts.cumsum(axis=0) - counts + start[:-1]
+    rows = np.empty(bits.size, dtype=column.dtype)
+    codes = _make_codes(bits.size if is_coded else 0)
+    turned = np.empty(0 if is_coded else bits.size, dtype=bits.dtype)
+    moved = (table, palette, place, rows, turned, codes)
+    team.run(kernels.turn_to_columns, row_start, column, bits, *moved)
+    found = palette[: n_found[0]] if is_coded else turned
+    start, rows, found = _protect(start, rows, found.view(values.dtype))
+    return StoredColumns(start, rows, found, codes)
+
+
+def _make_codes(size: int) -> np.ndarray:
+    return np.empty(size, dtype=np.uint8)
+
+
 def _take_arrays(matrix: Any) -> Stored:
     """The arrays of a matrix, of types that kernels are compiled for."""
     index = matrix.indices
     if max(matrix.shape) <= np.iinfo(np.int32).max:
         index = index.astype(np.int32, copy=False)
     start = matrix.indptr.astype(np.int64, copy=False)
-    # Read-only, all of them: kernels are compiled for that one kind.
-    arrays = [np.require(a, requirements=["C", "A"]).view() for a in (start, index, matrix.data)]
-    for array in arrays:
-        array.flags.writeable = False
-    return Stored(*arrays)
+    return Stored(*_protect(start, index, matrix.data))
+
+
+def _protect(*arrays: np.ndarray) -> list[np.ndarray]:
+    """Return read-only views: kernels are compiled for that one kind."""
+    views = [np.require(array, requirements=["C", "A"]).view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return views
 
 
 def is_sparse(X: Any) -> bool:

@@ -72,12 +72,13 @@ def find_sparse_thresholds(
     zeros = X.absent == 0
     tables = np.empty((team.n_threads, HASH_SIZE), dtype=X.dtype)
     thresholds: list[np.ndarray] = []
+    columns = X.read_columns(team)
     for first in range(0, n_features, _FEATURES):
         size = min(_FEATURES, n_features - first)
         distinct = np.full((size, max_bins + 1), np.nan, dtype=X.dtype)
         n_distinct = np.zeros(size, dtype=np.int64)
         seen = (in_rows, rows.size, zeros, max_bins, tables, distinct, n_distinct)
-        team.run(kernels.find_sparse_distinct, *X.by_column, first, *seen)
+        team.run(kernels.find_sparse_distinct, *columns, first, *seen)
         width = min(int(n_distinct.max(initial=1)), max_bins)
         distinct = np.sort(distinct, axis=1)
         low, high = distinct[:, : width - 1].copy(), distinct[:, 1:width].copy()
@@ -104,13 +105,14 @@ def _cut(
     place = np.full(X.shape[0], -1, dtype=np.int32)
     place[sample] = np.arange(sample.size)
     # Of zeros there is one more.
-    longest = 1 + min(int(np.diff(X.by_column.start)[features].max()), sample.size)
+    columns = X.read_columns(team)
+    longest = 1 + min(int(np.diff(columns.start)[features].max()), sample.size)
     n_threads = team.n_threads
     neighbors = np.zeros((features.size, 2, max_bins - 1), dtype=bits)
     n_ends = np.empty(features.size, dtype=np.int64)
     team.run(
         kernels.cut_sparse_columns,
-        *X.by_column,
+        *columns,
         features,
         place,
         sample.size,
@@ -144,28 +146,50 @@ def map_sparse(
     mapped = [_map(X, first_threshold, ends, usual, team) for X in matrices]
     counts = np.array([count for _, count, _ in mapped])
     start = np.append(0, counts.sum(axis=0).cumsum())
-    rows, bins = np.empty(start[-1], dtype=np.uint32), np.empty(start[-1], dtype=np.uint8)
+    n_rows = sum(X.shape[0] for X in matrices)
+    rows, bins = _keep_unusual(matrices, [own for own, _, _ in mapped], counts, start, usual, team)
+    lowest, highest = mapped[0][2]
+    some = counts[0] < matrices[0].shape[0]  # training rows with the usual bin
+    usable = (counts[0] > 0) & (some | (lowest < highest))
+    return SparseBins(start, rows, bins, usual, usable, n_rows)
+
+
+def _keep_unusual(
+    matrices: list[SparseMatrix],
+    mapped: list[np.ndarray],
+    counts: np.ndarray,
+    start: np.ndarray,
+    usual: np.ndarray,
+    team: Team,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and bins of what is stored and has not the usual bin, by column."""
+    n_kept = int(start[-1])
+    if len(matrices) == 1 and n_kept == mapped[0].size:  # all that is stored: no copy
+        own_rows = matrices[0].read_columns(team).rows
+        if own_rows.dtype == np.int32:
+            matrices[0].forget_columns()
+            return own_rows.view(np.uint32), mapped[0]
+    rows, bins = np.empty(n_kept, dtype=np.uint32), np.empty(n_kept, dtype=np.uint8)
     place, first_row = start[:-1], 0
-    for X, (own, count, _) in zip(matrices, mapped, strict=True):
-        begin, index, _ = X.by_column
+    for X, own, count in zip(matrices, mapped, counts, strict=True):
+        begin, index = X.read_columns(team)[:2]
         X.forget_columns()  # of which the values take most memory
         kept = (own, usual, first_row, place, rows, bins)
         team.run(kernels.keep_unusual, begin, index, *kept)
         place, first_row = place + count, first_row + X.shape[0]
-    lowest, highest = mapped[0][2]
-    some = counts[0] < matrices[0].shape[0]  # training rows with the usual bin
-    usable = (counts[0] > 0) & (some | (lowest < highest))
-    return SparseBins(start, rows, bins, usual, usable, first_row)
+    rows.flags.writeable = False  # as above: kernels are compiled for one kind
+    return rows, bins
 
 
 def _map(
     X: SparseMatrix, first: np.ndarray, ends: np.ndarray, usual: np.ndarray, team: Team
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the bin of every stored value, and what map_sparse_bins tells of each feature."""
-    bins = np.empty(X.by_column.values.size, dtype=np.uint8)
+    columns = X.read_columns(team)
+    bins = np.empty(columns.rows.size, dtype=np.uint8)
     n_unusual = np.empty(usual.size, dtype=np.int64)
     extremes = np.empty((2, usual.size), dtype=np.int64)
     rounded = round_down(ends, X.dtype)
     found = (usual, bins, n_unusual, extremes)
-    team.run(kernels.map_sparse_bins, *X.by_column, first, rounded, *found)
+    team.run(kernels.map_sparse_bins, *columns, first, rounded, *found)
     return bins, n_unusual, extremes

@@ -35,7 +35,7 @@ class Bundles(NamedTuple):
     members: Any  # int64 (n_stored,): the features that have entries, group after group
     group_first: Any  # int64 (n_groups + 1,): first member of a group
     place: Any  # int64 (n_stored,): where the sums of a member begin among those of its group
-    row_start: Any  # int64 (n_groups, n_rows + 1): where the entries of a row begin
+    row_start: Any  # uint32 (n_groups, n_rows + 1): where the entries of a row begin
     entries: Any  # uint32 (n_entries,): place + bin, row after row
     crowd: int  # most entries that share a bin
 

@@ -170,7 +170,7 @@ def fill_entries(
 ):
     """Write the entries of rows, group after group, and the codes of the entries of features.
 
-    ``row_start`` says where the entries of a row begin; it is moved on and has to be moved back.
+    ``row_start`` says where the entries of a row begin; it is moved on to where they end.
     """
     for group in range(thread, row_start.shape[0], n_threads):
         own = row_start[group]

@@ -1,8 +1,9 @@
 """Find the bins of sparse columns and map what is stored to them.
 
-A sparse matrix comes by column: the stored values of column f are ``values[start[f]:start[f + 1]]``
-in the rows ``index[...]``, which ascend. All other rows have a zero, or a missing value. What is
-found is the same, bit for bit, as binning.py finds in the dense matrix.
+A sparse matrix comes by column: the entries of column f are ``start[f]`` up to ``start[f + 1]``, in
+the rows ``index[...]``, which ascend; :func:`read_stored` gives their values. All other rows have a
+zero, or a missing value. What is found is the same, bit for bit, as binning.py finds in the dense
+matrix.
 """
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from sumwise.kernels.binning import add_distinct, cut_by_weight, merge_equal
 from sumwise.kernels.jit import kernel, routine
 from sumwise.kernels.sort import bits_of_key, key_of_float, sort_keys
+from sumwise.kernels.sparse_columns import read_stored
 
 _ONE = np.uint64(1)
 
@@ -22,6 +24,7 @@ def find_sparse_distinct(
     start,
     index,
     values,
+    codes,
     first,
     in_rows,
     n_rows,
@@ -46,8 +49,9 @@ def find_sparse_distinct(
         for e in range(start[f], start[f + 1]):
             if in_rows[index[e]]:
                 n_present += 1
-                if count <= limit and add_distinct(table, values[e]):
-                    distinct[k, count] = values[e]
+                value = read_stored(values, codes, e)
+                if count <= limit and add_distinct(table, value):
+                    distinct[k, count] = value
                     count += 1
         zero = distinct.dtype.type(0)
         if zeros and n_present < n_rows and count <= limit and add_distinct(table, zero):
@@ -74,6 +78,7 @@ def cut_sparse_columns(
     start,
     index,
     values,
+    codes,
     features,
     place,
     n_sample,
@@ -102,8 +107,9 @@ def cut_sparse_columns(
         n = 0
         for e in range(start[f], start[f + 1]):
             p = place[index[e]]
-            if p >= 0 and not (zeros and values[e] == 0):
-                own[n] = key_of_float(values[e], n_bits)
+            value = read_stored(values, codes, e)
+            if p >= 0 and not (zeros and value == 0):
+                own[n] = key_of_float(value, n_bits)
                 if weighted:
                     mass[n] = sample_weight[p]
                     mark[p] = 1
@@ -147,6 +153,7 @@ def map_sparse_bins(
     start,
     index,
     values,
+    codes,
     first_threshold,
     thresholds,
     usual,
@@ -163,7 +170,7 @@ def map_sparse_bins(
         own = thresholds[first_threshold[f] : first_threshold[f + 1]]
         count, lowest, highest = 0, 255, 0
         for e in range(start[f], start[f + 1]):
-            value = values[e]
+            value = read_stored(values, codes, e)
             low, high = 0, own.size
             while low < high:
                 middle = (low + high) >> 1
