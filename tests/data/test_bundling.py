@@ -1,5 +1,7 @@
 """Bundles against the paper's algorithms, and tables of bundles against plain ones."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -127,12 +129,13 @@ def test_what_goes_left_is_one_range_of_codes(usual, has_missing):
     density=st.sampled_from([0.02, 0.1, 0.5, 1.0]),
     most_bins=st.sampled_from([1, 3, 60]),
     n_threads=st.integers(1, 3),
+    few=st.sampled_from([0, 8]),
 )
-def test_every_bin_can_be_read_back(seed, n_rows, n_features, density, most_bins, n_threads):
+def test_every_bin_can_be_read_back(seed, n_rows, n_features, density, most_bins, n_threads, few):
     rng = np.random.default_rng(seed)
     dense, usual, n_value_bins = random_bins(rng, n_rows, n_features, density, most_bins)
     bins = make_bins(dense, usual)
-    with Team(n_threads) as team:
+    with Team(n_threads) as team, mock.patch("sumwise.data.bundling._FEW_COLUMNS", few):
         found = bundle_columns(bins, n_value_bins, Bundling(), team)
     bundles = found.bundles
     seen = set(bundles.members.tolist())

@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,13 @@ CASES = {
 }
 
 
+@pytest.fixture(params=[0, 8], ids=["entries", "columns"])
+def few_columns(request, monkeypatch):
+    """Rare features are kept by row, or in columns if these are few."""
+    monkeypatch.setattr("sumwise.data.bundling._FEW_COLUMNS", request.param)
+
+
+@pytest.mark.usefixtures("few_columns")
 @pytest.mark.parametrize("params", CASES.values(), ids=CASES)
 def test_sparse_and_dense_give_the_same_bytes(params, tmp_path, monkeypatch):
     if "n_jobs" in params:
@@ -106,6 +114,7 @@ def test_predictions_of_sparse_rows():
         assert np.array_equal(own, other)
 
 
+@pytest.mark.usefixtures("few_columns")
 def test_validation_rows_of_either_kind(tmp_path):
     expected = GradientBoostingRegressor(**SMALL).fit(X, Y, X_val=X[:90] + 1, y_val=Y[:90])
     for train in (X, S):
@@ -131,6 +140,7 @@ def test_weights_and_scorers_and_continued_training(tmp_path):
     assert_same(going_on, at_once, tmp_path)
 
 
+@pytest.mark.usefixtures("few_columns")
 def test_heavy_tails_and_few_rows(tmp_path):
     """Histograms of exact values: by codes and by entries."""
     y = Y.copy()
@@ -140,6 +150,7 @@ def test_heavy_tails_and_few_rows(tmp_path):
         assert_same(*models, tmp_path)
 
 
+@pytest.mark.usefixtures("few_columns")
 def test_many_rows_share_a_bin(tmp_path):
     """Entries of which more than 4,095 rows have one bin are not summed in packed words."""
     rng = np.random.default_rng(0)
@@ -153,6 +164,7 @@ def test_many_rows_share_a_bin(tmp_path):
     assert_same(*models, tmp_path)
 
 
+@pytest.mark.usefixtures("few_columns")
 def test_absent_values_may_be_missing(tmp_path):
     holes = np.where(X == 0, np.nan, X)
     params = {**SMALL, "sparse_zeros": "missing"}
@@ -249,8 +261,9 @@ def test_what_sparse_input_cannot_be():
     kind=st.sampled_from([np.float32, np.float64]),
     growth=st.sampled_from(["leaf", "symmetric"]),
     n_jobs=st.integers(1, 2),
+    few=st.sampled_from([0, 8]),
 )
-def test_any_pattern(seed, n_rows, n_features, density, n_values, kind, growth, n_jobs):
+def test_any_pattern(seed, n_rows, n_features, density, n_values, kind, growth, n_jobs, few):
     rng = np.random.default_rng(seed)
     dense = np.zeros((n_rows, n_features), dtype=kind)
     at = rng.random(dense.shape) < density * 2 * rng.random(n_features)
@@ -260,7 +273,7 @@ def test_any_pattern(seed, n_rows, n_features, density, n_values, kind, growth, 
     params = {"n_estimators": 3, "min_samples_leaf": 2, "growth": growth, "n_jobs": n_jobs}
     params |= {"max_depth": 4}
     stored = sparse.csr_matrix(dense)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mock.patch("sumwise.data.bundling._FEW_COLUMNS", few):
         warnings.simplefilter("error")
         models = [GradientBoostingRegressor(**params).fit(M, y) for M in (dense, stored)]
     assert_same_trees(*models)

@@ -27,6 +27,8 @@ from sumwise.parts import Part
 _OPEN_BUNDLES = 64
 # A column costs about as much as entries in one of so many rows: with fewer it is dissolved.
 _ROWS_PER_ENTRY = 6
+# To look for the entries of a row costs about as much as so many columns, even if it has none.
+_FEW_COLUMNS = 8
 # Groups of features with entries that threads can take, each with its own table of rows.
 _MOST_GROUPS = 8
 
@@ -113,6 +115,13 @@ def bundle_columns(
         )
         is_dense = bins.n_entries[rest] * _ROWS_PER_ENTRY >= bins.n_rows
         alone, stored = rest[is_dense], rest[~is_dense]
+        few = _try_few_columns(
+            bins, n_value_bins, has_missing, n_codes, stored, limit, first_code, team
+        )
+        if few is not None:
+            bundled += [plan for plan in few if len(plan.features) > 1]
+            single = [plan.features[0] for plan in few if len(plan.features) == 1]
+            alone, stored = np.sort(np.append(alone, single)).astype(np.int64), stored[:0]
     # Bundles with few codes come first, next to each other: they may share a lane.
     bundled.sort(key=lambda plan: (len(plan.features), plan.features[0]))
     n_columns = len(bundled) + alone.size
@@ -165,41 +174,84 @@ def find_bundles(
     rest, left_out = features[fits], features[~fits]
     found: list[_Plan] = []
     columns = np.zeros((min(n_open, rest.size), bins.n_rows), dtype=np.uint8)
+    described = (bins, n_value_bins, has_missing, n_codes)
     while rest.size:
-        order = _order_by_conflicts(bins, rest, team)
         columns = columns[: rest.size]
-        n_used = np.ones(columns.shape[0], dtype=np.int64)
-        n_filled, n_conflicts = np.zeros_like(n_used), np.zeros_like(n_used)
-        bundle = np.full(bins.n_features, -1, dtype=np.int64)
-        bundle_features(
-            order,
-            bins.start,
-            bins.rows,
-            bins.bins,
-            n_value_bins,
-            bins.usual,
-            has_missing,
-            n_codes,
-            limit,
-            columns,
-            n_used,
-            n_filled,
-            n_conflicts,
-            bundle,
-            first_code,
-        )
-        size = np.bincount(bundle[rest] + 1, minlength=columns.shape[0] + 1)[1:]
-        kept = (size > 1) & (n_filled >= fewest)
-        if not kept.any():
+        plans, n_filled = _fill_columns(*described, rest, limit, columns, first_code, team)
+        kept = [
+            plan
+            for plan, n in zip(plans, n_filled, strict=True)
+            if len(plan.features) > 1 and n >= fewest
+        ]
+        if not kept:
             break
-        by_bundle = np.argsort(bundle[order], kind="stable")
-        ends = np.cumsum(np.append(np.count_nonzero(bundle[rest] < 0), size))
-        for j in np.flatnonzero(kept):
-            members = order[by_bundle[ends[j] : ends[j + 1]]]
-            found.append(_Plan(members.tolist(), columns[j].copy()))
-        rest = rest[(bundle[rest] < 0) | ~kept[bundle[rest]]]
+        found += [_Plan(plan.features, plan.column.copy()) for plan in kept]
+        rest = np.setdiff1d(rest, np.concatenate([plan.features for plan in kept]))
         columns[n_filled > 0] = 0
     return found, np.sort(np.concatenate([rest, left_out]))
+
+
+def _try_few_columns(
+    bins: SparseBins,
+    n_value_bins: np.ndarray,
+    has_missing: np.ndarray,
+    n_codes: np.ndarray,
+    features: np.ndarray,
+    limit: int,
+    first_code: np.ndarray,
+    team: Team,
+) -> list[_Plan] | None:
+    """Return bundles of all these features; None if there is no room in a few columns."""
+    if not 0 < n_codes[features].sum() < _FEW_COLUMNS * N_CODES:
+        return None
+    columns = np.zeros((_FEW_COLUMNS, bins.n_rows), dtype=np.uint8)
+    described = (bins, n_value_bins, has_missing, n_codes)
+    plans, _ = _fill_columns(*described, features, limit, columns, first_code, team)
+    used = [plan for plan in plans if plan.features]
+    return used if sum(len(plan.features) for plan in used) == features.size else None
+
+
+def _fill_columns(
+    bins: SparseBins,
+    n_value_bins: np.ndarray,
+    has_missing: np.ndarray,
+    n_codes: np.ndarray,
+    features: np.ndarray,
+    limit: int,
+    columns: np.ndarray,
+    first_code: np.ndarray,
+    team: Team,
+) -> tuple[list[_Plan], np.ndarray]:
+    """Put features into columns, which are zero, as long as there is room; write first codes.
+
+    Returns the bundle of each column, and the rows with entries.
+    """
+    order = _order_by_conflicts(bins, features, team)
+    n_used = np.ones(columns.shape[0], dtype=np.int64)
+    n_filled, n_conflicts = np.zeros_like(n_used), np.zeros_like(n_used)
+    bundle = np.full(bins.n_features, -1, dtype=np.int64)
+    bundle_features(
+        order,
+        bins.start,
+        bins.rows,
+        bins.bins,
+        n_value_bins,
+        bins.usual,
+        has_missing,
+        n_codes,
+        limit,
+        columns,
+        n_used,
+        n_filled,
+        n_conflicts,
+        bundle,
+        first_code,
+    )
+    by_bundle = np.argsort(bundle[order], kind="stable")
+    size = np.bincount(bundle[features] + 1, minlength=columns.shape[0] + 1)
+    members = np.split(order[by_bundle], size.cumsum()[:-1])[1:]
+    plans = [_Plan(own.tolist(), column) for own, column in zip(members, columns, strict=True)]
+    return plans, n_filled
 
 
 def _order_by_conflicts(bins: SparseBins, features: np.ndarray, team: Team) -> np.ndarray:
@@ -237,12 +289,12 @@ def _store_entries(
     if stored.size:
         is_stored = np.repeat(counts > 0, bins.n_entries)
         rows, own_bins = bins.rows[is_stored], bins.bins[is_stored]
-    n_groups = max(1, min(team.n_threads, _MOST_GROUPS, stored.size))
+    n_groups = min(team.n_threads, _MOST_GROUPS, stored.size)
     # Groups of about equally many entries, neighboring features together.
-    running = counts[stored].cumsum()
-    goals = running[-1] * np.arange(1, n_groups) // n_groups if stored.size else []
-    group_first = np.concatenate([[0], np.searchsorted(running, goals), [stored.size]])
-    group_first = group_first.astype(np.int64)
+    running = np.append(0, counts[stored].cumsum())
+    goals = running[-1] * np.arange(n_groups + 1) // max(1, n_groups)
+    group_first = np.searchsorted(running, goals).astype(np.int64)
+    group_first[-1] = stored.size
     n_bins = n_value_bins[stored] + 1
     place = n_bins.cumsum() - n_bins
     group = np.repeat(np.arange(n_groups), np.diff(group_first))
