@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sumwise.data.binned import BinnedData
-from sumwise.data.bundling import Bundling, bundle_columns, find_bundles, find_groups
+from sumwise.data.bundling import Bundling, bundle_columns, find_bundles
 from sumwise.data.sparse_binning import SparseBins
 from sumwise.errors import ParameterError
 from sumwise.kernels.bundled import find_left_codes
@@ -145,13 +145,11 @@ def test_every_bin_can_be_read_back(seed, n_rows, n_features, density, most_bins
             assert f not in seen
             seen.add(f)
     assert seen == set(np.flatnonzero(bins.usable).tolist())
-    group = find_groups(bundles)
     for k, f in enumerate(bundles.members):
         read = np.full(n_rows, usual[f])
         for row in range(n_rows):
-            own = bundles.entries[
-                bundles.row_start[group[k], row] : bundles.row_start[group[k], row + 1]
-            ].astype(np.int64)
+            own = bundles.entries[bundles.row_start[row] : bundles.row_start[row + 1]]
+            own = own.astype(np.int64)
             own = own[(own >= bundles.place[k]) & (own <= bundles.place[k] + n_value_bins[f])]
             assert own.size <= 1
             if own.size:

@@ -1,6 +1,5 @@
 """Exclusive feature bundling: sparse features that are rarely unusual together share a column."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -13,7 +12,7 @@ from sumwise.kernels.bundling import (
     N_CODES,
     bundle_features,
     count_crowded_bins,
-    count_group_entries,
+    count_member_entries,
     count_row_entries,
     fill_entries,
     fill_plain_columns,
@@ -29,8 +28,6 @@ _OPEN_BUNDLES = 64
 _ROWS_PER_ENTRY = 6
 # To look for the entries of a row costs about as much as so many columns, even if it has none.
 _FEW_COLUMNS = 8
-# Groups of features with entries that threads can take, each with its own table of rows.
-_MOST_GROUPS = 8
 
 
 class Bundling(Part):
@@ -289,29 +286,19 @@ def _store_entries(
     if stored.size:
         is_stored = np.repeat(counts > 0, bins.n_entries)
         rows, own_bins = bins.rows[is_stored], bins.bins[is_stored]
-    n_groups = min(team.n_threads, _MOST_GROUPS, stored.size)
-    # Groups of about equally many entries, neighboring features together.
-    running = np.append(0, counts[stored].cumsum())
-    goals = running[-1] * np.arange(n_groups + 1) // max(1, n_groups)
-    group_first = np.searchsorted(running, goals).astype(np.int64)
-    group_first[-1] = stored.size
     n_bins = n_value_bins[stored] + 1
     place = n_bins.cumsum() - n_bins
-    group = np.repeat(np.arange(n_groups), np.diff(group_first))
-    place = place - place[group_first[group]] if stored.size else place
     kind = np.uint32 if rows.size <= np.iinfo(np.uint32).max else np.int64
-    row_start = np.zeros((n_groups, bins.n_rows + 1), dtype=kind)
+    row_start = np.zeros(bins.n_rows + 1, dtype=kind)
     kept = (start, rows)
-    team.run(count_group_entries, *kept, stored, group_first, row_start)
-    np.cumsum(row_start, axis=1, out=row_start)
-    begin = row_start[:, -1].cumsum(dtype=kind) - row_start[:, -1]
-    row_start += begin[:, None]
+    team.run(count_member_entries, *kept, stored, row_start)
+    np.cumsum(row_start, out=row_start)
     entries = np.empty(rows.size, dtype=np.uint32)
     codes = np.empty(rows.size, dtype=np.uint8)
-    described = (n_value_bins, bins.usual, stored, group_first, place)
+    described = (n_value_bins, bins.usual, stored, place)
     team.run(fill_entries, *kept, own_bins, *described, row_start, entries, codes)
-    row_start[:, 1:] = row_start[:, :-1]  # each had been moved on to the next
-    row_start[:, 0] = begin
+    row_start[1:] = row_start[:-1]  # each had been moved on to the next
+    row_start[0] = 0
     most = np.zeros(max(1, stored.size), dtype=np.int64)
     scratch = np.empty((team.n_threads, 256), dtype=np.int64)
     team.run(count_crowded_bins, start, own_bins, stored, scratch, most)
@@ -321,15 +308,8 @@ def _store_entries(
         rows=rows,
         codes=codes,
         members=stored.astype(np.int64),
-        group_first=group_first,
         place=place.astype(np.int64),
         row_start=row_start,
         entries=entries,
         crowd=int(most.max()),
     )
-
-
-def find_groups(bundles: Bundles) -> np.ndarray:
-    """Return the group of each member."""
-    sizes: Sequence[int] = np.diff(bundles.group_first)
-    return np.repeat(np.arange(len(sizes)), sizes)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.bundling import find_entry
+from sumwise.kernels.jit import inlined, kernel, routine
 from sumwise.kernels.lanes import fold_lane
 from sumwise.kernels.layout import CHILD, NO, PACKED_ROWS, TREE
 from sumwise.kernels.packed import pack_sums, unpack_sums
@@ -46,24 +47,12 @@ def find_left_codes(coding, n_value_bins, split_bin, missing_left):
 
 
 @routine
-def _find_entry(rows, first, last, row):
-    """The first of the entries [first, last) that is not before a row."""
-    while first < last:
-        middle = (first + last) >> 1
-        if np.int64(rows[middle]) < row:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@routine
 def _find_entries(bundles, f, records):
     """The entries of a feature in the range of rows of records, which ascend or descend."""
     one, other = np.int64(records[0] >> _ROW), np.int64(records[records.size - 1] >> _ROW)
     first, last = bundles.start[f], bundles.start[f + 1]
-    begin = _find_entry(bundles.rows, first, last, min(one, other))
-    return begin, _find_entry(bundles.rows, begin, last, max(one, other) + 1)
+    begin = find_entry(bundles.rows, first, last, min(one, other))
+    return begin, find_entry(bundles.rows, begin, last, max(one, other) + 1)
 
 
 @routine
@@ -203,67 +192,111 @@ def _add_triples(row_start, entries, records, exact, gradients, hessians, sums):
     return total_g, total_h
 
 
-@routine
-def _move_sums(bundles, table, group, allowed, as_words, packed, totals, sums, histogram):
-    """Move the sums of a group's entries to the histogram; what is left has the usual bin."""
-    for k in range(bundles.group_first[group], bundles.group_first[group + 1]):
-        f = bundles.members[k]
-        n_bins = table.n_value_bins[f] + 1
-        place, usual = bundles.place[k], bundles.coding[f, 2]
-        own = sums[place : place + n_bins] if as_words else sums[3 * place : 3 * (place + n_bins)]
-        if allowed[TREE, f]:
-            target = histogram[3 * table.bin_start[f] : 3 * table.bin_start[f + 1]]
-            if packed:
-                rest = pack_sums(totals[0], totals[1], totals[2])
-                for b in range(n_bins):
-                    target[b] = own[b]
-                    rest -= own[b]
-                target[usual] += rest
-            else:
-                rest_g, rest_h, rest_n = totals
-                for b in range(n_bins):
-                    if as_words:
-                        g, h, n = unpack_sums(own[b])
-                    else:
-                        g, h, n = own[3 * b], own[3 * b + 1], own[3 * b + 2]
-                    target[b], target[b + n_bins], target[b + 2 * n_bins] = g, h, n
-                    rest_g -= g
-                    rest_h -= h
-                    rest_n -= n
-                target[usual] += rest_g
-                target[usual + n_bins] += rest_h
-                target[usual + 2 * n_bins] += rest_n
-        for i in range(own.size):
-            own[i] = 0
+@inlined
+def _sums_as_words(job, node):
+    """Whether the sums of a node's entries fit packed words."""
+    return not job.exact and (job.nodes[node].packed or job.table.bundles.crowd <= PACKED_ROWS)
 
 
 @routine
-def build_entries(job, node):
-    """Sum a node's rows into the histograms of the features that have entries."""
-    work, table, thread = job.work, job.table, job.thread
-    bundles, sums = table.bundles, work.bundles.sums[thread]
-    records = work.records[job.nodes[node].depth & 1]
+def build_entries(job, node, which):
+    """Sum the thread's rows of a node by entry, aside; the sums of all rows come last."""
+    work, bundles, payload, thread = job.work, job.table.bundles, job.payload, job.thread
+    if bundles.members.size == 0:
+        return
+    sums = work.bundles.sums[which * job.n_threads + thread]
+    first, last = work.first[thread, node], work.last[thread, node]
+    total_g, total_h = np.int64(0), np.int64(0)
+    if first < last:
+        records = work.records[job.nodes[node].depth & 1, first:last]
+        arrays = (bundles.row_start, bundles.entries, records)
+        if _sums_as_words(job, node):
+            total_g, total_h = _add_words(*arrays, sums)
+        else:
+            exact = (job.exact, payload.exact_gradient, payload.exact_hessian)
+            total_g, total_h = _add_triples(*arrays, *exact, sums)
+    totals = sums[sums.size - 3 :]
+    totals[0], totals[1], totals[2] = total_g, total_h, last - first
+
+
+@routine
+def _move_words(sums, first, n_bins, totals, usual, packed, target):
+    """Move packed sums of a feature's entries to its histogram, and clear them."""
+    rest = pack_sums(totals[0], totals[1], totals[2]) if packed else np.int64(0)
+    rest_g, rest_h, rest_n = totals
+    for b in range(n_bins):
+        word = np.int64(0)
+        for t in range(sums.shape[0]):
+            word += sums[t, first + b]
+            sums[t, first + b] = 0
+        if packed:
+            target[b] = word
+            rest -= word
+        else:
+            g, h, n = unpack_sums(word)
+            target[b], target[b + n_bins], target[b + 2 * n_bins] = g, h, n
+            rest_g -= g
+            rest_h -= h
+            rest_n -= n
+    if packed:
+        target[usual] += rest
+    else:
+        target[usual] += rest_g
+        target[usual + n_bins] += rest_h
+        target[usual + 2 * n_bins] += rest_n
+
+
+@routine
+def _move_triples(sums, first, n_bins, totals, usual, target):
+    """The same with three numbers a bin."""
+    for stat in range(3):
+        rest = totals[stat]
+        for b in range(n_bins):
+            total = np.int64(0)
+            for t in range(sums.shape[0]):
+                total += sums[t, 3 * (first + b) + stat]
+                sums[t, 3 * (first + b) + stat] = 0
+            target[stat * n_bins + b] = total
+            rest -= total
+        target[stat * n_bins + usual] += rest
+
+
+@routine
+def _clear_sums(sums, first, n_bins, as_words):
+    width = 1 if as_words else 3
+    for t in range(sums.shape[0]):
+        sums[t, width * first : width * (first + n_bins)] = 0
+
+
+@routine
+def merge_entries(job, node, which):
+    """Move the sums of all threads to the histogram; rows without an entry have the usual bin.
+
+    A thread does so for the features that it scores.
+    """
+    work, table, bundles = job.work, job.table, job.table.bundles
+    sums = work.bundles.sums[which * job.n_threads : (which + 1) * job.n_threads]
+    as_words, packed = _sums_as_words(job, node), job.nodes[node].packed != 0
+    total_g, total_h, total_n = np.int64(0), np.int64(0), np.int64(0)
+    for t in range(job.n_threads):
+        total_g += sums[t, sums.shape[1] - 3]
+        total_h += sums[t, sums.shape[1] - 2]
+        total_n += sums[t, sums.shape[1] - 1]
+    totals = (total_g, total_h, total_n)
     histogram = work.histograms[job.nodes[node].slot]
-    packed = job.nodes[node].packed != 0
-    as_words = not job.exact and (packed or bundles.crowd <= PACKED_ROWS)
-    payload = job.payload
-    for group in range(thread, bundles.group_first.size - 1, job.n_threads):
-        total_g, total_h, total_n = np.int64(0), np.int64(0), np.int64(0)
-        row_start = bundles.row_start[group]
-        for t in range(job.n_threads):
-            part = records[work.first[t, node] : work.last[t, node]]
-            if part.size == 0:
-                continue
-            if as_words:
-                g, h = _add_words(row_start, bundles.entries, part, sums)
-            else:
-                exact = (job.exact, payload.exact_gradient, payload.exact_hessian)
-                g, h = _add_triples(row_start, bundles.entries, part, *exact, sums)
-            total_g += g
-            total_h += h
-            total_n += part.size
-        totals = (total_g, total_h, total_n)
-        _move_sums(bundles, table, group, work.allowed, as_words, packed, totals, sums, histogram)
+    for k in range(bundles.members.size):
+        f = bundles.members[k]
+        if work.feature_owner[f] != job.thread:
+            continue
+        if not work.allowed[TREE, f]:
+            _clear_sums(sums, bundles.place[k], table.n_value_bins[f] + 1, as_words)
+            continue
+        n_bins, usual = table.n_value_bins[f] + 1, bundles.coding[f, 2]
+        target = histogram[3 * table.bin_start[f] : 3 * table.bin_start[f + 1]]
+        if as_words:
+            _move_words(sums, bundles.place[k], n_bins, totals, usual, packed, target)
+        else:
+            _move_triples(sums, bundles.place[k], n_bins, totals, usual, target)
 
 
 @routine
@@ -302,7 +335,7 @@ def _read_code(bundles, columns, f, row):
     if column >= 0:
         return columns[column, row]
     end = bundles.start[f + 1]
-    e = _find_entry(bundles.rows, bundles.start[f], end, np.int64(row))
+    e = find_entry(bundles.rows, bundles.start[f], end, np.int64(row))
     if e < end and bundles.rows[e] == row:
         return bundles.codes[e]
     return np.uint8(0)

@@ -32,10 +32,9 @@ class Bundles(NamedTuple):
     start: Any  # int64 (n_features + 1,): where the entries of a feature begin
     rows: Any  # uint32 (n_entries,): ascending within a feature
     codes: Any  # uint8 (n_entries,): as in a column with this feature alone
-    members: Any  # int64 (n_stored,): the features that have entries, group after group
-    group_first: Any  # int64 (n_groups + 1,): first member of a group
-    place: Any  # int64 (n_stored,): where the sums of a member begin among those of its group
-    row_start: Any  # uint32 (n_groups, n_rows + 1): where the entries of a row begin
+    members: Any  # int64 (n_stored,): the features that have entries
+    place: Any  # int64 (n_stored,): where the sums of a member begin
+    row_start: Any  # uint32 (n_rows + 1,): where the entries of a row begin
     entries: Any  # uint32 (n_entries,): place + bin, row after row
     crowd: int  # most entries that share a bin
 
@@ -44,7 +43,7 @@ class BundleWork(NamedTuple):
     """Buffers for entries."""
 
     column: Any  # uint8 (n_rows,): codes of one feature, zero when not in use
-    sums: Any  # int64 (n_threads, 3 * most bins of a group): zero when not in use
+    sums: Any  # int64 (2 * n_threads, 3 * n_bins + 3): by bin, zero when not in use; of all rows
 
 
 def _by_bundles(name: str, neutral: Any) -> Any:

@@ -10,6 +10,7 @@ Codes of a bundle
 import numpy as np
 
 from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.threads import share
 
 N_CODES = 256
 
@@ -140,15 +141,29 @@ def count_crowded_bins(thread, n_threads, sync, start, bins, features, counts, m
         most[k] = highest
 
 
+@routine
+def find_entry(rows, first, last, row):
+    """The first of the entries [first, last) that is not before a row."""
+    while first < last:
+        middle = (first + last) >> 1
+        if np.int64(rows[middle]) < row:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
 @kernel
-def count_group_entries(thread, n_threads, sync, start, rows, members, group_first, row_start):
-    """Write to ``row_start[group, row + 1]`` the entries that a row has in a group of features."""
-    for group in range(thread, row_start.shape[0], n_threads):
-        counts = row_start[group]
-        counts[:] = 0
-        for k in range(group_first[group], group_first[group + 1]):
-            for e in range(start[members[k]], start[members[k] + 1]):
-                counts[np.int64(rows[e]) + 1] += 1
+def count_member_entries(thread, n_threads, sync, start, rows, members, row_start):
+    """Write to ``row_start[row + 1]`` the entries of the members in a row; it is zero before.
+
+    Each thread does a part of the rows.
+    """
+    first, last = share(row_start.size - 1, thread, n_threads)
+    for k in range(members.size):
+        begin = find_entry(rows, start[members[k]], start[members[k] + 1], first)
+        for e in range(begin, find_entry(rows, begin, start[members[k] + 1], last)):
+            row_start[np.int64(rows[e]) + 1] += 1
 
 
 @kernel
@@ -162,22 +177,21 @@ def fill_entries(
     n_value_bins,
     usual,
     members,
-    group_first,
     place,
     row_start,
     entries,
     codes,
 ):
-    """Write the entries of rows, group after group, and the codes of the entries of features.
+    """Write the entries of rows, and the codes of the entries of features.
 
     ``row_start`` says where the entries of a row begin; it is moved on to where they end.
     """
-    for group in range(thread, row_start.shape[0], n_threads):
-        own = row_start[group]
-        for k in range(group_first[group], group_first[group + 1]):
-            f = members[k]
-            for e in range(start[f], start[f + 1]):
-                b = np.int64(bins[e])
-                entries[own[rows[e]]] = place[k] + b
-                own[rows[e]] += 1
-                codes[e] = 1 + find_code_offset(b, n_value_bins[f], usual[f], np.int64(1))
+    first, last = share(row_start.size - 1, thread, n_threads)
+    for k in range(members.size):
+        f = members[k]
+        begin = find_entry(rows, start[f], start[f + 1], first)
+        for e in range(begin, find_entry(rows, begin, start[f + 1], last)):
+            b = np.int64(bins[e])
+            entries[row_start[rows[e]]] = place[k] + b
+            row_start[rows[e]] += 1
+            codes[e] = 1 + find_code_offset(b, n_value_bins[f], usual[f], np.int64(1))

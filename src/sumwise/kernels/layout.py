@@ -130,7 +130,7 @@ class Workspace(NamedTuple):
     allowed: Any  # uint8 (5, n_features)
     candidates: Any  # CANDIDATE (2, n_features): the best split of each feature in each child
     tile_owner: Any  # int64 (n_tiles,): the thread that sums a tile, -1 if all share its rows
-    n_shared: Any  # int64 (1,): number of shared tiles
+    n_shared: Any  # int64 (1,): number of shared tiles; entries of rows are one more
     feature_owner: Any  # int64 (n_features,): the thread that scores a feature
     categories: Any  # NoCategories or CategoryWork: see categories.py
     bundles: Any  # NoBundles or BundleWork: see bundles.py

@@ -7,7 +7,12 @@ merged. It scores the features it owns.
 
 import numpy as np
 
-from sumwise.kernels.bundled import build_entries, drop_hopeless, move_bundled_records
+from sumwise.kernels.bundled import (
+    build_entries,
+    drop_hopeless,
+    merge_entries,
+    move_bundled_records,
+)
 from sumwise.kernels.categories import by_job, is_categorical
 from sumwise.kernels.category_splits import (
     build_wide,
@@ -166,14 +171,14 @@ def _build_tiles_and_wide(job, node, which):
 @routine
 def _build_tiles_and_entries(job, node, which):
     _build_tiles(job, node, which)
-    build_entries(job, node)
+    build_entries(job, node, which)
 
 
 build_histogram = by_job(_build_tiles, _build_tiles_and_wide, _build_tiles_and_entries)
 
 
 @routine
-def merge_parts(job, node, which):
+def _merge_tiles(job, node, which):
     """Add up the shared tiles that the threads have set aside."""
     work, table = job.work, job.table
     histogram = work.histograms[job.nodes[node].slot]
@@ -191,6 +196,15 @@ def merge_parts(job, node, which):
                     part = work.partial[which * job.n_threads + t]
                     for i in range(first, last):
                         histogram[i] += part[i]
+
+
+@routine
+def _merge_tiles_and_entries(job, node, which):
+    _merge_tiles(job, node, which)
+    merge_entries(job, node, which)
+
+
+merge_parts = by_job(_merge_tiles, _merge_tiles, _merge_tiles_and_entries)
 
 
 @routine

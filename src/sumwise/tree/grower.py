@@ -7,7 +7,6 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
-from sumwise.data.bundling import find_groups
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
 from sumwise.kernels.bundled import add_bundled_predictions
@@ -366,14 +365,17 @@ class TreeGrower:
         owner = np.cumsum(tile < 0) % n_threads
         owner[tile >= 0] = tile_owner[tile[tile >= 0]]
         bundles = self._data.table.bundles
-        if isinstance(bundles, Bundles):  # who sums up the entries of a feature scores it
-            owner[bundles.members] = find_groups(bundles) % n_threads
+        n_shared = n_tiles - n_whole
+        if isinstance(bundles, Bundles) and bundles.members.size:  # all share the rows of entries
+            n_stored = bundles.members.size
+            owner[bundles.members] = np.arange(n_stored) * n_threads // n_stored
+            n_shared += 1
         allowed = np.zeros((5, n_features), dtype=np.uint8)
         allowed[layout.USABLE] = self._data.usable
         return {
             "allowed": allowed,
             "tile_owner": tile_owner.astype(np.int64),
-            "n_shared": np.array([n_tiles - n_whole]),
+            "n_shared": np.array([n_shared]),
             "feature_owner": np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
         }
 
@@ -381,11 +383,10 @@ class TreeGrower:
         bundles, n_threads = self._data.table.bundles, self._team.n_threads
         if not isinstance(bundles, Bundles):
             return NoBundles()
-        last_bin = bundles.place + self._data.table.n_value_bins[bundles.members]
-        n_sums = 3 * (int(last_bin.max(initial=0)) + 1)
+        n_sums = 3 * int((self._data.table.n_value_bins[bundles.members] + 1).sum()) + 3
         return BundleWork(
             column=np.zeros(self._data.n_rows, dtype=np.uint8),
-            sums=np.zeros((n_threads, n_sums), dtype=np.int64),
+            sums=np.zeros((2 * n_threads, n_sums), dtype=np.int64),
         )
 
     def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:
