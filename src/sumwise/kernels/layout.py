@@ -61,6 +61,8 @@ NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
 # Rows of ``allowed``: features with more than one bin, then those of the tree, of a level, and of
 # the first and second child.
 USABLE, TREE, LEVEL, CHILD = (np.int64(row) for row in range(4))
+# Items of ``allowed`` that are not zero; of a child's, whether the best split is known.
+YET_TO_SCORE, SCORED = 1, 2
 
 
 class Lanes(NamedTuple):

@@ -27,7 +27,7 @@ from sumwise.kernels.constraints import best_packed_split, best_split, fill_gain
 from sumwise.kernels.gradients import add_rows, finish_rows
 from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
-from sumwise.kernels.layout import CHILD, NO, TREE, ZERO
+from sumwise.kernels.layout import CHILD, NO, SCORED, TREE, YET_TO_SCORE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
 from sumwise.kernels.partition import left_range, partition_records
 from sumwise.kernels.split import best_candidate, sum_left
@@ -251,7 +251,7 @@ def _score_numbers(job, node, child):
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
     min_rows = job.options.min_samples_leaf
     for f in range(job.table.n_value_bins.size):
-        if is_owned(job, f) and work.allowed[CHILD + child, f]:
+        if is_owned(job, f) and work.allowed[CHILD + child, f] == YET_TO_SCORE:
             if is_categorical(job.table.categories, f):
                 continue
             bins = feature_bins(job, node, f)
@@ -276,8 +276,36 @@ def _score_features(job, node, child):
 
 
 @routine
+def _score_pairs(job, node, child):
+    """Score the thread's features with two bins of values: they have one split, and there are many.
+
+    Those that are missing somewhere in the node are left to others.
+    """
+    work, table, payload, rules = job.work, job.table, job.payload, job.constraints
+    totals, min_rows, packed = (
+        work.totals[node],
+        job.options.min_samples_leaf,
+        job.nodes[node].packed,
+    )
+    for f in range(table.n_value_bins.size):
+        if table.n_value_bins[f] == 2 and is_owned(job, f) and work.allowed[CHILD + child, f]:
+            bins = feature_bins(job, node, f)
+            if packed:
+                n_missing = unpack_sums(bins[0])[2]
+                left = unpack_sums(bins[1])
+            else:
+                n_missing = bins[6]
+                left = (bins[1], bins[4], bins[7])
+            if n_missing == 0:
+                gain = split_gain(rules, payload, (node, f, NO), left, totals, min_rows)
+                _note_candidate(job, child, f, (gain, np.int64(1), NO))
+                work.allowed[CHILD + child, f] = SCORED
+
+
+@routine
 def _score_bundled(job, node, child):
     drop_hopeless(job, child, node, node + 1)
+    _score_pairs(job, node, child)
     _score_numbers(job, node, child)
 
 
