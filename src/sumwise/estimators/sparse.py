@@ -36,7 +36,7 @@ def read_sparse(estimator: Any, X: Any, y: Any = _NO_TARGET) -> Any:
     """
     is_fit = y is not _NO_TARGET
     targets = {"y": y} if is_fit else {}
-    is_missing = estimator.sparse_zeros == "missing"
+    is_missing = getattr(estimator, "sparse_zeros", "value") == "missing"
     if isinstance(X, SparseFrame):
         validate_data(estimator, X.source, **targets, reset=is_fit, skip_check_array=True)
         if is_fit:
