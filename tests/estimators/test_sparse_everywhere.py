@@ -85,7 +85,7 @@ TREES = {
     "forest": RandomForestClassifier(**FEW),
     "entropy": RandomForestClassifier(**FEW, criterion="entropy", class_weight="balanced"),
     "pruned": RandomForestRegressor(**FEW, prune="oob", max_leaf_nodes=9),
-    "poisson": RandomForestRegressor(**FEW, max_features=0.4),
+    "some features": RandomForestRegressor(**FEW, max_features=0.4),
     "extra": ExtraTreesClassifier(**FEW),
     "extra numbers": ExtraTreesRegressor(**FEW, bootstrap=True, max_features_per_tree=0.5),
     "few bins": ExtraTreesRegressor(**FEW, max_bins=5),
@@ -177,7 +177,7 @@ ENSEMBLES = {
     "adaboost": AdaBoostClassifier(**FEW),
     "adaboost draws": AdaBoostClassifier(**FEW, method="resample"),
     "adaboost of others": AdaBoostClassifier(LogisticRegression(), n_estimators=3),
-    "adaboost of others draws": AdaBoostClassifier(BOOSTED, n_estimators=3, method="resample"),
+    "adaboost of others draws": AdaBoostClassifier(BOOSTED, **FEW, method="resample"),
     "adaboost numbers": AdaBoostRegressor(**FEW),
     "adaboost of forests": AdaBoostRegressor(REGRESSORS[2][1], n_estimators=3, random_state=0),
     "bagging": BaggingClassifier(**FEW, max_features=0.5),
@@ -205,6 +205,14 @@ ENSEMBLES = {
 FORMATS = ("csr_matrix", "csc_array", "coo_matrix", "coo_array", "lil_array", "bsr_array")
 
 
+def assert_alike(own, other):
+    """Linear models of scikit-learn are not the same to the last bit."""
+    if own.dtype.kind == "f":
+        np.testing.assert_allclose(own, other, rtol=1e-5, atol=1e-7)
+    else:
+        assert np.array_equal(own, other)
+
+
 @pytest.mark.parametrize("model", ENSEMBLES.values(), ids=ENSEMBLES)
 def test_ensembles_of_sparse_rows(model):
     y = get_target(model)
@@ -213,23 +221,23 @@ def test_ensembles_of_sparse_rows(model):
     for name in FORMATS[:2]:
         rows = getattr(sparse, name)(X)
         own = clone(model).fit(rows, y)
-        np.testing.assert_allclose(predict(own, rows), expected, rtol=1e-5, atol=1e-7)
+        assert_alike(predict(own, rows), expected)
     for name in FORMATS[2:]:
         rows = getattr(sparse, name)(X)
-        np.testing.assert_allclose(predict(own, rows), expected, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(predict(own, rows.tocsr()[:1]), expected[:1], rtol=1e-5, atol=1e-7)
+        assert_alike(predict(own, rows), expected)
+    assert_alike(predict(own, rows.tocsr()[:1]), expected[:1])
     assert np.array_equal(predict(pickle.loads(pickle.dumps(own)), rows), predict(own, rows))
 
 
 def test_members_out_of_bag_of_sparse_rows():
     for base in (None, LogisticRegression()):
         bags = [
-            BaggingClassifier(base, n_estimators=12, oob_score=True, random_state=0).fit(M, LABELS)
+            BaggingClassifier(base, n_estimators=20, oob_score=True, random_state=0).fit(M, LABELS)
             for M in (X, S)
         ]
         assert bags[0].oob_score_ == bags[1].oob_score_
         importances = [
-            oob_permutation_importance(bag, M, LABELS)
+            oob_permutation_importance(bag, M, LABELS, random_state=0)
             for bag, M in zip(bags, (X, S), strict=True)
         ]
         np.testing.assert_allclose(
@@ -273,7 +281,7 @@ MORE = {
     "out of bag": {"early_stopping": "oob", "sampler": "subsample"},
     "goss": {"sampler": "goss"},
     "mvs": {"sampler": "mvs"},
-    "bayesian": {"sampler": "bayesian"},
+    "bayesian": {"sampler": "bayesianbootstrap"},
     "medians": {"loss": "absolute_error"},
     "quantile": {"loss": sumwise.Quantile(0.8)},
     "huber": {"loss": "huber"},
@@ -438,7 +446,7 @@ WORDS = {
 }
 
 
-def write_corpus(n_texts=90):
+def write_corpus(n_texts=150):
     rng = np.random.default_rng(0)
     topics = rng.choice(list(WORDS), n_texts)
     shared = "and then it was late so the day came to an end with some rain".split()
@@ -458,13 +466,13 @@ def write_corpus(n_texts=90):
         GradientBoostingClassifier(n_estimators=20, booster="linear", learning_rate=0.5),
         AdaBoostClassifier(),
         BaggingClassifier(n_estimators=20, random_state=0),
-        VotingClassifier(CLASSIFIERS),
+        VotingClassifier(CLASSIFIERS, votes="soft"),
         StackingClassifier(CLASSIFIERS),
     ],
     ids=lambda model: type(model).__name__,
 )
 def test_texts_in_a_pipeline(model):
     texts, topics = write_corpus()
-    pipeline = make_pipeline(TfidfVectorizer(), clone(model)).fit(texts[:60], topics[:60])
-    assert pipeline.score(texts[60:], topics[60:]) > 0.6
+    pipeline = make_pipeline(TfidfVectorizer(), clone(model)).fit(texts[:100], topics[:100])
+    assert pipeline.score(texts[100:], topics[100:]) > 0.6
     assert pipeline.predict_proba(texts[:1]).shape == (1, 3)
