@@ -136,7 +136,10 @@ class _LinearRun(BoosterRun):
         X = session.table.matrices[0]
         if isinstance(X, SparseMatrix):
             stored = _read_stored(X, train)
-            self._descend, self._columns = descend_stored_coordinates, (*stored, np.ones(train.size))
+            self._descend, self._columns = (
+                descend_stored_coordinates,
+                (*stored, np.ones(train.size)),
+            )
             is_long = stored.values.size >= _ENTRIES_FOR_ALL * X.shape[1]
             self._run = session.team.run if is_long else session.team.run_alone
         else:
