@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.kernels.threads import Team
 from sumwise.tree.shallow import ShallowGrower
@@ -20,8 +19,8 @@ def grow(columns, n_bins, target, weight, n_classes, max_depth, n_threads=1):
     n_features = len(columns)
     mapper = BinMapper([np.arange(1.0, n_bins)] * n_features)
     with Team(n_threads) as team:
-        data = BinnedData.from_columns(columns, np.full(n_features, n_bins), team)
-        grower = ShallowGrower(data, mapper, max_depth, team, target, n_classes)
+        features = np.arange(n_features)
+        grower = ShallowGrower(columns, features, mapper, max_depth, team, target, n_classes)
         tree = grower.grow(weight)
         leaf = np.empty(target.size)
         grower.predict_rows(np.arange(tree.n_nodes), leaf)

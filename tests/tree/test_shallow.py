@@ -15,7 +15,9 @@ def team():
 
 def make(X, target, team, max_depth=1, n_classes=0):
     mapper = BinMapper.fit(X, team=team)
-    return ShallowGrower(mapper.transform(X, team), mapper, max_depth, team, target, n_classes)
+    return ShallowGrower(
+        *mapper.map_to_columns(X, team), mapper, max_depth, team, target, n_classes
+    )
 
 
 def test_thresholds_are_midpoints_and_values_means(team):

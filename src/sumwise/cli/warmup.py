@@ -52,6 +52,12 @@ def warm_up() -> float:
         for growth in ("leaf", "symmetric"):
             model = GradientBoostingRegressor(**drawn, growth=growth).fit(gaps, total)
             model.predict(gaps)
+        for other in (
+            GradientBoostingRegressor(n_estimators=2, booster="linear"),
+            RandomForestRegressor(2),
+            AdaBoostRegressor(n_estimators=2),
+        ):
+            other.fit(gaps, total).predict(gaps)
     for loss in REGRESSION_LOSSES:
         y = np.minimum(total / 3.0, 1.0)
         for weight in (None, total):

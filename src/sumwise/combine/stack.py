@@ -66,7 +66,8 @@ def fit_responses(
 
     Parameters
     ----------
-    features : ndarray of shape (n_rows, n_features)
+    features : ndarray or CSR matrix of shape (n_rows, n_features)
+        Of a sparse one, a block of rows at a time is made dense.
     class_idx : ndarray of shape (n_rows,)
     n_classes : int
     weight : ndarray of shape (n_rows,) or None
@@ -131,7 +132,9 @@ def _reduce_rows(
     for first in range(0, features.shape[0], _BLOCK):
         part = slice(first, first + _BLOCK)
         marks = one_hot(class_idx[part], n_classes)
-        rows = (np.hstack([features[part], marks]) - center) * scale[part, None]
+        own = features[part]
+        own = own.toarray() if hasattr(own, "toarray") else own
+        rows = (np.hstack([own, marks]) - center) * scale[part, None]
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, rows]), mode="r"))
     return triangle
 

@@ -12,6 +12,7 @@ from sumwise.data.matrix import DenseMatrix, Matrix, find_float_type, read_chunk
 from sumwise.data.native import Native
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_binning import find_sparse_thresholds, map_sparse
+from sumwise.data.sparse_tables import map_sparse_columns, map_sparse_parts, map_sparse_rows
 from sumwise.data.thresholds import threshold_between
 from sumwise.kernels import binning as kernels
 from sumwise.kernels import random
@@ -134,12 +135,34 @@ class BinMapper:
 
         For mappers whose categories have bins of a byte.
         """
+        if isinstance(X, SparseMatrix):
+            return map_sparse_rows(self.thresholds, X, team)
+        columns = self._fill_columns(X, team)
+        rows = np.empty(X.shape, dtype=np.uint8)
+        team.run(interleave_columns, columns, rows.reshape(-1))
+        return rows
+
+    def map_parts(self, X: Matrix, team: Team) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, bins by row): all at once; of a sparse matrix, some rows at a time."""
+        if isinstance(X, SparseMatrix):
+            return map_sparse_parts(self.thresholds, X, team)
+        return iter([(0, self.map_to_rows(X, team))])
+
+    def map_to_columns(self, X: Matrix, team: Team) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bins of X by column, uint8, and which features the columns are of.
+
+        Features whose rows all lie in one bin may be left out. For mappers without categories.
+        """
+        if isinstance(X, SparseMatrix):
+            return map_sparse_columns(self.thresholds, X, team)
+        return self._fill_columns(X, team), np.arange(X.shape[1])
+
+    def _fill_columns(self, X: DenseMatrix, team: Team) -> np.ndarray:
+        """Return the bins by column, of features that have bins of a byte."""
         n_rows, n_features = X.shape
         columns = np.empty((n_features, n_rows), dtype=np.uint8)
         self._write_bins(X, columns, np.empty((0, n_rows), dtype=np.uint32), 0, team)
-        rows = np.empty((n_rows, n_features), dtype=np.uint8)
-        team.run(interleave_columns, columns, rows.reshape(-1))
-        return rows
+        return columns
 
     def count_bins(self) -> np.ndarray:
         """Return the bins of each feature beyond bin 0 (int64)."""

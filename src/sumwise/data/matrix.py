@@ -132,6 +132,8 @@ def find_ranges(X: Matrix, is_used: np.ndarray | None = None) -> tuple[np.ndarra
 
     ``is_used`` says which rows count; None for all.
     """
+    if isinstance(X, SparseMatrix):
+        return X.find_ranges(is_used)
     n_features = X.shape[1]
     low, high = np.full(n_features, np.nan), np.full(n_features, np.nan)
     for first in range(0, X.shape[0], _CHUNK):

@@ -107,16 +107,24 @@ class SparseMatrix:
         """What passes over the matrix cost: stored values, and rows."""
         return int(self.given.nnz) + self.shape[0]
 
-    def __getitem__(self, rows: np.ndarray) -> "SparseMatrix":
+    def sort_by_row(self) -> "SparseMatrix":
+        """Return the same matrix, kept by row: where rows are taken out again and again."""
+        return SparseMatrix(self.given.tocsr(), self.absent)
+
+    def __getitem__(self, rows: np.ndarray | slice) -> "SparseMatrix":
         """``matrix[rows]``: some of the rows."""
         return SparseMatrix(self.given.tocsr()[rows], self.absent)
 
+    def sort_by_column(self) -> Stored:
+        """Return what is stored, column after column."""
+        return _take_arrays(self.given.tocsc())
+
     def read_columns(self, team: Team) -> StoredColumns:
-        """Return what is stored by column; it is kept until :meth:`forget_columns`."""
+        """Return the same in little memory; it is kept until :meth:`forget_columns`."""
         kept = self.__dict__
         if "_columns" not in kept:
             if self.given.format == "csc":
-                kept["_columns"] = StoredColumns(*_take_arrays(self.given), _make_codes(0))
+                kept["_columns"] = StoredColumns(*self.sort_by_column(), _make_codes(0))
             else:
                 kept["_columns"] = _turn_to_columns(self.by_row, self.shape[1], team)
         return kept["_columns"]
@@ -129,6 +137,25 @@ class SparseMatrix:
     def by_row(self) -> Stored:
         """What is stored, row after row."""
         return _take_arrays(self.given.tocsr())
+
+    def find_ranges(self, is_used: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest and the largest value of each column, NaN where all are missing.
+
+        ``is_used`` says which rows count; None for all.
+        """
+        (start, index, values), n_rows = self.sort_by_column(), self.shape[0]
+        if is_used is not None:
+            is_kept, n_rows = is_used[index], int(is_used.sum())
+            start = np.append(0, np.cumsum(is_kept))[start]
+            values = values[is_kept]
+        n_stored = np.diff(start)
+        absent = np.where(n_stored < n_rows, self.absent, np.nan)
+        low, high = absent.copy(), absent.copy()
+        some = np.flatnonzero(n_stored)
+        if some.size:
+            low[some] = np.fmin(low[some], np.fmin.reduceat(values, start[some]))
+            high[some] = np.fmax(high[some], np.fmax.reduceat(values, start[some]))
+        return low, high
 
     def convert(self, first: int, last: int, features: np.ndarray | None = None) -> np.ndarray:
         """Return some rows as a dense array, of some features or all."""
@@ -144,7 +171,7 @@ class SparseMatrix:
 
     def read_dense(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (first row, dense rows), a few rows at a time."""
-        rows = SparseMatrix(self.given.tocsr(), self.absent)
+        rows = self.sort_by_row()
         step = max(1, min(_CHUNK_ROWS, _CHUNK_VALUES // max(1, self.shape[1])))
         for first in range(0, self.shape[0], step):
             yield first, rows.convert(first, min(first + step, self.shape[0]))

@@ -129,6 +129,19 @@ def _cut(
     return neighbors.view(X.dtype), n_ends
 
 
+def join_thresholds(
+    thresholds: list[np.ndarray], absent: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where the thresholds of each feature begin, all of them, and its usual bin."""
+    sizes = np.array([ends.size for ends in thresholds], dtype=np.int64)
+    ends = np.concatenate([np.empty(0), *thresholds])
+    usual = np.zeros(sizes.size, dtype=np.int64)
+    if absent == 0:
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        usual += 1 + np.bincount(owner[ends < 0], minlength=sizes.size)
+    return np.append(0, sizes.cumsum()), ends, usual
+
+
 def map_sparse(
     thresholds: list[np.ndarray], matrices: list[SparseMatrix], team: Team
 ) -> SparseBins:
@@ -136,13 +149,7 @@ def map_sparse(
 
     The first has the training rows.
     """
-    sizes = np.array([ends.size for ends in thresholds], dtype=np.int64)
-    first_threshold = np.append(0, sizes.cumsum())
-    ends = np.concatenate([np.empty(0), *thresholds])
-    usual = np.zeros(sizes.size, dtype=np.int64)
-    if matrices[0].absent == 0:
-        owner = np.repeat(np.arange(sizes.size), sizes)
-        usual += 1 + np.bincount(owner[ends < 0], minlength=sizes.size)
+    first_threshold, ends, usual = join_thresholds(thresholds, matrices[0].absent)
     mapped = [_map(X, first_threshold, ends, usual, team) for X in matrices]
     counts = np.array([count for _, count, _ in mapped])
     start = np.append(0, counts.sum(axis=0).cumsum())

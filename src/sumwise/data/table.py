@@ -332,9 +332,12 @@ def take_features(X: Any, features: np.ndarray | None) -> Any:
 def shuffle_feature(X: Any, feature: int, order: np.ndarray) -> Any:
     """Return X with the values of one feature in another order of the rows."""
     if hasattr(X, "tocsc"):
-        shuffled = X.tolil()  # a copy
-        shuffled[:, [feature]] = X.tocsc()[:, [feature]][order]
-        return shuffled.tocsr()
+        moved = np.empty(len(order), dtype=np.int64)
+        moved[order] = np.arange(len(order))
+        shuffled = X.tocsc(copy=True)
+        own = slice(shuffled.indptr[feature], shuffled.indptr[feature + 1])
+        shuffled.indices[own] = moved[shuffled.indices[own]]
+        return shuffled.tocsr()  # which sorts
     frame = None if isinstance(X, (np.ndarray, list, tuple)) else _open_frame(X)
     if frame is None:
         shuffled = np.array(X)

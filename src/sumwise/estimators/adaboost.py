@@ -26,7 +26,8 @@ from sklearn.utils.validation import (
 )
 
 from sumwise.combine.median import weighted_median
-from sumwise.data.matrix import Matrix
+from sumwise.data.matrix import ColumnMatrix, Matrix
+from sumwise.data.sparse import SparseMatrix
 from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.features import read_rows
@@ -749,8 +750,10 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
             yield weighted_median(predictions[:n], self.estimator_weights_[:n])
 
 
-def _split_rows(X: Matrix) -> Iterator[np.ndarray]:
+def _split_rows(X: Matrix) -> Iterator[Matrix]:
     """Yield some rows after the other."""
+    if isinstance(X, SparseMatrix):
+        X = X.sort_by_row()
     for first in range(0, X.shape[0], _CHUNK):
         last = min(first + _CHUNK, X.shape[0])
-        yield X[first:last] if isinstance(X, np.ndarray) else X.convert(first, last)
+        yield X.convert(first, last) if isinstance(X, ColumnMatrix) else X[first:last]

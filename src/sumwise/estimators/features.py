@@ -135,7 +135,7 @@ def read_training_data(
     X = read_table(X, sparse=takes_sparse and only_numbers)
     if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
         if not only_numbers:
-            refuse_categories(estimator)
+            refuse_categories(estimator, is_fit=known is None)
         X, y = read_sparse(estimator, X, y)
         return X, y, FeatureSchema.of_numbers(X.shape[1])
     if not isinstance(X, Table):
@@ -174,7 +174,7 @@ def read_rows(estimator: Any, X: Any) -> Any:
     X = read_table(X, known if ignores else None, sparse=takes_sparse and schema.is_numeric)
     if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
         if not schema.is_numeric:
-            refuse_categories(estimator)
+            refuse_categories(estimator, is_fit=False)
         return read_sparse(estimator, X)
     if not isinstance(X, Table):
         X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)

@@ -157,6 +157,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
 
     _model_attribute = "forest_"
     _model_type = Forest
+    _takes_sparse = True
     _criteria: ClassVar[tuple[str, ...]]
 
     forest_: Forest
@@ -218,7 +219,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             Numbers of any type, strings, categories or dates; NaN and null are missing values,
             infinities are values. A frame of pandas, polars or Arrow gives names, too.
         y : array-like of shape (n_rows,)
@@ -369,6 +370,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True  # read by column: as categories, or refused by name
         tags.input_tags.categorical = self.categorical_features is not None
         return tags
@@ -474,7 +476,7 @@ class TreeClassifierMixin(ClassifierMixin):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -493,7 +495,7 @@ class TreeClassifierMixin(ClassifierMixin):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -552,7 +554,7 @@ class TreeRegressorMixin(RegressorMixin):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------

@@ -349,7 +349,7 @@ class BaseForest(BaseTrees):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -363,7 +363,7 @@ class BaseForest(BaseTrees):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------

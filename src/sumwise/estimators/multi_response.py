@@ -8,9 +8,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sumwise.combine.stack import fit_responses, respond, to_probabilities
+from sumwise.data.sparse import is_sparse
 from sumwise.errors import DataError
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.parameters import check_choice
+
+# Of as many features, a triangle of half a gigabyte is made.
+_MOST_SPARSE_FEATURES = 1 << 13
 
 
 class MultiResponseLinear(ClassifierMixin, BaseEstimator):
@@ -79,7 +83,7 @@ class MultiResponseLinear(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features)
             Finite numbers.
         y : array-like of shape (n_rows,)
             Class labels.
@@ -95,7 +99,13 @@ class MultiResponseLinear(ClassifierMixin, BaseEstimator):
             for name in ("nonnegative", "own_class_only", "fit_intercept")
         }
         y = read_target(y, is_number=False)
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
+        if is_sparse(X) and X.shape[1] > _MOST_SPARSE_FEATURES:
+            raise DataError(
+                f"MultiResponseLinear: X is sparse with {X.shape[1]} features, and its least "
+                f"squares are dense; {_MOST_SPARSE_FEATURES} are the most. In a stack, use "
+                "passthrough=False or a final_estimator such as LogisticRegression"
+            )
         check_classification_targets(y)
         self.classes_, class_idx = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
@@ -114,7 +124,7 @@ class MultiResponseLinear(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -128,7 +138,7 @@ class MultiResponseLinear(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -137,7 +147,12 @@ class MultiResponseLinear(ClassifierMixin, BaseEstimator):
         responses = self._respond(X)
         return self.classes_[responses.argmax(axis=1)]
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _respond(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse="csr")
         return respond(X, self.coef_, self.intercept_)

@@ -39,6 +39,7 @@ class NumbersReader:
     categorical_features = "auto"
     unknown_category = "missing"
     extra_columns = "error"
+    _takes_sparse = True
 
     schema_: FeatureSchema
 
@@ -62,7 +63,7 @@ class ShallowLearner:
     ----------
     base : ShallowTreeClassifier or ShallowTreeRegressor
         Has the parameters.
-    X : ndarray or ColumnMatrix
+    X : ndarray, ColumnMatrix or SparseMatrix
     target : ndarray
         Class indices, or numbers.
     weight : ndarray or None
@@ -85,8 +86,8 @@ class ShallowLearner:
         team: Team,
     ) -> None:
         mapper = BinMapper.fit(X, base.max_bins, weight, None, _BINNING_SEED, team)
-        data = mapper.transform(X, team)
-        self._grower = ShallowGrower(data, mapper, base.max_depth, team, target, n_classes)
+        table = mapper.map_to_columns(X, team)
+        self._grower = ShallowGrower(*table, mapper, base.max_depth, team, target, n_classes)
         self._is_class = n_classes > 0
         self._predicted = np.empty(target.size, dtype=np.uint16 if n_classes else np.float64)
         self._seed, self._n_draws = seed, 0
@@ -147,7 +148,7 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             Numbers; NaN is missing.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), default=None
@@ -179,6 +180,7 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True  # read by column, and refused by name
         return tags
 
@@ -187,7 +189,7 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------

@@ -36,7 +36,7 @@ def read_sparse(estimator: Any, X: Any, y: Any = _NO_TARGET) -> Any:
     """
     is_fit = y is not _NO_TARGET
     targets = {"y": y} if is_fit else {}
-    is_missing = estimator.sparse_zeros == "missing"
+    is_missing = getattr(estimator, "sparse_zeros", "value") == "missing"
     if isinstance(X, SparseFrame):
         validate_data(estimator, X.source, **targets, reset=is_fit, skip_check_array=True)
         if is_fit:
@@ -53,10 +53,12 @@ def read_sparse(estimator: Any, X: Any, y: Any = _NO_TARGET) -> Any:
     return (matrix, y) if is_fit else matrix
 
 
-def refuse_categories(estimator: Any) -> NoReturn:
+def refuse_categories(estimator: Any, is_fit: bool) -> NoReturn:
     """Raise DataError where features of a sparse matrix are meant to be categories."""
+    chosen = f"categorical_features={estimator.categorical_features!r}"
     raise DataError(
         f"{type(estimator).__name__}: features of a sparse X are numbers, and "
-        f"categorical_features={estimator.categorical_features!r}; pass a frame or an array, "
-        "or encode the categories"
+        + (chosen if is_fit else "the model was fitted on categories, too")
+        + "; pass a frame or an array"
+        + (", or encode the categories" if is_fit else "")
     )

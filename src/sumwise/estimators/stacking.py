@@ -310,7 +310,7 @@ class _BaseStacking(TransformerMixin, MemberList):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -463,7 +463,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             What the members take.
         y : array-like of shape (n_rows,)
             Class labels.
@@ -495,7 +495,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
         **predict_params : dict
             For ``predict`` of the meta-learner.
 
@@ -512,7 +512,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -533,7 +533,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -601,7 +601,7 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             What the members take.
         y : array-like of shape (n_rows,)
             Target.
@@ -622,7 +622,7 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
         **predict_params : dict
             For ``predict`` of the meta-learner.
 

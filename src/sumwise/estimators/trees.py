@@ -55,7 +55,7 @@ class BaseDecisionTree(BaseTrees):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------
@@ -68,7 +68,7 @@ class BaseDecisionTree(BaseTrees):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_rows, n_features)
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 
         Returns
         -------

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from sumwise.kernels.bundling import find_entry
 from sumwise.kernels.jit import inlined, kernel, routine
 from sumwise.kernels.lanes import fold_lane
 from sumwise.kernels.layout import CHILD, NO, PACKED_ROWS, TREE
 from sumwise.kernels.packed import pack_sums, unpack_sums
 from sumwise.kernels.partition import partition_records
+from sumwise.kernels.sparse_columns import find_entry
 from sumwise.kernels.threads import prefetch_far, share
 
 _ROW = np.uint64(32)

@@ -10,6 +10,7 @@ Codes of a bundle
 import numpy as np
 
 from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.sparse_columns import find_entry
 from sumwise.kernels.threads import share
 
 N_CODES = 256
@@ -139,18 +140,6 @@ def count_crowded_bins(thread, n_threads, sync, start, bins, features, counts, m
         for b in range(256):
             highest = max(highest, own[b])
         most[k] = highest
-
-
-@routine
-def find_entry(rows, first, last, row):
-    """The first of the entries [first, last) that is not before a row."""
-    while first < last:
-        middle = (first + last) >> 1
-        if np.int64(rows[middle]) < row:
-            first = middle + 1
-        else:
-            last = middle
-    return first
 
 
 @kernel

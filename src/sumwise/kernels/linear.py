@@ -14,7 +14,7 @@ _ROWS = 256
 
 
 @routine
-def _find_step(gradient, hessian, coefficient, l1, l2):
+def find_coordinate_step(gradient, hessian, coefficient, l1, l2):
     """The step of a coefficient that minimizes the second-order loss with its penalties."""
     if not hessian > 0.0:
         return 0.0
@@ -25,7 +25,7 @@ def _find_step(gradient, hessian, coefficient, l1, l2):
 
 
 @routine
-def _sum_products(values, gradient, hessian, out):
+def sum_products(values, gradient, hessian, out):
     """Write the sums of g x and of h x^2; four at a time, for sums of floats do not vectorize."""
     g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
     h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
@@ -48,14 +48,14 @@ def _sum_products(values, gradient, hessian, out):
 
 
 @routine
-def _move_gradients(values, step, gradient, hessian):
+def move_gradients(values, step, gradient, hessian):
     """What a step of a coefficient does to the gradients of rows."""
     for i in range(values.size):
         gradient[i] += hessian[i] * values[i] * step
 
 
 @inlined
-def _add_up(sums):
+def add_blocks(sums):
     """The sums of all blocks, in order."""
     gradient, hessian = 0.0, 0.0
     for block in range(sums.shape[0]):
@@ -85,12 +85,12 @@ def descend_coordinates(
             begin, end = block * BLOCK, min((block + 1) * BLOCK, n_rows)
             g, h = gradient[begin:end], hessian[begin:end]
             if step != 0.0:
-                _move_gradients(columns[f - 1, begin:end], step, g, h)
-            _sum_products(columns[f, begin:end], g, h, own[block])
+                move_gradients(columns[f - 1, begin:end], step, g, h)
+            sum_products(columns[f, begin:end], g, h, own[block])
         wait_for_all(sync, n_threads)
-        slope, curvature = _add_up(own)
+        slope, curvature = add_blocks(own)
         is_free = f == 0
-        step = learning_rate * _find_step(
+        step = learning_rate * find_coordinate_step(
             slope, curvature, old[f], 0.0 if is_free else l1, 0.0 if is_free else l2
         )
         if thread == 0:

@@ -9,7 +9,7 @@ matrix.
 import numpy as np
 
 from sumwise.kernels.binning import add_distinct, cut_by_weight, merge_equal
-from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.jit import inlined, kernel, routine
 from sumwise.kernels.sort import bits_of_key, key_of_float, sort_keys
 from sumwise.kernels.sparse_columns import read_stored
 
@@ -145,6 +145,19 @@ def cut_sparse_columns(
             neighbors[k, 1, i] = bits_of_key(own[ends[i] + _ONE], n_bits)
 
 
+@inlined
+def find_bin(value, thresholds, first, last):
+    """Return the bin of a value whose feature has the thresholds from ``first`` up to ``last``."""
+    low, high = first, last
+    while low < high:
+        middle = (low + high) >> 1
+        if thresholds[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first + 1 if value == value else 0
+
+
 @kernel
 def map_sparse_bins(
     thread,
@@ -167,18 +180,10 @@ def map_sparse_bins(
     usual bin of their column, and the lowest and highest bin of those (2, n_features).
     """
     for f in range(thread, n_unusual.size, n_threads):
-        own = thresholds[first_threshold[f] : first_threshold[f + 1]]
+        first, last = first_threshold[f], first_threshold[f + 1]
         count, lowest, highest = 0, 255, 0
         for e in range(start[f], start[f + 1]):
-            value = read_stored(values, codes, e)
-            low, high = 0, own.size
-            while low < high:
-                middle = (low + high) >> 1
-                if own[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            b = low + 1 if value == value else 0
+            b = find_bin(read_stored(values, codes, e), thresholds, first, last)
             bins[e] = b
             if b != usual[f]:
                 count += 1

@@ -1,4 +1,4 @@
-"""Turn what is stored by row into what is stored by column.
+"""What is stored of a sparse matrix, by column; made from what is stored by row.
 
 Where few different values are stored, as of one-hot codes and counts, a byte tells which: that is
 an eighth of the memory of the values.
@@ -24,6 +24,18 @@ def read_stored(values, codes, e):
     if codes.size:
         return values[codes[e]]
     return values[e]
+
+
+@routine
+def find_entry(rows, first, last, row):
+    """The first of the entries [first, last), whose rows ascend, that is not before a row."""
+    while first < last:
+        middle = (first + last) >> 1
+        if np.int64(rows[middle]) < row:
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 @routine

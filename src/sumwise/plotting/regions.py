@@ -58,7 +58,7 @@ def decision_regions(
     ----------
     model : fitted classifier
         It was fitted on two features.
-    X : array-like or frame of shape (n_rows, 2)
+    X : frame, array-like or sparse matrix of shape (n_rows, 2)
         Rows that the grid surrounds.
     y : array-like of shape (n_rows,), default=None
         Their true labels.
@@ -84,7 +84,7 @@ def decision_regions(
     """
     if n_steps < 2:
         raise ParameterError(f"n_steps={n_steps!r}: must be at least 2")
-    points = np.asarray(X, dtype=np.float64)
+    points = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2 or points.shape[0] == 0:
         raise DataError(f"X has shape {points.shape}; regions are those of two features")
     if not np.isfinite(points).all():

@@ -163,15 +163,17 @@ class Forest:
 
     def predict(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the mean of the trees' values, shape (n_rows, n_columns)."""
-        return self.sum_values(self.mapper.map_to_rows(X, team), team)[0] / self.n_trees
+        parts = [self.sum_values(rows, team)[0] for _, rows in self.mapper.map_parts(X, team)]
+        return np.concatenate(parts) / self.n_trees
 
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the leaf of each row in each tree, shape (n_rows, n_trees)."""
-        rows = self.mapper.map_to_rows(X, team)
-        leaves = np.empty((rows.shape[0], self.n_trees), dtype=np.int64)
+        leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int64)
         scratch = allocate_scratch(team.n_threads)
-        bins, is_plain = rows.reshape(-1), self._is_plain(rows)
-        team.run(find_forest_leaves, bins, is_plain, self.packed, scratch, leaves)
+        for first, rows in self.mapper.map_parts(X, team):
+            bins, is_plain = rows.reshape(-1), self._is_plain(rows)
+            own = leaves[first : first + rows.shape[0]]
+            team.run(find_forest_leaves, bins, is_plain, self.packed, scratch, own)
         return leaves
 
     def sum_values(

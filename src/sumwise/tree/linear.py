@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sumwise.data.matrix import Matrix, read_chunks
+from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import ParameterError
 from sumwise.kernels.linear import add_linear_scores
+from sumwise.kernels.sparse_linear import add_stored_scores
 from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
 
@@ -101,5 +103,8 @@ def add_scores(
     raw += intercept
     # Kernels are compiled for arrays that may be written to, which those of a file may not.
     own = np.require(coefficient, requirements=["C", "A", "W"])
+    if isinstance(X, SparseMatrix):
+        team.run(add_stored_scores, *X.by_row, own, raw)
+        return
     for first, part in read_chunks(X):
         team.run(add_linear_scores, *part, own, raw[first : first + part.n_rows])

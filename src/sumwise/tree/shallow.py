@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
 from sumwise.kernels import stumps
@@ -28,10 +27,12 @@ class ShallowGrower:
 
     Parameters
     ----------
-    data : BinnedData
-        The table; of numbers alone.
+    columns : ndarray of uint8, shape (n_columns, n_rows)
+        Bins; of numbers alone.
+    features : ndarray of int64, shape (n_columns,)
+        The features that the columns are of.
     mapper : BinMapper
-        Gives the thresholds of the finished trees.
+        Where the bins come from; gives the thresholds of the finished trees.
     max_depth : int
         Levels of splits, from 1 to ``MAX_SHALLOW_DEPTH``.
     team : Team
@@ -43,19 +44,21 @@ class ShallowGrower:
 
     def __init__(
         self,
-        data: BinnedData,
+        columns: np.ndarray,
+        features: np.ndarray,
         mapper: BinMapper,
         max_depth: int,
         team: Team,
         target: np.ndarray,
         n_classes: int = 0,
     ) -> None:
-        table, n_threads, n_rows = data.table, team.n_threads, data.n_rows
+        n_threads, n_rows = team.n_threads, columns.shape[1]
         self._team, self._max_depth, self._n_classes = team, max_depth, n_classes
-        self._table = table
+        self._columns, self._features = columns, features
+        self._n_value_bins = mapper.count_bins()[features]
         self._run_rows = choose_run(team, n_rows)
-        self._features = np.flatnonzero(data.usable)
-        self._n_bins = int(table.n_value_bins[self._features].max(initial=0)) + 1
+        self._usable = np.flatnonzero(columns.min(axis=1) < columns.max(axis=1))
+        self._n_bins = int(self._n_value_bins[self._usable].max(initial=0)) + 1
         self._thresholds, self._threshold_start = mapper.flatten()
         # Within [-1, 1], around the mean: sums of moments cannot overflow.
         self._center = 0.0 if n_classes else float(target.mean())
@@ -104,9 +107,9 @@ class ShallowGrower:
         target = stumps.ShallowTarget(self._class_idx, self._value, weight, n_stats)
         self._team.run(
             stumps.grow_shallow_tree,
-            self._table.columns,
-            self._table.n_value_bins,
-            self._features,
+            self._columns,
+            self._n_value_bins,
+            self._usable,
             target,
             self._n_bins,
             self._max_depth,
@@ -115,7 +118,9 @@ class ShallowGrower:
         )
         n = int(work.control[0])
         totals = work.totals[:n]
-        feature, split_bin = nodes.feature[:n].copy(), nodes.split_bin[:n].copy()
+        column, split_bin = nodes.feature[:n], nodes.split_bin[:n].copy()
+        feature = np.full(n, -1, dtype=np.int32)
+        feature[column >= 0] = self._features[column[column >= 0]]
         weights = totals.sum(axis=1) if self._n_classes else totals[:, 0]
         if self._n_classes:
             value, scale = totals / weights[:, np.newaxis], 1.0

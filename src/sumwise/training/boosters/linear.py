@@ -1,18 +1,26 @@
 """The linear booster: coordinate descent on a generalized linear model."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 
-from sumwise.data.matrix import read_chunks
+from sumwise.data.matrix import DenseMatrix, read_chunks
+from sumwise.data.sparse import SparseMatrix, Stored
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.linear import BLOCK, descend_coordinates
 from sumwise.kernels.reduce import exact_sum
+from sumwise.kernels.sparse_linear import descend_stored_coordinates
 from sumwise.parts import check_number
 from sumwise.training.boosters.base import Booster, BoosterRun
 from sumwise.training.rounds import Record
 from sumwise.training.session import Session
 from sumwise.tree.linear import LinearEnsemble, add_scores
+
+# Squares of values, times gradients, are to be finite.
+_TOO_LARGE = 1e150
+# Threads wait for each other at every feature: with fewer entries of each, one is done sooner.
+_ENTRIES_FOR_ALL = 10_000
 
 
 class Linear(Booster):
@@ -111,6 +119,9 @@ class LinearRounds(Record):
 
 class _LinearRun(BoosterRun):
     rounds: LinearRounds
+    _run: Callable[..., None]
+    _descend: Callable[..., None]
+    _columns: tuple[np.ndarray, ...]
 
     def __init__(self, session: Session, booster: Linear) -> None:
         loss, train = session.settings.loss, session.rows.train
@@ -122,7 +133,18 @@ class _LinearRun(BoosterRun):
         self.session, self._booster = session, booster
         self.rounds = LinearRounds(session)
         self._start = session.raw.copy()
-        self._columns = _read_columns(session)
+        X = session.table.matrices[0]
+        if isinstance(X, SparseMatrix):
+            stored = _read_stored(X, train)
+            self._descend, self._columns = (
+                descend_stored_coordinates,
+                (*stored, np.ones(train.size)),
+            )
+            is_long = stored.values.size >= _ENTRIES_FOR_ALL * X.shape[1]
+            self._run = session.team.run if is_long else session.team.run_alone
+        else:
+            self._run = session.team.run
+            self._descend, self._columns = descend_coordinates, (_read_columns(X, train),)
         n_blocks = -(-train.size // BLOCK)
         self._sums = np.empty((2, n_blocks, 2))
 
@@ -144,7 +166,7 @@ class _LinearRun(BoosterRun):
             gradient = np.where(is_seen, session.gradient[output][train], 0.0)
             hessian = np.where(is_seen, session.hessian[output][train], 0.0)
             buffers = (gradient, hessian, old[output].copy(), rule, self._sums, new[output])
-            session.team.run(descend_coordinates, self._columns, *buffers)
+            self._run(self._descend, *self._columns, *buffers)
         self.rounds.add(new)
         self._score_rows(new)
 
@@ -160,9 +182,8 @@ class _LinearRun(BoosterRun):
         session.raw[:] = raw.T
 
 
-def _read_columns(session: Session) -> np.ndarray:
+def _read_columns(X: DenseMatrix, train: np.ndarray) -> np.ndarray:
     """Return ones and the features of the training rows, a row each; missing values are zeros."""
-    train, X = session.rows.train, session.table.matrices[0]
     columns = np.ones((1 + X.shape[1], train.size))
     for first, part in read_chunks(X):
         own = slice(*np.searchsorted(train, [first, first + part.n_rows]))
@@ -170,11 +191,31 @@ def _read_columns(session: Session) -> np.ndarray:
         for feature, column in enumerate(columns[1:]):
             column[own] = part.values[rows + feature * part.column_stride]
     np.nan_to_num(columns, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-    largest = np.abs(columns).max(axis=1)
-    if not np.all(largest < 1e150):
-        feature = int((~(largest < 1e150)).argmax()) - 1
-        raise DataError(
-            f"feature {feature} of X has values that are infinite or beyond 1e150, which a linear "
-            "model cannot take; clip them, or mark them as missing"
-        )
+    is_fine = np.abs(columns).max(axis=1) < _TOO_LARGE
+    if not is_fine.all():
+        _refuse_values(int(is_fine.argmin()) - 1)
     return columns
+
+
+def _read_stored(X: SparseMatrix, train: np.ndarray) -> Stored:
+    """Return what is stored of the training rows by feature, without zeros and missing values.
+
+    Rows are known by their places among the training rows.
+    """
+    start, index, values = X.sort_by_column()
+    place = np.full(X.shape[0], -1, dtype=np.int64)
+    place[train] = np.arange(train.size)
+    place = place[index]
+    kept = np.flatnonzero((place >= 0) & (values != 0) & ~np.isnan(values))
+    stored = Stored(np.searchsorted(kept, start), place[kept], values[kept].astype(np.float64))
+    is_fine = np.abs(stored.values) < _TOO_LARGE
+    if not is_fine.all():
+        _refuse_values(int(np.searchsorted(stored.start, is_fine.argmin(), side="right")) - 1)
+    return stored
+
+
+def _refuse_values(feature: int) -> NoReturn:
+    raise DataError(
+        f"feature {feature} of X has values that are infinite or beyond {_TOO_LARGE:g}, which a "
+        "linear model cannot take; clip them, or mark them as missing"
+    )

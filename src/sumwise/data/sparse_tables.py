@@ -1,0 +1,79 @@
+"""Sparse matrices as tables of a byte a value, for trees that need such: by row or by column."""
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from sumwise.data.sparse import SparseMatrix
+from sumwise.data.sparse_binning import join_thresholds, map_sparse
+from sumwise.errors import DataError
+from sumwise.kernels.bundling import fill_plain_columns
+from sumwise.kernels.coding import round_down
+from sumwise.kernels.sparse_rows import fill_sparse_rows
+from sumwise.kernels.threads import Team
+
+# Bytes of the rows that are looked at together where no table of all is needed.
+_PART_BYTES = 1 << 26
+# Where a system does not tell how much memory it has.
+_UNKNOWN_MEMORY = 1 << 34
+
+
+def map_sparse_rows(thresholds: list[np.ndarray], X: SparseMatrix, team: Team) -> np.ndarray:
+    """Return the bins of X by row, uint8 of shape (n_rows, n_features)."""
+    refuse_large_table(*X.shape)
+    (rows,) = (part for _, part in _map_parts(thresholds, X, team, X.shape[0]))
+    return rows
+
+
+def map_sparse_parts(
+    thresholds: list[np.ndarray], X: SparseMatrix, team: Team
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield (first row, bins of some rows), so that there is never a table of all."""
+    return _map_parts(thresholds, X, team, max(1, _PART_BYTES // X.shape[1]))
+
+
+def _map_parts(
+    thresholds: list[np.ndarray], X: SparseMatrix, team: Team, n_together: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    n_rows, n_features = X.shape
+    first_threshold, ends, usual = join_thresholds(thresholds, X.absent)
+    known = (first_threshold, round_down(ends, X.dtype), usual.astype(np.uint8))
+    for first in range(0, n_rows, n_together):
+        part = np.empty((min(n_together, n_rows - first), n_features), dtype=np.uint8)
+        team.run(fill_sparse_rows, *X.by_row, first, *known, part)
+        yield first, part
+
+
+def map_sparse_columns(
+    thresholds: list[np.ndarray], X: SparseMatrix, team: Team
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bins of usable features, a column each, and which features these are."""
+    bins = map_sparse(thresholds, [X], team)
+    features = np.flatnonzero(bins.usable)
+    refuse_large_table(bins.n_rows, features.size)
+    columns = np.empty((features.size, bins.n_rows), dtype=np.uint8)
+    filled = (bins.usual, features, np.arange(features.size), columns)
+    team.run(fill_plain_columns, bins.start, bins.rows, bins.bins, *filled)
+    return columns, features
+
+
+def refuse_large_table(n_rows: int, n_features: int) -> None:
+    """Raise DataError if a byte for every value is more than half of the memory there is."""
+    n_bytes, memory = n_rows * n_features, find_memory()
+    if 2 * n_bytes > memory:
+        raise DataError(
+            f"X is sparse, with {n_rows} rows and {n_features} features, and these trees need a "
+            f"byte for each value: {n_bytes / 2**30:.1f} GiB, more than half of the "
+            f"{memory / 2**30:.1f} GiB of this machine. Select features (for words, min_df or "
+            "max_features of the vectorizer), take fewer rows, or use gradient boosting, which "
+            "keeps sparse data sparse"
+        )
+
+
+def find_memory() -> int:
+    """Return the bytes of memory of this machine, or a guess."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return _UNKNOWN_MEMORY
