@@ -373,9 +373,10 @@ def make_odd_matrices():
     whole = np.where(X > 0.8, 3, 0)
     for kind in (np.bool_, np.int8, np.uint16, np.int64, np.float32, np.longdouble):
         yield f"{np.dtype(kind)}", sparse.csr_array(whole.astype(kind)), whole.astype(kind)
-    for name in ("coo", "lil", "dok", "dia", "bsr"):
-        yield name, getattr(sparse, f"{name}_array")(X), X
-        yield f"{name} matrix", getattr(sparse, f"{name}_matrix")(X), X
+    for name in ("coo_array", "coo_matrix", "lil_matrix", "dok_array", "bsr_array"):
+        yield name, getattr(sparse, name)(X), X
+    corner = np.triu(np.tril(X, 3), -3)
+    yield "dia_array", sparse.dia_array(corner), corner
     zeros = S.copy()
     zeros.data[::3] = 0.0
     yield "stored zeros", zeros, zeros.toarray()
