@@ -340,18 +340,20 @@ def test_continuing_snapshots_and_losses_of_ones_own(tmp_path):
             return raw - y, np.ones_like(y)
 
     found = []
-    for number, M in enumerate((X, S)):
+    for number, rows in enumerate((X, S)):
         path = tmp_path / f"snapshot{number}"
-        model = GradientBoostingRegressor(**FEW, callbacks=[Snapshot(path, every=1)]).fit(M, Y)
+        model = GradientBoostingRegressor(**FEW, callbacks=[Snapshot(path, every=1)]).fit(rows, Y)
         start = sumwise.load(path)
         more = GradientBoostingRegressor(n_estimators=7, random_state=0)
-        more.fit(M, Y, init_model=start)
-        again = GradientBoostingRegressor(**{**FEW, "n_estimators": 2}, warm_start=True).fit(M, Y)
-        again.set_params(n_estimators=4).fit(M, Y)
-        assert np.array_equal(again.predict(M), model.predict(M))
+        more.fit(rows, Y, init_model=start)
+        again = GradientBoostingRegressor(**{**FEW, "n_estimators": 2}, warm_start=True).fit(
+            rows, Y
+        )
+        again.set_params(n_estimators=4).fit(rows, Y)
+        assert np.array_equal(again.predict(rows), model.predict(rows))
         own = GradientBoostingRegressor(**FEW, loss=Squares())
-        own.fit(M, Y)
-        found.append((more.predict(M), own.predict(M)))
+        own.fit(rows, Y)
+        found.append((more.predict(rows), own.predict(rows)))
     for dense, stored in zip(*found, strict=True):
         assert np.array_equal(dense, stored)
 
@@ -371,9 +373,10 @@ def make_odd_matrices():
     whole = np.where(X > 0.8, 3, 0)
     for kind in (np.bool_, np.int8, np.uint16, np.int64, np.float32, np.longdouble):
         yield f"{np.dtype(kind)}", sparse.csr_array(whole.astype(kind)), whole.astype(kind)
-    for name in ("coo", "lil", "dok", "dia", "bsr"):
-        yield name, getattr(sparse, f"{name}_array")(X), X
-        yield f"{name} matrix", getattr(sparse, f"{name}_matrix")(X), X
+    for name in ("coo_array", "coo_matrix", "lil_matrix", "dok_array", "bsr_array"):
+        yield name, getattr(sparse, name)(X), X
+    corner = np.triu(np.tril(X, 3), -3)
+    yield "dia_array", sparse.dia_array(corner), corner
     zeros = S.copy()
     zeros.data[::3] = 0.0
     yield "stored zeros", zeros, zeros.toarray()
@@ -424,7 +427,7 @@ def test_what_sparse_rows_cannot_be():
             make(**FEW, categorical_features=[1]).fit(S, Y)
         frame = pd.DataFrame({"a": np.arange(20.0), "b": list("ab") * 10})
         model = make(**FEW).fit(frame, np.arange(20))
-        with pytest.raises(DataError, match="sparse X are numbers, and .* fitted on categories"):
+        with pytest.raises(DataError, match=r"sparse X are numbers, and .* fitted on categories"):
             model.predict(sparse.csr_array(np.ones((3, 2))))
         for bad in (sparse.csr_array((0, 3)), sparse.csr_array((3, 0))):
             with pytest.raises(ValueError, match="Found array with 0"):
@@ -445,15 +448,16 @@ WORDS = {
     "town": "a tram rang twice while people with umbrellas crossed the wet square",
 }
 
+SHARED = "and then it was late so the day came to an end with some rain"
+
 
 def write_corpus(n_texts=150):
     rng = np.random.default_rng(0)
     topics = rng.choice(list(WORDS), n_texts)
-    shared = "and then it was late so the day came to an end with some rain".split()
     texts = []
     for topic in topics:
         own = rng.choice(WORDS[topic].split(), 5).tolist()
-        texts.append(" ".join([*own, *rng.choice(shared, 6)]))
+        texts.append(" ".join([*own, *rng.choice(SHARED.split(), 6)]))
     return texts, topics
 
 
