@@ -190,7 +190,7 @@ ENSEMBLES = {
     "codes of others": OutputCodeClassifier(LogisticRegression(), random_state=0),
     "votes": VotingClassifier(CLASSIFIERS, cv=2, rule="weighted", weights="learned"),
     "average": AveragingRegressor(REGRESSORS, cv=2, weights="least_squares"),
-    "bayesian": BayesianAveragingClassifier(CLASSIFIERS, cv=2, n_draws=20),
+    "bayesian": BayesianAveragingClassifier(CLASSIFIERS, cv=2, n_draws=20, random_state=0),
     "bayesian numbers": BayesianAveragingRegressor(REGRESSORS, cv=2),
     "selection": EnsembleSelectionClassifier(CLASSIFIERS, cv=2, n_selected=3),
     "selection numbers": EnsembleSelectionRegressor(REGRESSORS, cv=2, n_selected=3),
