@@ -107,15 +107,21 @@ class BinMapper:
         team: Team,
         X_val: Matrix | None = None,
         bundling: Bundling | None = None,
+        rows: np.ndarray | None = None,
+        min_rows: int = 1,
     ) -> BinnedData:
         """Map all of X to bins, and after it the rows of X_val, which only get scores.
 
-        No matrix of both is made. Rows of X_val do not make a feature usable.
+        No matrix of both is made. Features that no split parts into ``min_rows`` of the ``rows`` of
+        X on both sides are in the table for nothing but their columns; None for all rows of X.
         """
+        if rows is None:
+            rows = np.arange(X.shape[0], dtype=np.uint32)
         if isinstance(X, SparseMatrix):
             matrices = [X] if X_val is None else [X, SparseMatrix.from_any(X_val, X.absent)]
             bins = map_sparse(self.thresholds, matrices, team)
-            return BinnedData.from_sparse(bins, self.count_bins(), team, bundling)
+            screened = (rows, min_rows)
+            return BinnedData.from_sparse(bins, self.count_bins(), team, bundling, *screened)
         n_rows, n_features = X.shape
         n_val = 0 if X_val is None else X_val.shape[0]
         columns = np.empty((n_features, n_rows + n_val), dtype=np.uint8)
@@ -127,7 +133,8 @@ class BinMapper:
         categories = None
         if self.categories:
             categories = collect_categories(self.categories, wide, n_features, self.native)
-        return BinnedData.from_columns(columns, self.count_bins(), team, n_rows, categories)
+        own = (rows, categories, min_rows)
+        return BinnedData.from_columns(columns, self.count_bins(), team, *own)
 
     def map_to_rows(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the bins of X by row, uint8 of shape (n_rows, n_features).

@@ -52,19 +52,19 @@ def plan_lanes(
     columns: np.ndarray,
     n_codes: np.ndarray,
     team: Team,
-    is_wide: np.ndarray | None = None,
+    left_out: np.ndarray | None = None,
     contents: Sequence[Contents] | None = None,
 ) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
     """Put columns with few codes together, in their order, as many as a byte can tell apart.
 
-    Wide columns are in no lane. Without ``contents`` each column has the bins of one feature.
-    Returns the lanes and where their codes are: the number of a column, or -1 - the number of an
-    array of the list.
+    Columns that are ``left_out`` are in no lane. Without ``contents`` each column has the bins of
+    one feature. Returns the lanes and where their codes are: the number of a column, or -1 - the
+    number of an array of the list.
     """
     lanes: list[_Lane] = []
     last: _Lane | None = None
     for c in range(n_codes.size):
-        if is_wide is not None and is_wide[c]:
+        if left_out is not None and left_out[c]:
             continue
         if n_codes[c] > _FEW_CODES:
             lanes.append(_Lane(c))
