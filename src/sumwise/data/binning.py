@@ -212,9 +212,13 @@ class BinMapper:
         Entry ``place + b`` is the threshold of a split after bin b. Leaves, which have feature -1
         and bin 0, find 0.
         """
-        parts = [np.append(ends, np.inf) for ends in self.thresholds]
-        ends = np.cumsum([0, *(part.size for part in parts)])
-        return np.concatenate([[0.0], *parts]), np.append(ends[:-1], 0)
+        sizes = np.array([ends.size for ends in self.thresholds], dtype=np.int64)
+        last = (sizes + 1).cumsum()
+        flat = np.full(1 + int((sizes + 1).sum()), np.inf)
+        is_threshold = np.ones(flat.size, dtype=np.bool_)
+        is_threshold[0] = is_threshold[last] = False
+        flat[0], flat[is_threshold] = 0.0, np.concatenate([np.empty(0), *self.thresholds])
+        return flat, np.append(last - sizes - 1, 0)
 
 
 def _find_numeric_runs(n_categories: np.ndarray) -> Iterator[tuple[int, int]]:
