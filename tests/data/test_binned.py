@@ -7,12 +7,13 @@ from sumwise.data.binned import BinnedData
 from sumwise.kernels.threads import Team
 
 
-def make_binned(columns, n_value_bins=None, n_threads=1):
+def make_binned(columns, n_value_bins=None, n_threads=1, min_rows=1):
     columns = np.ascontiguousarray(columns, dtype=np.uint8)
     if n_value_bins is None:
         n_value_bins = np.full(columns.shape[0], 255)
     with Team(n_threads) as team:
-        return BinnedData.from_columns(columns, np.asarray(n_value_bins, dtype=np.int64), team)
+        n_value_bins = np.asarray(n_value_bins, dtype=np.int64)
+        return BinnedData.from_columns(columns, n_value_bins, team, min_rows=min_rows)
 
 
 def read_lanes(table):
@@ -58,7 +59,7 @@ def random_columns(rng, n_features, n_rows):
 @pytest.mark.parametrize("n_features", [1, 7, 8, 9, 15, 16, 17, 24, 25, 33, 48, 120])
 def test_tiles_hold_the_columns(n_features, n_threads):
     columns, n_value_bins = random_columns(np.random.default_rng(n_features), n_features, 41)
-    data = make_binned(columns, n_value_bins, n_threads=n_threads)
+    data = make_binned(columns, n_value_bins, n_threads=n_threads, min_rows=0)
     assert (data.n_features, data.n_rows) == (n_features, 41)
     assert np.array_equal(unpack(data.table), columns)
     assert sorted(data.table.lanes.members) == list(range(n_features))
@@ -73,7 +74,7 @@ def test_crowds_are_the_fullest_codes_of_each_block(n_threads):
     rng = np.random.default_rng(0)
     n_rows = 2 * 65536 + 5
     columns, n_value_bins = random_columns(rng, 30, n_rows)
-    table = make_binned(columns, n_value_bins, n_threads=n_threads).table
+    table = make_binned(columns, n_value_bins, n_threads=n_threads, min_rows=0).table
     for lane, codes in enumerate(read_lanes(table)):
         for block in range(3):
             rows = codes[block << 16 : (block + 1) << 16]
@@ -83,7 +84,7 @@ def test_crowds_are_the_fullest_codes_of_each_block(n_threads):
 def test_the_tile_of_each_feature():
     columns = np.ones((40, 3), dtype=np.uint8)
     columns[1::2] = 200
-    data = make_binned(columns, np.where(np.arange(40) % 2, 200, 2))
+    data = make_binned(columns, np.where(np.arange(40) % 2, 200, 2), min_rows=0)
     lanes, tile_first = data.table.lanes, data.table.tile_first
     for f, tile in enumerate(data.find_tiles()):
         own = lanes.members[lanes.first[tile_first[tile]] : lanes.first[tile_first[tile + 1]]]
@@ -91,7 +92,7 @@ def test_the_tile_of_each_feature():
 
 
 def test_places_of_histograms():
-    data = make_binned(np.ones((3, 2)), [1, 255, 7])
+    data = make_binned(np.ones((3, 2)), [1, 255, 7], min_rows=0)
     assert data.table.bin_start.tolist() == [0, 2, 258, 266]
 
 
@@ -112,3 +113,24 @@ def test_no_features():
     assert data.table.bin_start.tolist() == [0]
     assert data.table.tile_first.tolist() == [0]
     assert data.usable.size == data.table.tiles.size == 0
+
+
+def test_features_that_cannot_be_split_are_in_no_tile():
+    columns = np.ones((4, 100), dtype=np.uint8)
+    columns[0, :7] = 2
+    columns[1, :30] = 0
+    columns[2, 50:] = 2
+    data = make_binned(columns, [2, 2, 2, 1], min_rows=20)
+    assert data.usable.tolist() == [0, 1, 1, 0]
+    assert data.table.lanes.members.tolist() == [1, 2]
+    assert data.table.bin_start.tolist() == [0, 0, 3, 6, 6]
+    assert data.find_tiles().tolist() == [-1, 0, 0, -1]
+
+
+def test_only_rows_that_train_make_a_feature_usable():
+    columns = np.ones((2, 10), dtype=np.uint8)
+    columns[0, 8:] = columns[1, 4:] = 2
+    with Team(1) as team:
+        rows = np.arange(8, dtype=np.uint32)
+        data = BinnedData.from_columns(columns, np.array([2, 2]), team, rows)
+    assert data.usable.tolist() == [0, 1]

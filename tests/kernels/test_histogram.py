@@ -54,7 +54,7 @@ def clear(table, tile, n_stats, histogram):
 def make_table(codes, n_value_bins):
     with Team(1) as team:
         columns = np.ascontiguousarray(codes, dtype=np.uint8)
-        return BinnedData.from_columns(columns, np.asarray(n_value_bins), team).table
+        return BinnedData.from_columns(columns, np.asarray(n_value_bins), team, min_rows=0).table
 
 
 def make_records(rows, first, second):

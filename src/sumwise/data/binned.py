@@ -1,6 +1,6 @@
 """BinnedData: the table every tree method shares, one byte a value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,10 +10,29 @@ from sumwise.data.sparse_binning import SparseBins
 from sumwise.kernels.bundles import Bundles, NoBundles
 from sumwise.kernels.categories import Categories, NoCategories
 from sumwise.kernels.layout import BLOCK_BITS, Lanes, Table
+from sumwise.kernels.screening import screen_columns, screen_entries
 from sumwise.kernels.threads import Team
 from sumwise.kernels.tiles import count_crowds, fill_tiles
 
 _WORD = 8
+
+
+def lay_out_tiles(
+    n_lanes: int, n_rows: int, n_threads: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return the first word of each tile, its words a row, its first lane; and all words."""
+    tile_first = plan_tiles(n_lanes, n_threads)
+    tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)
+    ends = np.cumsum(tile_words * n_rows)
+    tile_start = (ends - tile_words * n_rows).astype(np.int64)
+    return tile_start, tile_words, tile_first, int(ends[-1]) if ends.size else 0
+
+
+def place_bins(n_value_bins: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """Return where the histogram of each feature begins, and the end; others take no place."""
+    bin_start = np.zeros(n_value_bins.size + 1, dtype=np.int64)
+    np.cumsum(np.where(used != 0, n_value_bins + 1, 0), out=bin_start[1:])
+    return bin_start
 
 
 @dataclass(frozen=True)
@@ -25,7 +44,7 @@ class BinnedData:
     table : Table
         The arrays as kernels take them.
     usable : ndarray of uint8
-        Features whose training rows do not all lie in one bin.
+        Features that a split can part the training rows by; no others are in the tiles.
     """
 
     table: Table
@@ -45,24 +64,31 @@ class BinnedData:
         columns: np.ndarray,
         n_value_bins: np.ndarray,
         team: Team,
-        n_train: int | None = None,
+        rows: np.ndarray | None = None,
         categories: Categories | None = None,
+        min_rows: int = 1,
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
-        The first ``n_train`` rows (all, if None) decide which features are usable. Of a wide
-        categorical feature the bins are in ``categories``, and its column is not read. It has no
-        histograms if its ``n_value_bins`` is 0.
+        The ``rows`` that train (all, if None) decide which features are usable: those of which a
+        split can leave ``min_rows`` of them on both sides, or categorical ones of more than one
+        bin. Of a wide categorical feature the bins are in ``categories``, and its column is not
+        read. It has no histograms if its ``n_value_bins`` is 0.
         """
         n_features = columns.shape[0]
-        train = columns[:, :n_train]
-        usable = train.min(axis=1, initial=255) < train.max(axis=1, initial=0)
+        rows = np.arange(columns.shape[1], dtype=np.uint32) if rows is None else rows
+        fewest = np.full(n_features, min_rows, dtype=np.int64)
         is_wide = np.zeros(n_features, dtype=np.bool_)
         if categories is not None:
             is_wide[categories.place >= 0] = categories.wide_place >= 0
-            wide = categories.wide[:, :n_train]
-            usable[is_wide] = [column.min() < column.max() for column in wide]
-        plan = plan_lanes(columns, n_value_bins + 1, team, is_wide)
+            fewest[categories.place >= 0] = 1
+        usable = np.empty(n_features, dtype=np.uint8)
+        counts = np.empty((team.n_threads, 256), dtype=np.int64)
+        team.run(screen_columns, columns, n_value_bins + 1, rows, fewest, counts, usable)
+        if categories is not None:
+            wide = (column[rows] for column in categories.wide)
+            usable[is_wide] = [own.size > 0 and own.min() < own.max() for own in wide]
+        plan = plan_lanes(columns, n_value_bins + 1, team, is_wide | (usable == 0))
         sides = (categories or NoCategories(), NoBundles())
         return cls._fill(columns, n_value_bins, *plan, usable, sides, team)
 
@@ -73,11 +99,16 @@ class BinnedData:
         n_value_bins: np.ndarray,
         team: Team,
         bundling: Bundling | None = None,
+        rows: np.ndarray | None = None,
+        min_rows: int = 1,
     ) -> "BinnedData":
         """Build from the bins of a sparse table; no table of all features and rows is made.
 
-        Without a ``bundling`` every feature has a column of bytes.
+        Without a ``bundling`` every feature has a column of bytes. ``rows`` and ``min_rows`` are as
+        for dense tables; without rows, ``bins`` know which features are usable.
         """
+        if rows is not None:
+            bins = _screen_entries(bins, n_value_bins, rows, min_rows, team)
         bundled = bundle_columns(bins, n_value_bins, bundling, team)
         columns = bundled.columns
         plan = plan_lanes(columns, bundled.n_codes, team, contents=bundled.contents)
@@ -98,22 +129,16 @@ class BinnedData:
     ) -> "BinnedData":
         """Make the tiles of columns whose lanes are planned."""
         n_rows = columns.shape[1]
-        tile_first = plan_tiles(lanes.first.size - 1, team.n_threads)
-        tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)
-        ends = np.cumsum(tile_words * n_rows)
-        tile_start = (ends - tile_words * n_rows).astype(np.int64)
-        tiles = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.uint64)
-        parts = (tiles, tile_start, tile_words, tile_first)
+        *places, n_words = lay_out_tiles(lanes.first.size - 1, n_rows, team.n_threads)
+        parts = (np.empty(n_words, dtype=np.uint64), *places)
         shared = np.array(codes, dtype=np.uint8).reshape(len(codes), n_rows)
         team.run(fill_tiles, columns, shared, source, *parts)
         n_blocks = -(-n_rows >> BLOCK_BITS)
         crowds = np.empty((source.size, n_blocks), dtype=np.int64)
         counts = np.empty((team.n_threads, 256), dtype=np.int64)
         team.run(count_crowds, *parts, counts, crowds)
-        bin_start = np.zeros(n_value_bins.size + 1, dtype=np.int64)
-        np.cumsum(n_value_bins + 1, out=bin_start[1:])
-        places = (n_value_bins, bin_start)
-        table = Table(columns, *parts, lanes, crowds, *places, *sides)
+        bins = (n_value_bins, place_bins(n_value_bins, usable))
+        table = Table(columns, *parts, lanes, crowds, *bins, *sides)
         return cls(table, usable.astype(np.uint8))
 
     def find_tiles(self) -> np.ndarray:
@@ -122,3 +147,16 @@ class BinnedData:
         lane = np.full(self.n_features, -1, dtype=np.int64)
         lane[lanes.members] = np.repeat(np.arange(lanes.first.size - 1), np.diff(lanes.first))
         return np.searchsorted(self.table.tile_first, lane, side="right") - 1
+
+
+def _screen_entries(
+    bins: SparseBins, n_value_bins: np.ndarray, rows: np.ndarray, min_rows: int, team: Team
+) -> SparseBins:
+    """Find the usable features of a sparse table."""
+    trains = np.zeros(bins.n_rows, dtype=np.uint8)
+    trains[rows] = 1
+    usable = np.empty(bins.n_features, dtype=np.uint8)
+    counts = np.empty((team.n_threads, 256), dtype=np.int64)
+    entries = (bins.start, bins.rows, bins.bins, bins.usual)
+    team.run(screen_entries, *entries, n_value_bins + 1, trains, min_rows, counts, usable)
+    return replace(bins, usable=usable != 0)

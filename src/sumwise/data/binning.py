@@ -108,15 +108,21 @@ class BinMapper:
         team: Team,
         X_val: Matrix | None = None,
         bundling: Bundling | None = None,
+        rows: np.ndarray | None = None,
+        min_rows: int = 1,
     ) -> BinnedData:
         """Map all of X to bins, and after it the rows of X_val, which only get scores.
 
-        No matrix of both is made. Rows of X_val do not make a feature usable.
+        No matrix of both is made. Features that no split parts into ``min_rows`` of the ``rows`` of
+        X on both sides are in the table for nothing but their columns; None for all rows of X.
         """
+        if rows is None:
+            rows = np.arange(X.shape[0], dtype=np.uint32)
         if isinstance(X, SparseMatrix):
             matrices = [X] if X_val is None else [X, SparseMatrix.from_any(X_val, X.absent)]
             bins = map_sparse(self.thresholds, matrices, team)
-            return BinnedData.from_sparse(bins, self.count_bins(), team, bundling)
+            screened = (rows, min_rows)
+            return BinnedData.from_sparse(bins, self.count_bins(), team, bundling, *screened)
         n_rows, n_features = X.shape
         n_val = 0 if X_val is None else X_val.shape[0]
         columns = np.empty((n_features, n_rows + n_val), dtype=np.uint8)
@@ -128,7 +134,8 @@ class BinMapper:
         categories = None
         if self.categories:
             categories = collect_categories(self.categories, wide, n_features, self.native)
-        return BinnedData.from_columns(columns, self.count_bins(), team, n_rows, categories)
+        own = (rows, categories, min_rows)
+        return BinnedData.from_columns(columns, self.count_bins(), team, *own)
 
     def map_to_rows(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the bins of X by row, uint8 of shape (n_rows, n_features).
@@ -228,9 +235,13 @@ class BinMapper:
         Entry ``place + b`` is the threshold of a split after bin b. Leaves, which have feature -1
         and bin 0, find 0.
         """
-        parts = [np.append(ends, np.inf) for ends in self.thresholds]
-        ends = np.cumsum([0, *(part.size for part in parts)])
-        return np.concatenate([[0.0], *parts]), np.append(ends[:-1], 0)
+        sizes = np.array([ends.size for ends in self.thresholds], dtype=np.int64)
+        last = (sizes + 1).cumsum()
+        flat = np.full(1 + int((sizes + 1).sum()), np.inf)
+        is_threshold = np.ones(flat.size, dtype=np.bool_)
+        is_threshold[0] = is_threshold[last] = False
+        flat[0], flat[is_threshold] = 0.0, np.concatenate([np.empty(0), *self.thresholds])
+        return flat, np.append(last - sizes - 1, 0)
 
 
 def _find_numeric_runs(n_categories: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ _NARROWEST = 4
 # Columns with more codes than this would rarely find another to share a byte with.
 _FEW_CODES = 17
 _SAME = np.arange(_CODES)
+_SAME.flags.writeable = False
 
 
 # The features of a column, and the bin that each of its codes means: see bundling.py.
@@ -27,7 +28,7 @@ class _Lane:
     def __init__(self, column: int) -> None:
         self.columns = [column]
         self.codes: np.ndarray | None = None  # where there are several columns
-        self.combined = np.arange(_CODES)[:, None]  # the codes of each column, by code
+        self.combined = _SAME[:, None]  # the codes of each column, by code
 
     def try_to_join(self, column: int, columns: np.ndarray, team: Team) -> bool:
         """Take a column in, unless there would be too many combinations."""
@@ -52,19 +53,19 @@ def plan_lanes(
     columns: np.ndarray,
     n_codes: np.ndarray,
     team: Team,
-    is_wide: np.ndarray | None = None,
+    left_out: np.ndarray | None = None,
     contents: Sequence[Contents] | None = None,
 ) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
     """Put columns with few codes together, in their order, as many as a byte can tell apart.
 
-    Wide columns are in no lane. Without ``contents`` each column has the bins of one feature.
-    Returns the lanes and where their codes are: the number of a column, or -1 - the number of an
-    array of the list.
+    Columns that are ``left_out`` are in no lane. Without ``contents`` each column has the bins of
+    one feature. Returns the lanes and where their codes are: the number of a column, or -1 - the
+    number of an array of the list.
     """
     lanes: list[_Lane] = []
     last: _Lane | None = None
     for c in range(n_codes.size):
-        if is_wide is not None and is_wide[c]:
+        if left_out is not None and left_out[c]:
             continue
         if n_codes[c] > _FEW_CODES:
             lanes.append(_Lane(c))
@@ -78,24 +79,15 @@ def plan_lanes(
     entries: list[np.ndarray] = [np.empty((2, 0), dtype=np.uint8)]
     shared: list[np.ndarray] = []
     for number, lane in enumerate(lanes):
-        codes = lane.combined[: sizes[number]]
         if lane.codes is not None:
-            codes = lane.combined
-            source[number], sizes[number] = -1 - len(shared), codes.shape[0]
+            source[number], sizes[number] = -1 - len(shared), lane.combined.shape[0]
             shared.append(lane.codes)
-        inside: list[tuple[int, np.ndarray]] = []
-        for own, column in zip(codes.T, lane.columns, strict=True):
-            of_column = [(column, _SAME)] if contents is None else contents[column]
-            inside += [(feature, bins[own]) for feature, bins in of_column]
-        for feature, bins in inside:
-            usual, unusual = 0, np.empty(0, dtype=np.int64)
-            if len(inside) > 1:
-                usual = int(np.bincount(bins, minlength=1).argmax())
-                unusual = np.flatnonzero(bins != usual)
-            members.append(feature)
-            usual_bin.append(usual)
-            n_entries.append(unusual.size)
-            entries.append(np.stack([unusual, bins[unusual]]).astype(np.uint8))
+        features, usual, counts, own = _describe_lane(lane, int(sizes[number]), contents)
+        members += features
+        usual_bin += usual
+        n_entries += counts
+        if own is not None:
+            entries.append(own)
         first.append(len(members))
     plan = Lanes(
         np.array(first, dtype=np.int64),
@@ -106,6 +98,31 @@ def plan_lanes(
         *np.concatenate(entries, axis=1).copy(),
     )
     return plan, source, shared
+
+
+def _describe_lane(
+    lane: _Lane, n_codes: int, contents: Sequence[Contents] | None
+) -> tuple[list[int], list[int], list[int], np.ndarray | None]:
+    """Return the features of a lane, their usual bins, the numbers of their entries, and these."""
+    inside: list[tuple[int, np.ndarray]] = []
+    for own, column in zip(lane.combined[:n_codes].T, lane.columns, strict=True):
+        if contents is not None:
+            inside += [(feature, bins[own]) for feature, bins in contents[column]]
+        elif len(lane.columns) > 1:
+            inside.append((column, own))
+        else:
+            return [column], [0], [0], None
+    features = [feature for feature, _ in inside]
+    if len(features) == 1:
+        return features, [0], [0], None
+    by_code = np.stack([bins for _, bins in inside])
+    place = _CODES * np.arange(len(features))[:, None] + by_code
+    counts = np.bincount(place.ravel(), minlength=_CODES * len(features)).reshape(-1, _CODES)
+    usual = counts.argmax(axis=1)
+    feature, code = np.nonzero(by_code != usual[:, None])
+    entries = np.stack([code, by_code[feature, code]]).astype(np.uint8)
+    n_entries = np.bincount(feature, minlength=len(features))
+    return features, usual.tolist(), n_entries.tolist(), entries
 
 
 def plan_tiles(n_lanes: int, n_threads: int) -> np.ndarray:

@@ -441,10 +441,9 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                 )
                 bundling = resolve_bundling(self)
                 rows_val = valid.matrix if valid else None
-                data = mapper.transform(X, team, rows_val, bundling)
-                more = [
-                    mapper.transform(other, team, rows_val, bundling) for other in encoded.variants
-                ]
+                binned = (team, rows_val, bundling, rows.train, growth.min_samples_leaf)
+                data = mapper.transform(X, *binned)
+                more = [mapper.transform(other, *binned) for other in encoded.variants]
             matrices = [part.matrix for part in (train, valid) if part is not None]
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)

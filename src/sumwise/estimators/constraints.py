@@ -51,8 +51,9 @@ def _read_directions(estimator: Any) -> np.ndarray:
     if given is None:
         return directions
     if isinstance(given, Mapping):
+        places = _place_names(estimator)
         for name, direction in given.items():
-            feature = _find_feature(estimator, "monotonic_cst", name, by_index=False)
+            feature = _find_feature(estimator, "monotonic_cst", name, places, by_index=False)
             directions[feature] = _check_direction(estimator, repr(name), direction)
         return directions
     values = [] if isinstance(given, str) else _list(given)
@@ -98,13 +99,14 @@ def _read_groups(estimator: Any) -> tuple[list[list[int]], int]:
     if groups is None:
         _refuse(estimator, "interaction_cst", rule)
     read: list[list[int]] = []
+    places = _place_names(estimator)
     for place, group in enumerate(groups or []):
         members = None if isinstance(group, (str, Mapping)) else _list(group)
         if members is None:
             _refuse(estimator, "interaction_cst", f"{rule}; {group!r} is no group")
         if not members:
             _refuse(estimator, "interaction_cst", f"group {place} is empty; leave it out")
-        found = {_find_feature(estimator, "interaction_cst", m) for m in members or []}
+        found = {_find_feature(estimator, "interaction_cst", m, places) for m in members or []}
         read.append(sorted(found))
     rest = sorted(set(range(n_features)).difference(*read))
     if rest:
@@ -121,16 +123,21 @@ def _list(values: Any) -> list[Any] | None:
         return None
 
 
-def _find_feature(estimator: Any, name: str, feature: Any, by_index: bool = True) -> int:
-    """Return the index of a feature, given by that or by its name."""
+def _place_names(estimator: Any) -> dict[str, int]:
+    """Return the index of each feature by its name; nothing where X has no names."""
+    return {name: f for f, name in enumerate(getattr(estimator, "feature_names_in_", ()))}
+
+
+def _find_feature(
+    estimator: Any, name: str, feature: Any, places: Mapping[str, int], by_index: bool = True
+) -> int:
+    """Return the index of a feature, given by that or by its name, which ``places`` tell."""
     if isinstance(feature, str):
-        names = getattr(estimator, "feature_names_in_", None)
-        if names is None:
+        if not places:
             _refuse(estimator, name, f"X has no feature names, so that {feature!r} is unknown")
-        indices = np.flatnonzero(names == feature)
-        if indices.size == 0:
+        if feature not in places:
             _refuse(estimator, name, f"X has no feature {feature!r}")
-        return int(indices[0])
+        return places[feature]
     is_index = isinstance(feature, numbers.Integral) and not isinstance(feature, (bool, np.bool_))
     if not by_index or not is_index:
         _refuse(estimator, name, f"{feature!r} is not a feature")

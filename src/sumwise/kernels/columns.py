@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels.jit import routine
+from sumwise.kernels.jit import kernel, routine
 from sumwise.kernels.layout import CHILD, LEVEL, TREE, USABLE
 from sumwise.kernels.random import (
     COLUMNS_BY_LEVEL,
@@ -44,3 +44,9 @@ def draw_for_node(allowed, options, key, depth, number, child):
     _draw(allowed, TREE, LEVEL, options.columns_by_level, level_key)
     node_key = extend_key(extend_key(key, COLUMNS_BY_NODE), number)
     _draw(allowed, LEVEL, CHILD + child, options.columns_by_node, node_key)
+
+
+@kernel
+def draw_tree_features(allowed, options, key):
+    """Draw the features of a tree before it is grown, as it will draw them itself."""
+    draw_for_tree(allowed, options, key)

@@ -13,6 +13,7 @@ from sumwise.kernels.bundled import add_bundled_predictions
 from sumwise.kernels.bundles import Bundles, BundleWork, NoBundles
 from sumwise.kernels.categories import Categories, CategoryWork, NoCategories
 from sumwise.kernels.category_predict import add_binned_category_predictions, make_sets
+from sumwise.kernels.columns import draw_tree_features
 from sumwise.kernels.constraints import Constraints
 from sumwise.kernels.gradients import Gradients
 from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
@@ -23,6 +24,7 @@ from sumwise.kernels.symmetric_leaves import find_symmetric_leaves
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
+from sumwise.tree.sampled_table import SampledTable, sampling_pays
 from sumwise.tree.tree import Tree
 
 GROWTH = {
@@ -128,6 +130,8 @@ class TreeGrower:
             columns_by_level=float(columns.by_level),
             columns_by_node=float(columns.by_node),
         )
+        self._samples = sampling_pays(data, columns.by_tree, n_rows)
+        self._n_rows = n_rows
         self._work = self._allocate_workspace(n_rows)
         self._nodes = np.zeros(2 * max_leaves - 1, dtype=layout.NODE_FIELDS)
         depth = max_depth if settings.growth == "symmetric" else 0
@@ -142,6 +146,7 @@ class TreeGrower:
         self._units = np.ones(4)
         self._exact_rows = exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
+        self._sampled_tables: dict[int, SampledTable] = {}
 
     def grow_on_gradients(
         self,
@@ -194,8 +199,10 @@ class TreeGrower:
         self._shares.setdefault(id(self._data), (self._data, self._get_shares()))
         self._data = data
         if id(data) not in self._shares:
-            self._shares[id(data)] = (data, self._share_features())
+            self._shares[id(data)] = (data, self._share_features(data))
         self._work = self._work._replace(**self._shares[id(data)][1])
+        if self._count_sums() > self._work.histograms.shape[1]:  # more features are usable
+            self._work = self._work._replace(**self._allocate_histograms(self._n_rows))
 
     def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Return the leaf of each of ``rows``, among all rows of the table.
@@ -263,11 +270,14 @@ class TreeGrower:
         return value
 
     def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
-        work = self._work
+        data, work = self._data, self._work
+        if self._samples and rows.size:
+            data = self._take_features(rows, key)
+            work = work._replace(**self._share_features(data) | {"allowed": work.allowed})
         is_symmetric = self._options.growth == layout.SYMMETRIC
         self._team.run(
             grow_symmetric_tree if is_symmetric else grow_best_first_tree,
-            self._data.table,
+            data.table,
             payload,
             self._constraints,
             self._options,
@@ -300,6 +310,15 @@ class TreeGrower:
             **sets,
         )
 
+    def _take_features(self, rows: np.ndarray, key: np.uint64) -> BinnedData:
+        """Return the table of the features that the tree of a key will draw."""
+        allowed, number = self._work.allowed, id(self._data)
+        draw_tree_features(allowed, self._options, key)
+        if number not in self._sampled_tables:
+            self._sampled_tables[number] = SampledTable(self._data, self._team)
+        table = self._sampled_tables[number]
+        return table.take(allowed[layout.TREE], int(rows[0]), int(rows[-1]) + 1)
+
     def _collect_sets(self, by_node: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the sets of categories of the last tree; its bins are not needed any more."""
         categories, scratch = self._data.table.categories, self._work.categories
@@ -320,9 +339,8 @@ class TreeGrower:
         }
 
     def _allocate_workspace(self, n_rows: int) -> layout.Workspace:
-        n_threads, table, options = self._team.n_threads, self._data.table, self._options
+        n_threads, options = self._team.n_threads, self._options
         n_features = self._data.n_features
-        length = _N_STATS * int(table.bin_start[-1])
         n_nodes = 2 * options.max_leaves - 1
         return layout.Workspace(
             control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
@@ -335,43 +353,60 @@ class TreeGrower:
             sums=np.empty((n_threads, n_nodes, _N_STATS), dtype=np.int64),
             value=np.empty((n_nodes, 1)),
             heap=np.empty(options.max_leaves + 1, dtype=np.int32),
-            # Pages that are never touched cost no memory.
-            histograms=np.empty((self._count_slots(n_rows, 8 * length) + 2, length), np.int64),
-            free_slots=np.empty(self._count_slots(n_rows, 8 * length), dtype=np.int32),
-            partial=np.empty((2 * n_threads, length), dtype=np.int64),
+            **self._allocate_histograms(n_rows),
             packed=np.zeros((n_threads, WORDS_LENGTH), dtype=np.int64),
             prefix=np.empty((n_threads, _N_STATS, 256), dtype=np.int64),
             gains=np.empty((n_threads, 4, 256)),
             candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
-            **self._share_features(),
+            **self._share_features(self._data),
             categories=self._allocate_category_work(n_nodes),
             bundles=self._allocate_bundle_work(),
         )
+
+    def _count_sums(self) -> int:
+        """Integers of a histogram: those of the most bins that a tree can have."""
+        table = self._data.table
+        n_bins = np.diff(table.bin_start)
+        if self._samples:
+            n_usable = np.count_nonzero(self._data.usable)
+            n_chosen = max(1, int(self._options.columns_by_tree * n_usable + 0.5))
+            n_bins = np.sort(n_bins)[max(0, n_bins.size - n_chosen) :]
+        return _N_STATS * int(n_bins.sum())
+
+    def _allocate_histograms(self, n_rows: int) -> dict[str, np.ndarray]:
+        length = self._count_sums()
+        n_slots = self._count_slots(n_rows, 8 * length)
+        return {
+            # Pages that are never touched cost no memory.
+            "histograms": np.empty((n_slots + 2, length), dtype=np.int64),
+            "free_slots": np.empty(n_slots, dtype=np.int32),
+            "partial": np.empty((2 * self._team.n_threads, length), dtype=np.int64),
+        }
 
     def _get_shares(self) -> dict[str, np.ndarray]:
         names = ("allowed", "tile_owner", "n_shared", "feature_owner")
         return {name: getattr(self._work, name) for name in names}
 
-    def _share_features(self) -> dict[str, np.ndarray]:
+    def _share_features(self, data: BinnedData) -> dict[str, np.ndarray]:
         """Say which features can be split on, and which thread sums and scores them."""
-        n_threads, n_features = self._team.n_threads, self._data.n_features
-        n_tiles = self._data.table.tile_start.size
+        n_threads, n_features = self._team.n_threads, data.n_features
+        n_tiles = data.table.tile_start.size
         # Tiles that do not divide evenly among the threads are summed by all, a part of rows each.
         n_whole = n_tiles - n_tiles % n_threads
         tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
         feature = np.arange(n_features)
-        tile = self._data.find_tiles()
+        tile = data.find_tiles()
         # Wide features are in no tile: the threads take turns.
         owner = np.cumsum(tile < 0) % n_threads
         owner[tile >= 0] = tile_owner[tile[tile >= 0]]
-        bundles = self._data.table.bundles
+        bundles = data.table.bundles
         n_shared = n_tiles - n_whole
         if isinstance(bundles, Bundles) and bundles.members.size:  # all share the rows of entries
             n_stored = bundles.members.size
             owner[bundles.members] = np.arange(n_stored) * n_threads // n_stored
             n_shared += 1
         allowed = np.zeros((5, n_features), dtype=np.uint8)
-        allowed[layout.USABLE] = self._data.usable
+        allowed[layout.USABLE] = data.usable
         return {
             "allowed": allowed,
             "tile_owner": tile_owner.astype(np.int64),
