@@ -92,14 +92,27 @@ class BinMapper:
         for first, last in _find_numeric_runs(n_categories):
             part = X[:, first:last]
             thresholds[first:last] = _find_thresholds(part, rows, sample, weight, max_bins, team)
+        categories = cls.fit_categories(X, rows, n_categories, team, native, only_bytes)
+        return cls(thresholds, categories, native)
+
+    @staticmethod
+    def fit_categories(
+        X: Matrix,
+        rows: np.ndarray,
+        n_categories: np.ndarray,
+        team: Team,
+        native: Native | None = None,
+        only_bytes: bool = False,
+    ) -> dict[int, CategoryBins]:
+        """Find the bins of categorical features alone; see :meth:`fit`."""
+        native = Native() if native is None else native
         counts = _count_categories(X, rows, n_categories, team)
-        categories = {
+        return {
             f: CategoryBins.from_most_frequent(own)
             if only_bytes
             else CategoryBins.from_counts(own, native)
             for f, own in counts.items()
         }
-        return cls(thresholds, categories, native)
 
     def transform(
         self,
@@ -163,6 +176,11 @@ class BinMapper:
         wide_features = [f for f, bins in self.categories.items() if bins.is_wide]
         self._map_categories(X, narrow_features, narrow_features, columns, begin, team)
         self._map_categories(X, wide_features, range(len(wide_features)), wide, begin, team)
+
+    def write_categories(self, X: Matrix, columns: np.ndarray, begin: int, team: Team) -> None:
+        """Write the bins of all categorical features to their rows of ``columns`` (uint32)."""
+        features = sorted(self.categories)
+        self._map_categories(X, features, features, columns, begin, team)
 
     def _map_categories(
         self,

@@ -1,0 +1,93 @@
+"""From the parameter ``splits`` to the tables that trees are grown on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.data.binned import BinnedData
+from sumwise.data.binning import BinMapper
+from sumwise.data.matrix import Matrix
+from sumwise.data.native import Native
+from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.sparse import resolve_bundling
+from sumwise.kernels.threads import Team
+
+HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """What the tables of a fit are made of.
+
+    Attributes
+    ----------
+    X : Matrix
+        The rows of the table, those that train among them.
+    X_val : Matrix or None
+        Rows that come after them, and only get scores.
+    variants : sequence of Matrix
+        X with categories encoded by other permutations.
+    rows : ndarray
+        The rows of X that train.
+    weight : ndarray or None
+        Sample weights of the rows of X.
+    n_categories : ndarray of int64
+        Of each feature, 0 for numbers.
+    native : Native
+        How sets of categories are chosen.
+    seed : int
+    """
+
+    X: Matrix
+    X_val: Matrix | None
+    variants: Sequence[Matrix]
+    rows: np.ndarray
+    weight: np.ndarray | None
+    n_categories: np.ndarray
+    native: Native
+    seed: int
+
+
+class Tables(NamedTuple):
+    """What training takes: see :class:`sumwise.training.session.Table`."""
+
+    data: BinnedData | None = None
+    mapper: BinMapper | None = None
+    variants: Sequence[BinnedData] = ()
+
+
+def check_splits(estimator: Any) -> str:
+    """Return the checked parameter."""
+    return str(check_choice(estimator, "splits", tuple(_MAKERS)))
+
+
+def make_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Make the tables for the way in which an estimator finds splits."""
+    return _MAKERS[check_splits(estimator)](estimator, source, team)
+
+
+def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Bins that are the same for all trees."""
+    mapper = BinMapper.fit(
+        source.X,
+        estimator.max_bins,
+        source.weight,
+        source.rows,
+        source.seed,
+        team,
+        source.n_categories,
+        source.native,
+    )
+    bundling = resolve_bundling(estimator)
+    data, *more = (
+        mapper.transform(X, team, source.X_val, bundling) for X in (source.X, *source.variants)
+    )
+    return Tables(data, mapper, more)
+
+
+# How tables are made, by the values of the parameter.
+_MAKERS: dict[str, Callable[[Any, TableSource, Team], Tables]] = {
+    HISTOGRAM: _make_histogram_tables,
+}
