@@ -1,6 +1,6 @@
 """BinnedData: the table every tree method shares, one byte a value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,10 +10,48 @@ from sumwise.data.sparse_binning import SparseBins
 from sumwise.kernels.bundles import Bundles, NoBundles
 from sumwise.kernels.categories import Categories, NoCategories
 from sumwise.kernels.layout import BLOCK_BITS, Lanes, Table
+from sumwise.kernels.presorted import BEYOND, NotSorted, Presorted
 from sumwise.kernels.threads import Team
 from sumwise.kernels.tiles import count_crowds, fill_tiles
 
 _WORD = 8
+_RANK = np.uint64(32)
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """The numbers behind the ranks of a presorted table.
+
+    Attributes
+    ----------
+    all : ndarray of float64, shape (n_features, n_rows)
+        The value of every row; codes of a categorical feature.
+    distinct : ndarray of float64
+        The distinct values of the training rows, in rising order, feature after feature.
+    start : ndarray of int64
+        Where those of a feature begin.
+    """
+
+    all: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    distinct: np.ndarray = field(default_factory=lambda: np.empty(0))
+    start: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+
+    @classmethod
+    def collect(
+        cls, values: np.ndarray, ranks: np.ndarray, rows: np.ndarray, n_ranks: np.ndarray
+    ) -> "DistinctValues":
+        """Find the value of each rank; a feature without ranks has none."""
+        start = np.append(0, n_ranks.cumsum())
+        distinct = np.empty(start[-1] + 1)
+        for f in np.flatnonzero(n_ranks):
+            # Missing values, of rank 0, go to a place that is overwritten or cut off.
+            place = np.where(ranks[f, rows] > 0, start[f] + ranks[f, rows].astype(np.int64) - 1, -1)
+            distinct[place] = values[f, rows]
+        return cls(values, distinct[:-1], start)
+
+    def find(self, feature: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        """Return the value of a rank of each of some features."""
+        return self.distinct[self.start[feature] + rank - 1]
 
 
 @dataclass(frozen=True)
@@ -26,10 +64,13 @@ class BinnedData:
         The arrays as kernels take them.
     usable : ndarray of uint8
         Features whose training rows do not all lie in one bin.
+    values : DistinctValues
+        Of a table for exact splits.
     """
 
     table: Table
     usable: np.ndarray
+    values: DistinctValues = field(default_factory=DistinctValues)
 
     @property
     def n_features(self) -> int:
@@ -47,12 +88,15 @@ class BinnedData:
         team: Team,
         n_train: int | None = None,
         categories: Categories | None = None,
+        presorted: Presorted | None = None,
+        values: DistinctValues | None = None,
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
         The first ``n_train`` rows (all, if None) decide which features are usable. Of a wide
         categorical feature the bins are in ``categories``, and its column is not read. It has no
-        histograms if its ``n_value_bins`` is 0.
+        histograms if its ``n_value_bins`` is 0. Neither is the column of a feature read that has
+        ranks in ``presorted``, whose ``values`` come with them.
         """
         n_features = columns.shape[0]
         train = columns[:, :n_train]
@@ -62,9 +106,17 @@ class BinnedData:
             is_wide[categories.place >= 0] = categories.wide_place >= 0
             wide = categories.wide[:, :n_train]
             usable[is_wide] = [column.min() < column.max() for column in wide]
-        plan = plan_lanes(columns, n_value_bins + 1, team, is_wide)
-        sides = (categories or NoCategories(), NoBundles())
-        return cls._fill(columns, n_value_bins, *plan, usable, sides, team)
+        n_bins = n_value_bins + 1
+        if presorted is not None:
+            ranked = presorted.is_ranked != 0
+            ends = presorted.order[:, [0, -1]] >> _RANK
+            usable[ranked] = ends[ranked, 0] < ends[ranked, 1]
+            n_value_bins, n_bins = np.where(ranked, BEYOND, n_value_bins), n_bins * ~ranked
+            is_wide |= ranked
+        plan = plan_lanes(columns, n_bins, team, is_wide)
+        sides = (categories or NoCategories(), NoBundles(), presorted or NotSorted())
+        data = cls._fill(columns, n_value_bins, n_bins, *plan, usable, sides, team)
+        return data if values is None else replace(data, values=values)
 
     @classmethod
     def from_sparse(
@@ -81,22 +133,23 @@ class BinnedData:
         bundled = bundle_columns(bins, n_value_bins, bundling, team)
         columns = bundled.columns
         plan = plan_lanes(columns, bundled.n_codes, team, contents=bundled.contents)
-        sides = (NoCategories(), bundled.bundles)
-        return cls._fill(columns, n_value_bins, *plan, bins.usable, sides, team)
+        sides = (NoCategories(), bundled.bundles, NotSorted())
+        return cls._fill(columns, n_value_bins, n_value_bins + 1, *plan, bins.usable, sides, team)
 
     @classmethod
     def _fill(
         cls,
         columns: np.ndarray,
         n_value_bins: np.ndarray,
+        n_bins: np.ndarray,
         lanes: Lanes,
         source: np.ndarray,
         codes: list[np.ndarray],
         usable: np.ndarray,
-        sides: tuple[Categories | NoCategories, Bundles | NoBundles],
+        sides: tuple[Categories | NoCategories, Bundles | NoBundles, Presorted | NotSorted],
         team: Team,
     ) -> "BinnedData":
-        """Make the tiles of columns whose lanes are planned."""
+        """Make the tiles of columns whose lanes are planned; histograms have ``n_bins``."""
         n_rows = columns.shape[1]
         tile_first = plan_tiles(lanes.first.size - 1, team.n_threads)
         tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)
@@ -111,7 +164,7 @@ class BinnedData:
         counts = np.empty((team.n_threads, 256), dtype=np.int64)
         team.run(count_crowds, *parts, counts, crowds)
         bin_start = np.zeros(n_value_bins.size + 1, dtype=np.int64)
-        np.cumsum(n_value_bins + 1, out=bin_start[1:])
+        np.cumsum(n_bins, out=bin_start[1:])
         places = (n_value_bins, bin_start)
         table = Table(columns, *parts, lanes, crowds, *places, *sides)
         return cls(table, usable.astype(np.uint8))

@@ -10,6 +10,7 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.data.native import Native
+from sumwise.data.presorted import presort
 from sumwise.estimators.parameters import check_choice
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.kernels.threads import Team
@@ -87,7 +88,18 @@ def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> T
     return Tables(data, mapper, more)
 
 
+def _make_exact_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Rows in the order of each feature."""
+    made = [
+        presort(X, source.rows, team, source.X_val, source.n_categories, source.native)
+        for X in (source.X, *source.variants)
+    ]
+    data, mapper = made[0]
+    return Tables(data, mapper, [variant for variant, _ in made[1:]])
+
+
 # How tables are made, by the values of the parameter.
 _MAKERS: dict[str, Callable[[Any, TableSource, Team], Tables]] = {
     HISTOGRAM: _make_histogram_tables,
+    "exact": _make_exact_tables,
 }

@@ -8,6 +8,7 @@ import numpy as np
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.bundling import find_groups
+from sumwise.data.thresholds import threshold_between
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
 from sumwise.kernels.bundled import add_bundled_predictions
@@ -20,6 +21,8 @@ from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.histogram import WORDS_LENGTH
 from sumwise.kernels.isotonic import project_leaf_values
 from sumwise.kernels.predict import add_binned_predictions
+from sumwise.kernels.presorted import BEYOND, NotSorted, Presorted, PresortedWork
+from sumwise.kernels.presorted_predict import add_value_predictions
 from sumwise.kernels.symmetric_leaves import find_symmetric_leaves
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
@@ -100,7 +103,8 @@ class TreeGrower:
         The most rows a tree is grown on.
     team : Team
     exact_rows : int
-        Up to this many rows histograms sum exact values, beyond it packed ones.
+        Up to this many rows histograms sum exact values, beyond it packed ones. On a presorted
+        table they always do.
     """
 
     def __init__(
@@ -141,7 +145,8 @@ class TreeGrower:
         self._ranges = np.zeros((n_threads, 8))
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
         self._units = np.ones(4)
-        self._exact_rows = exact_rows
+        is_presorted = isinstance(data.table.presorted, Presorted)
+        self._exact_rows = data.n_rows if is_presorted else exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
 
     def grow_on_gradients(
@@ -175,8 +180,12 @@ class TreeGrower:
         """Add a tree's values to the scores of rows it was not grown on."""
         arrays = (rows, tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.value)
         table = self._data.table
-        if isinstance(table.categories, Categories):
-            sets = make_sets(tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
+        sets = make_sets(tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
+        if isinstance(table.presorted, Presorted):
+            splits = (tree.feature, tree.threshold, tree.missing_left, tree.left)
+            own = (self._data.values.all, rows, *splits, tree.value, sets)
+            self._team.run(add_value_predictions, *own, scores)
+        elif isinstance(table.categories, Categories):
             self._team.run(add_binned_category_predictions, table, *arrays, sets, scores)
         elif isinstance(table.bundles, Bundles):
             self._team.run(add_bundled_predictions, table, *arrays, scores)
@@ -188,7 +197,9 @@ class TreeGrower:
         return self._settings
 
     def turn_to(self, data: BinnedData) -> None:
-        """From now on use another table, which has the same rows and the same bins."""
+        """From now on use another table, which has the same rows and the same bins (or ranks of its
+        own, which trees do not depend on).
+        """
         if data is self._data:
             return
         # A table seen once more is the same object: it is kept here.
@@ -213,8 +224,9 @@ class TreeGrower:
         return leaf
 
     def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
-        """Write the leaves of all rows; False if a wide or bundled feature is in the way."""
-        if isinstance(self._data.table.bundles, Bundles):
+        """Write the leaves of all rows; False if a feature without a column is in the way."""
+        table = self._data.table
+        if isinstance(table.bundles, Bundles) or isinstance(table.presorted, Presorted):
             return False
         depth = (tree.n_nodes + 1).bit_length() - 2
         nodes = (1 << np.arange(depth)) - 1  # the first of each level
@@ -265,6 +277,7 @@ class TreeGrower:
 
     def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
         work = self._work
+        self._mark_rows(rows)
         is_symmetric = self._options.growth == layout.SYMMETRIC
         self._team.run(
             grow_symmetric_tree if is_symmetric else grow_best_first_tree,
@@ -289,8 +302,7 @@ class TreeGrower:
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
         by_node = {name: nodes[name].copy() for name in _KEPT}
         sets = self._collect_sets(by_node)
-        place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
-        threshold = self._thresholds[place]
+        threshold = self._find_thresholds(by_node, rows)
         if sets:
             threshold[sets["set_node"]] = 0.0
         return Tree(
@@ -300,6 +312,34 @@ class TreeGrower:
             n_rows=work.sums[0, :n, -1].copy(),
             **sets,
         )
+
+    def _mark_rows(self, rows: np.ndarray) -> None:
+        """Tell kernels which of the rows in order belong to the tree."""
+        presorted, scratch = self._data.table.presorted, self._work.presorted
+        if isinstance(presorted, Presorted) and rows.size < presorted.order.shape[1]:
+            scratch.in_tree[:] = 0
+            scratch.in_tree[rows] = 1
+
+    def _find_thresholds(self, by_node: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+        """Return the thresholds of the last tree, 0 for leaves."""
+        feature, split_bin = by_node["feature"], by_node["split_bin"]
+        presorted = self._data.table.presorted
+        if not isinstance(presorted, Presorted):
+            by_node["split_bin"] = split_bin.astype(np.uint8)
+            return self._thresholds[self._threshold_start[feature] + split_bin]
+        is_split = (feature >= 0) & (presorted.is_ranked[feature] != 0)
+        threshold = np.where(is_split, np.inf, 0.0)
+        node = np.flatnonzero(is_split & (split_bin < BEYOND))
+        own, low = feature[node], split_bin[node].astype(np.int64)
+        high = self._work.presorted.upper[node].astype(np.int64)
+        if self._options.growth == layout.SYMMETRIC:  # neighbors among all rows of the tree
+            for f in np.unique(own):
+                occurring = np.unique(presorted.ranks[f, rows])
+                above = np.searchsorted(occurring, low[own == f], side="right")
+                high[own == f] = occurring[above]
+        values = self._data.values
+        threshold[node] = threshold_between(values.find(own, low), values.find(own, high))
+        return threshold
 
     def _collect_sets(self, by_node: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the sets of categories of the last tree; its bins are not needed any more."""
@@ -347,6 +387,7 @@ class TreeGrower:
             **self._share_features(),
             categories=self._allocate_category_work(n_nodes),
             bundles=self._allocate_bundle_work(),
+            presorted=self._allocate_presorted_work(n_rows, n_nodes),
         )
 
     def _get_shares(self) -> dict[str, np.ndarray]:
@@ -386,6 +427,24 @@ class TreeGrower:
         return BundleWork(
             column=np.zeros(self._data.n_rows, dtype=np.uint8),
             sums=np.zeros((n_threads, n_sums), dtype=np.int64),
+        )
+
+    def _allocate_presorted_work(self, n_rows: int, n_nodes: int) -> PresortedWork | NotSorted:
+        presorted, n_threads = self._data.table.presorted, self._team.n_threads
+        if not isinstance(presorted, Presorted):
+            return NotSorted()
+        n_features, n_sorted = presorted.order.shape
+        is_symmetric = self._options.growth == layout.SYMMETRIC
+        return PresortedWork(
+            lists=np.empty((2, n_features, n_rows + 1), dtype=np.uint64),
+            in_tree=np.empty(self._data.n_rows, dtype=np.uint8),
+            goes_left=np.empty(self._data.n_rows, dtype=np.uint8),
+            first=np.zeros(n_nodes, dtype=np.int64),
+            parent=np.zeros(n_nodes, dtype=np.int32),
+            upper=np.zeros(n_nodes, dtype=np.uint32),
+            left_sums=np.zeros((2, n_features, _N_STATS), dtype=np.int64),
+            rank_at=np.empty((n_threads, 256), dtype=np.int64),
+            level_gains=np.empty((n_threads, 2, n_sorted if is_symmetric else 0)),
         )
 
     def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:
