@@ -284,18 +284,22 @@ def _add_to_ranks(gains, rank_at, n, end, sums):
 
 @routine
 def _look_at_level(job, first, last, f):
-    """Return the highest rank of the nodes that may be split, and whether some rows are missing."""
-    n_ranks, both_ways = ZERO, False
+    """Return the lowest and the highest rank of the nodes that may be split, and whether some of
+    their rows are missing.
+    """
+    lowest, n_ranks, both_ways = _BEYOND, ZERO, False
     for node in range(first, last):
         if job.nodes[node].slot >= 0:
             entries, begin, start, end = _find_list(job, node, f)
-            n_ranks = max(n_ranks, np.int64(entries[end - 1] >> _ROW))
+            if start < end:
+                lowest = min(lowest, np.int64(entries[start] >> _ROW))
+                n_ranks = max(n_ranks, np.int64(entries[end - 1] >> _ROW))
             both_ways |= start > begin
-    return n_ranks, both_ways
+    return lowest, n_ranks, both_ways
 
 
 @routine
-def _add_node_gains(job, node, f, n_ranks, both_ways, sum_right, sum_left):
+def _add_node_gains(job, node, f, lowest, n_ranks, both_ways, sum_right, sum_left):
     """Add the gains that splits after each rank have in a node."""
     work, payload, scratch = job.work, job.payload, job.work.presorted
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
@@ -304,6 +308,13 @@ def _add_node_gains(job, node, f, n_ranks, both_ways, sum_right, sum_left):
     entries, first, start, last = _find_list(job, node, f)
     missing = _sum_entries(entries, first, start, payload.exact_gradient, payload.exact_hessian)
     sums = (ZERO, ZERO, ZERO)
+    if first < start < last:  # the missing against all values, before the lowest of these
+        for s in range(3):
+            prefix[s, 0] = 0
+        split = (prefix, missing, ZERO + 1, both_ways, NO, totals, min_rows, right, left)
+        gains_after(job.constraints, payload, place, *split)
+        rank_at[0] = lowest
+        _add_to_ranks(left, rank_at, ZERO + 1, np.int64(entries[start] >> _ROW), sum_left)
     for begin in range(start, last, _CHUNK):
         end = min(begin + _CHUNK, last)
         is_end = end == last
@@ -347,12 +358,13 @@ def score_level_lists(job, first, last):
     for f in range(work.feature_owner.size):
         if not _is_own(job, f) or not work.allowed[CHILD, f]:
             continue
-        n_ranks, both_ways = _look_at_level(job, first, last, f)
+        lowest, n_ranks, both_ways = _look_at_level(job, first, last, f)
         for i in range(n_ranks):
             sum_right[i] = sum_left[i] = -np.inf
         for node in range(first, last):
             if job.nodes[node].slot >= 0:
-                _add_node_gains(job, node, f, n_ranks, both_ways, sum_right, sum_left)
+                ranks = (lowest, n_ranks, both_ways)
+                _add_node_gains(job, node, f, *ranks, sum_right, sum_left)
         n = n_ranks if both_ways else n_ranks - 1
         gain, split_bin, missing_left = best_candidate(n, both_ways, sum_right, sum_left)
         if not both_ways:
