@@ -47,12 +47,13 @@ class BinnedData:
         team: Team,
         n_train: int | None = None,
         categories: Categories | None = None,
+        alone: np.ndarray | None = None,
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
         The first ``n_train`` rows (all, if None) decide which features are usable. Of a wide
         categorical feature the bins are in ``categories``, and its column is not read. It has no
-        histograms if its ``n_value_bins`` is 0.
+        histograms if its ``n_value_bins`` is 0. Features that are to be ``alone`` share no byte.
         """
         n_features = columns.shape[0]
         train = columns[:, :n_train]
@@ -62,7 +63,7 @@ class BinnedData:
             is_wide[categories.place >= 0] = categories.wide_place >= 0
             wide = categories.wide[:, :n_train]
             usable[is_wide] = [column.min() < column.max() for column in wide]
-        plan = plan_lanes(columns, n_value_bins + 1, team, is_wide)
+        plan = plan_lanes(columns, n_value_bins + 1, team, is_wide, alone=alone)
         sides = (categories or NoCategories(), NoBundles())
         return cls._fill(columns, n_value_bins, *plan, usable, sides, team)
 

@@ -8,6 +8,7 @@ import numpy as np
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.bundling import find_groups
+from sumwise.data.quantiles import QuantileData
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
 from sumwise.kernels.bundled import add_bundled_predictions
@@ -153,6 +154,9 @@ class TreeGrower:
         scores: np.ndarray,
     ) -> Tree:
         """Grow a tree on gradients and add its values to the scores of ``rows``."""
+        if isinstance(self._data, QuantileData):
+            self._data.refresh(rows, hessian, self._team)
+            self._data.write_thresholds(self._thresholds, self._threshold_start)
         s = self._settings
         payload = Gradients(
             gradient,
@@ -172,7 +176,12 @@ class TreeGrower:
         return self._grow(payload, rows, key, scores)
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
-        """Add a tree's values to the scores of rows it was not grown on."""
+        """Add a tree's values to the scores of rows it was not grown on.
+
+        If the table has new bins for each tree, it must be the last one.
+        """
+        if isinstance(self._data, QuantileData):
+            self._data.catch_up(self._team)
         arrays = (rows, tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.value)
         table = self._data.table
         if isinstance(table.categories, Categories):
@@ -203,6 +212,8 @@ class TreeGrower:
 
         As after growth, :meth:`get_leaves` has them, too, and the rules of the tree grown last.
         """
+        if isinstance(self._data, QuantileData):
+            self._data.catch_up(self._team)
         leaf = self._work.leaf
         if self._options.growth == layout.SYMMETRIC and self._find_symmetric_leaves(tree, leaf):
             return leaf
