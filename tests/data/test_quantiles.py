@@ -84,7 +84,9 @@ def test_equals_twin(max_bins, n_threads):
     with Team(n_threads) as team:
         mapper, (data,) = make(X, train, team, max_bins, X_val)
         n_distinct = [np.unique(own[train][~np.isnan(own[train])]).size for own in X.T]
-        assert data.bins.features.tolist() == np.flatnonzero(np.array(n_distinct) > max_bins).tolist()
+        assert (
+            data.bins.features.tolist() == np.flatnonzero(np.array(n_distinct) > max_bins).tolist()
+        )
         for share in (1.0, 0.5, 0.05):
             rows = train[rng.random(train.size) < share].astype(np.uint32)
             hessian = rng.exponential(size=everything.shape[0])
@@ -194,7 +196,9 @@ def test_sparse_matrices_equal_arrays():
 def test_more_values_than_ranks(monkeypatch):
     monkeypatch.setattr(quantiles, "MOST_RANKS", 50)
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=1_000), rng.integers(0, 45, 1_000), rng.normal(size=1_000)])
+    X = np.column_stack(
+        [rng.normal(size=1_000), rng.integers(0, 45, 1_000), rng.normal(size=1_000)]
+    )
     X[:300, 2] = 0.5
     rows, hessian = np.arange(1_000, dtype=np.uint32), rng.random(1_000)
     with Team(1) as team:

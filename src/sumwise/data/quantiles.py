@@ -16,55 +16,57 @@ from sumwise.data.matrix import Matrix
 from sumwise.data.native import Native
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.quantiles import code_columns, find_cuts, refill_tiles
+from sumwise.kernels.quantiles import (
+    code_columns,
+    find_cuts,
+    merge_ranks,
+    refill_tiles,
+    replace_ranks,
+)
 from sumwise.kernels.threads import Team
 
-# Values of a feature that are told apart, each by a rank of two bytes; of more, neighbors with
-# few rows share one.
+# Values of a feature that are told apart, by ranks of two bytes.
 MOST_RANKS = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
 class FineRanks:
-    """Ranks of features with many values, in two bytes.
+    """How the ranks of features become ranks of two bytes.
+
+    Of more than ``MOST_RANKS`` values neighbors share one, so that each has about as many rows.
 
     Attributes
     ----------
-    ranks : ndarray of uint16, shape (n_features, n_rows)
-        0 for missing values.
+    start : ndarray of int64
+        Where the ranks of each feature begin.
+    merged : ndarray of uint16
+        The new rank of each, feature after feature, 0 for missing values.
     thresholds : list of ndarray
-        The thresholds between ranks.
+        Those between the new ranks.
     """
 
-    ranks: np.ndarray
+    start: np.ndarray
+    merged: np.ndarray
     thresholds: list[np.ndarray]
 
     @classmethod
-    def from_ranked(
-        cls, ranked: RankedColumns, rows: np.ndarray, other: np.ndarray | None = None
-    ) -> "FineRanks":
-        """Make them of ranks in four bytes; ``other`` has those of other rows by the same values.
-
-        Of more than ``MOST_RANKS`` values, neighbors share a rank: each begins at another multiple
-        of the number of ``rows``.
-        """
-        given = ranked.ranks if other is None else other
-        ranks = np.empty(given.shape, dtype=np.uint16)
+    def fit(cls, ranked: RankedColumns, rows: np.ndarray, team: Team) -> "FineRanks":
+        """Merge the ranks of ``rows``."""
+        start = np.cumsum([0, *(ranked.n_values + 1)])
+        merged = np.empty(start[-1], dtype=np.uint16)
+        counts = np.empty((team.n_threads, int(np.diff(start).max())), dtype=np.int64)
+        team.run(merge_ranks, ranked.ranks, rows, start, MOST_RANKS, counts, merged)
         thresholds = []
         for k, f in enumerate(ranked.features):
-            every = ranked.mapper.thresholds[f]
-            if every.size < MOST_RANKS:
-                ranks[k] = given[k]
-                thresholds.append(every)
-                continue
-            counts = np.bincount(ranked.ranks[k, rows], minlength=every.size + 2)[1:]
-            before = counts.cumsum() - counts
-            share = before * MOST_RANKS // max(1, int(counts.sum()))
-            is_new = np.append(True, share[1:] > share[:-1])
-            fine = np.append(0, is_new.cumsum()).astype(np.uint16)
-            ranks[k] = fine[given[k]]
-            thresholds.append(every[is_new[1:]])
-        return cls(ranks, thresholds)
+            own = merged[start[k] + 1 : start[k + 1]]
+            thresholds.append(ranked.mapper.thresholds[f][own[1:] > own[:-1]])
+        return cls(start, merged, thresholds)
+
+    def transform(self, ranks: np.ndarray, team: Team) -> np.ndarray:
+        """Return ranks in two bytes."""
+        fine = np.empty(ranks.shape, dtype=np.uint16)
+        team.run(replace_ranks, ranks, self.start, self.merged, fine)
+        return fine
 
 
 @dataclass
@@ -234,7 +236,7 @@ def make_quantile_tables(
     ranked = RankedColumns.fit(X, rows, team, X_val, n_categories, native, max_bins, features)
     if not ranked.features.size:
         return None
-    fine = FineRanks.from_ranked(ranked, rows)
+    fine = FineRanks.fit(ranked, rows, team)
     bins = QuantileBins.allocate(ranked.features, fine.thresholds, max_bins)
     thresholds = list((ranked.mapper if few is None else few).thresholds)
     for f in ranked.features:  # these only say how many bins there may be
@@ -242,11 +244,9 @@ def make_quantile_tables(
     mapper = replace(ranked.mapper, thresholds=thresholds)
     tables = []
     for number, own in enumerate(matrices):
-        ranks = fine.ranks
-        if number:
-            both = [own] if X_val is None else [own, X_val]
-            other = ranked.find_ranks(both, team)
-            ranks = FineRanks.from_ranked(ranked, rows, other).ranks
+        both = [own] if X_val is None else [own, X_val]
+        ranks = ranked.find_ranks(both, team) if number else ranked.ranks
+        ranks = fine.transform(ranks, team)
         data = mapper.transform(own, team, X_val, alone=ranked.features)
         tables.append(QuantileData.from_binned(data, number, ranks, bins))
     return mapper, tables

@@ -17,6 +17,45 @@ _BYTE = np.uint64(255)
 _BLOCK = 4096
 
 
+@kernel
+def merge_ranks(thread, n_threads, sync, ranks, rows, start, most, counts, merged):
+    """Give neighboring ranks of a feature a new one together, so that there are at most ``most``.
+
+    The new rank of ``rank`` goes to ``merged[start[k] + rank]``; those of features with few enough
+    stay. Otherwise a new one begins where the number of ``rows`` of lower rank comes to another
+    multiple of all by ``most``. ``counts`` is scratch, with a row for each thread.
+    """
+    for k in range(thread, start.size - 1, n_threads):
+        own, count, rank = merged[start[k] : start[k + 1]], counts[thread], ranks[k]
+        if own.size - 1 <= most:
+            for r in range(own.size):
+                own[r] = r
+            continue
+        for r in range(own.size):
+            count[r] = 0
+        for i in range(rows.size):
+            count[rank[rows[i]]] += 1
+        total = rows.size - count[0]
+        before, last_share, number = 0, -1, 0
+        own[0] = 0
+        for r in range(1, own.size):
+            part = before * most // max(total, 1)
+            if part > last_share:
+                number += 1
+                last_share = part
+            own[r] = number
+            before += count[r]
+
+
+@kernel
+def replace_ranks(thread, n_threads, sync, ranks, start, merged, out):
+    """Write the new ranks of all rows, a thread a feature."""
+    for k in range(thread, start.size - 1, n_threads):
+        own, rank, new = merged[start[k] : start[k + 1]], ranks[k], out[k]
+        for row in range(np.uint64(rank.size)):
+            new[row] = own[np.uint64(rank[row])]
+
+
 @inlined
 def _sum_by_rank(ranks, rows, hessian, sums):
     """Add up the hessians of rows by rank, in the order of the rows."""
