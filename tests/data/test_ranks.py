@@ -135,7 +135,7 @@ def test_no_rows_to_learn_from():
 def test_sparse_data_that_would_take_too_much(monkeypatch):
     monkeypatch.setattr(module, "_MOST_SPARSE_BYTES", 4 * 100)
     sparse = SparseMatrix.from_scipy(csr_matrix(np.eye(11)))
-    with pytest.raises(DataError, match=r"11 rows and 11 features.*splits='histogram'"):
+    with pytest.raises(DataError, match=r"11 rows, and 11 features.*splits='histogram'"):
         rank(sparse)
     rank(np.eye(11))
 

@@ -92,8 +92,8 @@ def find_thresholds(X: NDArray[np.float64], tree: Tree, rows: Rows, growth: str)
         if feature < 0:
             continue
         of_node = reached[node_idx]
-        ranks = {value: i + 1 for i, value in enumerate(np.unique(X[feature, ~np.isnan(X[feature])]))}
-        rank = np.array([0 if np.isnan(v) else ranks[v] for v in X[feature]])
+        distinct = np.unique(X[feature, ~np.isnan(X[feature])])
+        rank = np.where(np.isnan(X[feature]), 0, 1 + np.searchsorted(distinct, X[feature]))
         split = tree.split_bin[node_idx]
         left = np.where(rank == 0, tree.missing_left[node_idx], rank <= split)[of_node].astype(bool)
         reached[tree.left[node_idx]] = of_node[left]

@@ -1,6 +1,6 @@
 """BinnedData: the table every tree method shares, one byte a value."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,42 +19,6 @@ _RANK = np.uint64(32)
 
 
 @dataclass(frozen=True)
-class DistinctValues:
-    """The numbers behind the ranks of a presorted table.
-
-    Attributes
-    ----------
-    all : ndarray of float64, shape (n_features, n_rows)
-        The value of every row; codes of a categorical feature.
-    distinct : ndarray of float64
-        The distinct values of the training rows, in rising order, feature after feature.
-    start : ndarray of int64
-        Where those of a feature begin.
-    """
-
-    all: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    distinct: np.ndarray = field(default_factory=lambda: np.empty(0))
-    start: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-
-    @classmethod
-    def collect(
-        cls, values: np.ndarray, ranks: np.ndarray, rows: np.ndarray, n_ranks: np.ndarray
-    ) -> "DistinctValues":
-        """Find the value of each rank; a feature without ranks has none."""
-        start = np.append(0, n_ranks.cumsum())
-        distinct = np.empty(start[-1] + 1)
-        for f in np.flatnonzero(n_ranks):
-            # Missing values, of rank 0, go to a place that is overwritten or cut off.
-            place = np.where(ranks[f, rows] > 0, start[f] + ranks[f, rows].astype(np.int64) - 1, -1)
-            distinct[place] = values[f, rows]
-        return cls(values, distinct[:-1], start)
-
-    def find(self, feature: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        """Return the value of a rank of each of some features."""
-        return self.distinct[self.start[feature] + rank - 1]
-
-
-@dataclass(frozen=True)
 class BinnedData:
     """Bins of every value, by column and in tiles (see ``kernels.layout``).
 
@@ -64,13 +28,10 @@ class BinnedData:
         The arrays as kernels take them.
     usable : ndarray of uint8
         Features whose training rows do not all lie in one bin.
-    values : DistinctValues
-        Of a table for exact splits.
     """
 
     table: Table
     usable: np.ndarray
-    values: DistinctValues = field(default_factory=DistinctValues)
 
     @property
     def n_features(self) -> int:
@@ -88,15 +49,15 @@ class BinnedData:
         team: Team,
         n_train: int | None = None,
         categories: Categories | None = None,
+        alone: np.ndarray | None = None,
         presorted: Presorted | None = None,
-        values: DistinctValues | None = None,
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
         The first ``n_train`` rows (all, if None) decide which features are usable. Of a wide
         categorical feature the bins are in ``categories``, and its column is not read. It has no
-        histograms if its ``n_value_bins`` is 0. Neither is the column of a feature read that has
-        ranks in ``presorted``, whose ``values`` come with them.
+        histograms if its ``n_value_bins`` is 0. Features that are to be ``alone`` share no byte.
+        The column of a feature that has ranks in ``presorted`` is not read, either.
         """
         n_features = columns.shape[0]
         train = columns[:, :n_train]
@@ -113,10 +74,9 @@ class BinnedData:
             usable[ranked] = ends[ranked, 0] < ends[ranked, 1]
             n_value_bins, n_bins = np.where(ranked, BEYOND, n_value_bins), n_bins * ~ranked
             is_wide |= ranked
-        plan = plan_lanes(columns, n_bins, team, is_wide)
+        plan = plan_lanes(columns, n_bins, team, is_wide, alone=alone)
         sides = (categories or NoCategories(), NoBundles(), presorted or NotSorted())
-        data = cls._fill(columns, n_value_bins, n_bins, *plan, usable, sides, team)
-        return data if values is None else replace(data, values=values)
+        return cls._fill(columns, n_value_bins, n_bins, *plan, usable, sides, team)
 
     @classmethod
     def from_sparse(

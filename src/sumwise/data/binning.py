@@ -120,12 +120,14 @@ class BinMapper:
         team: Team,
         X_val: Matrix | None = None,
         bundling: Bundling | None = None,
+        alone: np.ndarray | None = None,
     ) -> BinnedData:
         """Map all of X to bins, and after it the rows of X_val, which only get scores.
 
-        No matrix of both is made. Rows of X_val do not make a feature usable.
+        No matrix of both is made. Rows of X_val do not make a feature usable. Features that are
+        to be ``alone`` share no byte with others; the table is dense then, whatever X is.
         """
-        if isinstance(X, SparseMatrix):
+        if isinstance(X, SparseMatrix) and alone is None:
             matrices = [X] if X_val is None else [X, SparseMatrix.from_any(X_val, X.absent)]
             bins = map_sparse(self.thresholds, matrices, team)
             return BinnedData.from_sparse(bins, self.count_bins(), team, bundling)
@@ -140,7 +142,8 @@ class BinMapper:
         categories = None
         if self.categories:
             categories = collect_categories(self.categories, wide, n_features, self.native)
-        return BinnedData.from_columns(columns, self.count_bins(), team, n_rows, categories)
+        own = (self.count_bins(), team, n_rows, categories, alone)
+        return BinnedData.from_columns(columns, *own)
 
     def map_to_rows(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the bins of X by row, uint8 of shape (n_rows, n_features).

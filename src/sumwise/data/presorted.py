@@ -1,9 +1,11 @@
 """Tables for exact splits: every distinct value of a numeric feature is a candidate."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from sumwise.data.binned import BinnedData, DistinctValues
+from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.category_bins import collect_categories
 from sumwise.data.matrix import Matrix, read_chunks
@@ -18,6 +20,30 @@ from sumwise.kernels.threads import Team
 # Of every value: itself, its rank, and its place in the order and in two lists of a tree.
 _BYTES_PER_VALUE = 8 + 4 + 8 + 16
 _MOST_SPARSE_BYTES = 1 << 31
+_RANK, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class PresortedData(BinnedData):
+    """A table whose numeric features have ranks, and their values.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_features, n_rows)
+        The value of every row; codes of a categorical feature.
+    distinct : ndarray of float64
+        The distinct values of the training rows, in rising order, feature after feature.
+    start : ndarray of int64
+        Where those of a feature begin.
+    """
+
+    values: np.ndarray
+    distinct: np.ndarray
+    start: np.ndarray
+
+    def find_values(self, feature: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        """Return the values of ranks of some features."""
+        return self.distinct[self.start[feature] + rank - 1]
 
 
 def presort(
@@ -27,7 +53,7 @@ def presort(
     X_val: Matrix | None = None,
     n_categories: np.ndarray | None = None,
     native: Native | None = None,
-) -> tuple[BinnedData, BinMapper]:
+) -> tuple[PresortedData, BinMapper]:
     """Make the table of X, and after it the rows of X_val, which only get scores.
 
     Ranks and order are those of ``rows`` of X, which ascend: trees grow on these or on some of
@@ -52,18 +78,12 @@ def presort(
         wide = [f for f, bins in sorted(mapper.categories.items()) if bins.is_wide]
         columns[narrow] = ranks[narrow]
         categories = collect_categories(mapper.categories, ranks[wide], n_features, mapper.native)
-    n_value_bins = mapper.count_bins()
+    order_of = Presorted(is_ranked, ranks, order)
+    bins = (columns, mapper.count_bins(), team, X.shape[0], categories)
+    data = BinnedData.from_columns(*bins, presorted=order_of)
     values = _read_values(parts, n_rows)
-    data = BinnedData.from_columns(
-        columns,
-        n_value_bins,
-        team,
-        X.shape[0],
-        categories,
-        Presorted(is_ranked, ranks, order),
-        DistinctValues.collect(values, ranks, rows, n_ranks),
-    )
-    return data, mapper
+    distinct = _find_distinct(values, order, n_ranks)
+    return PresortedData(data.table, data.usable, values, *distinct), mapper
 
 
 def _read_values(parts: list[Matrix], n_rows: int) -> np.ndarray:
@@ -78,6 +98,19 @@ def _read_values(parts: list[Matrix], n_rows: int) -> np.ndarray:
             values[:, begin + first : begin + first + flat.n_rows] = own
         begin += part.shape[0]
     return values
+
+
+def _find_distinct(
+    values: np.ndarray, order: np.ndarray, n_ranks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the value of each rank, feature after feature, and where those of a feature begin."""
+    start = np.append(0, n_ranks.cumsum())
+    distinct = np.empty(start[-1])
+    for f in np.flatnonzero(n_ranks):
+        rank, row = (order[f] >> _RANK).astype(np.int64), order[f] & _ROW
+        is_value = rank > 0
+        distinct[start[f] + rank[is_value] - 1] = values[f, row[is_value]]
+    return distinct, start
 
 
 def _check_memory(X: Matrix, n_rows: int) -> None:

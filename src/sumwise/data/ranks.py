@@ -54,21 +54,25 @@ class RankedColumns:
         n_categories: np.ndarray | None = None,
         native: Native | None = None,
         more_than: int | None = None,
+        features: np.ndarray | None = None,
     ) -> "RankedColumns":
         """Rank all rows of X, and after them those of X_val, by the values in ``rows`` of X.
 
         Every feature has ranks; with ``more_than`` only numeric ones with more distinct values
-        than that.
+        than that. Then it may be known that only some ``features`` can have so many; the others
+        have no thresholds.
         """
         if n_categories is None:
             n_categories = np.zeros(X.shape[1], dtype=np.int64)
         others = (X,) if X_val is None else (X, X_val)
         n_rows = sum(other.shape[0] for other in others)
-        _check_memory(X, n_rows)
+        if features is None:
+            features = np.flatnonzero(n_categories == 0)
+        _check_memory(X, n_rows, features.size)
         ranks = np.empty((X.shape[1], n_rows), dtype=np.uint32)  # untouched pages cost nothing
         thresholds = [np.empty(0)] * X.shape[1]
         kept: list[int] = []
-        for group in _group_features(np.flatnonzero(n_categories == 0), rows.size, team):
+        for group in _group_features(features, rows.size, team):
             part = np.empty((group.size, n_rows), dtype=np.uint32)
             found = _rank_group(X, group, rows, part, team)
             _map_others(others, group, rows, found, part, team)
@@ -114,14 +118,14 @@ class RankedColumns:
         )
 
 
-def _check_memory(X: Matrix, n_rows: int) -> None:
-    n_bytes = 4 * n_rows * X.shape[1]
+def _check_memory(X: Matrix, n_rows: int, n_features: int) -> None:
+    n_bytes = 4 * n_rows * n_features
     if isinstance(X, SparseMatrix) and n_bytes > _MOST_SPARSE_BYTES:
         raise DataError(
-            f"a sparse X of {n_rows} rows and {X.shape[1]} features: split candidates that are not "
-            f"fixed need the rank of every value, 4 bytes each, {n_bytes / 2**30:.1f} GiB in all; "
-            f"sparse data may take {_MOST_SPARSE_BYTES / 2**30:.0f} GiB. Use splits='histogram', "
-            "which keeps what is stored alone"
+            f"a sparse X of {n_rows} rows, and {n_features} features with many values: splits that "
+            "are not those of histograms need the ranks of all of them, stored or not: "
+            f"{n_bytes / 2**30:.1f} GiB, and {_MOST_SPARSE_BYTES / 2**30:.0f} GiB are the most; "
+            "use splits='histogram'"
         )
 
 

@@ -11,11 +11,12 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.data.native import Native
 from sumwise.data.presorted import presort
+from sumwise.data.quantiles import make_quantile_tables
 from sumwise.estimators.parameters import check_choice
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.kernels.threads import Team
 
-HISTOGRAM = "histogram"
+HISTOGRAM, APPROX, EXACT = "histogram", "approx", "exact"
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,17 @@ def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> T
     return Tables(data, mapper, more)
 
 
+def _make_approx_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Bins by quantiles of the hessians of each tree."""
+    matrices = (source.X, *source.variants)
+    of_columns = (source.n_categories, source.native, int(estimator.max_bins))
+    made = make_quantile_tables(matrices, source.rows, team, source.X_val, *of_columns)
+    if made is None:  # no feature has more values than bins
+        return _make_histogram_tables(estimator, source, team)
+    mapper, (data, *more) = made
+    return Tables(data, mapper, more)
+
+
 def _make_exact_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
     """Rows in the order of each feature."""
     made = [
@@ -101,5 +113,6 @@ def _make_exact_tables(estimator: Any, source: TableSource, team: Team) -> Table
 # How tables are made, by the values of the parameter.
 _MAKERS: dict[str, Callable[[Any, TableSource, Team], Tables]] = {
     HISTOGRAM: _make_histogram_tables,
-    "exact": _make_exact_tables,
+    APPROX: _make_approx_tables,
+    EXACT: _make_exact_tables,
 }

@@ -208,7 +208,7 @@ def _walk(entries, first, last, is_end, payload, sums, prefix, rank_at):
 
 @inlined
 def _find_list(job, node, f):
-    """Return a feature's list, and where the rows of a node begin, where its values, and the end."""
+    """Return a feature's list, and where a node's rows begin, where those with values, and end."""
     scratch = job.work.presorted
     entries, first = scratch.lists[job.nodes[node].depth & 1, f], scratch.first[node]
     last = first + job.work.totals[node, 2]
@@ -226,9 +226,7 @@ def score_lists(job, node, child):
         if not _is_own(job, f) or not work.allowed[CHILD + child, f]:
             continue
         entries, first, start, last = _find_list(job, node, f)
-        missing = _sum_entries(
-            entries, first, start, payload.exact_gradient, payload.exact_hessian
-        )
+        missing = _sum_entries(entries, first, start, payload.exact_gradient, payload.exact_hessian)
         both_ways, best, place = start > first, work.candidates[child, f], (node, f, NO)
         best.gain = -np.inf
         sums = (ZERO, ZERO, ZERO)

@@ -33,13 +33,13 @@ def order_by_rank(thread, n_threads, sync, ranks, is_ranked, rows, starts, order
 
 
 @kernel
-def add_value_predictions(
-    thread, n_threads, sync, values, rows, feature, threshold, missing_left, left, value, sets, scores
-):
+def add_value_predictions(thread, n_threads, sync, values, rows, splits, value, sets, scores):
     """Add a tree's values to the scores of ``rows``, which the tree was not grown on.
 
-    ``values`` (n_features, n_rows) has codes where a feature is categorical.
+    ``values`` (n_features, n_rows) has codes where a feature is categorical. ``splits`` are the
+    feature, threshold, direction of missing values and left child of each node.
     """
+    feature, threshold, missing_left, left = splits
     begin, end = share(rows.size, thread, n_threads)
     for i in range(begin, end):
         row, node = rows[i], np.int64(0)

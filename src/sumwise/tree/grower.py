@@ -8,6 +8,8 @@ import numpy as np
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.bundling import find_groups
+from sumwise.data.presorted import PresortedData
+from sumwise.data.quantiles import QuantileData
 from sumwise.data.thresholds import threshold_between
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
@@ -158,6 +160,9 @@ class TreeGrower:
         scores: np.ndarray,
     ) -> Tree:
         """Grow a tree on gradients and add its values to the scores of ``rows``."""
+        if isinstance(self._data, QuantileData):
+            self._data.refresh(rows, hessian, self._team)
+            self._data.write_thresholds(self._thresholds, self._threshold_start)
         s = self._settings
         payload = Gradients(
             gradient,
@@ -177,15 +182,21 @@ class TreeGrower:
         return self._grow(payload, rows, key, scores)
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
-        """Add a tree's values to the scores of rows it was not grown on."""
+        """Add a tree's values to the scores of rows it was not grown on.
+
+        If the table has new bins for each tree, it must be the last one.
+        """
+        if isinstance(self._data, QuantileData):
+            self._data.catch_up(self._team)
         arrays = (rows, tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.value)
         table = self._data.table
-        sets = make_sets(tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
-        if isinstance(table.presorted, Presorted):
+        of_nodes = (tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
+        if isinstance(self._data, PresortedData):
             splits = (tree.feature, tree.threshold, tree.missing_left, tree.left)
-            own = (self._data.values.all, rows, *splits, tree.value, sets)
+            own = (self._data.values, rows, splits, tree.value, make_sets(*of_nodes))
             self._team.run(add_value_predictions, *own, scores)
         elif isinstance(table.categories, Categories):
+            sets = make_sets(*of_nodes)
             self._team.run(add_binned_category_predictions, table, *arrays, sets, scores)
         elif isinstance(table.bundles, Bundles):
             self._team.run(add_bundled_predictions, table, *arrays, scores)
@@ -214,6 +225,8 @@ class TreeGrower:
 
         As after growth, :meth:`get_leaves` has them, too, and the rules of the tree grown last.
         """
+        if isinstance(self._data, QuantileData):
+            self._data.catch_up(self._team)
         leaf = self._work.leaf
         if self._options.growth == layout.SYMMETRIC and self._find_symmetric_leaves(tree, leaf):
             return leaf
@@ -225,8 +238,8 @@ class TreeGrower:
 
     def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
         """Write the leaves of all rows; False if a feature without a column is in the way."""
-        table = self._data.table
-        if isinstance(table.bundles, Bundles) or isinstance(table.presorted, Presorted):
+        is_bundled = isinstance(self._data.table.bundles, Bundles)
+        if is_bundled or isinstance(self._data, PresortedData):
             return False
         depth = (tree.n_nodes + 1).bit_length() - 2
         nodes = (1 << np.arange(depth)) - 1  # the first of each level
@@ -323,10 +336,11 @@ class TreeGrower:
     def _find_thresholds(self, by_node: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
         """Return the thresholds of the last tree, 0 for leaves."""
         feature, split_bin = by_node["feature"], by_node["split_bin"]
-        presorted = self._data.table.presorted
-        if not isinstance(presorted, Presorted):
+        data = self._data
+        if not isinstance(data, PresortedData):
             by_node["split_bin"] = split_bin.astype(np.uint8)
             return self._thresholds[self._threshold_start[feature] + split_bin]
+        presorted = data.table.presorted
         is_split = (feature >= 0) & (presorted.is_ranked[feature] != 0)
         threshold = np.where(is_split, np.inf, 0.0)
         node = np.flatnonzero(is_split & (split_bin < BEYOND))
@@ -337,8 +351,8 @@ class TreeGrower:
                 occurring = np.unique(presorted.ranks[f, rows])
                 above = np.searchsorted(occurring, low[own == f], side="right")
                 high[own == f] = occurring[above]
-        values = self._data.values
-        threshold[node] = threshold_between(values.find(own, low), values.find(own, high))
+        values = data.find_values(own, low), data.find_values(own, high)
+        threshold[node] = threshold_between(*values)
         return threshold
 
     def _collect_sets(self, by_node: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
