@@ -15,6 +15,7 @@ from sumwise import (
     Forest,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    Native,
     Ordered,
     Plain,
     StackingRegressor,
@@ -73,7 +74,7 @@ def check_scores(model, X, target):
 
 @pytest.mark.parametrize("value", ["exakt", None, 1, "Approx"])
 def test_other_values_are_refused(value):
-    with pytest.raises(ParameterError, match=r"splits=.*'histogram', 'approx'"):
+    with pytest.raises(ParameterError, match=r"splits=.*'histogram'.*'approx'"):
         regress(splits=value).fit(*make_data(50))
 
 
@@ -196,6 +197,19 @@ def test_training_knows_what_the_model_predicts(params):
     y, y_val = target > 0.3, target_val > 0.3
     model = classify(**params).fit(X, y, X_val=X_val, y_val=y_val)
     check_scores(model, X_val, y_val)
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_many_categories_beside_new_bins(growth):
+    X, target = make_data(4_000)
+    rng = np.random.default_rng(1)
+    X[:, 1] = rng.integers(0, 400, 4_000)
+    y = target + rng.normal(size=400)[X[:, 1].astype(int)] > 0.5
+    own = {"categorical_features": [1], "categorical_encoding": Native(smoothing=2)}
+    model = classify(growth=growth, **own)
+    model.fit(X[:3_500], y[:3_500], X_val=X[3_500:], y_val=y[3_500:])
+    assert model.get_feature_importances()[1] > 0
+    check_scores(model, X[3_500:], y[3_500:])
 
 
 def test_dart_drops_trees_whose_bins_are_gone():

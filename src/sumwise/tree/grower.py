@@ -156,7 +156,6 @@ class TreeGrower:
         """Grow a tree on gradients and add its values to the scores of ``rows``."""
         if isinstance(self._data, QuantileData):
             self._data.refresh(rows, hessian, self._team)
-            self._data.write_thresholds(self._thresholds, self._threshold_start)
         s = self._settings
         payload = Gradients(
             gradient,
@@ -302,6 +301,8 @@ class TreeGrower:
         sets = self._collect_sets(by_node)
         place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
         threshold = self._thresholds[place]
+        if isinstance(self._data, QuantileData):
+            self._data.write_thresholds(by_node["feature"], by_node["split_bin"], threshold)
         if sets:
             threshold[sets["set_node"]] = 0.0
         return Tree(
