@@ -41,11 +41,16 @@ def make(X, rows, team, max_bins, X_val=None, others=(), n_categories=None):
 
 
 def list_thresholds(data, mapper):
-    """The thresholds of every feature, as the grower sees them."""
-    flat, start = mapper.flatten()
-    data.write_thresholds(flat, start)
-    bins = data.table.n_value_bins
-    return [flat[start[f] + 1 : start[f] + bins[f]] for f in range(bins.size)]
+    """The thresholds of every feature, as the grower asks for them."""
+    found = []
+    for f, n_bins in enumerate(data.table.n_value_bins):
+        split_bin = np.arange(1, n_bins + 1, dtype=np.uint8)
+        own = np.append(mapper.thresholds[f], np.full(300, NAN))[:n_bins]
+        data.write_thresholds(np.full(n_bins, f, dtype=np.int32), split_bin, own)
+        if f in data.bins.features:
+            assert own[-1] == INF
+        found.append(own[:-1])
+    return found
 
 
 def unpack_lanes(data):
@@ -127,6 +132,16 @@ def test_equal_hessians_give_the_bins_of_a_histogram(max_bins):
             data.refresh(rows, weight, team)
         for own, other in zip(list_thresholds(data, mapper), plain.thresholds, strict=True):
             assert own.tolist() == other.tolist()
+
+
+def test_leaves_have_no_thresholds():
+    X, rows = make_columns(), np.arange(400, dtype=np.uint32)
+    with Team(1) as team:
+        _, (data,) = make(X, rows, team, 20)
+        data.refresh(rows, np.ones(400), team)
+    threshold = np.zeros(2)
+    data.write_thresholds(np.array([-1, 1]), np.zeros(2, dtype=np.uint8), threshold)
+    assert threshold.tolist() == [0.0, 0.0]
 
 
 def test_nothing_is_made_twice(monkeypatch):

@@ -15,6 +15,7 @@ from sumwise import (
     Forest,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    Native,
     Ordered,
     Plain,
     StackingRegressor,
@@ -22,7 +23,7 @@ from sumwise import (
     TargetStatistics,
 )
 from sumwise.data import ranks
-from sumwise.errors import DataError, ParameterError, TrainingError
+from sumwise.errors import DataError, ParameterError
 from sumwise.estimators import jobs
 from sumwise.estimators.shared_table import can_share, describe_reading
 from tests.naive.binning import map_to_bins
@@ -56,12 +57,12 @@ def regress(**params):
 
 
 def classify(**params):
-    return GradientBoostingClassifier(**regress(**params).get_params())
+    return GradientBoostingClassifier(**regress(**params).get_params(deep=False))
 
 
 def check_scores(model, X, target):
     """What training measured on rows is what the finished model predicts for them."""
-    own = model.history_["loss"][model.best_iteration_ - 1]
+    own = model.best_score_
     if hasattr(model, "classes_"):
         assert own == pytest.approx(log_loss(target, model.predict_proba(X)), rel=1e-9)
     else:
@@ -73,7 +74,7 @@ def check_scores(model, X, target):
 
 @pytest.mark.parametrize("value", ["exakt", None, 1, "Approx"])
 def test_other_values_are_refused(value):
-    with pytest.raises(ParameterError, match=r"splits=.*'histogram', 'approx'"):
+    with pytest.raises(ParameterError, match=r"splits=.*'histogram'.*'approx'"):
         regress(splits=value).fit(*make_data(50))
 
 
@@ -198,6 +199,19 @@ def test_training_knows_what_the_model_predicts(params):
     check_scores(model, X_val, y_val)
 
 
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_many_categories_beside_new_bins(growth):
+    X, target = make_data(4_000)
+    rng = np.random.default_rng(1)
+    X[:, 1] = rng.integers(0, 400, 4_000)
+    y = target + rng.normal(size=400)[X[:, 1].astype(int)] > 0.5
+    own = {"categorical_features": [1], "categorical_encoding": Native(smoothing=2)}
+    model = classify(growth=growth, **own)
+    model.fit(X[:3_500], y[:3_500], X_val=X[3_500:], y_val=y[3_500:])
+    assert model.get_feature_importances()[1] > 0
+    check_scores(model, X[3_500:], y[3_500:])
+
+
 def test_dart_drops_trees_whose_bins_are_gone():
     X, target = make_data()
     y = target > 0.3
@@ -262,9 +276,9 @@ def test_sparse_input_with_few_values_is_bundled_as_ever(bytes_of):
 
 
 def test_sparse_input_that_would_take_too_much_memory(monkeypatch):
-    monkeypatch.setattr(ranks, "_MOST_SPARSE_BYTES", 4 * 4 * N_ROWS - 1)
+    monkeypatch.setattr(ranks, "_MOST_SPARSE_BYTES", 4 * 5 * N_ROWS - 1)
     X, y = make_data()
-    with pytest.raises(DataError, match=r"900 rows, and 4 features.*use splits='histogram'"):
+    with pytest.raises(DataError, match=r"900 rows, and 5 features.*use splits='histogram'"):
         regress().fit(csr_matrix(X), y)
     regress(splits="histogram").fit(csr_matrix(X), y)
     regress().fit(X, y)
@@ -310,7 +324,7 @@ def test_hessians_of_ones_own():
     X, y = make_data()
     model = regress(loss=Zero(), min_child_weight=0.0).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
-    with pytest.raises((TrainingError, DataError)):
+    with pytest.raises(ParameterError, match="must be finite"):
         regress(loss=Wrong()).fit(X, y)
 
 

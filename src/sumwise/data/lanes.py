@@ -58,9 +58,9 @@ def plan_lanes(
 ) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
     """Put columns with few codes together, in their order, as many as a byte can tell apart.
 
-    Wide columns are in no lane, and those that are to be ``alone`` share none. Without ``contents`` each column has the bins of one feature.
-    Returns the lanes and where their codes are: the number of a column, or -1 - the number of an
-    array of the list.
+    Wide columns are in no lane, and those that are to be ``alone`` share none. Without ``contents``
+    each column has the bins of one feature. Returns the lanes and where their codes are: the number
+    of a column, or -1 - the number of an array of the list.
     """
     lanes: list[_Lane] = []
     last: _Lane | None = None

@@ -150,11 +150,11 @@ class QuantileBins:
             and np.array_equal(hessian, old)
         )
 
-    def find_thresholds(self) -> np.ndarray:
-        """The largest value of each bin, (n_features, max_bins - 1), inf where there are fewer."""
-        found = self.thresholds[self.start[:-1, None] + self.cuts]
-        is_cut = np.arange(self.max_bins - 1) < self.n_cuts[:, None]
-        return np.where(is_cut, found, np.inf)
+    def find_thresholds(self, places: np.ndarray, split_bins: np.ndarray) -> np.ndarray:
+        """The largest values of bins of features at some places among ``features``."""
+        cuts = self.cuts[places, np.minimum(split_bins, self.max_bins - 1) - 1]
+        found = self.thresholds[self.start[places] + cuts]
+        return np.where(split_bins <= self.n_cuts[places], found, np.inf)
 
 
 @dataclass(frozen=True)
@@ -209,10 +209,16 @@ class QuantileData(BinnedData):
         np.cumsum(table.n_value_bins + 1, out=table.bin_start[1:])
         bins.coded.add(self.number)
 
-    def write_thresholds(self, thresholds: np.ndarray, start: np.ndarray) -> None:
-        """Write those of the bins into arrays as :meth:`BinMapper.flatten` returns them."""
-        places = start[self.bins.features, None] + np.arange(1, self.bins.max_bins)
-        thresholds[places] = self.bins.find_thresholds()
+    def write_thresholds(
+        self, feature: np.ndarray, split_bin: np.ndarray, threshold: np.ndarray
+    ) -> None:
+        """Write the thresholds of splits after bins of changing features; leaves have none."""
+        place = np.full(self.n_features + 1, -1, dtype=np.int64)
+        place[self.bins.features] = np.arange(self.bins.features.size)
+        own = place[feature]  # -1 for leaves, too
+        is_changing = own >= 0
+        found = self.bins.find_thresholds(own[is_changing], split_bin[is_changing])
+        threshold[is_changing] = found
 
 
 def make_quantile_tables(
@@ -239,7 +245,7 @@ def make_quantile_tables(
     fine = FineRanks.fit(ranked, rows, team)
     bins = QuantileBins.allocate(ranked.features, fine.thresholds, max_bins)
     thresholds = list((ranked.mapper if few is None else few).thresholds)
-    for f in ranked.features:  # these only say how many bins there may be
+    for f in ranked.features:  # these only say how many bins a tree may have
         thresholds[f] = ranked.mapper.thresholds[f][: max_bins - 1]
     mapper = replace(ranked.mapper, thresholds=thresholds)
     tables = []

@@ -162,7 +162,6 @@ class TreeGrower:
         """Grow a tree on gradients and add its values to the scores of ``rows``."""
         if isinstance(self._data, QuantileData):
             self._data.refresh(rows, hessian, self._team)
-            self._data.write_thresholds(self._thresholds, self._threshold_start)
         s = self._settings
         payload = Gradients(
             gradient,
@@ -339,7 +338,10 @@ class TreeGrower:
         data = self._data
         if not isinstance(data, PresortedData):
             by_node["split_bin"] = split_bin.astype(np.uint8)
-            return self._thresholds[self._threshold_start[feature] + split_bin]
+            threshold = self._thresholds[self._threshold_start[feature] + split_bin]
+            if isinstance(data, QuantileData):
+                data.write_thresholds(feature, by_node["split_bin"], threshold)
+            return threshold
         presorted = data.table.presorted
         is_split = (feature >= 0) & (presorted.is_ranked[feature] != 0)
         threshold = np.where(is_split, np.inf, 0.0)
