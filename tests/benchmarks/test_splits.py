@@ -1,3 +1,5 @@
+import pytest
+
 from benchmarks.splits import load, main
 
 
@@ -7,8 +9,9 @@ def test_classes_are_both_there() -> None:
     assert 0.2 < y.mean() < 0.8
 
 
-def test_a_tiny_run(capsys) -> None:
-    models = ["sumwise approx", "XGBoost approx"]
+@pytest.mark.parametrize("method", ["approx", "exact"])
+def test_a_tiny_run(method, capsys) -> None:
+    models = [f"sumwise {method}", f"XGBoost {method}"]
     main(["--rows", "500", "--trees", "2", "--repeat", "1", "--bins", "16", "--models", *models])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines[-2:]] == models

@@ -68,6 +68,8 @@ def warm_up() -> float:
         model.fit(np.floor(9 * X), total)
     for booster, y in ((AdaBoostRegressor(), total), (AdaBoostClassifier(), classes)):
         booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
+    for growth in ("leaf", "symmetric"):
+        GradientBoostingRegressor(**drawn, growth=growth, splits="exact").fit(X, total)
     # Kernels of boosters and samplers.
     for sampler in ("goss", "mvs", "bayesianbootstrap"):
         GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)

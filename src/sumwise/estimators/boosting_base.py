@@ -102,9 +102,10 @@ _PARAMETERS = """n_estimators : int, default=100
         A split must gain more than this (half the difference of scores, as in the XGBoost paper).
     max_bins : int, default=255
         Most bins of a feature, 2 to 255; missing values have one more of their own.
-    splits : {"histogram", "approx"}, default="histogram"
+    splits : {"histogram", "approx", "exact"}, default="histogram"
         Where splits may be: "histogram" between bins that are the same for all trees; "approx"
-        between bins of each tree, quantiles weighted by its hessians.
+        between bins of each tree, quantiles weighted by its hessians; "exact" between any two
+        values, for small data.
     l1, l2 : float, default=0.0 and 1.0
         Penalties on leaf values; on the choice of splits alone for losses whose leaves are medians
         or quantiles.
