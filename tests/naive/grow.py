@@ -95,6 +95,7 @@ class Grower:
         self.wide = quantize_wide(g[rows], h[rows])
         self.quantized = self.wide if options.wide else quantize_packed(g[rows], h[rows])
         self.options = options
+        self.rows = rows
         self.tree = Tree()
         self.positions: list[Rows] = []
         # The node whose rows give a node its value; usually the node itself.
@@ -102,6 +103,20 @@ class Grower:
         self.bounds: list[Bounds] = []
         self.paths: list[tuple[int, ...]] = []
         self.add_node(np.arange(len(rows), dtype=np.int64), depth=0)
+
+    def grow(self) -> Tree:
+        """Grow the whole tree."""
+        if self.options.growth == "symmetric":
+            self.grow_by_level()
+        else:
+            self.grow_by_best_node()
+        self.set_values()
+        self.tree.leaf_rows = {
+            node_idx: self.rows[self.positions[node_idx]]
+            for node_idx in range(self.tree.n_nodes)
+            if self.tree.feature[node_idx] == LEAF
+        }
+        return self.tree
 
     def add_node(
         self,
@@ -216,14 +231,7 @@ class Grower:
         level = [0]
         depth = 0
         while self.may_grow_level(depth):
-            split = find_level_split(
-                self.codes,
-                self.n_value_bins,
-                self.quantized,
-                [self.positions[node_idx] for node_idx in level],
-                self.allowed_features(level[0]),
-                self.options,
-            )
+            split = self.find_split_of_level(level)
             if split is None:
                 return
             level = [
@@ -232,6 +240,17 @@ class Grower:
                 for child in self.apply_split(node_idx, split, place)
             ]
             depth += 1
+
+    def find_split_of_level(self, level: Sequence[int]) -> Split | None:
+        """Return the accepted split of a level, if there is one."""
+        return find_level_split(
+            self.codes,
+            self.n_value_bins,
+            self.quantized,
+            [self.positions[node_idx] for node_idx in level],
+            self.allowed_features(level[0]),
+            self.options,
+        )
 
     def may_grow_level(self, depth: int) -> bool:
         max_depth, max_leaves = self.options.max_depth, self.options.max_leaves
@@ -297,16 +316,4 @@ def grow_tree(
 
     Both quantizations take their scales from the used rows only.
     """
-    grower = Grower(codes, n_value_bins, g, h, rows, options)
-    if options.growth == "symmetric":
-        grower.grow_by_level()
-    else:
-        grower.grow_by_best_node()
-    grower.set_values()
-    tree = grower.tree
-    tree.leaf_rows = {
-        node_idx: rows[grower.positions[node_idx]]
-        for node_idx in range(tree.n_nodes)
-        if tree.feature[node_idx] == LEAF
-    }
-    return tree
+    return Grower(codes, n_value_bins, g, h, rows, options).grow()

@@ -43,6 +43,9 @@ def warm_up() -> float:
             model.apply(X.astype(kind))
             for rows in (X, X[:1]):  # many rows and few go different ways
                 getattr(model, "predict_proba", model.predict)(rows.astype(kind))
+        # Columns that need quantiles get new ones for each tree.
+        own = GradientBoostingClassifier(**drawn, splits="approx", booster="dart")
+        own.fit(X.astype(kind), classes > 0)
         codes = np.floor(9 * X).astype(kind)
         by_category = GradientBoostingRegressor(**drawn, categorical_features=[0, 1])
         by_category.fit(codes, total)
@@ -71,6 +74,8 @@ def warm_up() -> float:
         model.fit(np.floor(9 * X), total)
     for booster, y in ((AdaBoostRegressor(), total), (AdaBoostClassifier(), classes)):
         booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
+    for growth in ("leaf", "symmetric"):
+        GradientBoostingRegressor(**drawn, growth=growth, splits="exact").fit(X, total)
     # Kernels of boosters and samplers.
     for sampler in ("goss", "mvs", "bayesianbootstrap"):
         GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)

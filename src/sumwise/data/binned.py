@@ -10,11 +10,13 @@ from sumwise.data.sparse_binning import SparseBins
 from sumwise.kernels.bundles import Bundles, NoBundles
 from sumwise.kernels.categories import Categories, NoCategories
 from sumwise.kernels.layout import BLOCK_BITS, Lanes, Table
+from sumwise.kernels.presorted import BEYOND, NotSorted, Presorted
 from sumwise.kernels.screening import screen_columns, screen_entries
 from sumwise.kernels.threads import Team
 from sumwise.kernels.tiles import count_crowds, fill_tiles
 
 _WORD = 8
+_RANK = np.uint64(32)
 
 
 def lay_out_tiles(
@@ -28,10 +30,10 @@ def lay_out_tiles(
     return tile_start, tile_words, tile_first, int(ends[-1]) if ends.size else 0
 
 
-def place_bins(n_value_bins: np.ndarray, used: np.ndarray) -> np.ndarray:
+def place_bins(n_bins: np.ndarray, used: np.ndarray) -> np.ndarray:
     """Return where the histogram of each feature begins, and the end; others take no place."""
-    bin_start = np.zeros(n_value_bins.size + 1, dtype=np.int64)
-    np.cumsum(np.where(used != 0, n_value_bins + 1, 0), out=bin_start[1:])
+    bin_start = np.zeros(n_bins.size + 1, dtype=np.int64)
+    np.cumsum(np.where(used != 0, n_bins, 0), out=bin_start[1:])
     return bin_start
 
 
@@ -67,13 +69,17 @@ class BinnedData:
         rows: np.ndarray | None = None,
         categories: Categories | None = None,
         min_rows: int = 1,
+        alone: np.ndarray | None = None,
+        presorted: Presorted | None = None,
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
         The ``rows`` that train (all, if None) decide which features are usable: those of which a
         split can leave ``min_rows`` of them on both sides, or categorical ones of more than one
         bin. Of a wide categorical feature the bins are in ``categories``, and its column is not
-        read. It has no histograms if its ``n_value_bins`` is 0.
+        read. It has no histograms if its ``n_value_bins`` is 0. Features that are to be ``alone``
+        share no byte, and are usable. The column of a feature that has ranks in ``presorted`` is
+        not read, either.
         """
         n_features = columns.shape[0]
         rows = np.arange(columns.shape[1], dtype=np.uint32) if rows is None else rows
@@ -82,15 +88,23 @@ class BinnedData:
         if categories is not None:
             is_wide[categories.place >= 0] = categories.wide_place >= 0
             fewest[categories.place >= 0] = 1
-        usable = np.empty(n_features, dtype=np.uint8)
+        usable, n_bins = np.empty(n_features, dtype=np.uint8), n_value_bins + 1
         counts = np.empty((team.n_threads, 256), dtype=np.int64)
-        team.run(screen_columns, columns, n_value_bins + 1, rows, fewest, counts, usable)
+        team.run(screen_columns, columns, n_bins, rows, fewest, counts, usable)
+        if alone is not None:
+            usable[alone] = 1
         if categories is not None:
             wide = (column[rows] for column in categories.wide)
             usable[is_wide] = [own.size > 0 and own.min() < own.max() for own in wide]
-        plan = plan_lanes(columns, n_value_bins + 1, team, is_wide | (usable == 0))
-        sides = (categories or NoCategories(), NoBundles())
-        return cls._fill(columns, n_value_bins, *plan, usable, sides, team)
+        if presorted is not None:
+            ranked = presorted.is_ranked != 0
+            ends = presorted.order[:, [0, -1]] >> _RANK
+            usable[ranked] = ends[ranked, 0] < ends[ranked, 1]
+            n_value_bins, n_bins = np.where(ranked, BEYOND, n_value_bins), n_bins * ~ranked
+            is_wide |= ranked
+        plan = plan_lanes(columns, n_bins, team, is_wide | (usable == 0), alone=alone)
+        sides = (categories or NoCategories(), NoBundles(), presorted or NotSorted())
+        return cls._fill(columns, n_value_bins, n_bins, *plan, usable, sides, team)
 
     @classmethod
     def from_sparse(
@@ -112,22 +126,23 @@ class BinnedData:
         bundled = bundle_columns(bins, n_value_bins, bundling, team)
         columns = bundled.columns
         plan = plan_lanes(columns, bundled.n_codes, team, contents=bundled.contents)
-        sides = (NoCategories(), bundled.bundles)
-        return cls._fill(columns, n_value_bins, *plan, bins.usable, sides, team)
+        sides = (NoCategories(), bundled.bundles, NotSorted())
+        return cls._fill(columns, n_value_bins, n_value_bins + 1, *plan, bins.usable, sides, team)
 
     @classmethod
     def _fill(
         cls,
         columns: np.ndarray,
         n_value_bins: np.ndarray,
+        n_bins: np.ndarray,
         lanes: Lanes,
         source: np.ndarray,
         codes: list[np.ndarray],
         usable: np.ndarray,
-        sides: tuple[Categories | NoCategories, Bundles | NoBundles],
+        sides: tuple[Categories | NoCategories, Bundles | NoBundles, Presorted | NotSorted],
         team: Team,
     ) -> "BinnedData":
-        """Make the tiles of columns whose lanes are planned."""
+        """Make the tiles of columns whose lanes are planned; histograms have ``n_bins``."""
         n_rows = columns.shape[1]
         *places, n_words = lay_out_tiles(lanes.first.size - 1, n_rows, team.n_threads)
         parts = (np.empty(n_words, dtype=np.uint64), *places)
@@ -137,7 +152,7 @@ class BinnedData:
         crowds = np.empty((source.size, n_blocks), dtype=np.int64)
         counts = np.empty((team.n_threads, 256), dtype=np.int64)
         team.run(count_crowds, *parts, counts, crowds)
-        bins = (n_value_bins, place_bins(n_value_bins, usable))
+        bins = (n_value_bins, place_bins(n_bins, usable))
         table = Table(columns, *parts, lanes, crowds, *bins, *sides)
         return cls(table, usable.astype(np.uint8))
 

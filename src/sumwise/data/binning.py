@@ -93,14 +93,27 @@ class BinMapper:
         for first, last in _find_numeric_runs(n_categories):
             part = X[:, first:last]
             thresholds[first:last] = _find_thresholds(part, rows, sample, weight, max_bins, team)
+        categories = cls.fit_categories(X, rows, n_categories, team, native, only_bytes)
+        return cls(thresholds, categories, native)
+
+    @staticmethod
+    def fit_categories(
+        X: Matrix,
+        rows: np.ndarray,
+        n_categories: np.ndarray,
+        team: Team,
+        native: Native | None = None,
+        only_bytes: bool = False,
+    ) -> dict[int, CategoryBins]:
+        """Find the bins of categorical features alone; see :meth:`fit`."""
+        native = Native() if native is None else native
         counts = _count_categories(X, rows, n_categories, team)
-        categories = {
+        return {
             f: CategoryBins.from_most_frequent(own)
             if only_bytes
             else CategoryBins.from_counts(own, native)
             for f, own in counts.items()
         }
-        return cls(thresholds, categories, native)
 
     def transform(
         self,
@@ -110,15 +123,18 @@ class BinMapper:
         bundling: Bundling | None = None,
         rows: np.ndarray | None = None,
         min_rows: int = 1,
+        alone: np.ndarray | None = None,
     ) -> BinnedData:
         """Map all of X to bins, and after it the rows of X_val, which only get scores.
 
         No matrix of both is made. Features that no split parts into ``min_rows`` of the ``rows`` of
         X on both sides are in the table for nothing but their columns; None for all rows of X.
+        Features that are to be ``alone`` share no byte with others; the table is dense then,
+        whatever X is.
         """
         if rows is None:
             rows = np.arange(X.shape[0], dtype=np.uint32)
-        if isinstance(X, SparseMatrix):
+        if isinstance(X, SparseMatrix) and alone is None:
             matrices = [X] if X_val is None else [X, SparseMatrix.from_any(X_val, X.absent)]
             bins = map_sparse(self.thresholds, matrices, team)
             screened = (rows, min_rows)
@@ -134,7 +150,7 @@ class BinMapper:
         categories = None
         if self.categories:
             categories = collect_categories(self.categories, wide, n_features, self.native)
-        own = (rows, categories, min_rows)
+        own = (rows, categories, min_rows, alone)
         return BinnedData.from_columns(columns, self.count_bins(), team, *own)
 
     def map_to_rows(self, X: Matrix, team: Team) -> np.ndarray:
@@ -193,6 +209,11 @@ class BinMapper:
         wide_features = [f for f, bins in self.categories.items() if bins.is_wide]
         self._map_categories(X, narrow_features, narrow_features, columns, begin, team)
         self._map_categories(X, wide_features, range(len(wide_features)), wide, begin, team)
+
+    def write_categories(self, X: Matrix, columns: np.ndarray, begin: int, team: Team) -> None:
+        """Write the bins of all categorical features to their rows of ``columns`` (uint32)."""
+        features = sorted(self.categories)
+        self._map_categories(X, features, features, columns, begin, team)
 
     def _map_categories(
         self,

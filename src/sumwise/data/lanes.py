@@ -55,19 +55,21 @@ def plan_lanes(
     team: Team,
     left_out: np.ndarray | None = None,
     contents: Sequence[Contents] | None = None,
+    alone: np.ndarray | None = None,
 ) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
     """Put columns with few codes together, in their order, as many as a byte can tell apart.
 
-    Columns that are ``left_out`` are in no lane. Without ``contents`` each column has the bins of
-    one feature. Returns the lanes and where their codes are: the number of a column, or -1 - the
-    number of an array of the list.
+    Columns that are ``left_out`` are in no lane, and those that are to be ``alone`` share none.
+    Without ``contents`` each column has the bins of one feature. Returns the lanes and where their
+    codes are: the number of a column, or -1 - the number of an array of the list.
     """
     lanes: list[_Lane] = []
     last: _Lane | None = None
+    apart = set() if alone is None else set(alone.tolist())
     for c in range(n_codes.size):
         if left_out is not None and left_out[c]:
             continue
-        if n_codes[c] > _FEW_CODES:
+        if n_codes[c] > _FEW_CODES or c in apart:
             lanes.append(_Lane(c))
         elif last is None or not last.try_to_join(c, columns, team):
             last = _Lane(c)

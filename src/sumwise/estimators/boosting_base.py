@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.binned import BinnedData
-from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.binning import MAX_BINS
 from sumwise.data.bundling import Bundling
 from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
@@ -52,6 +51,7 @@ from sumwise.estimators.parameters import (
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.estimators.shared_table import SharedTable
 from sumwise.estimators.sparse import resolve_bundling
+from sumwise.estimators.splits import Tables, TableSource, check_splits, make_tables
 from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,
@@ -102,6 +102,10 @@ _PARAMETERS = """n_estimators : int, default=100
         A split must gain more than this (half the difference of scores, as in the XGBoost paper).
     max_bins : int, default=255
         Most bins of a feature, 2 to 255; missing values have one more of their own.
+    splits : {"histogram", "approx", "exact"}, default="histogram"
+        Where splits may be: "histogram" between bins that are the same for all trees; "approx"
+        between bins of each tree, quantiles weighted by its hessians; "exact" between any two
+        values, for small data.
     l1, l2 : float, default=0.0 and 1.0
         Penalties on leaf values; on the choice of splits alone for losses whose leaves are medians
         or quantiles.
@@ -204,6 +208,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         min_child_weight: float = 1e-3,
         min_gain: float = 0.0,
         max_bins: int = 255,
+        splits: str = "histogram",
         # regularization
         l1: float = 0.0,
         l2: float = 1.0,
@@ -246,6 +251,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.min_child_weight = min_child_weight
         self.min_gain = min_gain
         self.max_bins = max_bins
+        self.splits = splits
         self.l1 = l1
         self.l2 = l2
         self.max_delta_step = max_delta_step
@@ -431,19 +437,23 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         ):
             told = [*shown, *(self.callbacks or ()), *callbacks]
             settings = replace(settings, callbacks=told)
-            mapper = data = None
-            more: list[BinnedData] = []
+            tables = Tables()
             if table is not None:
-                mapper, data = table.mapper, table.data
+                tables = Tables(table.data, table.mapper)
             elif booster.grows_trees:
-                mapper = BinMapper.fit(
-                    X, self.max_bins, weight, rows.train, seed, team, n_categories, native
+                source = TableSource(
+                    X,
+                    valid.matrix if valid else None,
+                    encoded.variants,
+                    rows.train,
+                    growth.min_samples_leaf,
+                    weight,
+                    n_categories,
+                    native,
+                    seed,
                 )
-                bundling = resolve_bundling(self)
-                rows_val = valid.matrix if valid else None
-                binned = (team, rows_val, bundling, rows.train, growth.min_samples_leaf)
-                data = mapper.transform(X, *binned)
-                more = [mapper.transform(other, *binned) for other in encoded.variants]
+                tables = make_tables(self, source, team)
+            data, mapper, more = tables
             matrices = [part.matrix for part in (train, valid) if part is not None]
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)
@@ -493,6 +503,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._resolve_parts()
         check_integer(self, "n_estimators", 1)
         check_integer(self, "max_bins", 2, MAX_BINS)
+        check_splits(self)
         check_choice(self, "early_stopping", ("auto", "oob", True, False))
         check_number(self, "validation_fraction", 0.0, 0.99, open_low=True)
         check_choice(self, "validation_rows", ("random", "last"))

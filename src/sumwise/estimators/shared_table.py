@@ -17,6 +17,7 @@ from sumwise.estimators.features import FeatureSchema, read_training_data
 from sumwise.estimators.inputs import check_sample_weight
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.sparse import resolve_bundling
+from sumwise.estimators.splits import HISTOGRAM
 from sumwise.losses import is_custom_loss
 
 # Quantiles of more rows are taken from a sample, which no member's seed should decide.
@@ -118,9 +119,11 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
     """Whether an estimator can be fitted on a shared table, with these parameters of ``fit``.
 
     A loss of the user's own may look at all rows together, and so must see its own rows alone.
+    Tables whose bins are not fixed are made by each fit for itself.
     """
     return (
         callable(getattr(estimator, "_fit_rows", None))
+        and estimator.splits == HISTOGRAM
         and set(params) <= {"sample_weight", "groups"}
         and not is_custom_loss(estimator.loss)
     )
@@ -132,6 +135,7 @@ def describe_reading(estimator: Any) -> tuple[Any, ...]:
     return (
         is_classifier(estimator),
         estimator.max_bins,
+        estimator.splits,
         repr(estimator.categorical_features),
         repr(encoding),
         estimator.sparse_zeros,

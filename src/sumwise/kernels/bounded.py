@@ -134,30 +134,33 @@ def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
 
 
 @routine
-def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left):
-    """Write the gain of a split after each bin: missing to the right, and to the left if asked."""
+def gains_after(
+    payload, prefix, missing, n_candidates, both_ways, parts, totals, min_rows, right, left
+):
+    """Write the gains of splits; see ``gradients``."""
     if _is_free(payload):
-        inner = payload.gradients
-        gradients.fill_gains(
-            inner, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left
-        )
+        split = (prefix, missing, n_candidates, both_ways, parts, totals, min_rows, right, left)
+        gradients.gains_after(payload.gradients, *split)
         return
-    n_bins = bins.size // 3
     left_g, left_h, left_n = prefix[0], prefix[1], prefix[2]
-    g, h, n = np.int64(0), np.int64(0), np.int64(0)
-    for i in range(n_candidates):
-        g += bins[i + 1]
-        h += bins[n_bins + i + 1]
-        n += bins[2 * n_bins + i + 1]
-        left_g[i], left_h[i], left_n[i] = g, h, n
     parent, limits = node_score(payload, totals), _limits(payload, min_rows)
     sums, nothing = (totals[0], totals[1], totals[2]), (ZERO, ZERO, ZERO)
     _write_gains(left_g, left_h, left_n, nothing, sums, parent, limits, right[:n_candidates])
     if both_ways:
-        missing = (bins[0], bins[n_bins], bins[2 * n_bins])
         _write_gains(left_g, left_h, left_n, missing, sums, parent, limits, left[:n_candidates])
+    if parts:
         # The last split has all values on its left; with the missing, nothing on its right.
-        right[n_candidates - 1] = _gain(g, h, n, sums, parent, _without_order(limits))
+        last = n_candidates - 1
+        g, h, n = left_g[last], left_h[last], left_n[last]
+        right[last] = _gain(g, h, n, sums, parent, _without_order(limits))
+
+
+@routine
+def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left):
+    """Write the gain of a split after each bin: missing to the right, and to the left if asked."""
+    missing = gradients.sum_prefix(bins, n_candidates, prefix)
+    split = (n_candidates, both_ways, both_ways, totals, min_rows, right, left)
+    gains_after(payload, prefix, missing, *split)
 
 
 @routine

@@ -25,6 +25,7 @@ from sumwise.kernels import category_splits
 from sumwise.kernels.bundles import NoBundles
 from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
 from sumwise.kernels.layout import ZERO
+from sumwise.kernels.presorted import NotSorted
 
 
 class NoCategories(NamedTuple):
@@ -72,10 +73,13 @@ class CategoryWork(NamedTuple):
     node_set: Any  # int32 (n_nodes, n_set)
 
 
-def by_job(with_numbers: Any, with_sets: Any, with_bundles: Any = None) -> Any:
+def by_job(
+    with_numbers: Any, with_sets: Any, with_bundles: Any = None, with_ranks: Any = None
+) -> Any:
     """Make a function of ``(job, ...)``: one of these, by categories or bundles of the job's table.
 
-    They are routines with the same arguments. Where bundles make no difference there is no third.
+    They are routines with the same arguments. Where bundles make no difference there is no third,
+    and no fourth where ranks make none; the fourth serves tables with ranks and categories, too.
     """
 
     def function(*args):
@@ -89,6 +93,9 @@ def by_job(with_numbers: Any, with_sets: Any, with_bundles: Any = None) -> Any:
         bundles = table.types[table.fields.index("bundles")]
         if with_bundles is not None and bundles.instance_class is not NoBundles:
             chosen = with_bundles
+        presorted = table.types[table.fields.index("presorted")]
+        if with_ranks is not None and presorted.instance_class is not NotSorted:
+            chosen = with_ranks
         return chosen.py_func
 
     choose.__signature__ = signature(with_numbers.py_func)

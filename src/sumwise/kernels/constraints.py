@@ -94,6 +94,7 @@ node_score = _by_place("node_score")
 split_gain = _by_place("split_gain")
 penalized_gain = _by_place("penalized_gain")
 fill_gains = _by_place("fill_gains")
+gains_after = _by_place("gains_after")
 best_split = _by_place("best_split")
 best_packed_split = _by_place("best_packed_split")
 

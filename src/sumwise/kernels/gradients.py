@@ -179,11 +179,28 @@ def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
 
 
 @routine
-def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left):
-    """Write the gain of a split after each bin: missing to the right, and to the left if asked.
+def gains_after(
+    payload, prefix, missing, n_candidates, both_ways, parts, totals, min_rows, right, left
+):
+    """Write the gains of splits, missing to the right, and to the left if asked.
 
-    ``bins`` is the feature's histogram. Entry i is the split after bin i + 1.
+    ``prefix`` has the sums of the values on the left of each, and ``missing`` those of the missing
+    rows. ``parts`` tells that the last split parts missing from all values.
     """
+    left_g, left_h, left_n = prefix[0], prefix[1], prefix[2]
+    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
+    sums = (totals[0], totals[1], totals[2])
+    nothing = (np.int64(0), np.int64(0), np.int64(0))
+    gains = right[:n_candidates]
+    _write_gains(left_g, left_h, left_n, nothing, sums, parent, limits, gains)
+    if both_ways:
+        gains = left[:n_candidates]
+        _write_gains(left_g, left_h, left_n, missing, sums, parent, limits, gains)
+
+
+@routine
+def sum_prefix(bins, n_candidates, prefix):
+    """Write the sums of the bins up to each candidate's; return those of bin 0."""
     n_bins = bins.size // 3
     left_g, left_h, left_n = prefix[0], prefix[1], prefix[2]
     bins_g, bins_h, bins_n = bins[1:n_bins], bins[n_bins + 1 : 2 * n_bins], bins[2 * n_bins + 1 :]
@@ -193,15 +210,18 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
         sum_h += bins_h[i]
         sum_n += bins_n[i]
         left_g[i], left_h[i], left_n[i] = sum_g, sum_h, sum_n
-    parent, limits = node_score(payload, totals), _limits(payload, min_rows)
-    sums = (totals[0], totals[1], totals[2])
-    nothing = (np.int64(0), np.int64(0), np.int64(0))
-    gains = right[:n_candidates]
-    _write_gains(left_g, left_h, left_n, nothing, sums, parent, limits, gains)
-    if both_ways:
-        missing = (bins[0], bins[n_bins], bins[2 * n_bins])
-        gains = left[:n_candidates]
-        _write_gains(left_g, left_h, left_n, missing, sums, parent, limits, gains)
+    return bins[0], bins[n_bins], bins[2 * n_bins]
+
+
+@routine
+def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix, right, left):
+    """Write the gain of a split after each bin: missing to the right, and to the left if asked.
+
+    ``bins`` is the feature's histogram. Entry i is the split after bin i + 1.
+    """
+    missing = sum_prefix(bins, n_candidates, prefix)
+    split = (n_candidates, both_ways, both_ways, totals, min_rows, right, left)
+    gains_after(payload, prefix, missing, *split)
 
 
 @routine

@@ -25,6 +25,7 @@ from sumwise.kernels.layout import (
     ZERO,
     Job,
 )
+from sumwise.kernels.presorted import sum_ranked_records
 from sumwise.kernels.steps import build_histogram, merge_parts, sum_side
 from sumwise.kernels.symmetric import grow_symmetric
 from sumwise.kernels.threads import share, wait_for_all
@@ -62,7 +63,8 @@ def _sum_root(job):
     if job.thread == 0:
         categories, found = job.table.categories, False
         for f in range(job.table.n_value_bins.size):
-            if work.allowed[TREE, f] and job.table.n_value_bins[f] > 0:
+            has_bins = job.table.bin_start[f + 1] - job.table.bin_start[f] > 1
+            if work.allowed[TREE, f] and has_bins:
                 sum_side(job, ZERO, f, job.table.n_value_bins[f], YES, work.totals[0])
                 found = True
                 break
@@ -70,6 +72,8 @@ def _sum_root(job):
             work.totals[0] = 0
             for t in range(job.n_threads):
                 records = work.records[0, work.first[t, 0] : work.last[t, 0]]
+                if sum_ranked_records(job.table.presorted, job.payload, records, work.totals[0]):
+                    continue
                 sum_records(categories, job.payload, job.exact, records, work.totals[0])
     wait_for_all(job.sync, job.n_threads)
 

@@ -29,6 +29,8 @@ CHAINS_SHAPE = (4, 40)
 # Rows of ``pools``.
 _MEAN, _WEIGHT, _LENGTH = range(3)
 POOLS_SHAPE = (3, 20)
+# Beyond all bins and ranks.
+_NO_BIN = 1 << 32
 _MOST_CYCLES = 50
 _TOLERANCE = 1e-12
 
@@ -36,7 +38,7 @@ _TOLERANCE = 1e-12
 @routine
 def _next_bin(nodes, depth, feature, after):
     """The lowest bin beyond ``after`` that a level splits a feature at, and the levels' bits."""
-    lowest, bits = 256, 0
+    lowest, bits = _NO_BIN, 0
     for d in range(depth):
         root = (1 << d) - 1
         split_bin = np.int64(nodes[root].split_bin)
@@ -61,7 +63,7 @@ def _find_chains(direction, n_value_bins, nodes, depth, chains):
         first, mask, pattern = n_patterns, 0, 0
         chains[PATTERN, n_patterns] = 0
         split_bin, bits = _next_bin(nodes, depth, f, 0)
-        while split_bin < 256:
+        while split_bin < _NO_BIN:
             mask |= bits
             if split_bin < n_value_bins[f]:  # otherwise no value lies beyond
                 pattern |= bits

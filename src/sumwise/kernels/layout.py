@@ -95,6 +95,7 @@ class Table(NamedTuple):
     bin_start: Any  # int64 (n_features + 1,)
     categories: Any  # NoCategories or Categories: see categories.py
     bundles: Any  # NoBundles or Bundles: see bundles.py
+    presorted: Any  # NotSorted or Presorted: see presorted.py
 
 
 class GrowthOptions(NamedTuple):
@@ -136,6 +137,7 @@ class Workspace(NamedTuple):
     feature_owner: Any  # int64 (n_features,): the thread that scores a feature
     categories: Any  # NoCategories or CategoryWork: see categories.py
     bundles: Any  # NoBundles or BundleWork: see bundles.py
+    presorted: Any  # NotSorted or PresortedWork: see presorted.py
 
 
 class Job(NamedTuple):
@@ -164,7 +166,7 @@ NODE_FIELDS = np.dtype(
         ("depth", np.int32),
         ("anchor", np.int32),  # the node whose rows decide this node's value
         ("slot", np.int32),  # place of the histogram in the pool, -1 for none
-        ("split_bin", np.uint8),
+        ("split_bin", np.uint32),  # a bin, or a rank: see presorted.py
         ("missing_left", np.uint8),
         ("splittable", np.uint8),  # rows and depth allow a split
         ("packed", np.uint8),  # the histogram has one packed word a bin

@@ -24,12 +24,24 @@ from sumwise.kernels.category_splits import (
     sum_level_set,
 )
 from sumwise.kernels.constraints import best_packed_split, best_split, fill_gains, split_gain
+from sumwise.kernels.exact_splits import (
+    fill_lists,
+    move_by_rank,
+    note_children_lists,
+    note_sides,
+    part_lists,
+    score_level_lists,
+    score_lists,
+    sum_ranked_level_side,
+    take_ranked_side,
+)
 from sumwise.kernels.gradients import add_rows, finish_rows
 from sumwise.kernels.histogram import tile_features
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, NO, SCORED, TREE, YET_TO_SCORE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
 from sumwise.kernels.partition import left_range, partition_records
+from sumwise.kernels.presorted import is_ranked
 from sumwise.kernels.split import best_candidate, sum_left
 
 
@@ -80,7 +92,17 @@ def _take_side_or_set(job, node, child, f, left):
     return job.work.candidates[child, f].missing_left != 0
 
 
-take_side = by_job(_take_side, _take_side_or_set)
+_take_binned_side = by_job(_take_side, _take_side_or_set)
+
+
+@routine
+def _take_exact_side(job, node, child, f, left):
+    if is_ranked(job.table.presorted, f):
+        return take_ranked_side(job, node, child, f, left)
+    return _take_binned_side(job, node, child, f, left)
+
+
+take_side = by_job(_take_side, _take_side_or_set, None, _take_exact_side)
 
 
 @inlined
@@ -112,7 +134,23 @@ def _move_records_by_either(job, node):
     return _move_records(job, node)
 
 
-move_records = by_job(_move_records, _move_records_by_either, move_bundled_records)
+_move_binned_records = by_job(_move_records, _move_records_by_either)
+
+
+@routine
+def _move_exact_records(job, node):
+    if job.thread == 0:
+        note_children_lists(job, node)
+    if is_ranked(job.table.presorted, job.nodes[node].feature):
+        return move_by_rank(job, node)
+    middle = _move_binned_records(job, node)
+    note_sides(job, node, middle)
+    return middle
+
+
+move_records = by_job(
+    _move_records, _move_records_by_either, move_bundled_records, _move_exact_records
+)
 
 
 @inlined
@@ -174,7 +212,22 @@ def _build_tiles_and_entries(job, node, which):
     build_entries(job, node, which)
 
 
-build_histogram = by_job(_build_tiles, _build_tiles_and_wide, _build_tiles_and_entries)
+_build_binned = by_job(_build_tiles, _build_tiles_and_wide)
+
+
+@routine
+def _build_tiles_and_lists(job, node, which):
+    """Lists of a node's children are parted together, when the first is asked for."""
+    if node == 0:
+        fill_lists(job)
+    elif which == 0:
+        part_lists(job, node)
+    _build_binned(job, node, which)
+
+
+build_histogram = by_job(
+    _build_tiles, _build_tiles_and_wide, _build_tiles_and_entries, _build_tiles_and_lists
+)
 
 
 @routine
@@ -267,12 +320,25 @@ def _score_numbers(job, node, child):
 
 
 @routine
-def _score_features(job, node, child):
-    _score_numbers(job, node, child)
+def _score_no_sets(job, node, child):
+    pass
+
+
+@routine
+def _score_sets(job, node, child):
     for f in range(job.table.n_value_bins.size):
         if is_owned(job, f) and job.work.allowed[CHILD + child, f]:
             if is_categorical(job.table.categories, f):
                 score_sets(job.table.categories, job, child, f, node, node + 1)
+
+
+_score_any_sets = by_job(_score_no_sets, _score_sets)
+
+
+@routine
+def _score_features(job, node, child):
+    _score_numbers(job, node, child)
+    _score_sets(job, node, child)
 
 
 @routine
@@ -309,7 +375,13 @@ def _score_bundled(job, node, child):
     _score_numbers(job, node, child)
 
 
-score_node = by_job(_score_numbers, _score_features, _score_bundled)
+@routine
+def _score_exactly(job, node, child):
+    score_lists(job, node, child)
+    _score_any_sets(job, node, child)
+
+
+score_node = by_job(_score_numbers, _score_features, _score_bundled, _score_exactly)
 
 
 @routine
@@ -347,12 +419,25 @@ def _score_level_numbers(job, first, last):
 
 
 @routine
-def _score_level_features(job, first, last):
-    _score_level_numbers(job, first, last)
+def _score_no_level_sets(job, first, last):
+    pass
+
+
+@routine
+def _score_level_sets(job, first, last):
     for f in range(job.table.n_value_bins.size):
         if is_owned(job, f) and job.work.allowed[CHILD, f]:
             if is_categorical(job.table.categories, f):
                 score_sets(job.table.categories, job, ZERO, f, first, last)
+
+
+_score_any_level_sets = by_job(_score_no_level_sets, _score_level_sets)
+
+
+@routine
+def _score_level_features(job, first, last):
+    _score_level_numbers(job, first, last)
+    _score_level_sets(job, first, last)
 
 
 @routine
@@ -361,7 +446,15 @@ def _score_level_bundled(job, first, last):
     _score_level_numbers(job, first, last)
 
 
-score_level = by_job(_score_level_numbers, _score_level_features, _score_level_bundled)
+@routine
+def _score_level_exactly(job, first, last):
+    score_level_lists(job, first, last)
+    _score_any_level_sets(job, first, last)
+
+
+score_level = by_job(
+    _score_level_numbers, _score_level_features, _score_level_bundled, _score_level_exactly
+)
 
 
 @routine
@@ -379,7 +472,18 @@ def _level_side_or_set(job, node, f, left):
         _level_side(job, node, f, left)
 
 
-sum_level_side = by_job(_level_side, _level_side_or_set)
+_sum_binned_level_side = by_job(_level_side, _level_side_or_set)
+
+
+@routine
+def _exact_level_side(job, node, f, left):
+    if is_ranked(job.table.presorted, f):
+        sum_ranked_level_side(job, node, f, left)
+    else:
+        _sum_binned_level_side(job, node, f, left)
+
+
+sum_level_side = by_job(_level_side, _level_side_or_set, None, _exact_level_side)
 
 
 @routine

@@ -24,6 +24,7 @@ from sumwise.kernels.layout import (
     STATUS,
     ZERO,
 )
+from sumwise.kernels.presorted import is_ranked
 from sumwise.kernels.steps import (
     build_histogram,
     count_missing,
@@ -44,7 +45,8 @@ def _split_level(job, first, size, f):
     work, nodes, n_stats = job.work, job.nodes, job.n_stats
     split_bin = work.candidates[0, f].split_bin
     missing_left = work.candidates[0, f].missing_left != 0
-    of_sets = is_categorical(job.table.categories, f)
+    # Candidates of sets and of exact splits know where missing goes.
+    is_known = is_categorical(job.table.categories, f) or is_ranked(job.table.presorted, f)
     n_missing, n_left, n_rows = 0, 0, 0
     for node in range(first, first + size):
         left = work.left_totals[node]
@@ -52,11 +54,11 @@ def _split_level(job, first, size, f):
             left[s] = 0
         if nodes[node].slot >= 0:
             sum_level_side(job, node, f, left)
-            if not of_sets:  # of which the candidate knows where missing goes
+            if not is_known:
                 n_missing += count_missing(job, node, f)
             n_left += left[n_stats - 1]
             n_rows += work.totals[node, n_stats - 1]
-    if n_missing == 0 and not of_sets:  # none missing here: they go with the larger side
+    if n_missing == 0 and not is_known:  # none missing here: they go with the larger side
         missing_left = 2 * n_left >= n_rows
     for node in range(first, first + size):
         gain = find_level_gain(job, node, f)

@@ -13,6 +13,7 @@ from sumwise.kernels.gradients import set_value, sum_rows
 from sumwise.kernels.jit import inlined
 from sumwise.kernels.layout import N_NODES
 from sumwise.kernels.partition import left_range
+from sumwise.kernels.presorted import is_ranked, name_by_rank
 from sumwise.kernels.threads import share, wait_for_all
 
 _ROW = np.uint64(32)
@@ -33,6 +34,16 @@ def _name_children(job, node, records):
             feature,
             job.nodes[node].missing_left,
             job.table.columns,
+            records,
+            left,
+            job.work.leaf,
+        )
+    elif is_ranked(job.table.presorted, feature):
+        n_right = name_by_rank(
+            job.table.presorted,
+            feature,
+            job.nodes[node].split_bin,
+            job.nodes[node].missing_left,
             records,
             left,
             job.work.leaf,

@@ -10,6 +10,7 @@ import numpy as np
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
+from sumwise.data.quantiles import QuantileData
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import random
 from sumwise.kernels.choose import multiply_rows
@@ -20,7 +21,14 @@ from sumwise.sampling.rows import no_factors
 from sumwise.training.callbacks import Callback
 from sumwise.training.rounds import BoostingResult, Past
 from sumwise.training.stopping import OOB, EarlyStopping
-from sumwise.tree import Ensemble, GrowthSettings, LeafRefitter, Tree, TreeGrower
+from sumwise.tree import (
+    Ensemble,
+    GrowthSettings,
+    LeafRefitter,
+    Tree,
+    TreeEnsemble,
+    TreeGrower,
+)
 
 if TYPE_CHECKING:
     from sumwise.training.boosters.base import Booster
@@ -236,6 +244,17 @@ class Session:
         if sample.unseen.size:
             grower.add_to_scores(tree, sample.unseen, scores)
         return tree
+
+    def add_old_tree(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
+        """Add the values of a tree of any round to the scores of rows."""
+        if not isinstance(self.table.data, QuantileData):
+            self.grower.add_to_scores(tree, rows, scores)
+            return
+        # Its bins are gone; its thresholds are not.
+        link, n_features = self.settings.loss.link, self.table.n_features
+        alone = TreeEnsemble.from_trees([tree], [0], np.zeros(1), link, n_features)
+        found = [alone.predict_raw(X, self.team)[:, 0] for X in self.table.matrices]
+        scores[rows] += np.concatenate(found)[rows]
 
     # --- rows that a round leaves out ---
 

@@ -7,6 +7,9 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
+from sumwise.data.presorted import PresortedData
+from sumwise.data.quantiles import QuantileData
+from sumwise.data.thresholds import threshold_between
 from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import layout
 from sumwise.kernels.bundled import add_bundled_predictions
@@ -20,6 +23,8 @@ from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.histogram import WORDS_LENGTH
 from sumwise.kernels.isotonic import project_leaf_values
 from sumwise.kernels.predict import add_binned_predictions
+from sumwise.kernels.presorted import BEYOND, NotSorted, Presorted, PresortedWork
+from sumwise.kernels.presorted_predict import add_value_predictions
 from sumwise.kernels.symmetric_leaves import find_symmetric_leaves
 from sumwise.kernels.threads import Team
 from sumwise.sampling.columns import Columns
@@ -101,7 +106,8 @@ class TreeGrower:
         The most rows a tree is grown on.
     team : Team
     exact_rows : int
-        Up to this many rows histograms sum exact values, beyond it packed ones.
+        Up to this many rows histograms sum exact values, beyond it packed ones. On a presorted
+        table they always do.
     """
 
     def __init__(
@@ -130,7 +136,9 @@ class TreeGrower:
             columns_by_level=float(columns.by_level),
             columns_by_node=float(columns.by_node),
         )
-        self._samples = sampling_pays(data, columns.by_tree, n_rows)
+        # Other kinds of tables have more than bins: they stay as they are.
+        is_plain = type(data) is BinnedData
+        self._samples = is_plain and sampling_pays(data, columns.by_tree, n_rows)
         self._n_rows = n_rows
         self._work = self._allocate_workspace(n_rows)
         self._nodes = np.zeros(2 * max_leaves - 1, dtype=layout.NODE_FIELDS)
@@ -144,7 +152,8 @@ class TreeGrower:
         self._ranges = np.zeros((n_threads, 8))
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
         self._units = np.ones(4)
-        self._exact_rows = exact_rows
+        is_presorted = isinstance(data.table.presorted, Presorted)
+        self._exact_rows = data.n_rows if is_presorted else exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
         self._sampled_tables: dict[int, SampledTable] = {}
 
@@ -157,6 +166,8 @@ class TreeGrower:
         scores: np.ndarray,
     ) -> Tree:
         """Grow a tree on gradients and add its values to the scores of ``rows``."""
+        if isinstance(self._data, QuantileData):
+            self._data.refresh(rows, hessian, self._team)
         s = self._settings
         payload = Gradients(
             gradient,
@@ -176,11 +187,21 @@ class TreeGrower:
         return self._grow(payload, rows, key, scores)
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
-        """Add a tree's values to the scores of rows it was not grown on."""
+        """Add a tree's values to the scores of rows it was not grown on.
+
+        If the table has new bins for each tree, it must be the last one.
+        """
+        if isinstance(self._data, QuantileData):
+            self._data.catch_up(self._team)
         arrays = (rows, tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.value)
         table = self._data.table
-        if isinstance(table.categories, Categories):
-            sets = make_sets(tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
+        of_nodes = (tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
+        if isinstance(self._data, PresortedData):
+            splits = (tree.feature, tree.threshold, tree.missing_left, tree.left)
+            own = (self._data.values, rows, splits, tree.value, make_sets(*of_nodes))
+            self._team.run(add_value_predictions, *own, scores)
+        elif isinstance(table.categories, Categories):
+            sets = make_sets(*of_nodes)
             self._team.run(add_binned_category_predictions, table, *arrays, sets, scores)
         elif isinstance(table.bundles, Bundles):
             self._team.run(add_bundled_predictions, table, *arrays, scores)
@@ -192,7 +213,9 @@ class TreeGrower:
         return self._settings
 
     def turn_to(self, data: BinnedData) -> None:
-        """From now on use another table, which has the same rows and the same bins."""
+        """From now on use another table, which has the same rows and the same bins (or ranks of its
+        own, which trees do not depend on).
+        """
         if data is self._data:
             return
         # A table seen once more is the same object: it is kept here.
@@ -209,6 +232,8 @@ class TreeGrower:
 
         As after growth, :meth:`get_leaves` has them, too, and the rules of the tree grown last.
         """
+        if isinstance(self._data, QuantileData):
+            self._data.catch_up(self._team)
         leaf = self._work.leaf
         if self._options.growth == layout.SYMMETRIC and self._find_symmetric_leaves(tree, leaf):
             return leaf
@@ -219,8 +244,9 @@ class TreeGrower:
         return leaf
 
     def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
-        """Write the leaves of all rows; False if a wide or bundled feature is in the way."""
-        if isinstance(self._data.table.bundles, Bundles):
+        """Write the leaves of all rows; False if a feature without a column is in the way."""
+        is_bundled = isinstance(self._data.table.bundles, Bundles)
+        if is_bundled or isinstance(self._data, PresortedData):
             return False
         depth = (tree.n_nodes + 1).bit_length() - 2
         nodes = (1 << np.arange(depth)) - 1  # the first of each level
@@ -271,6 +297,7 @@ class TreeGrower:
 
     def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
         data, work = self._data, self._work
+        self._mark_rows(rows)
         if self._samples and rows.size:
             data = self._take_features(rows, key)
             work = work._replace(**self._share_features(data) | {"allowed": work.allowed})
@@ -298,8 +325,7 @@ class TreeGrower:
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
         by_node = {name: nodes[name].copy() for name in _KEPT}
         sets = self._collect_sets(by_node)
-        place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
-        threshold = self._thresholds[place]
+        threshold = self._find_thresholds(by_node, rows)
         if sets:
             threshold[sets["set_node"]] = 0.0
         return Tree(
@@ -318,6 +344,38 @@ class TreeGrower:
             self._sampled_tables[number] = SampledTable(self._data, self._team)
         table = self._sampled_tables[number]
         return table.take(allowed[layout.TREE], int(rows[0]), int(rows[-1]) + 1)
+
+    def _mark_rows(self, rows: np.ndarray) -> None:
+        """Tell kernels which of the rows in order belong to the tree."""
+        presorted, scratch = self._data.table.presorted, self._work.presorted
+        if isinstance(presorted, Presorted) and rows.size < presorted.order.shape[1]:
+            scratch.in_tree[:] = 0
+            scratch.in_tree[rows] = 1
+
+    def _find_thresholds(self, by_node: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+        """Return the thresholds of the last tree, 0 for leaves."""
+        feature, split_bin = by_node["feature"], by_node["split_bin"]
+        data = self._data
+        if not isinstance(data, PresortedData):
+            by_node["split_bin"] = split_bin.astype(np.uint8)
+            threshold = self._thresholds[self._threshold_start[feature] + split_bin]
+            if isinstance(data, QuantileData):
+                data.write_thresholds(feature, by_node["split_bin"], threshold)
+            return threshold
+        presorted = data.table.presorted
+        is_split = (feature >= 0) & (presorted.is_ranked[feature] != 0)
+        threshold = np.where(is_split, np.inf, 0.0)
+        node = np.flatnonzero(is_split & (split_bin < BEYOND))
+        own, low = feature[node], split_bin[node].astype(np.int64)
+        high = self._work.presorted.upper[node].astype(np.int64)
+        if self._options.growth == layout.SYMMETRIC:  # neighbors among all rows of the tree
+            for f in np.unique(own):
+                occurring = np.unique(presorted.ranks[f, rows])
+                above = np.searchsorted(occurring, low[own == f], side="right")
+                high[own == f] = occurring[above]
+        values = data.find_values(own, low), data.find_values(own, high)
+        threshold[node] = threshold_between(*values)
+        return threshold
 
     def _collect_sets(self, by_node: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the sets of categories of the last tree; its bins are not needed any more."""
@@ -361,6 +419,7 @@ class TreeGrower:
             **self._share_features(self._data),
             categories=self._allocate_category_work(n_nodes),
             bundles=self._allocate_bundle_work(),
+            presorted=self._allocate_presorted_work(n_rows, n_nodes),
         )
 
     def _count_sums(self) -> int:
@@ -422,6 +481,24 @@ class TreeGrower:
         return BundleWork(
             column=np.zeros(self._data.n_rows, dtype=np.uint8),
             sums=np.zeros((2 * n_threads, n_sums), dtype=np.int64),
+        )
+
+    def _allocate_presorted_work(self, n_rows: int, n_nodes: int) -> PresortedWork | NotSorted:
+        presorted, n_threads = self._data.table.presorted, self._team.n_threads
+        if not isinstance(presorted, Presorted):
+            return NotSorted()
+        n_features, n_sorted = presorted.order.shape
+        is_symmetric = self._options.growth == layout.SYMMETRIC
+        return PresortedWork(
+            lists=np.empty((2, n_features, n_rows + 1), dtype=np.uint64),
+            in_tree=np.empty(self._data.n_rows, dtype=np.uint8),
+            goes_left=np.empty(self._data.n_rows, dtype=np.uint8),
+            first=np.zeros(n_nodes, dtype=np.int64),
+            parent=np.zeros(n_nodes, dtype=np.int32),
+            upper=np.zeros(n_nodes, dtype=np.uint32),
+            left_sums=np.zeros((2, n_features, _N_STATS), dtype=np.int64),
+            rank_at=np.empty((n_threads, 256), dtype=np.int64),
+            level_gains=np.empty((n_threads, 2, n_sorted if is_symmetric else 0)),
         )
 
     def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:

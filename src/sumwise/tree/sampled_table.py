@@ -77,7 +77,7 @@ class SampledTable:
             tile_first=tile_first,
             lanes=lanes,
             crowds=crowds,
-            bin_start=place_bins(table.n_value_bins, chosen),
+            bin_start=place_bins(table.n_value_bins + 1, chosen),
             bundles=self._choose_entries(chosen, first, last),
         )
         return BinnedData(new, data.usable)

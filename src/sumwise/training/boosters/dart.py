@@ -133,5 +133,5 @@ class _DartRun(BoosterRun):
         total = np.zeros_like(session.raw)
         for tree_idx in self._list_trees(dropped):
             tree = self.rounds.get_tree(tree_idx)
-            session.grower.add_to_scores(tree, self._rows, total[tree_idx % session.n_outputs])
+            session.add_old_tree(tree, self._rows, total[tree_idx % session.n_outputs])
         return total

@@ -1,0 +1,124 @@
+"""Tables for exact splits: every distinct value of a numeric feature is a candidate."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from sumwise.data.binned import BinnedData
+from sumwise.data.binning import BinMapper
+from sumwise.data.category_bins import collect_categories
+from sumwise.data.matrix import Matrix, read_chunks
+from sumwise.data.native import Native
+from sumwise.data.ranks import RankedColumns
+from sumwise.data.sparse import SparseMatrix
+from sumwise.errors import DataError
+from sumwise.kernels.presorted import Presorted
+from sumwise.kernels.presorted_predict import order_by_rank
+from sumwise.kernels.threads import Team
+
+# Of every value: itself, its rank, and its place in the order and in two lists of a tree.
+_BYTES_PER_VALUE = 8 + 4 + 8 + 16
+_MOST_SPARSE_BYTES = 1 << 31
+_RANK, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class PresortedData(BinnedData):
+    """A table whose numeric features have ranks, and their values.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_features, n_rows)
+        The value of every row; codes of a categorical feature.
+    distinct : ndarray of float64
+        The distinct values of the training rows, in rising order, feature after feature.
+    start : ndarray of int64
+        Where those of a feature begin.
+    """
+
+    values: np.ndarray
+    distinct: np.ndarray
+    start: np.ndarray
+
+    def find_values(self, feature: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        """Return the values of ranks of some features."""
+        return self.distinct[self.start[feature] + rank - 1]
+
+
+def presort(
+    X: Matrix,
+    rows: np.ndarray,
+    team: Team,
+    X_val: Matrix | None = None,
+    n_categories: np.ndarray | None = None,
+    native: Native | None = None,
+) -> tuple[PresortedData, BinMapper]:
+    """Make the table of X, and after it the rows of X_val, which only get scores.
+
+    Ranks and order are those of ``rows`` of X, which ascend: trees grow on these or on some of
+    them. Categorical features have bins, which the mapper tells.
+    """
+    parts = [X] if X_val is None else [X, X_val]
+    n_rows, n_features = sum(part.shape[0] for part in parts), X.shape[1]
+    _check_memory(X, n_rows)
+    ranked = RankedColumns.fit(X, rows, team, X_val, n_categories, native)
+    mapper, ranks = ranked.mapper, ranked.ranks
+    is_ranked = np.ones(n_features, dtype=np.uint8)
+    is_ranked[list(mapper.categories)] = 0
+    n_ranks = np.where(is_ranked, ranked.n_values, 0)
+    order = np.empty((n_features, rows.size), dtype=np.uint64)
+    starts = np.empty((team.n_threads, int(n_ranks.max(initial=0)) + 2), dtype=np.int64)
+    team.run(order_by_rank, ranks, is_ranked, rows, starts, order)
+
+    columns = np.zeros((n_features, n_rows), dtype=np.uint8)
+    categories = None
+    if mapper.categories:
+        narrow = [f for f, bins in mapper.categories.items() if not bins.is_wide]
+        wide = [f for f, bins in sorted(mapper.categories.items()) if bins.is_wide]
+        columns[narrow] = ranks[narrow]
+        categories = collect_categories(mapper.categories, ranks[wide], n_features, mapper.native)
+    order_of = Presorted(is_ranked, ranks, order)
+    bins = (columns, mapper.count_bins(), team, rows, categories)
+    data = BinnedData.from_columns(*bins, presorted=order_of)
+    values = _read_values(parts, n_rows)
+    distinct = _find_distinct(values, order, n_ranks)
+    return PresortedData(data.table, data.usable, values, *distinct), mapper
+
+
+def _read_values(parts: list[Matrix], n_rows: int) -> np.ndarray:
+    """Return the numbers of matrices, one after the other, by column."""
+    values = np.empty((parts[0].shape[1], n_rows))
+    begin = 0
+    for part in parts:
+        for first, flat in read_chunks(part):
+            size = flat.values.itemsize
+            strides = (size * flat.column_stride, size * flat.row_stride)
+            own = as_strided(flat.values, (values.shape[0], flat.n_rows), strides)
+            values[:, begin + first : begin + first + flat.n_rows] = own
+        begin += part.shape[0]
+    return values
+
+
+def _find_distinct(
+    values: np.ndarray, order: np.ndarray, n_ranks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the value of each rank, feature after feature, and where those of a feature begin."""
+    start = np.append(0, n_ranks.cumsum())
+    distinct = np.empty(start[-1])
+    for f in np.flatnonzero(n_ranks):
+        rank, row = (order[f] >> _RANK).astype(np.int64), order[f] & _ROW
+        is_value = rank > 0
+        distinct[start[f] + rank[is_value] - 1] = values[f, row[is_value]]
+    return distinct, start
+
+
+def _check_memory(X: Matrix, n_rows: int) -> None:
+    n_bytes = _BYTES_PER_VALUE * n_rows * X.shape[1]
+    if isinstance(X, SparseMatrix) and n_bytes > _MOST_SPARSE_BYTES:
+        raise DataError(
+            f"a sparse X of {n_rows} rows and {X.shape[1]} features: exact splits keep every value "
+            f"in order, stored or not, {n_bytes / 2**30:.1f} GiB in all; sparse data may take "
+            f"{_MOST_SPARSE_BYTES / 2**30:.0f} GiB. Use splits='histogram', which keeps what is "
+            "stored alone"
+        )

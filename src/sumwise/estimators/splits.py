@@ -1,0 +1,119 @@
+"""From the parameter ``splits`` to the tables that trees are grown on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.data.binned import BinnedData
+from sumwise.data.binning import BinMapper
+from sumwise.data.matrix import Matrix
+from sumwise.data.native import Native
+from sumwise.data.presorted import presort
+from sumwise.data.quantiles import make_quantile_tables
+from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.sparse import resolve_bundling
+from sumwise.kernels.threads import Team
+
+HISTOGRAM, APPROX, EXACT = "histogram", "approx", "exact"
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """What the tables of a fit are made of.
+
+    Attributes
+    ----------
+    X : Matrix
+        The rows of the table, those that train among them.
+    X_val : Matrix or None
+        Rows that come after them, and only get scores.
+    variants : sequence of Matrix
+        X with categories encoded by other permutations.
+    rows : ndarray
+        The rows of X that train.
+    min_rows : int
+        Rows that a leaf must have.
+    weight : ndarray or None
+        Sample weights of the rows of X.
+    n_categories : ndarray of int64
+        Of each feature, 0 for numbers.
+    native : Native
+        How sets of categories are chosen.
+    seed : int
+    """
+
+    X: Matrix
+    X_val: Matrix | None
+    variants: Sequence[Matrix]
+    rows: np.ndarray
+    min_rows: int
+    weight: np.ndarray | None
+    n_categories: np.ndarray
+    native: Native
+    seed: int
+
+
+class Tables(NamedTuple):
+    """What training takes: see :class:`sumwise.training.session.Table`."""
+
+    data: BinnedData | None = None
+    mapper: BinMapper | None = None
+    variants: Sequence[BinnedData] = ()
+
+
+def check_splits(estimator: Any) -> str:
+    """Return the checked parameter."""
+    return str(check_choice(estimator, "splits", tuple(_MAKERS)))
+
+
+def make_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Make the tables for the way in which an estimator finds splits."""
+    return _MAKERS[check_splits(estimator)](estimator, source, team)
+
+
+def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Bins that are the same for all trees."""
+    mapper = BinMapper.fit(
+        source.X,
+        estimator.max_bins,
+        source.weight,
+        source.rows,
+        source.seed,
+        team,
+        source.n_categories,
+        source.native,
+    )
+    binned = (team, source.X_val, resolve_bundling(estimator), source.rows, source.min_rows)
+    data, *more = (mapper.transform(X, *binned) for X in (source.X, *source.variants))
+    return Tables(data, mapper, more)
+
+
+def _make_approx_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Bins by quantiles of the hessians of each tree."""
+    matrices = (source.X, *source.variants)
+    of_columns = (source.n_categories, source.native, int(estimator.max_bins))
+    made = make_quantile_tables(matrices, source.rows, team, source.X_val, *of_columns)
+    if made is None:  # no feature has more values than bins
+        return _make_histogram_tables(estimator, source, team)
+    mapper, (data, *more) = made
+    return Tables(data, mapper, more)
+
+
+def _make_exact_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
+    """Rows in the order of each feature."""
+    made = [
+        presort(X, source.rows, team, source.X_val, source.n_categories, source.native)
+        for X in (source.X, *source.variants)
+    ]
+    data, mapper = made[0]
+    return Tables(data, mapper, [variant for variant, _ in made[1:]])
+
+
+# How tables are made, by the values of the parameter.
+_MAKERS: dict[str, Callable[[Any, TableSource, Team], Tables]] = {
+    HISTOGRAM: _make_histogram_tables,
+    APPROX: _make_approx_tables,
+    EXACT: _make_exact_tables,
+}
