@@ -171,6 +171,8 @@ def _map_others(
     team: Team,
 ) -> None:
     """Write the ranks of all rows but those of the first matrix that have been ranked."""
+    if len(matrices) == 1 and ranked.size == matrices[0].shape[0]:
+        return
     start = np.cumsum([0, *(own.size for own in thresholds)])
     flat = np.concatenate([np.empty(0), *thresholds])
     begin = 0
