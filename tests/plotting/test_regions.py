@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
@@ -66,3 +67,10 @@ def test_inputs_are_checked():
         decision_regions(model, X, Y[:3])
     with pytest.raises(ParameterError, match="n_steps=1"):
         decision_regions(model, X, n_steps=1)
+
+
+def test_rows_may_be_sparse():
+    model = GaussianNB().fit(X, Y)
+    own, other = (decision_regions(model, rows, Y, n_steps=5) for rows in (csr_array(X), X))
+    assert np.array_equal(own.regions, other.regions)
+    assert np.array_equal(own.points, X)
