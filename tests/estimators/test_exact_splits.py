@@ -50,7 +50,7 @@ def regress(**params):
 
 
 def classify(**params):
-    return GradientBoostingClassifier(**regress(**params).get_params())
+    return GradientBoostingClassifier(**regress(**params).get_params(deep=False))
 
 
 @pytest.mark.parametrize("growth", GROWTHS)
@@ -155,12 +155,12 @@ def test_training_knows_what_the_model_predicts(params):
     X, target = make_data(n_rows)
     X_val, target_val = make_data(200, seed=1)
     model = regress(**params).fit(X, target, X_val=X_val, y_val=target_val)
-    own = model.history_["loss"][model.best_iteration_ - 1]
+    own = model.history_["validation_loss"][model.best_iteration_ - 1]
     expected = 0.5 * np.mean((target_val - model.predict(X_val)) ** 2)
     assert own == pytest.approx(expected, rel=1e-9)
     y, y_val = target > 0.3, target_val > 0.3
     model = classify(**params).fit(X, y, X_val=X_val, y_val=y_val)
-    own = model.history_["loss"][model.best_iteration_ - 1]
+    own = model.history_["validation_loss"][model.best_iteration_ - 1]
     assert own == pytest.approx(log_loss(y_val, model.predict_proba(X_val)), rel=1e-9)
 
 

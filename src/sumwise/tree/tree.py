@@ -21,7 +21,7 @@ class Tree:
     threshold : ndarray of float64
         A value goes left if it is at most this.
     split_bin : ndarray of uint8
-        The same threshold in bins.
+        The same threshold in bins; in ranks of the table (uint32) if splits are exact.
     missing_left : ndarray of uint8
         Whether missing values go left.
     left : ndarray of int32
