@@ -54,7 +54,9 @@ def test_unseen_rows(with_missing):
     ).fit(X, y, weight, init_score=np.zeros(len(y)))
     expected = rival.inplace_predict(X_new)
     is_near = np.isclose(model.predict(X_new), expected, rtol=1e-5)
-    assert is_near.mean() > 0.999  # XGBoost rounds thresholds to float32
+    # XGBoost rounds thresholds to float32, on which some values lie; and its splits of all values
+    # against the missing end a little above the largest value, ours nowhere.
+    assert is_near.mean() > 0.998
 
 
 @pytest.mark.parametrize("with_missing", [False, True])

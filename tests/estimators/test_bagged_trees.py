@@ -259,7 +259,7 @@ def test_tags_of_the_default_are_those_of_a_tree(monkeypatch):
     tags = get_tags(BaggingClassifier())
     assert tags.input_tags.allow_nan
     assert tags.input_tags.categorical
-    assert not tags.input_tags.sparse
+    assert tags.input_tags.sparse
     assert len(asked) == 1  # and not again and again
 
 
