@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from scipy.stats import t as student_t
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -58,7 +59,9 @@ CATEGORICAL: dict[str, Task] = {
     "ames_housing": "regression",
     "nyc_flights13": "regression",
 }
-SOURCES = NUMERIC | CATEGORICAL
+# Passed as sparse matrices.
+SPARSE: dict[str, Task] = {"a9a": "binary", "w8a": "binary", "agaricus_onehot": "binary"}
+SOURCES = NUMERIC | CATEGORICAL | SPARSE
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,8 @@ DUELS = (
 )
 
 
-CATEGORICAL_DUELS = DUELS[:1]
+# Of sets with categories, and of sparse ones.
+LEAF_DUELS = DUELS[:1]
 
 
 @dataclass(frozen=True)
@@ -154,8 +158,8 @@ def cross_validate(
 
 
 def take(X: Features, rows: NDArray[np.intp]) -> Features:
-    """Some rows of an array or a frame."""
-    return X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
+    """Some rows of an array, a frame or a sparse matrix."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def run_duel(
@@ -255,7 +259,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except MissingDataError as error:
             skipped[source] = str(error)
             continue
-        for duel in CATEGORICAL_DUELS if source in CATEGORICAL else DUELS:
+        if source in SPARSE:
+            X = csr_matrix(X)
+        for duel in DUELS if source in NUMERIC else LEAF_DUELS:
             differences += run_duel(duel, source, X, y, parsed.folds, parsed.trees, parsed.repeats)
 
     machine = describe_machine()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
@@ -26,8 +27,8 @@ class MissingDataError(RuntimeError):
     """A benchmark needs a file that is not there."""
 
 
-# Features: C-ordered float32, or a frame whose categories have the type of categories.
-Features = NDArray[np.float32] | pd.DataFrame
+# Features: C-ordered float32, a frame whose categories have the type of categories, or sparse.
+Features = NDArray[np.float32] | pd.DataFrame | csr_matrix
 
 
 @dataclass(frozen=True)
