@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sumwise.data.binned import BinnedData
-from sumwise.data.bundling import Bundling, bundle_columns, find_bundles
+from sumwise.data.bundling import Bundling, Codes, bundle_columns, find_bundles
 from sumwise.data.sparse_binning import SparseBins
 from sumwise.errors import ParameterError
 from sumwise.kernels.bundled import find_left_codes
@@ -61,12 +61,12 @@ def test_bundles_are_those_of_the_paper(limit, seed):
     dense, usual, n_value_bins = random_bins(rng, 200, 25, 0.15)
     bins, missing = make_bins(dense, usual), find_missing(dense)
     n_codes = n_value_bins - (usual > 0) * (1 - missing)
-    first = np.zeros(25, dtype=np.int64)
     features = np.flatnonzero(bins.usable)
     with Team(2) as team:
-        found, rest = find_bundles(
-            bins, n_value_bins, missing, n_codes, features, limit, first, team, 10, 0
-        )
+        codes = Codes.of(bins, n_value_bins, team)
+        found, rest = find_bundles(codes, features, limit, team, 10, 0)
+    assert codes.n_codes.tolist() == n_codes.tolist()
+    first = codes.first_code
     unusual = dense != usual
     expected = naive.greedy_bundling(
         unusual, features.tolist(), dict(enumerate(n_codes.tolist())), limit, 10
@@ -95,11 +95,10 @@ def test_conflicts_are_counted_by_bundle():
     dense = np.ones((12, 3), dtype=int)
     dense[0:3, 0], dense[2:5, 1], dense[4:7, 2] = 2, 2, 2
     bins = make_bins(dense, [1, 1, 1])
-    sizes = np.array([2, 2, 2]), np.zeros(3, dtype=np.int64), np.array([1, 1, 1])
     expected = {0: [[1], [0, 2]], 1: [[1, 0], [2]], 2: [[1, 0, 2]]}
     for limit, bundles in expected.items():
-        first = np.zeros(3, dtype=np.int64)
-        found, _ = find_bundles(bins, *sizes, np.arange(3), limit, first, Team(1), fewest=0)
+        codes = Codes.of(bins, np.array([2, 2, 2]), Team(1))
+        found, _ = find_bundles(codes, np.arange(3), limit, Team(1), fewest=0)
         assert [plan.features for plan in found] == [b for b in bundles if len(b) > 1]
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
@@ -85,10 +86,28 @@ class BundledColumns:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The features of a bundle, in the order they came in; and their first codes."""
+    """The features of a bundle, in the order they came in; and its codes by row."""
 
     features: list[int]
     column: np.ndarray
+
+
+class Codes(NamedTuple):
+    """What bundling has to know of all features; ``first_code`` it writes."""
+
+    bins: SparseBins
+    n_value_bins: np.ndarray
+    has_missing: np.ndarray
+    n_codes: np.ndarray  # that a feature needs beside that of the usual bin
+    first_code: np.ndarray
+
+    @classmethod
+    def of(cls, bins: SparseBins, n_value_bins: np.ndarray, team: Team) -> "Codes":
+        """Look at the bins of a table."""
+        has_missing, first_code = np.zeros((2, bins.n_features), dtype=np.int64)
+        team.run(find_missing_bins, bins.start, bins.bins, has_missing)
+        n_codes = n_value_bins - (bins.usual > 0) * (1 - has_missing)
+        return cls(bins, n_value_bins, has_missing, n_codes, first_code)
 
 
 def bundle_columns(
@@ -98,23 +117,15 @@ def bundle_columns(
 
     Features that are not usable are nowhere.
     """
-    usable = np.flatnonzero(bins.usable)
-    has_missing = np.zeros(bins.n_features, dtype=np.int64)
-    team.run(find_missing_bins, bins.start, bins.bins, has_missing)
-    first_code = np.zeros(bins.n_features, dtype=np.int64)
+    alone, stored = np.flatnonzero(bins.usable), np.empty(0, dtype=np.int64)
+    codes = Codes.of(bins, n_value_bins, team)
     bundled: list[_Plan] = []
-    alone, stored = usable, usable[:0]
     if bundling is not None:
         limit = int(bundling.max_conflict_rate * bins.n_rows)
-        n_codes = n_value_bins - (bins.usual > 0) * (1 - has_missing)
-        bundled, rest = find_bundles(
-            bins, n_value_bins, has_missing, n_codes, usable, limit, first_code, team
-        )
+        bundled, rest = find_bundles(codes, alone, limit, team)
         is_dense = bins.n_entries[rest] * _ROWS_PER_ENTRY >= bins.n_rows
         alone, stored = rest[is_dense], rest[~is_dense]
-        few = _try_few_columns(
-            bins, n_value_bins, has_missing, n_codes, stored, limit, first_code, team
-        )
+        few = _try_few_columns(codes, stored, limit, team)
         if few is not None:
             bundled += [plan for plan in few if len(plan.features) > 1]
             single = [plan.features[0] for plan in few if len(plan.features) == 1]
@@ -129,10 +140,10 @@ def bundle_columns(
     for place, plan in enumerate(bundled):
         columns[place] = plan.column
         members = np.array(plan.features)
-        coding[members, 0], coding[members, 1] = place, first_code[members]
-        coding[members, 3] = has_missing[members]
+        coding[members, 0], coding[members, 1] = place, codes.first_code[members]
+        coding[members, 3] = codes.has_missing[members]
         decoded = [(f, _decode(coding[f], int(n_value_bins[f]))) for f in plan.features]
-        sizes[place] = 1 + n_codes[members].sum()
+        sizes[place] = 1 + codes.n_codes[members].sum()
         contents.append(decoded)
     n_bundled = len(bundled)
     del bundled  # its columns are copied
@@ -150,13 +161,9 @@ def bundle_columns(
 
 
 def find_bundles(
-    bins: SparseBins,
-    n_value_bins: np.ndarray,
-    has_missing: np.ndarray,
-    n_codes: np.ndarray,
+    codes: Codes,
     features: np.ndarray,
     limit: int,
-    first_code: np.ndarray,
     team: Team,
     n_open: int = _OPEN_BUNDLES,
     fewest: int | None = None,
@@ -165,16 +172,17 @@ def find_bundles(
 
     A bundle of fewer than ``fewest`` entries is not worth a column.
     """
+    bins = codes.bins
     if fewest is None:
         fewest = bins.n_rows // _ROWS_PER_ENTRY
-    fits = (n_codes[features] < N_CODES) & (2 * bins.n_entries[features] <= bins.n_rows + limit)
+    is_rare = 2 * bins.n_entries[features] <= bins.n_rows + limit
+    fits = is_rare & (codes.n_codes[features] < N_CODES)
     rest, left_out = features[fits], features[~fits]
     found: list[_Plan] = []
     columns = np.zeros((min(n_open, rest.size), bins.n_rows), dtype=np.uint8)
-    described = (bins, n_value_bins, has_missing, n_codes)
     while rest.size:
         columns = columns[: rest.size]
-        plans, n_filled = _fill_columns(*described, rest, limit, columns, first_code, team)
+        plans, n_filled = _fill_columns(codes, rest, limit, columns, team)
         kept = [
             plan
             for plan, n in zip(plans, n_filled, strict=True)
@@ -189,40 +197,25 @@ def find_bundles(
 
 
 def _try_few_columns(
-    bins: SparseBins,
-    n_value_bins: np.ndarray,
-    has_missing: np.ndarray,
-    n_codes: np.ndarray,
-    features: np.ndarray,
-    limit: int,
-    first_code: np.ndarray,
-    team: Team,
+    codes: Codes, features: np.ndarray, limit: int, team: Team
 ) -> list[_Plan] | None:
     """Return bundles of all these features; None if there is no room in a few columns."""
-    if not 0 < n_codes[features].sum() < _FEW_COLUMNS * N_CODES:
+    if not 0 < codes.n_codes[features].sum() < _FEW_COLUMNS * N_CODES:
         return None
-    columns = np.zeros((_FEW_COLUMNS, bins.n_rows), dtype=np.uint8)
-    described = (bins, n_value_bins, has_missing, n_codes)
-    plans, _ = _fill_columns(*described, features, limit, columns, first_code, team)
+    columns = np.zeros((_FEW_COLUMNS, codes.bins.n_rows), dtype=np.uint8)
+    plans, _ = _fill_columns(codes, features, limit, columns, team)
     used = [plan for plan in plans if plan.features]
     return used if sum(len(plan.features) for plan in used) == features.size else None
 
 
 def _fill_columns(
-    bins: SparseBins,
-    n_value_bins: np.ndarray,
-    has_missing: np.ndarray,
-    n_codes: np.ndarray,
-    features: np.ndarray,
-    limit: int,
-    columns: np.ndarray,
-    first_code: np.ndarray,
-    team: Team,
+    codes: Codes, features: np.ndarray, limit: int, columns: np.ndarray, team: Team
 ) -> tuple[list[_Plan], np.ndarray]:
     """Put features into columns, which are zero, as long as there is room; write first codes.
 
     Returns the bundle of each column, and the rows with entries.
     """
+    bins = codes.bins
     order = _order_by_conflicts(bins, features, team)
     n_used = np.ones(columns.shape[0], dtype=np.int64)
     n_filled, n_conflicts = np.zeros_like(n_used), np.zeros_like(n_used)
@@ -232,17 +225,17 @@ def _fill_columns(
         bins.start,
         bins.rows,
         bins.bins,
-        n_value_bins,
+        codes.n_value_bins,
         bins.usual,
-        has_missing,
-        n_codes,
+        codes.has_missing,
+        codes.n_codes,
         limit,
         columns,
         n_used,
         n_filled,
         n_conflicts,
         bundle,
-        first_code,
+        codes.first_code,
     )
     by_bundle = np.argsort(bundle[order], kind="stable")
     size = np.bincount(bundle[features] + 1, minlength=columns.shape[0] + 1)
