@@ -2,6 +2,15 @@
 
 import pytest
 
+from sumwise.estimators import jobs
+
+
+@pytest.fixture
+def teams(monkeypatch):
+    """Let four threads run however few CPUs there are and however small the work."""
+    monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
+    monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+
 
 @pytest.fixture
 def bytes_of(tmp_path):

@@ -20,28 +20,7 @@ from sumwise import (
 )
 from sumwise.data import presorted
 from sumwise.errors import DataError
-from sumwise.estimators import jobs
-
-N_ROWS = 700
-GROWTHS = ["leaf", "depth", "symmetric"]
-
-
-@pytest.fixture
-def teams(monkeypatch):
-    """Let four threads run however few CPUs there are and however small the work."""
-    monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
-    monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
-
-
-def make_data(n_rows=N_ROWS, seed=0):
-    """Many values, some missing; few values; a target that depends on both."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, 5))
-    X[:, 1] = rng.integers(0, 9, n_rows)
-    X[rng.random(n_rows) < 0.1, 2] = np.nan
-    X[rng.random(n_rows) < 0.5, 3] = 0.0
-    signal = np.sin(2 * X[:, 0]) + X[:, 1] / 9 + np.nan_to_num(X[:, 2]) * X[:, 3]
-    return X, signal + 0.3 * rng.normal(size=n_rows)
+from tests.estimators.split_data import GROWTHS, N_ROWS, make_data
 
 
 def regress(**params):
@@ -212,7 +191,7 @@ def test_sparse_input_gives_the_same_bytes(kind, bytes_of):
 def test_sparse_input_that_would_take_too_much_memory(monkeypatch):
     monkeypatch.setattr(presorted, "_MOST_SPARSE_BYTES", 36 * 5 * N_ROWS - 1)
     X, y = make_data()
-    with pytest.raises(DataError, match=r"700 rows and 5 features.*Use splits='histogram'"):
+    with pytest.raises(DataError, match=r"900 rows and 5 features.*Use splits='histogram'"):
         regress().fit(csr_matrix(X), y)
     regress().fit(X, y)
 

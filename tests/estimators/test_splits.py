@@ -24,31 +24,10 @@ from sumwise import (
 )
 from sumwise.data import ranks
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators import jobs
 from sumwise.estimators.shared_table import can_share, describe_reading
+from tests.estimators.split_data import GROWTHS, N_ROWS, make_data
 from tests.naive.binning import map_to_bins
 from tests.naive.quantiles import find_candidates
-
-N_ROWS = 900
-GROWTHS = ["leaf", "depth", "symmetric"]
-
-
-@pytest.fixture
-def teams(monkeypatch):
-    """Let four threads run however few CPUs there are and however small the work."""
-    monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
-    monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
-
-
-def make_data(n_rows=N_ROWS, seed=0):
-    """Many values, some missing; few values; a target that depends on both."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, 5))
-    X[:, 1] = rng.integers(0, 9, n_rows)
-    X[rng.random(n_rows) < 0.1, 2] = np.nan
-    X[rng.random(n_rows) < 0.5, 3] = 0.0
-    signal = np.sin(2 * X[:, 0]) + X[:, 1] / 9 + np.nan_to_num(X[:, 2]) * X[:, 3]
-    return X, signal + 0.3 * rng.normal(size=n_rows)
 
 
 def regress(**params):

@@ -12,12 +12,11 @@ Entries
     are entries, not rows.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
-from numba.extending import overload
-
 from sumwise.kernels import bundled
-from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
+from sumwise.kernels.jit import unless
 from sumwise.kernels.layout import ZERO
 
 
@@ -46,30 +45,15 @@ class BundleWork(NamedTuple):
     sums: Any  # int64 (2 * n_threads, 3 * n_bins + 3): by bin, zero when not in use; of all rows
 
 
-def _by_bundles(name: str, neutral: Any) -> Any:
-    """Make a function of ``(bundles, ...)`` that does nothing where there are none."""
-
-    def function(bundles, *args):
-        raise TypeError(f"{name} is called from kernels only")
-
-    @overload(function, jit_options=ROUTINE_OPTIONS)
-    def choose(bundles, *args):
-        if bundles.instance_class is NoBundles:
-            return rename(lambda bundles, *args: neutral, f"no_{name}")
-        implementation = getattr(bundled, name)
-
-        def call(bundles, *args):
-            return implementation(bundles, *args)
-
-        return rename(call, f"some_{name}")
-
-    return function
+def _unless_plain(name: str, neutral: Any) -> Any:
+    """Make a function of ``(bundles, ...)``; see :func:`unless`."""
+    return unless(NoBundles, name, neutral, partial(getattr, bundled))
 
 
 # (): whether features are found by their codes.
-is_bundled = _by_bundles("is_bundled", False)
+is_bundled = _unless_plain("is_bundled", False)
 # (scratch, columns, n_value_bins, feature, split_bin, missing_left, records, left, leaf): name the
 # leaf of each record's row, a child of a node; returns how many go right.
-name_by_code = _by_bundles("name_by_code", ZERO)
+name_by_code = _unless_plain("name_by_code", ZERO)
 # (table, tile, records, gradients, hessians, histogram): add exact values by codes.
-add_exact_codes = _by_bundles("add_exact_codes", None)
+add_exact_codes = _unless_plain("add_exact_codes", None)

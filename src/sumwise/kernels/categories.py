@@ -16,6 +16,7 @@ Sets
     node has missing rows, else with the larger child.
 """
 
+from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from numba.extending import overload
 
 from sumwise.kernels import category_splits
 from sumwise.kernels.bundles import NoBundles
-from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
+from sumwise.kernels.jit import ROUTINE_OPTIONS, unless
 from sumwise.kernels.layout import ZERO
 from sumwise.kernels.presorted import NotSorted
 
@@ -103,34 +104,15 @@ def by_job(
     return function
 
 
-def _by_categories(name: str, neutral: Any) -> Any:
-    """Make a function of ``(categories, ...)`` that does nothing where there are none.
-
-    A call takes long to compile if it has many arrays to pass, even if it does nothing. So these
-    functions take few, and never the job; see :func:`by_job`.
-    """
-
-    def function(categories, *args):
-        raise TypeError(f"{name} is called from kernels only")
-
-    @overload(function, jit_options=ROUTINE_OPTIONS)
-    def choose(categories, *args):
-        if categories.instance_class is NoCategories:
-            return rename(lambda categories, *args: neutral, f"no_{name}")
-        implementation = getattr(category_splits, name)
-
-        def call(categories, *args):
-            return implementation(categories, *args)
-
-        return rename(call, f"some_{name}")
-
-    return function
+def _unless_numbers(name: str, neutral: Any) -> Any:
+    """Make a function of ``(categories, ...)``; see :func:`unless`."""
+    return unless(NoCategories, name, neutral, partial(getattr, category_splits))
 
 
 # (f): whether a feature is categorical.
-is_categorical = _by_categories("is_categorical", False)
+is_categorical = _unless_numbers("is_categorical", False)
 # (payload, exact, records, totals): add the rows of records to totals.
-sum_records = _by_categories("sum_records", None)
+sum_records = _unless_numbers("sum_records", None)
 # (scratch, thread, node, feature, missing_left, columns, records, left, leaf): name the leaf of
 # each record's row, a child of a node; returns how many go right.
-name_by_set = _by_categories("name_by_set", ZERO)
+name_by_set = _unless_numbers("name_by_set", ZERO)

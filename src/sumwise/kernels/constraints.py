@@ -30,7 +30,7 @@ from numba.extending import overload
 from sumwise.kernels import bounded, gradients
 from sumwise.kernels.bounded import BoundedGradients, bounded_value
 from sumwise.kernels.isotonic import project_leaves
-from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, rename, routine
+from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, rename, routine, unless
 from sumwise.kernels.layout import CHILD, SYMMETRIC, ZERO
 
 
@@ -100,29 +100,8 @@ best_packed_split = _by_place("best_packed_split")
 
 
 def _only_if_constrained(implementation: Any) -> Any:
-    """Make a function of ``(constraints, ...)`` that does nothing where there are none.
-
-    These functions take what they need, and never the job: a call takes long to compile if it has
-    many arrays to pass, even if it does nothing.
-    """
-    name = implementation.__name__
-
-    def function(constraints, *args):
-        raise TypeError(f"{name} is called from kernels only")
-
-    @overload(function, jit_options=ROUTINE_OPTIONS)
-    def choose(constraints, *args):
-        def do_nothing(constraints, *args):
-            pass
-
-        def call(constraints, *args):
-            implementation(constraints, *args)
-
-        if constraints.instance_class is Unconstrained:
-            return rename(do_nothing, f"no_{name}")
-        return rename(call, f"obey_{name}")
-
-    return function
+    """Make a function of ``(constraints, ...)``; see :func:`unless`."""
+    return unless(Unconstrained, implementation.__name__, None, lambda _: implementation)
 
 
 @_only_if_constrained

@@ -21,6 +21,7 @@ from numba import _dynfunc
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.extending import overload
 
 logger = logging.getLogger("sumwise")
 
@@ -83,6 +84,32 @@ def rename(function: Callable[..., Any], name: str) -> Any:
     process: of two routines with one name, it would bring the wrong one into this.
     """
     function.__name__ = function.__qualname__ = name
+    return function
+
+
+def unless(absent: type, name: str, neutral: Any, find: Callable[[str], Any]) -> Any:
+    """Make a function of ``(part, ...)`` that returns ``neutral`` where the part's type is absent.
+
+    Otherwise it calls the routine that ``find`` returns for the name. Which of them is known when a
+    kernel is compiled, so that fits without the part compile nothing of it. But a call takes long
+    to compile if it has many arrays to pass, even if it does nothing: so these functions take few,
+    and never the job.
+    """
+
+    def function(part, *args):
+        raise TypeError(f"{name} is called from kernels only")
+
+    @overload(function, jit_options=ROUTINE_OPTIONS)
+    def choose(part, *args):
+        if part.instance_class is absent:
+            return rename(lambda part, *args: neutral, f"no_{name}")
+        implementation = find(name)
+
+        def call(part, *args):
+            return implementation(part, *args)
+
+        return rename(call, f"some_{name}")
+
     return function
 
 

@@ -14,13 +14,13 @@ Lists
     the same places in the lists of all features; a split parts them without changing their order.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from sumwise.kernels import exact_splits
-from sumwise.kernels.jit import ROUTINE_OPTIONS, rename
+from sumwise.kernels.jit import unless
 from sumwise.kernels.layout import ZERO
 
 BEYOND = np.iinfo(np.uint32).max
@@ -52,30 +52,15 @@ class PresortedWork(NamedTuple):
     level_gains: Any  # float64 (n_threads, 2, n_rows): gains of a level by rank, if symmetric
 
 
-def _by_presorted(name: str, neutral: Any) -> Any:
-    """Make a function of ``(presorted, ...)`` that does nothing where there are only bins."""
-
-    def function(presorted, *args):
-        raise TypeError(f"{name} is called from kernels only")
-
-    @overload(function, jit_options=ROUTINE_OPTIONS)
-    def choose(presorted, *args):
-        if presorted.instance_class is NotSorted:
-            return rename(lambda presorted, *args: neutral, f"no_{name}")
-        implementation = getattr(exact_splits, name)
-
-        def call(presorted, *args):
-            return implementation(presorted, *args)
-
-        return rename(call, f"some_{name}")
-
-    return function
+def _unless_binned(name: str, neutral: Any) -> Any:
+    """Make a function of ``(presorted, ...)``; see :func:`unless`."""
+    return unless(NotSorted, name, neutral, partial(getattr, exact_splits))
 
 
 # (f): whether a feature has ranks.
-is_ranked = _by_presorted("is_ranked", False)
+is_ranked = _unless_binned("is_ranked", False)
 # (payload, records, totals): add the rows of records to totals; returns whether it was done.
-sum_ranked_records = _by_presorted("sum_ranked_records", False)
+sum_ranked_records = _unless_binned("sum_ranked_records", False)
 # (feature, split_bin, missing_left, records, left, leaf): name the leaf of each record's row, a
 # child of a node; returns how many go right.
-name_by_rank = _by_presorted("name_by_rank", ZERO)
+name_by_rank = _unless_binned("name_by_rank", ZERO)
