@@ -6,8 +6,9 @@ Matrices come as in ``binning``.
 
 import numpy as np
 
-from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.jit import kernel
 from sumwise.kernels.sort import MISSING, bits_of_key, sort_keys
+from sumwise.kernels.sparse_binning import find_bin
 from sumwise.kernels.threads import share
 
 _ONE = np.uint64(1)
@@ -46,19 +47,6 @@ def rank_keys(thread, n_threads, sync, keys, rows, spare_keys, numbers, counters
         n_values[k] = rank
 
 
-@routine
-def _count_below(thresholds, first, last, value):
-    """How many of the rising ``thresholds[first:last]`` are less than a value."""
-    begin = first
-    while first < last:
-        middle = (first + last) >> 1
-        if thresholds[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
-    return first - begin
-
-
 @kernel
 def map_to_ranks(
     thread,
@@ -87,9 +75,5 @@ def map_to_ranks(
         out = ranks[k]
         for i in range(own_first, own_last):
             row = np.int64(rows[i])
-            value = values[offset + (row - first) * row_stride]
-            if np.isnan(value):
-                out[begin + row] = 0
-            else:
-                below = _count_below(thresholds, start[k], start[k + 1], np.float64(value))
-                out[begin + row] = 1 + below
+            value = np.float64(values[offset + (row - first) * row_stride])
+            out[begin + row] = find_bin(value, thresholds, start[k], start[k + 1])
