@@ -11,6 +11,7 @@ from sumwise.kernels import forest_layout as layout
 from sumwise.kernels import random
 from sumwise.kernels.forest_columns import Labels, Vectors
 from sumwise.kernels.forest_numbers import Numbers
+from sumwise.tree import forest_grower
 from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable
 from tests.naive import forest as naive
 
@@ -119,6 +120,18 @@ def test_with_missing_values_and_categories(kind, random_cuts, seed):
     rng = np.random.default_rng(seed)
     table = make_table(rng, 100, missing=0.3, categories=(2, 4))
     assert_same(*grow_both(rng, kind, 100, table, seed=seed, random_cuts=random_cuts))
+
+
+@pytest.mark.parametrize("kind", ["numbers", "two classes", "labels", "vectors"])
+@pytest.mark.parametrize("random_cuts", [False, True])
+def test_wide_tables_lie_by_column(kind, random_cuts, monkeypatch):
+    monkeypatch.setattr(forest_grower, "_LONG_ROW", 0)
+    monkeypatch.setattr(forest_grower, "_FEATURES_PER_DRAW", 0)
+    rng = np.random.default_rng(3)
+    for n_rows in (100, 3000):  # in blocks of rows, too
+        table = make_table(rng, n_rows, missing=0.3, categories=(2, 4))
+        assert_same(*grow_both(rng, kind, n_rows, table, random_cuts=random_cuts))
+        assert "by_column" in vars(table)
 
 
 @pytest.mark.parametrize("n_drawn", [1, 2, 6, 99])

@@ -56,7 +56,8 @@ def _settle_node(table, target, options, work, nodes, number, value, key):
 def _part_rows(table, work, node, number):
     """Put the rows that go left before the others, in order; return where the others begin."""
     rows, spare, bins = work.rows, work.spare, table.bins
-    stride, feature = np.uint64(table.stride), np.uint64(node.feature)
+    stride = np.uint64(table.stride)
+    feature = np.uint64(node.feature) * np.uint64(table.step)
     place, n_right = np.uint64(node.first), np.uint64(0)
     if table.is_category[node.feature]:
         chosen = work.sets[number]

@@ -8,7 +8,7 @@ node has rows.
 Rows
     A node's rows are contiguous in ``TreeWork.rows``, in ascending order. A row of the table is
     ``stride`` bytes, one a feature: whatever features a node looks at, they lie in one or two
-    cache lines.
+    cache lines. Rows of a wide table would take a line for each feature: it lies by column.
 Statistics
     A bin has ``n_stats`` sums: of weights, then of weight times target, one a target column. A
     class is a column of ones and zeros; of two classes, the second has the only column.
@@ -47,8 +47,9 @@ WITH_MORE = np.uint8(2)
 class ByteRows(NamedTuple):
     """The binned table by row."""
 
-    bins: Any  # uint8 (n_rows * stride,)
+    bins: Any  # uint8: that of a row and feature is ``bins[row * stride + feature * step]``
     stride: int
+    step: int  # 1, or of a wide table, which lies by column, the number of rows
     n_bins: Any  # int64 (n_features,): with bin 0
     is_category: Any  # uint8 (n_features,)
     is_plain: Any  # uint8 (n_features,): numbers, and none of them missing

@@ -132,7 +132,7 @@ def _look_at(table, target, options, work, node, f, slot, key, best):
         if options.min_rows_leaf > 1:
             for i in range(n_present):
                 work.counts[present[i]] = 0
-            stride, feature = np.uint64(table.stride), np.uint64(f)
+            stride, feature = np.uint64(table.stride), np.uint64(f) * np.uint64(table.step)
             _count_rows(table.bins, stride, feature, work.rows, node.first, node.last, work.counts)
         has_missing, is_ordered = present[0] == 0, not table.is_category[f]
         cut, split_bin = np.int64(-1), np.int64(0)
@@ -223,7 +223,7 @@ def find_split(table, target, options, work, node, key):
     one other is looked at, if there is one.
     """
     first, last, rows, order, drawn = node.first, node.last, work.rows, work.order, work.drawn
-    stride = np.uint64(table.stride)
+    stride, step = np.uint64(table.stride), np.uint64(table.step)
     n_slots = work.histograms.size // (N_BINS * work.totals.size)
     is_small = last - first <= CHUNK
     is_tiny = last - first <= FEW_ROWS
@@ -251,7 +251,7 @@ def find_split(table, target, options, work, node, key):
                 stop = min(begin + CHUNK, last)
                 gather(target, work.weight, rows, begin, stop, rows[first], work)
                 for slot in range(n_drawn):
-                    feature = np.uint64(drawn[slot])
+                    feature = np.uint64(drawn[slot]) * step
                     add_rows(
                         target, table.bins, stride, feature, rows, begin, stop, work, slot, False
                     )
@@ -260,7 +260,7 @@ def find_split(table, target, options, work, node, key):
             f = np.int64(drawn[slot])
             is_perfect = False
             if is_small and options.is_plain and table.is_plain[f] and options.random_cuts:
-                feature = np.uint64(f)
+                feature = np.uint64(f) * step
                 low, high = gather_bins(table.bins, stride, feature, rows, first, last, work.codes)
                 n_bins = np.int64(1) + (low < high)
                 if low < high:
@@ -277,7 +277,7 @@ def find_split(table, target, options, work, node, key):
                     work,
                     table.bins,
                     stride,
-                    np.uint64(f),
+                    np.uint64(f) * step,
                     rows,
                     first,
                     last,
@@ -289,7 +289,7 @@ def find_split(table, target, options, work, node, key):
                     node.split_bin = np.uint8(_between(low, high))
             else:
                 if is_small:
-                    feature = np.uint64(f)
+                    feature = np.uint64(f) * step
                     add_rows(
                         target, table.bins, stride, feature, rows, first, last, work, ZERO, is_tiny
                     )

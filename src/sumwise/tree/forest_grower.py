@@ -1,6 +1,7 @@
 """Settings in, trees of a forest out. Each thread has a grower of its own."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +22,10 @@ _HISTOGRAM_BYTES = 1 << 18
 _SMALLEST_WEIGHT = np.finfo(np.float64).tiny
 # Beyond this, a value between two others might not be finite.
 _LARGEST_CENTER = 1e300
+# A table lies by column if a row is longer than this, and nodes draw fewer features than one of so
+# many: most of what they look at would lie in cache lines of its own.
+_LONG_ROW, _FEATURES_PER_DRAW = 512, 16
+_BLOCK = 64
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 
 Target: TypeAlias = Numbers | Labels | Vectors
@@ -92,6 +97,14 @@ class RowTable:
     def n_rows(self) -> int:
         return int(self.bins.shape[0])
 
+    @cached_property
+    def by_column(self) -> np.ndarray:
+        """All bins, column after column."""
+        columns = np.empty((self.n_features, self.n_rows), dtype=np.uint8)
+        for first in range(0, self.n_rows, _BLOCK):  # which stays in the cache
+            columns[:, first : first + _BLOCK] = self.bins[first : first + _BLOCK].T
+        return columns.reshape(-1)
+
     @property
     def n_features(self) -> int:
         return int(self.bins.shape[1])
@@ -123,9 +136,13 @@ class ForestGrower:
         is_category = np.zeros(table.n_features, dtype=np.uint8)
         is_category[list(table.mapper.categories)] = 1
         directions = settings.directions
+        self._options = self._make_options()
+        is_sparse_draw = _FEATURES_PER_DRAW * self._options.n_drawn < table.n_features
+        is_wide = table.n_features > _LONG_ROW and is_sparse_draw
         self._table = layout.ByteRows(
-            bins=table.bins.reshape(-1),
-            stride=table.n_features,
+            bins=table.by_column if is_wide else table.bins.reshape(-1),
+            stride=1 if is_wide else table.n_features,
+            step=table.n_rows if is_wide else 1,
             n_bins=table.n_bins,
             is_category=is_category,
             is_plain=(table.bins.min(axis=0) > 0) & (is_category == 0),
@@ -133,7 +150,6 @@ class ForestGrower:
             centers=_find_centers(table) if settings.random_cuts else np.empty((0, 0)),
             direction=np.empty(0, np.int8) if directions is None else directions.astype(np.int8),
         )
-        self._options = self._make_options()
         self._n_nodes = 2 * min(table.n_rows, self._options.max_leaves) - 1
         if self._options.max_depth < 30:
             self._n_nodes = min(self._n_nodes, (2 << self._options.max_depth) - 1)
@@ -217,7 +233,7 @@ class ForestGrower:
             drawn=np.empty(self._usable.size + 1, dtype=np.int32),
             constant=np.empty(self._usable.size, dtype=np.int32),
             n_constant=np.zeros(1, dtype=np.int64),
-            is_constant=np.zeros(self._table.stride, dtype=np.uint8),
+            is_constant=np.zeros(self._table.n_bins.size, dtype=np.uint8),
             totals=np.zeros(n_stats),
             left=np.zeros(n_stats),
             chunk=np.empty(2 * layout.CHUNK),
