@@ -4,7 +4,6 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from itertools import repeat
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from sumwise.data.table import DATE, DURATION, Column, is_missing
 from sumwise.errors import DataError
+from sumwise.lazy import lazy
 
 _INT64_MAX = np.iinfo(np.int64).max
 _INFINITIES = ("inf", "-inf")
@@ -63,7 +63,7 @@ class Dictionary:
         places = np.minimum(np.searchsorted(self.values, values), len(self) - 1)
         return np.where(is_exact & (self.values[places] == values), places, -1)
 
-    @cached_property
+    @lazy
     def _codes(self) -> dict[str, int]:
         return {value: code for code, value in enumerate(self.values.tolist())}
 

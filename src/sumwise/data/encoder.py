@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from sumwise.data.category_groups import Group, read_codes
 from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.data.target_statistics import CategorySums
+from sumwise.lazy import lazy
 
 # A column of the original table; a statistic; the number of rows of a category.
 ORIGINAL, STATISTIC, COUNT = "original", "statistic", "count"
@@ -52,7 +52,7 @@ class CategoryEncoder:
         """Features of the original table."""
         return int(self.n_categories.size)
 
-    @cached_property
+    @lazy
     def columns(self) -> tuple[EncodedFeature, ...]:
         """The columns of the encoded table."""
         of_feature = {g.features[0]: k for k, g in enumerate(self.groups) if len(g.features) == 1}

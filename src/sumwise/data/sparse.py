@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.kernels import sparse_columns as kernels
 from sumwise.kernels.threads import Team
+from sumwise.lazy import lazy
 
 # Values made at a time where a sparse matrix has to be read as a dense one.
 _CHUNK_VALUES = 1 << 22
@@ -133,7 +133,7 @@ class SparseMatrix:
         """Let the memory of :meth:`read_columns` go."""
         self.__dict__.pop("_columns", None)
 
-    @cached_property
+    @lazy
     def by_row(self) -> Stored:
         """What is stored, row after row."""
         return _take_arrays(self.given.tocsr())

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from sumwise.data.matrix import EXACT_INTEGER, rounds_integers
 from sumwise.data.sparse import has_sparse_type, read_sparse_frame
 from sumwise.errors import DataError
+from sumwise.lazy import lazy
 
 # What a column can hold. Dates are numbers, too: seconds since 1970-01-01 (UTC).
 NUMBER, CATEGORY, DATE, DURATION = "number", "category", "date", "duration"
@@ -57,7 +57,7 @@ class Column(ABC):
     def read(self, first: int, last: int) -> np.ndarray:
         """Return the numbers of some rows; NaN where they are missing."""
 
-    @cached_property
+    @lazy
     def factorized(self) -> tuple[np.ndarray, np.ndarray]:
         """The number of each row's value (-1: missing), and the values.
 

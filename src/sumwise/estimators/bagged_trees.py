@@ -6,7 +6,6 @@ made when they are asked for; predictions walk all trees at once.
 
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from sumwise.estimators.forests import tell_trees
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.kernels.threads import Team
+from sumwise.lazy import lazy
 from sumwise.training.forest import ForestPlan, draw_bags, grow_forest
 from sumwise.training.progress import show_progress
 from sumwise.tree.forest import Forest
@@ -69,7 +69,7 @@ class BaggedTrees:
     def n_members(self) -> int:
         return int(self.model.forest_.n_trees)
 
-    @cached_property
+    @lazy
     def voter(self) -> Any:
         """The model whose leaves hold a label each, in place of probabilities."""
         model = copy(self.model)
@@ -102,7 +102,7 @@ class BaggedTrees:
     def _votes_with_labels(self, method: str) -> bool:
         return is_classifier(self.model) and method == "predict"
 
-    @cached_property
+    @lazy
     def members(self) -> list[Any]:
         """Each tree as an estimator of its own, for the features it was given."""
         return [self._make_member(number) for number in range(self.n_members)]

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import describe_rounding, read_target
 from sumwise.estimators.parameters import check_choice
 from sumwise.estimators.sparse import read_sparse, refuse_categories
+from sumwise.lazy import lazy
 
 _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
 
@@ -42,7 +42,7 @@ class FeatureSchema:
         """The schema of a matrix of numbers."""
         return cls((NUMBER,) * n_features, {})
 
-    @cached_property
+    @lazy
     def is_numeric(self) -> bool:
         """Whether all features are plain numbers."""
         return set(self.kinds) <= {NUMBER}

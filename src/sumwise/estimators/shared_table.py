@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from sumwise.estimators.inputs import check_sample_weight
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.splits import HISTOGRAM
+from sumwise.lazy import lazy
 from sumwise.losses import is_custom_loss
 
 # Quantiles of more rows are taken from a sample, which no member's seed should decide.
@@ -87,7 +87,7 @@ class SharedTable:
     def n_rows(self) -> int:
         return int(self.y.size)
 
-    @cached_property
+    @lazy
     def numbers(self) -> Any:
         """X as one matrix, whose rows can be taken."""
         if isinstance(self.matrix, ColumnMatrix):

@@ -10,7 +10,7 @@ from sumwise.kernels import random
 from sumwise.kernels.threads import ABORT, Team
 from sumwise.sampling.resample import Resampler
 from sumwise.tree.forest import Forest, ForestTree
-from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable, Target
+from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable, Target, prepare_table
 
 # Of weights. Beyond it, their sums may lose some of them.
 _LARGEST_RATIO = 1e6
@@ -84,6 +84,7 @@ def grow_forest(
     n_bytes = -(-table.n_rows // 8) if plan.keep_bags else 0
     in_bag = np.zeros((n_trees if plan.keep_bags else 0, n_bytes), dtype=np.uint8)
     numbers = count()  # the next tree; asking it is atomic
+    prepare_table(table, settings)
 
     def grow_some(thread: int, n_threads: int, sync: np.ndarray) -> None:
         grower = ForestGrower(table, target, n_columns, settings)

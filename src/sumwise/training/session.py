@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sumwise.errors import ParameterError, TrainingError
 from sumwise.kernels import random
 from sumwise.kernels.choose import multiply_rows
 from sumwise.kernels.threads import Team
+from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
@@ -157,7 +157,7 @@ class Session:
     def n_outputs(self) -> int:
         return self.settings.loss.n_outputs
 
-    @cached_property
+    @lazy
     def grower(self) -> TreeGrower:
         data, mapper = self.table.data, self.table.mapper
         assert data is not None
@@ -166,7 +166,7 @@ class Session:
         n_rows = self.rows.train.size
         return TreeGrower(data, mapper, self.settings.growth, columns, n_rows, self.team)
 
-    @cached_property
+    @lazy
     def refitter(self) -> LeafRefitter:
         """For losses whose leaves are not what the hessian says."""
         rows, sampler = self.rows, self.settings.sampler

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from sumwise.data.matrix import Matrix
 from sumwise.errors import ParameterError
 from sumwise.kernels.threads import Team
+from sumwise.lazy import lazy
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
 from sumwise.tree.tree import Tree, no_sets
@@ -210,7 +210,7 @@ class TreeEnsemble:
         raw[:] = self.base_score
         return raw
 
-    @cached_property
+    @lazy
     def _predictor(self) -> Predictor:
         return Predictor(
             self.start,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sumwise.kernels.forest_walk import (
     pack_nodes,
 )
 from sumwise.kernels.threads import Team
+from sumwise.lazy import lazy
 from sumwise.tree.tree import Tree
 
 _NO_BAGS = np.empty((0, 0), dtype=np.uint8)
@@ -206,12 +206,12 @@ class Forest:
 
     # --- what can be told from the arrays ---
 
-    @cached_property
+    @lazy
     def leaf_nodes(self) -> np.ndarray:
         """Nodes that are leaves."""
         return np.flatnonzero(self.feature < 0)
 
-    @cached_property
+    @lazy
     def set_nodes(self) -> np.ndarray:
         """Nodes that split by a set of bins."""
         if not self.mapper.categories:
@@ -220,7 +220,7 @@ class Forest:
         is_category[list(self.mapper.categories)] = True
         return np.flatnonzero(is_category[self.feature])
 
-    @cached_property
+    @lazy
     def packed(self) -> PackedForest:
         """The trees as kernels walk them."""
         n_nodes = self.feature.size

@@ -1,7 +1,6 @@
 """Settings in, trees of a forest out. Each thread has a grower of its own."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from sumwise.kernels.forest_columns import Labels, Vectors
 from sumwise.kernels.forest_grow import grow_forest_tree
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.kernels.threads import Team
+from sumwise.lazy import lazy
 from sumwise.tree.forest import ForestTree
 
 _UNLIMITED = 1 << 30
@@ -97,7 +97,7 @@ class RowTable:
     def n_rows(self) -> int:
         return int(self.bins.shape[0])
 
-    @cached_property
+    @lazy
     def by_column(self) -> np.ndarray:
         """All bins, column after column."""
         columns = np.empty((self.n_features, self.n_rows), dtype=np.uint8)
@@ -108,6 +108,18 @@ class RowTable:
     @property
     def n_features(self) -> int:
         return int(self.bins.shape[1])
+
+
+def _is_wide(table: RowTable, settings: ForestSettings) -> bool:
+    """Whether trees read the table by column."""
+    n_drawn = table.n_features if settings.n_drawn is None else settings.n_drawn
+    return table.n_features > _LONG_ROW and _FEATURES_PER_DRAW * n_drawn < table.n_features
+
+
+def prepare_table(table: RowTable, settings: ForestSettings) -> None:
+    """Make what the growers of all threads share, before they ask for it at the same time."""
+    if _is_wide(table, settings):
+        _ = table.by_column
 
 
 class ForestGrower:
@@ -137,8 +149,7 @@ class ForestGrower:
         is_category[list(table.mapper.categories)] = 1
         directions = settings.directions
         self._options = self._make_options()
-        is_sparse_draw = _FEATURES_PER_DRAW * self._options.n_drawn < table.n_features
-        is_wide = table.n_features > _LONG_ROW and is_sparse_draw
+        is_wide = _is_wide(table, settings)
         self._table = layout.ByteRows(
             bins=table.by_column if is_wide else table.bins.reshape(-1),
             stride=1 if is_wide else table.n_features,

@@ -1,12 +1,12 @@
 """Forests as people and pictures want to know them: nodes, their depths, and ways through them."""
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sumwise.data.binning import BinMapper
+from sumwise.lazy import lazy
 from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.forest import Forest
 
@@ -143,7 +143,7 @@ class TreeNodes:
         sets = np.split(tree.set_categories, np.cumsum(tree.set_size)[:-1])
         self.left_categories = dict(zip(tree.set_node.tolist(), sets, strict=False))
 
-    @cached_property
+    @lazy
     def max_depth(self) -> int:
         return int(find_depths(self._forest).max())
 

@@ -5,7 +5,6 @@ then trees are tests of bytes (see kernels/coded_trees.py). Both ways give the s
 """
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from sumwise.kernels.predict import FlatTrees, add_predictions, flatten_trees
 from sumwise.kernels.scoring import add_coded_predictions, find_coded_leaves
 from sumwise.kernels.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
 from sumwise.kernels.threads import ABORT, Team
+from sumwise.lazy import lazy
 
 # Up to as many rows walk; for more it pays to code a block.
 _FEW_ROWS = 12
@@ -125,11 +125,11 @@ class Predictor:
             self._coders[dtype] = make_coder(self._columns, dtype)
         return self._coders[dtype]
 
-    @cached_property
+    @lazy
     def _flat_trees(self) -> FlatTrees:
         return flatten_trees(*self._arrays)
 
-    @cached_property
+    @lazy
     def _trees_and_columns(self) -> tuple[CodedTrees, Columns]:
         return code_trees(*self._arrays, self._sets)
 

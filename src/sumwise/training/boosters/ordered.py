@@ -3,14 +3,13 @@
 (Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.target_statistics import permute_rows
 from sumwise.errors import ParameterError
 from sumwise.kernels import random
+from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.parts import check_count
 from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
@@ -111,7 +110,7 @@ class _OrderedRun(PermutedRun):
         super().__init__(session, tables)
         self._order_numbers = numbers
 
-    @cached_property
+    @lazy
     def _models(self) -> list[PrefixModels]:
         """The models of each permutation that chooses splits."""
         session = self.session
@@ -120,7 +119,7 @@ class _OrderedRun(PermutedRun):
         raw = session.raw
         return [PrefixModels(session.grower, order, raw, session.team) for order in orders]
 
-    @cached_property
+    @lazy
     def _targets(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Targets and weights of the entries of those models."""
         target, weight = self.session.rows.target, self.session.rows.weight
@@ -129,7 +128,7 @@ class _OrderedRun(PermutedRun):
             for models in self._models
         ]
 
-    @cached_property
+    @lazy
     def _own_gradients(self) -> list[tuple[np.ndarray, np.ndarray]]:
         like = [models.scores for models in self._models]
         return [(np.empty_like(scores), np.empty_like(scores)) for scores in like]

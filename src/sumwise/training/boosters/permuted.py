@@ -7,13 +7,12 @@ values of the first table are those of the model. It has not chosen the splits: 
 chance of a permutation, the values do not.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.kernels import random
 from sumwise.kernels.choose import multiply_rows
+from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.training.boosters.base import BoosterRun, start_rounds
 from sumwise.training.rounds import Rounds
@@ -38,13 +37,13 @@ class PermutedRun(BoosterRun):
         self.rounds = start_rounds(session)
         self._solver = LeafSolver(session.grower, session.rows.train.size, session.team)
 
-    @cached_property
+    @lazy
     def _scores(self) -> list[np.ndarray]:
         # When the first round begins, so that rounds of the past are in them.
         raw = self.session.raw
         return [raw, *(raw.copy() for _ in self._tables[1:])]
 
-    @cached_property
+    @lazy
     def _gradients(self) -> list[tuple[np.ndarray, np.ndarray]]:
         like = self.session.raw
         return [(np.empty_like(like), np.empty_like(like)) for _ in self._tables]
