@@ -1,29 +1,24 @@
-"""How kernels are compiled: two decorators, and a cache keyed by the sources of all kernels.
+"""How kernels are compiled: a few decorators.
 
 A *kernel* is called from Python: it is cached on disk and releases the GIL. A *routine* is called
-from kernels only and is compiled into them. Numba's own cache looks at one file's time stamp and
-so misses an edit in a file that a kernel calls into; ours lives in a folder named after a hash of
-every file of this package. The classes of Numba it needs are private; they are used here alone.
+from kernels only and is compiled into them. The classes of Numba that this needs are private; they
+are used here and in ``cache`` alone.
 """
 
-import hashlib
-import logging
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numba
+from llvmlite.binding import ffi
 from numba import _dynfunc
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
-logger = logging.getLogger("sumwise")
+from sumwise.kernels.cache import KernelCache
 
 # "numpy": a division by zero gives inf or nan instead of a branch that stops vectorization.
 # Never fastmath: it lets the compiler reorder sums, and the model's bytes would follow.
@@ -149,139 +144,23 @@ def inlined(function: Callable[..., Any]) -> Any:
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and keep the result on disk."""
     dispatcher = numba.njit(**_OPTIONS)(function)
-    dispatcher._cache = _open_cache(function)
+    dispatcher._cache = KernelCache(function)
     return dispatcher
 
 
-@cache
-def hash_sources() -> str:
-    """Hash the text of every file in this package."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+def _lock_compiler() -> None:
+    global_compiler_lock.acquire()
+    ffi.lib._lock.__enter__()
 
 
-@cache
-def find_cache_folder() -> Path | None:
-    """Return the first folder that can be written to, or None: then nothing is cached."""
-    for root in _candidate_roots():
-        folder = root / hash_sources()
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Numba unpickles what lies here, so the folder must be ours alone.
-            if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-                continue
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return None
+def _unlock_compiler() -> None:
+    ffi.lib._lock.__exit__()
+    global_compiler_lock.release()
 
 
-def _candidate_roots() -> Iterator[Path]:
-    if chosen := os.environ.get("SUMWISE_CACHE_DIR"):
-        yield Path(chosen)
-        return
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    if base:
-        # expanduser leaves "~" alone where there is no home; that folder must not be made here.
-        path = Path(os.path.expanduser(base))
-        if path.is_absolute():
-            yield path / "sumwise"
-    owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    yield Path(tempfile.gettempdir()) / f"sumwise-{owner}"
-
-
-@cache
-def _announce_compilation() -> None:
-    logger.info(
-        "sumwise compiles its kernels for this machine; this takes some seconds, once%s",
-        "" if find_cache_folder() else " a process (no folder to keep them in can be written to)",
+# A child of a fork has one thread. If another held these locks while it loaded or compiled a
+# kernel, nobody would ever release them in the child: so a fork waits until that is done.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_lock_compiler, after_in_parent=_unlock_compiler, after_in_child=_unlock_compiler
     )
-
-
-class _SourceHashLocator(_CacheLocator):
-    def __init__(self, function: Callable[..., Any], file: str, folder: Path) -> None:
-        self._line = function.__code__.co_firstlineno
-        self._folder = folder
-        self._own_hash = hashlib.sha256(Path(file).read_bytes()).hexdigest()
-
-    @classmethod
-    def from_function(cls, function: Any, file: str) -> "_SourceHashLocator | None":
-        folder = find_cache_folder()
-        return None if folder is None else cls(function, file, folder)
-
-    def get_cache_path(self) -> str:
-        return str(self._folder)
-
-    def get_source_stamp(self) -> str:
-        # A kernel may also be defined outside this package.
-        return hash_sources() + self._own_hash
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-
-class _KernelCacheImpl(CompileResultCacheImpl):
-    _locator_classes = [_SourceHashLocator]  # noqa: RUF012
-
-
-class _KernelCache(FunctionCache):
-    """Numba's function cache, for which a broken or full disk is a miss and never an error."""
-
-    _impl_class = _KernelCacheImpl
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            # Not the public method: it first makes Numba ready to compile, which takes longer than
-            # to load. A kernel from the cache needs none of it, and compiling sees to it anyway.
-            found = self._load_overload(sig, target_context)
-        except Exception:
-            logger.debug("unreadable kernel cache entry for %s", self._name, exc_info=True)
-            found = None
-        if found is None:
-            _announce_compilation()
-        return found
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            try:
-                super().save_overload(sig, data)
-            except OSError:
-                raise
-            except Exception:  # the index is damaged: begin a new one
-                self.flush()
-                super().save_overload(sig, data)
-        except OSError:
-            logger.debug("could not write the kernel cache for %s", self._name, exc_info=True)
-
-
-class _NoCache:
-    """Stands in where no folder can be written to."""
-
-    cache_path = None
-
-    def load_overload(self, sig: Any, target_context: Any) -> None:
-        _announce_compilation()
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        pass
-
-    def enable(self) -> None:
-        pass
-
-    def disable(self) -> None:
-        pass
-
-    def flush(self) -> None:
-        pass
-
-
-def _open_cache(function: Callable[..., Any]) -> Any:
-    return _KernelCache(function) if find_cache_folder() else _NoCache()

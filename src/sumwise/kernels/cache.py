@@ -1,0 +1,272 @@
+"""Compiled kernels kept on disk: what a file is named after, which folders are trusted.
+
+A file holds one kernel compiled for one list of argument types and one CPU. Its folder is named
+after a hash of the kernel's module and of every module that this one imports, directly or not:
+an edit recompiles what depends on it and nothing else. (Numba's own cache looks at one file's
+time stamp and misses edits in files that a kernel calls into.)
+
+Files are unpickled and hold machine code, so they are read only from folders that nobody but this
+user or root can write to, and only if their checksum is right. A cache that cannot be read or
+written is never an error: the kernel is compiled. Set ``SUMWISE_CACHE_DIR`` to choose the folder.
+"""
+
+import hashlib
+import logging
+import os
+import pickle
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+logger = logging.getLogger("sumwise")
+
+_DIGEST_LENGTH = hashlib.sha256().digest_size
+# "import a.b", "from a import b, c" and the same with names in parentheses, on several lines.
+_IMPORT = re.compile(
+    r"^\s*(?:import\s+([\w.]+)|from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*))", re.M
+)
+
+
+# --- what a kernel is made of ---
+
+
+@cache
+def hash_sources(module: str, file: str) -> str:
+    """Hash the text of a module and of all modules of its package that it needs."""
+    digest = hashlib.sha256()
+    for name in sorted(find_closure(module, file)):
+        text, _ = _read_source(_path_of(name, module, file))
+        digest.update(name.encode() + b"\0" + text + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def find_closure(module: str, file: str) -> set[str]:
+    """Return the names of a module and of all modules of its package that it needs."""
+    package = module.partition(".")[0]
+    found, waiting = {module}, [module]
+    while waiting:
+        _, names = _read_source(_path_of(waiting.pop(), module, file))
+        for name in names:
+            is_ours = name not in found and name.startswith(f"{package}.")
+            if is_ours and _path_of(name, module, file).is_file():
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
+@cache
+def _read_source(path: Path) -> tuple[bytes, list[str]]:
+    """Return the text of a module, and the names that may be those of modules it imports."""
+    text = path.read_bytes()
+    names = []
+    for plain, source, members in _IMPORT.findall(text.decode()):
+        module = plain or source
+        names += [module, *(f"{module}.{member}" for member in re.findall(r"\w+", members))]
+    return text, names
+
+
+def _path_of(name: str, module: str, file: str) -> Path:
+    """Return the file of a module, given the name and the file of one of the same package."""
+    if name == module:
+        return Path(file)
+    top = Path(file).parents[module.count(".") - 1]
+    return top.joinpath(*name.split(".")[1:]).with_suffix(".py")
+
+
+# --- where it is kept ---
+
+
+def find_roots() -> list[Path]:
+    """Return the folders that may hold kernels, existing or not, the best first."""
+    if chosen := os.environ.get("SUMWISE_CACHE_DIR"):
+        return [Path(chosen)]
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    roots = []
+    if base:
+        # expanduser leaves "~" alone where there is no home; that folder must not be made here.
+        path = Path(os.path.expanduser(base))
+        if path.is_absolute():
+            roots.append(path / "sumwise")
+    owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    return [*roots, Path(tempfile.gettempdir()) / f"sumwise-{owner}"]
+
+
+def is_trusted(folder: Path) -> bool:
+    """Whether only this user and root can have written what lies in a folder."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@cache
+def find_writable_root() -> Path | None:
+    """Return the first folder that can be written to, made if need be, or None."""
+    for root in find_roots():
+        try:
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if is_trusted(root):
+                with tempfile.TemporaryFile(dir=root):
+                    return root
+        except OSError:
+            continue
+    return None
+
+
+def _read_checked(path: Path, description: bytes) -> bytes | None:
+    """Return what was written for a description; None if there is nothing, or it is damaged."""
+    if not (is_trusted(path.parent) and is_trusted(path.parent.parent)):
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    digest, data = content[:_DIGEST_LENGTH], content[_DIGEST_LENGTH:]
+    if digest != hashlib.sha256(description + data).digest():
+        logger.debug("damaged kernel cache file %s", path)
+        return None
+    return data
+
+
+def _write_checked(path: Path, description: bytes, data: bytes) -> None:
+    """Write data with a checksum, so that nobody ever sees a part of it."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        try:
+            file.write(hashlib.sha256(description + data).digest() + data)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            file.close()
+            os.unlink(file.name)
+            raise
+
+
+# --- the cache of a kernel ---
+
+
+class KernelCache(_Cache):
+    """What a kernel's dispatcher loads compiled code from and saves it to."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._code = hashlib.sha256(function.__code__.co_code).hexdigest()
+        module, file = function.__module__, function.__code__.co_filename
+        self._stem = f"{function.__qualname__}-{function.__code__.co_firstlineno}".replace("<", "")
+        self._folder = f"{module.rpartition('.')[2]}-{hash_sources(module, file)}"
+
+    @property
+    def cache_path(self) -> str | None:
+        root = find_writable_root()
+        return None if root is None else str(root / self._folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        description = self._describe(sig, target_context.codegen())
+        for root in find_roots():
+            try:
+                data = _read_checked(self._path(root, description), description)
+                if data is not None:
+                    return CompileResult._rebuild(target_context, *pickle.loads(data))
+            except Exception:
+                logger.debug("unreadable kernel cache entry %s", self._stem, exc_info=True)
+        _announce_compilation()
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        root = find_writable_root()
+        if root is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        description = self._describe(sig, data.codegen)
+        try:
+            _write_checked(self._path(root, description), description, dumps(data._reduce()))
+        except OSError:
+            logger.debug("could not write the kernel cache for %s", self._stem, exc_info=True)
+
+    def enable(self) -> None:
+        """Nothing to do: it cannot be disabled."""
+
+    def disable(self) -> None:
+        """Nothing to do: a file that is there is right."""
+
+    def flush(self) -> None:
+        """Nothing to do: files of other sources are in other folders."""
+
+    def _describe(self, sig: Any, codegen: Any) -> bytes:
+        """Everything that the machine code depends on, apart from the sources."""
+        python = sys.implementation.cache_tag
+        parts = python, numba.__version__, codegen.magic_tuple(), self._code, _spell_out(sig)
+        return repr(parts).encode()
+
+    def _path(self, root: Path, description: bytes) -> Path:
+        name = hashlib.sha256(description).hexdigest()[:16]
+        return root / self._folder / f"{self._stem.replace('>', '')}-{name}.kernel"
+
+
+def _spell_out(kind: Any) -> Any:
+    """Describe a type; a named tuple with its fields, which its name in Numba does not tell."""
+    if isinstance(kind, tuple):
+        return tuple(map(_spell_out, kind))
+    if hasattr(kind, "fields") and hasattr(kind, "types"):
+        owner = kind.instance_class
+        own = f"{owner.__module__}.{owner.__qualname__}", *kind.fields
+        return (own, *map(_spell_out, kind.types))
+    return str(kind)
+
+
+# --- what users are told ---
+
+_announced = False
+
+
+def announce_nothing() -> None:
+    """Do not tell that kernels are being compiled: the caller does."""
+    global _announced
+    _announced = True
+
+
+def _announce_compilation() -> None:
+    """Tell once why the first fit takes long: on a terminal or in a notebook, else in the log."""
+    global _announced
+    if _announced:
+        return
+    _announced = True
+    once = "once" if find_writable_root() else "in every process: no folder can be written to"
+    message = (
+        "sumwise compiles its kernels for this machine; this takes about half a minute, "
+        f"{once} (`sumwise warmup` compiles all of them)"
+    )
+    if _is_watched(sys.stderr):
+        print(message, file=sys.stderr, flush=True)
+    else:
+        logger.info(message)
+
+
+def _is_watched(stream: Any) -> bool:
+    """Whether a person sees what is written: a terminal or a notebook."""
+    if stream is None:
+        return False
+    if type(stream).__module__.startswith("ipykernel"):
+        return True
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
