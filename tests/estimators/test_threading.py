@@ -114,6 +114,43 @@ def test_fit_in_a_forked_child_while_others_fit(eight_cpus, length, tmp_path):
     assert np.array_equal(list(stages)[-1], expected)
 
 
+FORKED_EARLY = textwrap.dedent(
+    """
+    import os, threading, time
+    import numpy as np
+    from sumwise import GradientBoostingRegressor
+
+    def fit():
+        X = np.arange(900.0).reshape(300, 3)
+        GradientBoostingRegressor(n_estimators=2).fit(X, X[:, 0]).predict(X)
+
+    first = threading.Thread(target=fit)  # loads its kernels, or compiles them
+    first.start()
+    children = []
+    for _ in range(4):
+        time.sleep(0.01)
+        children.append(os.fork())
+        if children[-1] == 0:
+            fit()
+            os._exit(7)
+    first.join()
+    print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+    """
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_fork_while_another_thread_loads_its_first_kernels():
+    make_model(n_estimators=2).fit(*make_table(300))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED_EARLY],
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert (done.stdout, done.stderr) == ("[7, 7, 7, 7]\n", "")
+
+
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_fit_in_processes(method, bytes_of):
