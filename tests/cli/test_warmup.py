@@ -1,6 +1,7 @@
 import importlib
 import pkgutil
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from sumwise import (
     Subsample,
 )
 from sumwise.cli.main import main
-from sumwise.cli.warmup import warm_up
+from sumwise.cli.warmup import _run_steps, warm_up
 from sumwise.estimators import jobs
 from sumwise.losses import REGRESSION_LOSSES
 
@@ -94,7 +95,22 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     assert count_signatures() == warm
 
 
-def test_warmup_prints_the_seconds(monkeypatch, capsys):
-    monkeypatch.setattr("sumwise.cli.warmup.warm_up", lambda: 1.25)
-    assert main(["warmup"]) == 0
-    assert re.fullmatch(r"Kernels ready in 1\.\d s\n", capsys.readouterr().out)
+def test_warmup_tells_its_steps_and_the_seconds(monkeypatch, capsys):
+    done = []
+    steps = {name: partial(done.append, name) for name in ("first", "second", "third")}
+    monkeypatch.setattr("sumwise.cli.warmup.list_steps", lambda: steps)
+    assert main(["warmup", "--jobs", "1"]) == 0
+    assert done == ["first", "second", "third"]
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"Kernels ready in \d+\.\d s\n", out)
+    assert re.fullmatch(r"1/3 first \(0 s\)\n2/3 second \(0 s\)\n3/3 third \(0 s\)\n", err)
+
+
+def test_warmup_refuses_less_than_one_process(capsys):
+    assert main(["warmup", "--jobs", "0"]) == 2
+    assert "--jobs 0: must be at least 1" in capsys.readouterr().err
+
+
+def test_steps_run_in_processes():
+    names = ["losses", "AdaBoost"]
+    assert set(_run_steps(names, 2)) == set(names)

@@ -1,9 +1,19 @@
-"""`sumwise warmup`: compile every kernel now, so that no later fit waits for the compiler."""
+"""`sumwise warmup`: compile every kernel now, so that no later fit waits for the compiler.
+
+What is compiled depends on types: of the table, of constraints, of X. Each step here is a handful
+of tiny fits; steps can run in several processes, which share the kernel cache on disk.
+"""
 
 import argparse
-from itertools import product
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache, partial
+from itertools import chain, product
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
@@ -18,83 +28,106 @@ from sumwise import (
     RandomForestRegressor,
     Subsample,
 )
+from sumwise.kernels.cache import announce_nothing
 from sumwise.kernels.threads import Team
 from sumwise.losses import REGRESSION_LOSSES
 
+_TYPES = (np.float32, np.float64)
+# Level-wise trees come from the grower of leaf-wise ones.
+_GROWTHS = {"leaf": "leaf-wise trees", "symmetric": "symmetric trees"}
+_DRAWN: dict[str, Any] = {"sampler": Subsample(), "early_stopping": True, "n_estimators": 2}
 
-def warm_up() -> float:
-    """Compile all kernels by tiny fits; return the seconds it took."""
-    start = perf_counter()
-    rng = np.random.default_rng(0)
-    X = rng.random((600, 3))
+
+class _Data(NamedTuple):
+    """A table as small as it may be, in each form that trees know, and targets."""
+
+    X: np.ndarray
+    codes: np.ndarray
+    gaps: Any
+    total: np.ndarray
+    classes: np.ndarray
+
+
+@cache
+def _make_data(kind: type = np.float64) -> _Data:
+    X = np.random.default_rng(0).random((600, 3))
     X[:, 0] = X[:, 0].round(1)  # few distinct values; the other columns need quantiles
     total = X.sum(axis=1)
+    gaps = csr_matrix(np.where(X < 0.3, X, 0).astype(kind))
     classes = np.digitize(total, (1.2, 1.8))
-    drawn: dict[str, Any] = {"sampler": Subsample(), "early_stopping": True, "n_estimators": 2}
-    # Threads and column sampling are choices at run time; types, losses and growth are not.
-    for kind in (np.float32, np.float64):
+    return _Data(X.astype(kind), np.floor(9 * X).astype(kind), gaps, total, classes)
+
+
+def _boost_numbers() -> None:
+    for kind in _TYPES:
+        X, _, _, total, classes = _make_data(kind)
         for model, y in (
-            (GradientBoostingRegressor(**drawn), total),
-            (GradientBoostingClassifier(**drawn), classes > 0),
-            (GradientBoostingClassifier(**drawn, loss="exponential"), classes > 0),
-            (GradientBoostingClassifier(**drawn), classes),
+            (GradientBoostingRegressor(**_DRAWN), total),
+            (GradientBoostingClassifier(**_DRAWN), classes > 0),
+            (GradientBoostingClassifier(**_DRAWN, loss="exponential"), classes > 0),
+            (GradientBoostingClassifier(**_DRAWN), classes),
         ):
-            model.fit(X.astype(kind), y)
-            model.apply(X.astype(kind))
+            model.fit(X, y)
+            model.apply(X)
             for rows in (X, X[:1]):  # many rows and few go different ways
-                getattr(model, "predict_proba", model.predict)(rows.astype(kind))
+                getattr(model, "predict_proba", model.predict)(rows)
         # Columns that need quantiles get new ones for each tree.
-        own = GradientBoostingClassifier(**drawn, splits="approx", booster="dart")
-        own.fit(X.astype(kind), classes > 0)
-        codes = np.floor(9 * X).astype(kind)
-        by_category = GradientBoostingRegressor(**drawn, categorical_features=[0, 1])
-        by_category.fit(codes, total)
-        for n_rows in (len(codes), 1):
-            by_category.predict(codes[:n_rows])
-        gaps = csr_matrix(np.where(X < 0.3, X, 0).astype(kind))
-        for growth in ("leaf", "symmetric"):
-            model = GradientBoostingRegressor(**drawn, growth=growth).fit(gaps, total)
-            model.predict(gaps)
-        for other in (
-            GradientBoostingRegressor(n_estimators=2, booster="linear"),
-            RandomForestRegressor(2),
-            AdaBoostRegressor(n_estimators=2),
-        ):
-            other.fit(gaps, total).predict(gaps)
-    for loss in REGRESSION_LOSSES:
-        y = np.minimum(total / 3.0, 1.0)
-        for weight in (None, total):
-            GradientBoostingRegressor(**drawn, loss=loss).fit(X, y, weight).predict(X)
-    # Growth, categories and constraints are choices of type, each with each.
-    for growth, features, directions in product(
-        ("leaf", "symmetric"), (None, [0]), (None, [0, 1, -1])
-    ):
-        model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss="absolute_error")
-        model.set_params(categorical_features=features, monotonic_cst=directions)
-        model.fit(np.floor(9 * X), total)
-    for booster, y in ((AdaBoostRegressor(), total), (AdaBoostClassifier(), classes)):
-        booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
-    for growth in ("leaf", "symmetric"):
-        GradientBoostingRegressor(**drawn, growth=growth, splits="exact").fit(X, total)
-    # Kernels of boosters and samplers.
-    for sampler in ("goss", "mvs", "bayesianbootstrap"):
-        GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)
-    for name in ("dart", "forest", "linear", "ordered"):
-        for kind in (np.float32, np.float64):
-            model = GradientBoostingRegressor(n_estimators=2, booster=name)
-            model.fit(X.astype(kind), total).predict(X.astype(kind))
-    encoded: dict[str, Any] = {"categorical_features": [0, 1], "categorical_encoding": "ordered"}
-    for growth in ("leaf", "symmetric"):
-        model = GradientBoostingRegressor(n_estimators=2, growth=growth, **encoded)
-        model.fit(np.floor(99 * X), total).predict(np.floor(99 * X))
-    _warm_up_forests(X, total, classes)
+        GradientBoostingClassifier(**_DRAWN, splits="approx", booster="dart").fit(X, classes > 0)
     with Team(2) as team:  # such small fits have one thread, which meets nobody
         team.run(lambda *_: None)
-    return perf_counter() - start
 
 
-def _warm_up_forests(X: np.ndarray, total: np.ndarray, classes: np.ndarray) -> None:
-    """Compile for each type of target: classes, a number, and several."""
+# What decides which grower is compiled, apart from growth and constraints.
+_TABLES: dict[str, dict[str, Any]] = {
+    "numbers": {},
+    "categories": {"categorical_features": [0, 1]},
+    "sparse features": {},
+    "exact splits": {"splits": "exact"},
+    "exact splits, categories": {"splits": "exact", "categorical_features": [0, 1]},
+}
+
+
+def _grow(table: str, growth: str, directions: list[int] | None) -> None:
+    """Fit and predict on a kind of table, also with leaves that are refitted."""
+    settings = {"growth": growth, "monotonic_cst": directions, **_TABLES[table]}
+    for kind, loss in product(_TYPES, ("squared_error", "absolute_error")):
+        data = _make_data(kind)
+        X = {"numbers": data.X, "sparse features": data.gaps}.get(table, data.codes)
+        model = GradientBoostingRegressor(**_DRAWN, loss=loss, **settings).fit(X, data.total)
+        model.apply(X)
+        for n_rows in (X.shape[0], 1):
+            model.predict(X[:n_rows])
+
+
+def _boost_with_losses() -> None:
+    X, _, _, total, _ = _make_data()
+    y = np.minimum(total / 3.0, 1.0)
+    for loss, weight in product(REGRESSION_LOSSES, (None, total)):
+        GradientBoostingRegressor(**_DRAWN, loss=loss).fit(X, y, weight).predict(X)
+
+
+def _boost_in_other_ways() -> None:
+    for kind in _TYPES:
+        X, _, gaps, total, _ = _make_data(kind)
+        for booster in ("dart", "forest", "linear", "ordered"):
+            model = GradientBoostingRegressor(n_estimators=2, booster=booster).fit(X, total)
+            model.predict(X)
+        GradientBoostingRegressor(n_estimators=2, booster="linear").fit(gaps, total).predict(gaps)
+    for sampler in ("goss", "mvs", "bayesianbootstrap"):
+        GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)
+    many = np.floor(99 * X)
+    for growth in _GROWTHS:
+        model = GradientBoostingRegressor(n_estimators=2, growth=growth)
+        model.set_params(categorical_features=[0, 1], categorical_encoding="ordered")
+        model.fit(many, total).predict(many)
+
+
+def _grow_forests() -> None:
+    """Each type of target: classes, a number, and several."""
+    for kind in _TYPES:
+        _, _, gaps, total, _ = _make_data(kind)
+        RandomForestRegressor(2).fit(gaps, total).predict(gaps)
+    X, _, _, total, classes = _make_data()
     for forest, y in (
         (RandomForestClassifier(2), classes),
         (RandomForestRegressor(2), total),
@@ -108,10 +141,86 @@ def _warm_up_forests(X: np.ndarray, total: np.ndarray, classes: np.ndarray) -> N
     BaggingRegressor(n_estimators=2, sampling="bayesian", max_features=2).fit(X, total)
 
 
+def _reweigh() -> None:
+    for kind in _TYPES:
+        _, _, gaps, total, _ = _make_data(kind)
+        AdaBoostRegressor(n_estimators=2).fit(gaps, total).predict(gaps)
+    X, _, _, total, classes = _make_data()
+    for booster, y in ((AdaBoostRegressor(), total), (AdaBoostClassifier(), classes)):
+        booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
+
+
+def list_steps() -> dict[str, Callable[[], None]]:
+    """Return the steps by name: the first compiles what the others share."""
+    growers = {
+        f"{table}, {trees}{', constraints' if directions else ''}": partial(
+            _grow, table, growth, directions
+        )
+        for table, (growth, trees), directions in product(
+            _TABLES, _GROWTHS.items(), (None, [0, 0, 1])
+        )
+    }
+    return {
+        "boosting of numbers": _boost_numbers,
+        **growers,
+        "losses": _boost_with_losses,
+        "boosters, samplers, target statistics": _boost_in_other_ways,
+        "forests and bagging": _grow_forests,
+        "AdaBoost": _reweigh,
+    }
+
+
+def _run_step(name: str) -> None:
+    announce_nothing()  # the progress tells it
+    list_steps()[name]()
+
+
+def _run_steps(names: list[str], n_jobs: int) -> Iterator[str]:
+    """Run steps in processes of their own; yield the name of each that is done."""
+    if n_jobs == 1:
+        for name in names:
+            _run_step(name)
+            yield name
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
+        running = {pool.submit(_run_step, name): name for name in names}
+        for done in as_completed(running):
+            done.result()
+            yield running[done]
+
+
+def warm_up(n_jobs: int = 1, tell: Callable[[str], None] = lambda text: None) -> float:
+    """Compile all kernels by tiny fits; return the seconds it took.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Processes that compile side by side.
+    tell : callable
+        Gets a line about each step that is done.
+    """
+    start = perf_counter()
+    first, *others = list_steps()
+    done = chain(_run_steps([first], 1), _run_steps(others, n_jobs))
+    for number, name in enumerate(done, 1):
+        tell(f"{number}/{1 + len(others)} {name} ({perf_counter() - start:.0f} s)")
+    return perf_counter() - start
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `sumwise warmup`: none."""
+    """Declare the options of `sumwise warmup`."""
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="processes that compile side by side (default: one per CPU)",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
-    """Compile, and say how long it took."""
-    print(f"Kernels ready in {warm_up():.1f} s")
+    """Compile with a line on standard error per step, and say how long it took."""
+    if args.jobs < 1:
+        raise argparse.ArgumentError(None, f"--jobs {args.jobs}: must be at least 1")
+    seconds = warm_up(args.jobs, lambda text: print(text, file=sys.stderr, flush=True))
+    print(f"Kernels ready in {seconds:.1f} s")
