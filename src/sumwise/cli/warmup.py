@@ -135,8 +135,8 @@ def _grow_forests() -> None:
     ):
         forest.set_params(prune="oob", leaf_posterior="oob", ccp_alpha=1e-4, random_state=0)
         forest.fit(X, y)
-        for kind in ("permutation", "unbiased"):
-            forest.oob_importances(X, y, kind=kind)
+        for importance in ("permutation", "unbiased"):
+            forest.oob_importances(X, y, kind=importance)
         forest.predict(X), forest.apply(X), forest[0].tree_
     BaggingRegressor(n_estimators=2, sampling="bayesian", max_features=2).fit(X, total)
 
