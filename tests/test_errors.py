@@ -9,6 +9,8 @@ from sumwise import errors
     ("error", "builtin"),
     [
         (errors.ParameterError, ValueError),
+        (errors.UnknownParameterError, ValueError),
+        (errors.UnknownParameterError, TypeError),
         (errors.DataError, ValueError),
         (errors.TrainingError, ArithmeticError),
         (errors.ModelFileError, ValueError),

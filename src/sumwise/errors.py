@@ -9,6 +9,10 @@ class ParameterError(SumwiseError, ValueError):
     """A parameter has a value that cannot be used."""
 
 
+class UnknownParameterError(ParameterError, TypeError):
+    """There is no parameter of this name: a typo, most likely."""
+
+
 class DataError(SumwiseError, ValueError):
     """The data cannot be used; the message says what, where and what to do."""
 

@@ -12,7 +12,17 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from sumwise.data.categories import CategoryColumn, Dictionary
 from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
 from sumwise.data.sparse import SparseFrame, is_sparse
-from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, Table, read_table
+from sumwise.data.table import (
+    CATEGORY,
+    DATE,
+    DURATION,
+    KINDS,
+    NUMBER,
+    Column,
+    Table,
+    read_table,
+    refuse_repeated_names,
+)
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import describe_rounding, read_target
 from sumwise.estimators.parameters import check_choice
@@ -154,12 +164,14 @@ def read_training_data(
     if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
         if not only_numbers:
             refuse_categories(estimator, is_fit=known is None)
-        X, y = read_sparse(estimator, X, y)
+        with _sums_may_overflow():
+            X, y = read_sparse(estimator, X, y)
         return X, y, FeatureSchema.of_numbers(X.shape[1])
     if not isinstance(X, Table):
-        X, y = validate_data(
-            estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
-        )
+        with _sums_may_overflow():
+            X, y = validate_data(
+                estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
+            )
         check_matrix(X)
         if only_numbers:
             if rounds_integers(X):
@@ -168,7 +180,7 @@ def read_training_data(
         X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
     else:
         _check_size(X)
-        validate_data(estimator, X.source, y, skip_check_array=True)
+        check_features(estimator, X.source, y)
         check_consistent_length(X.source, y)
     names = getattr(estimator, "feature_names_in_", None)
     if known is not None and known.n_features == len(X.columns):
@@ -181,6 +193,20 @@ def read_training_data(
     for message in _find_surprises(X.columns, schema):
         warnings.warn(message, DataWarning, stacklevel=3)
     return schema.convert(X, "missing"), y, schema
+
+
+def _sums_may_overflow() -> Any:
+    """Silence NumPy: scikit-learn sums y up to see whether it is finite, which we know."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def check_features(estimator: Any, X: Any, y: Any = "no_validation", reset: bool = True) -> None:
+    """Remember names and number of features, or (``reset=False``) compare them with those of fit.
+
+    X is only looked at: members of an ensemble read it. ``y`` is for the message that it is needed.
+    """
+    refuse_repeated_names(X)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
 
 
 def read_rows(estimator: Any, X: Any) -> Any:
@@ -201,7 +227,7 @@ def read_rows(estimator: Any, X: Any) -> Any:
             return X
         X = Table.from_array(X, known)
     else:
-        validate_data(estimator, X.source, reset=False, skip_check_array=True)
+        check_features(estimator, X.source, reset=False)
         _check_size(X)
     return schema.convert(X, estimator.unknown_category, _find_code(estimator))
 

@@ -14,6 +14,7 @@ from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ModelFileError
 from sumwise.estimators.features import FeatureSchema
 from sumwise.estimators.losses import LOSS_PARTS
+from sumwise.estimators.parameters import NamedParametersMixin
 from sumwise.export.files import Source, Target, name_source, read_bytes
 from sumwise.export.native import parse_model, write_model
 from sumwise.losses import is_custom_loss
@@ -55,7 +56,7 @@ _MOST_LABEL_BYTES = 1 << 24
 _MOST_COLUMNS = 1 << 20
 
 
-class SavedModelMixin:
+class SavedModelMixin(NamedParametersMixin):
     """Adds ``save``; every public estimator that has it can be loaded by its class name."""
 
     _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
@@ -109,7 +110,7 @@ class SavedModelMixin:
         write_model(path, getattr(self, self._model_attribute), about)
 
 
-class NotSavedMixin:
+class NotSavedMixin(NamedParametersMixin):
     """For ensembles whose members may be anything: says why they have no ``save``."""
 
     def save(self, path: Target) -> NoReturn:
