@@ -14,6 +14,7 @@ from sumwise import errors
         (errors.DataError, ValueError),
         (errors.TrainingError, ArithmeticError),
         (errors.ModelFileError, ValueError),
+        (errors.ThreadError, RuntimeError),
     ],
 )
 def test_errors_have_two_parents(error, builtin):

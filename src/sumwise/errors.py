@@ -21,6 +21,10 @@ class TrainingError(SumwiseError, ArithmeticError):
     """Training cannot go on, for example because gradients are not finite."""
 
 
+class ThreadError(SumwiseError, RuntimeError):
+    """The system does not let as many threads start as were asked for."""
+
+
 class ModelFileError(SumwiseError, ValueError):
     """A file is not a model that this version can read."""
 
