@@ -9,9 +9,12 @@ from sumwise import errors
     ("error", "builtin"),
     [
         (errors.ParameterError, ValueError),
+        (errors.UnknownParameterError, ValueError),
+        (errors.UnknownParameterError, TypeError),
         (errors.DataError, ValueError),
         (errors.TrainingError, ArithmeticError),
         (errors.ModelFileError, ValueError),
+        (errors.ThreadError, RuntimeError),
     ],
 )
 def test_errors_have_two_parents(error, builtin):

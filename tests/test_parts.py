@@ -38,6 +38,21 @@ def test_an_unknown_parameter_is_refused_with_the_names():
         Columns().set_params(rate=0.5)
 
 
+def test_a_misspelled_parameter_names_the_one_that_was_meant():
+    message = r"Columns has no parameter 'by_tre'; did you mean 'by_tree'\?"
+    with pytest.raises(ParameterError, match=message):
+        Columns().set_params(by_tre=0.5)
+    with pytest.raises(TypeError, match=message):
+        Columns(by_tre=0.5)
+
+
+def test_nothing_is_set_if_one_name_is_wrong():
+    part = Columns()
+    with pytest.raises(ParameterError):
+        part.set_params(by_tree=0.5, by_branch=0.5)
+    assert part == Columns()
+
+
 @pytest.mark.parametrize(
     ("part", "text"),
     [

@@ -9,12 +9,20 @@ class ParameterError(SumwiseError, ValueError):
     """A parameter has a value that cannot be used."""
 
 
+class UnknownParameterError(ParameterError, TypeError):
+    """There is no parameter of this name: a typo, most likely."""
+
+
 class DataError(SumwiseError, ValueError):
     """The data cannot be used; the message says what, where and what to do."""
 
 
 class TrainingError(SumwiseError, ArithmeticError):
     """Training cannot go on, for example because gradients are not finite."""
+
+
+class ThreadError(SumwiseError, RuntimeError):
+    """The system does not let as many threads start as were asked for."""
 
 
 class ModelFileError(SumwiseError, ValueError):

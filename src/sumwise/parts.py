@@ -2,9 +2,25 @@
 
 import inspect
 import math
-from typing import Any, Self
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Any, ClassVar, Self
 
-from sumwise.errors import ParameterError
+from sumwise.errors import ParameterError, UnknownParameterError
+
+
+def find_close_name(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that a misspelled one most likely means, None if none is close."""
+    return next(iter(get_close_matches(name, known, n=1)), None)
+
+
+def refuse_unknown_names(owner: type, names: Collection[str], known: Collection[str]) -> None:
+    """Raise UnknownParameterError for the first name that the class has no parameter of."""
+    for name in names:
+        if name not in known:
+            close = find_close_name(name, known)
+            hint = f"it has {', '.join(known)}" if close is None else f"did you mean {close!r}?"
+            raise UnknownParameterError(f"{owner.__name__} has no parameter {name!r}; {hint}")
 
 
 class Part:
@@ -13,6 +29,18 @@ class Part:
     This is all that ``sklearn.base.clone``, ``set_params(part__name=...)``, grid search, pickle
     and ``repr`` need, without importing scikit-learn here.
     """
+
+    _by_name: ClassVar[dict[str, type["Part"]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("sumwise."):
+            Part._by_name[cls.__name__] = cls
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Name the class and the parameter if one is misspelled."""
+        refuse_unknown_names(cls, kwargs, cls._defaults())
+        return super().__new__(cls)
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -25,12 +53,8 @@ class Part:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
+        refuse_unknown_names(type(self), params, self._defaults())
         for name, value in params.items():
-            if name not in self._defaults():
-                raise ParameterError(
-                    f"{type(self).__name__} has no parameter {name!r}; "
-                    f"it has {', '.join(self._defaults())}"
-                )
             setattr(self, name, value)
         return self
 

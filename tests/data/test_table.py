@@ -116,6 +116,10 @@ DATES = {
     "objects": (as_objects([DATE, None, NOON]), [10 * DAY, NAN, 1.5 * DAY]),
     "objects with NaN": (as_objects([DATE, NAN]), [10 * DAY, NAN]),
     "NumPy": (np.array([["1970-01-11"], ["NaT"]], dtype="M8[D]"), [10 * DAY, NAN]),
+    "objects of NumPy": (
+        as_objects([np.datetime64("1970-01-11"), np.datetime64("NaT"), NOON, NAN]),
+        [10 * DAY, NAN, 1.5 * DAY, NAN],
+    ),
     "list": ([[NOON], [None]], [1.5 * DAY, NAN]),
 }
 TWO_DAYS = dt.timedelta(2)
@@ -125,6 +129,10 @@ DURATIONS = {
     "Arrow": (arrow([TWO_DAYS, None]), [2 * DAY, NAN]),
     "objects": (as_objects([TWO_DAYS, None]), [2 * DAY, NAN]),
     "NumPy": (np.array([[2], ["NaT"]], dtype="m8[D]"), [2 * DAY, NAN]),
+    "objects of NumPy": (
+        as_objects([np.timedelta64(2, "D"), TWO_DAYS, None]),
+        [2 * DAY, 2 * DAY, NAN],
+    ),
 }
 ALL = {
     f"{kind} {name}": (kind, *case)
@@ -257,10 +265,31 @@ BAD = {
     "complex objects": (as_objects([1j, 1]), "Complex data not supported: column 0"),
     "dictionaries": (as_objects([{}, {}]), "column 0 has type dict"),
     "bytes": (pandas([b"x"]), "column 'a' has type bytes"),
-    "strings and numbers": (pandas(["x", 1]), "column 'a' mixes values of types int, str; make"),
+    "strings and numbers": (
+        pandas(["x", 1]),
+        r"column 'a' mixes values of types int, str \('x' in row 0, 1 in row 1\); make them",
+    ),
     "strings and floats": (as_objects(["x", 1.5, NAN]), "column 0 mixes .* float, str"),
     "strings and booleans": ([["x"], [True]], "column 0 mixes values of types bool, str"),
-    "dates and numbers": (as_objects([DATE, 1]), "column 0 mixes values of types date, int"),
+    "dates and numbers": (
+        as_objects([DATE, 1]),
+        "column 0 mixes values of types date, int .* dates",
+    ),
+    "NumPy's dates and numbers": (
+        as_objects([np.datetime64(DATE), 1.5]),
+        "datetime64, float .* dates",
+    ),
+    "NumPy's durations and numbers": (as_objects([1, np.timedelta64(1, "D")]), "int, timedelta64"),
+    "a row": (pd.Series([1, 2]), r"Series of pandas; pass X.to_frame\(\).T if it is one row"),
+    "a polars column": (
+        pl.Series([1, 2]),
+        r"Series of polars; .* X.to_frame\(\) if it is one column",
+    ),
+    "an Arrow column": (pa.chunked_array([[1, 2]]), "ChunkedArray of pyarrow"),
+    "a dictionary": ({"a": [1]}, r"got a dict; pass pandas.DataFrame\(X\)"),
+    "a list of dictionaries": ([{"a": 1}], r"got a list of dicts; pass pandas.DataFrame\(X\)"),
+    "no rows": ([], r"X is empty: it has 0 sample\(s\)"),
+    "no rows of an array": (np.empty(0), "X is empty"),
     "pandas, same name": (pd.DataFrame([[1, 2]], columns=["a", "a"]), "columns of the name 'a'"),
     "Arrow, same name": (pa.table([[1], [2]], names=["a", "a"]), "columns of the name 'a'"),
 }
@@ -282,7 +311,7 @@ def test_arrays_are_left_alone(dtype):
     assert read_table(X) is X
 
 
-@pytest.mark.parametrize("X", [sparse.csr_matrix((2, 2)), "text", None, 5, [[1, 2], [3]], {}])
+@pytest.mark.parametrize("X", [sparse.csr_matrix((2, 2)), "text", None, 5, [[1, 2], [3]]])
 def test_other_things_are_left_alone(X):
     assert read_table(X) is X
 
@@ -458,3 +487,9 @@ def test_frames_with_categories_stay_frames(convert):
 def test_arrays_of_strings_are_joined_to_an_array_of_objects():
     joined = join_columns(META, np.array([["u"], ["v"], ["w"]], dtype=object), ["m"])
     assert joined.tolist() == [[0.1, "u"], [0.2, "v"], [0.3, "w"]]
+
+
+def test_integers_beyond_floats_are_refused_when_they_are_read():
+    column = read_table([[10**400], [1]]).columns[0]
+    with pytest.raises(DataError, match="column 0 has integers beyond the range of float64"):
+        column.read(0, 2)

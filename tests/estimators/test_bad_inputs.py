@@ -8,12 +8,21 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise import (
+    AdaBoostRegressor,
+    AveragingRegressor,
+    BaggingRegressor,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    StackingRegressor,
+)
 from sumwise.errors import DataError, ParameterError
 
 RNG = np.random.default_rng(0)
 N_ROWS = 200
 SMALL = {"n_estimators": 4, "min_samples_leaf": 3}
+DATE = np.datetime64("2026-01-01")
 COLOR = np.array(["red", "blue", "green", "gray"], dtype=object)[RNG.integers(0, 4, N_ROWS)]
 NUMBERS = RNG.normal(size=(N_ROWS, 3))
 FRAME = pd.DataFrame(NUMBERS, columns=["size", "count", "age"]).assign(color=COLOR)
@@ -33,9 +42,18 @@ FIT = {
     "three dimensions": ({"X": NUMBERS[:, None]}, "dim 3|3D array"),
     "three dimensions of words": ({"X": OBJECTS[:, None]}, "Expected 2D array, got 3D array"),
     "no dimension": ({"X": 3.0}, "2D array|scalar"),
-    "a series": ({"X": FRAME["size"]}, "2-dimensional container|2D array"),
-    "a polars series": ({"X": pl.Series(Y)}, "2-dimensional container|2D array"),
-    "a dictionary": ({"X": {"a": [1]}}, "Expected 2D array, got scalar"),
+    "a series": (
+        {"X": FRAME["size"]},
+        r"got a Series of pandas; pass X.to_frame\(\).T if it is one",
+    ),
+    "a polars series": (
+        {"X": pl.Series(Y)},
+        r"Series of polars; .* X.to_frame\(\) if it is one col",
+    ),
+    "an arrow column": ({"X": pa.chunked_array([Y])}, "got a ChunkedArray of pyarrow"),
+    "a dictionary": ({"X": {"a": [1]}}, r"got a dict; pass pandas.DataFrame\(X\)"),
+    "dictionaries": ({"X": [{"a": 1.0}] * N_ROWS}, r"list of dicts; pass pandas.DataFrame\(X\)"),
+    "no rows in a list": ({"X": [], "y": []}, r"X is empty: it has 0 sample\(s\)"),
     "sparse": ({"X": sparse.eye_array(N_ROWS, format="csr") * 1j}, "Complex data not supported"),
     "empty frame": ({"X": pd.DataFrame()}, r"0 (sample|feature)\(s\)"),
     "empty polars": ({"X": pl.DataFrame()}, r"0 sample\(s\)"),
@@ -48,8 +66,13 @@ FIT = {
     "mixed types": ({"X": FRAME.assign(color=["red", 1] * 100)}, "'color' mixes .* int, str"),
     "mixed objects": (
         {"X": np.where(OBJECTS == "red", 1, OBJECTS)},
-        "column 3 mixes values of types int, str; make them all strings or all numbers",
+        r"column 3 mixes values of types int, str \(.* in row 0, .*\); make them all strings or",
     ),
+    "dates beside words": (
+        {"X": np.where(OBJECTS == "red", DATE, OBJECTS)},
+        r"column 3 mixes values of types date, str \(.*\); make them all dates or all",
+    ),
+    "integers beyond floats": ({"X": [[10**400]] * N_ROWS}, "column 0 has integers beyond the"),
     "lists": ({"X": pl.DataFrame({"a": [[1, 2]] * N_ROWS})}, "'a' has type List"),
     "complex": ({"X": FRAME.assign(size=1j)}, "Complex data not supported: column 'size'"),
     "bytes": ({"X": np.full((N_ROWS, 1), b"a")}, "bytes/strings"),
@@ -61,6 +84,8 @@ FIT = {
     "missing y": ({"y": pl.Series([None, *Y[1:]])}, r"y contains NaN: y\[0\]"),
     "NaN in y": ({"y": np.append(Y[1:], np.nan)}, r"y contains NaN: y\[199\]"),
     "infinite y": ({"y": np.append(Y[1:], -np.inf)}, r"y contains infinity: y\[199\] is -inf"),
+    "huge y": ({"y": np.append(Y[1:], 1e308)}, "y has 1e.308 in row 199: sums of such numbers are"),
+    "y beyond floats": ({"y": [10**400, *Y[1:]]}, "integer in row 0 that is beyond the range"),
     "words as y": ({"y": COLOR.astype(str)}, "y must be numbers for a regressor; it has '"),
     # What belongs to them
     "negative weight": ({"sample_weight": pl.Series(-Y)}, r"sample_weight\[\d+\] is -"),
@@ -100,8 +125,32 @@ CLASSES = {
     "one class of Arrow": (pa.array(["a"] * N_ROWS), "only one class, 'a'"),
     "quantities": (Y, "Unknown label type: continuous"),
     "missing label": ([None, *COLOR[1:]], r"y contains NaN: y\[0\] is None, a missing value"),
+    "mixed labels": (
+        np.array(["a", 1] * 100, dtype=object),
+        "y mixes labels of different types: 'a' in row 0 is a string, and 1 in row 1 is of type",
+    ),
+    "mixed labels in a list": ([2.5, *COLOR[1:]], "and 2.5 in row 0 is of type float; convert all"),
+    "NaN beside strings": ([np.nan, *COLOR[1:]], r"y contains NaN: y\[0\] is nan, a missing"),
     "NaN as label": (np.append(THREE[1:], np.nan), r"y contains NaN: y\[199\]"),
 }
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AveragingRegressor([("tree", DecisionTreeRegressor())]),
+        BaggingRegressor(DecisionTreeRegressor(), n_estimators=2),
+        AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), n_estimators=2),
+        StackingRegressor([("tree", DecisionTreeRegressor())]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_same_names_in_ensembles_of_members(model):
+    X = pd.DataFrame(NUMBERS, columns=["a", "b", "c"])
+    with pytest.raises(DataError, match=r"several columns of the name 'a'; .* rename them"):
+        model.fit(X.set_axis(["a", "b", "a"], axis=1), Y)
+    with pytest.raises(DataError, match="several columns of the name 'b'"):
+        model.fit(X, Y).predict(X.set_axis(["a", "b", "b"], axis=1))
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -171,6 +220,10 @@ PREDICT = {
     "unknown category": (FRAME.assign(color="pink"), r"not in the training data: 'pink';"),
     "no rows": (FRAME[:0], r"0 sample\(s\) \(shape=\(0, 4\)\)"),
     "one dimension": (OBJECTS[0], "Expected 2D array, got 1D array"),
+    "a row": (FRAME.iloc[0], r"Series of pandas; pass X.to_frame\(\).T if it is one row"),
+    "dictionaries": (FRAME[:2].to_dict("records"), r"list of dicts; pass pandas.DataFrame\(X\)"),
+    "no rows in a list": ([], r"X is empty: it has 0 sample\(s\)"),
+    "same names": (FRAME.set_axis(list("abca"), axis=1), "several columns of the name 'a'"),
     "fewer columns of objects": (OBJECTS[:, 1:], "X has 3 features, but .* expecting 4 features"),
 }
 

@@ -5,7 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sumwise import Columns, Subsample
+from sumwise import (
+    AveragingRegressor,
+    BaggingRegressor,
+    Columns,
+    DecisionTreeRegressor,
+    Goss,
+    GradientBoostingRegressor,
+    MultiResponseLinear,
+    RandomForestClassifier,
+    Subsample,
+)
 from sumwise.errors import ParameterError
 from sumwise.estimators.parameters import (
     check_choice,
@@ -141,3 +151,90 @@ def test_the_part_that_has_a_parameter():
     assert name_part("sampler", kinds, {"sampler__by_tree": 1}) == "Columns"
     assert name_part("sampler", kinds, {"sampler__rate": 1, "other__by_tree": 2}) == "Subsample"
     assert name_part("sampler", kinds, {"sampler__unheard_of": 1}) == "Subsample"
+    assert name_part("sampler", kinds, {"sampler__by_tre": 1}) == "Columns"
+
+
+# Misspelled names
+
+
+def test_estimators_name_themselves_and_the_parameter_that_was_meant():
+    for make, message in [
+        (
+            lambda: GradientBoostingRegressor(n_estimator=3),
+            r"^GradientBoostingRegressor has no parameter 'n_estimator'; did you mean "
+            r"'n_estimators'\?",
+        ),
+        (
+            lambda: RandomForestClassifier(max_feature=1),
+            "^RandomForestClassifier has no .*'max_features'",
+        ),
+        (
+            lambda: BaggingRegressor(DecisionTreeRegressor(), n_estimator=3),
+            "^BaggingRegressor has no parameter .*'n_estimators'",
+        ),
+        (lambda: MultiResponseLinear(nonnegativ=True), "^MultiResponseLinear has no .*'nonneg"),
+        (lambda: RandomForestClassifier(unheard_of=1), "'unheard_of'; it has n_estimators, "),
+        (lambda: GradientBoostingRegressor(3), "takes 0 parameters by position, and 1 were given"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "message"),
+    [
+        (
+            GradientBoostingRegressor(),
+            "max_leafs",
+            "GradientBoostingRegressor has no parameter 'max_leafs'; did you mean 'max_leaves'",
+        ),
+        (
+            GradientBoostingRegressor(sampler=Goss()),
+            "sampler__top_rat",
+            "Goss has no parameter 'top_rat'; did you mean 'top_rate'",
+        ),
+        (
+            GradientBoostingRegressor(),
+            "sampler__top_rat",
+            r"cannot set sampler__top_rat, because sampler=None .* sampler=Goss\(top_rate=\.\.\.\)",
+        ),
+        (
+            GradientBoostingRegressor(),
+            "loss__delt",
+            r"because loss='auto' .* loss=Huber\(delta=\.\.\.\)",
+        ),
+        (
+            BaggingRegressor(DecisionTreeRegressor()),
+            "estimator__max_dept",
+            "DecisionTreeRegressor has no parameter 'max_dept'; did you mean 'max_depth'",
+        ),
+        (
+            AveragingRegressor([("tree", DecisionTreeRegressor())]),
+            "tre__max_depth",
+            "AveragingRegressor has no parameter 'tre'; did you mean 'tree'",
+        ),
+        (
+            AveragingRegressor([("tree", DecisionTreeRegressor())]),
+            "weights__power",
+            "AveragingRegressor: cannot set weights__power, because weights='uniform' has no param",
+        ),
+    ],
+)
+def test_misspelled_names_that_are_set(model, name, message):
+    with pytest.raises(ParameterError, match=message):
+        model.set_params(**{name: 1})
+
+
+def test_members_can_be_set_by_name():
+    model = AveragingRegressor([("tree", DecisionTreeRegressor())])
+    assert model.set_params(tree__max_depth=3).estimators[0][1].max_depth == 3
+
+
+def test_subclasses_may_take_anything():
+    class Own(GradientBoostingRegressor):
+        def __init__(self, **params):
+            super().__init__(**params)
+
+    assert Own(n_estimators=3).n_estimators == 3
+    with pytest.raises(TypeError, match="n_estimator"):
+        Own(n_estimator=3)

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import joblib
@@ -218,6 +219,21 @@ def test_a_loaded_model_can_be_fitted_again(path):
     assert np.array_equal(loaded.fit(X, Y).predict(X), fit_regressor().predict(X))
 
 
+def test_models_go_to_open_files_and_come_from_bytes(path):
+    model = fit_regressor()
+    memory = io.BytesIO()
+    model.save(memory)
+    model.save(path)
+    assert memory.getvalue() == path.read_bytes()
+    with path.open("rb") as file:
+        for source in (memory.getvalue(), io.BytesIO(memory.getvalue()), file):
+            assert_same_model(load(source), model)
+    with pytest.raises(ModelFileError, match="damaged or truncated"):
+        load(memory.getvalue()[:-1])
+    with pytest.raises(TypeError, match="text mode"):
+        model.save(io.StringIO())
+
+
 def test_paths_may_be_strings_or_paths(tmp_path):
     model = fit_regressor()
     for path in (str(tmp_path / "a"), tmp_path / "b", Path(tmp_path) / "c.model"):
@@ -401,6 +417,59 @@ def test_a_small_file_cannot_fill_the_memory(saved):
     rewrite(saved, name_many_features)
     with pytest.raises(ModelFileError):
         load(saved)
+
+
+@pytest.mark.parametrize("n_features", [1 << 26, 10**9])
+def test_features_that_a_file_claims_take_no_memory(path, n_features):
+    fit_regressor().save(path)
+
+    def claim_features(header):
+        header["n_features"] = header["about"]["fitted"]["n_features_in_"] = n_features
+
+    rewrite(path, claim_features)
+    tracemalloc.start()
+    try:
+        if n_features > 1 << 26:
+            with pytest.raises(ModelFileError, match="too many for a file"):
+                load(path)
+        else:
+            assert load(path).n_features_in_ == n_features
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_columns_that_an_encoder_claims_take_no_memory(path):
+    table = pd.DataFrame({"a": list("abcd") * 20, "b": X[:, 0]})
+    model = GradientBoostingRegressor(categorical_encoding="ordered", **SMALL).fit(table, Y)
+    model.save(path)
+    assert np.array_equal(load(path).predict(table), model.predict(table))
+
+    def claim_features(header):
+        header["n_features"] = header["about"]["fitted"]["n_features_in_"] = 1 << 26
+        del header["about"]["fitted"]["feature_names_in_"]
+
+    rewrite(path, claim_features)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="encoded as"):
+            load(path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_sets_of_categories_that_no_feature_has_are_refused(path):
+    table = pd.DataFrame({"a": list("abcd") * 20})
+    GradientBoostingRegressor(**SMALL).fit(table, Y).save(path)
+    load(path)
+
+    def forget_a_category(header):
+        header["about"]["fitted"]["schema_"]["0"]["values"]["strings"] = ["a"]
+
+    rewrite(path, forget_a_category)
+    with pytest.raises(ModelFileError, match="other categories than the features"):
+        load(path)
 
 
 def test_an_unchanged_rewrite_is_accepted(saved):

@@ -1,11 +1,13 @@
 """Forests in the model file: what is kept, and what is refused."""
 
+import dataclasses
 import hashlib
 import json
 import pickle
 import struct
 import subprocess
 import sys
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -236,6 +238,16 @@ def test_descriptions_that_do_not_fit_are_refused(attack, tmp_path):
     change_about(path, attack)
     with pytest.raises(ModelFileError):
         sumwise.load(path)
+
+
+def test_a_forest_that_could_not_be_loaded_is_not_written(tmp_path):
+    value = MODEL.forest_.value.copy()
+    value[-1] = np.inf
+    model = copy(MODEL)
+    model.forest_ = dataclasses.replace(MODEL.forest_, value=value)
+    with pytest.raises(ModelFileError, match=r"not saved.* is not a number"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 def test_trees_of_boosting_are_no_forest(tmp_path):

@@ -143,6 +143,34 @@ def test_a_parsed_ensemble_predicts():
     assert raw.tolist() == expected
 
 
+@pytest.mark.parametrize("name", ["value", "threshold", "base_score"])
+def test_a_model_that_could_not_be_loaded_is_not_written(name, tmp_path):
+    bad = getattr(ENSEMBLE, name).copy()
+    bad[0] = np.nan
+    path = tmp_path / "model"
+    path.write_bytes(DATA)
+    with pytest.raises(ModelFileError, match=r"not saved.* is not a number"):
+        write_model(path, replace(ENSEMBLE, **{name: bad}), ABOUT)
+    assert path.read_bytes() == DATA
+
+
+def test_a_linear_model_that_could_not_be_loaded_is_not_written():
+    with pytest.raises(ModelFileError, match=r"not saved.* is not a number"):
+        dump_model(replace(LINEAR, intercept=LINEAR.intercept + np.inf), ABOUT)
+
+
+def test_so_many_features_are_read_and_no_more():
+    """Wide matrices without names have small files; what no computer could train is refused."""
+    header, arrays = read_parts(DATA)
+    header["n_features"] = 1 << 26
+    assert parse_model(join_parts(header, arrays))[0].n_features == 1 << 26
+    header["n_features"] += 1
+    with pytest.raises(ModelFileError, match="too many for a file of"):
+        parse_model(join_parts(header, arrays))
+    with pytest.raises(ModelFileError, match=r"not saved.*too many"):
+        dump_model(replace(ENSEMBLE, n_features=header["n_features"]), ABOUT)
+
+
 def test_not_a_number_is_never_written_to_the_header():
     with pytest.raises(ValueError, match="JSON compliant"):
         dump_model(ENSEMBLE, {"number": float("nan")})
@@ -499,7 +527,8 @@ def test_sets_go_to_the_file_and_back():
 
 
 def test_models_without_sets_have_empty_arrays():
-    arrays = read_parts(dump_model(ENSEMBLE.truncate(0), ABOUT))[1]
+    empty = {name: np.empty(0, dtype=np.int32) for name in SETS}
+    arrays = read_parts(dump_model(replace(ENSEMBLE, **empty), ABOUT))[1]
     assert [arrays[name].size for name in SETS] == [0, 0, 0]
 
 

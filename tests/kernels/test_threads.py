@@ -13,6 +13,7 @@ import weakref
 import numpy as np
 import pytest
 
+from sumwise.errors import ThreadError
 from sumwise.kernels import threads
 from sumwise.kernels.jit import kernel
 from sumwise.kernels.threads import (
@@ -193,16 +194,31 @@ def test_nobody_waits_for_one_who_has_failed(n_threads, who, interruptible):
     assert errors[0] == 0
 
 
-def test_a_thread_that_cannot_start_is_an_error(monkeypatch):
-    def refuse(*_):
-        raise RuntimeError("can't start new thread")
+@pytest.mark.parametrize("interruptible", [False, True])
+def test_a_thread_that_cannot_start_is_an_error(monkeypatch, interruptible):
+    """The second start fails: the first thread ends, and the team can be used later."""
+    start, served, ended = threads._thread.start_new_thread, [], []
 
-    with Team(2) as team:
+    def serve(*args):
+        serve_jobs(*args)
+        ended.append(args[0])
+
+    def refuse(function, args):
+        if served:
+            raise RuntimeError("can't start new thread")
+        served.append(args[0])
+        start(function, args)
+
+    serve_jobs = threads._serve
+    with Team(4, interruptible) as team:
         with monkeypatch.context() as patch:
             patch.setattr(threads._thread, "start_new_thread", refuse)
+            patch.setattr(threads, "_serve", serve)
             patch.setattr(threads, "_PATIENCE", 0.01)
-            with pytest.raises(RuntimeError, match="can't start"):
+            message = r"started 1 threads.*can't start new thread.* 4 were asked for: set n_jobs to"
+            with pytest.raises(ThreadError, match=message):
                 team.run(lambda *_: None)
+            wait_until(lambda: ended == served)
         team.run(lambda *_: None)
 
 

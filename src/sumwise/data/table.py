@@ -8,7 +8,7 @@ import datetime
 import numbers
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -113,8 +113,10 @@ class ObjectColumn(Column):
 
     def _find_kind(self, types: set[type]) -> str:
         """Return what all values are; NaN goes with everything."""
-        for kind, bases in _KINDS_OF_OBJECTS:
-            others = {t for t in types if not issubclass(t, bases)}
+        if not types:
+            return NUMBER
+        for kind in _KINDS_OF_OBJECTS:
+            others = {t for t in types if _find_kind_of_type(t) != kind}
             if not others:
                 return kind
             if len(others) < len(types) and all(issubclass(t, float) for t in others):
@@ -126,19 +128,31 @@ class ObjectColumn(Column):
         if len(names) == 1 or any(t is complex or issubclass(t, np.complexfloating) for t in types):
             raise _refuse(self.label, " and ".join(names))
         raise DataError(
-            f"{self.label} mixes values of types {', '.join(names)}; "
-            "make them all strings or all numbers"
+            f"{self.label} mixes values of types {', '.join(names)} ({self._show_types(types)}); "
+            f"{_advise_mixed({_find_kind_of_type(t) for t in types})}"
         )
+
+    def _show_types(self, types: set[type]) -> str:
+        """Show where the first value of each type is, up to three."""
+        row_of = {type(value): row for row, value in reversed(list(enumerate(self._values)))}
+        rows = sorted(row_of[t] for t in types)[:3]
+        return ", ".join(f"{_quote(self._values[row])} in row {row}" for row in rows)
 
     def read(self, first: int, last: int) -> np.ndarray:
         part = self._values[first:last]
         numbers_of_part = np.full(part.size, np.nan)
-        if self._missing_types or self.kind != NUMBER:
-            known = [type(v) not in self._missing_types for v in part]
-            convert = _CONVERT_OBJECT[self.kind]
-            numbers_of_part[known] = [convert(v) for v in part[known]]
-        else:
-            numbers_of_part[:] = part
+        try:
+            if self._missing_types or self.kind != NUMBER:
+                known = [type(v) not in self._missing_types for v in part]
+                convert = _CONVERT_OBJECT[self.kind]
+                numbers_of_part[known] = [convert(v) for v in part[known]]
+            else:
+                numbers_of_part[:] = part
+        except OverflowError:
+            raise DataError(
+                f"{self.label} has integers beyond the range of float64; scale them, or convert "
+                "them to strings"
+            ) from None
         return numbers_of_part
 
     def _factorize(self) -> tuple[np.ndarray, np.ndarray]:
@@ -255,24 +269,18 @@ def read_table(X: Any, keep: Sequence[str] | None = None, sparse: bool = False) 
     if isinstance(X, (list, tuple)):
         X = _read_list(X)
     if isinstance(X, np.ndarray):
+        if X.ndim == 1 and X.size == 0:
+            raise DataError("X is empty: it has 0 sample(s), and at least one row is needed")
         if X.dtype.kind not in "OUTMm" or type(X) is not np.ndarray:
             return X
         if X.ndim != 2:
             raise DataError(f"Expected 2D array, got {X.ndim}D array instead; X has {X.dtype}")
         return Table.from_array(X)
-    import narwhals as nw
-
-    try:
-        frame = _open_frame(X)
-        if frame is None:
-            return X
-        names = frame.columns
-    except nw.exceptions.DuplicateError:
-        names = list(getattr(X, "column_names", None) or X.columns)
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        listed = ", ".join(map(repr, repeated[:5]))
-        raise DataError(f"X has several columns of the name {listed}; names must be unique")
+    frame = _open_frame(X)
+    if frame is None:
+        _refuse_one_dimension(X)
+        return X
+    names = frame.columns
     if keep is not None:
         known = set(keep)
         frame = frame.select([name for name in names if name in known])
@@ -305,7 +313,9 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
         return X.tocsr()[rows]
     import narwhals as nw
 
-    values = nw.from_native(collect_lazy(X), eager_only=True, allow_series=True, pass_through=True)
+    X = collect_lazy(X)
+    refuse_repeated_names(X)
+    values = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
     return values[rows].to_native() if hasattr(values, "to_native") else np.asarray(X)[rows]
 
 
@@ -390,10 +400,44 @@ def _open_frame(X: Any) -> Any:
     """Return X as a frame of narwhals, None if it is no frame."""
     import narwhals as nw
 
+    refuse_repeated_names(X)
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def refuse_repeated_names(X: Any) -> None:
+    """Raise DataError for a frame of pandas or Arrow with two columns of one name."""
+    # Frames of polars cannot have them.
+    names = getattr(X, "columns" if hasattr(X, "iloc") else "column_names", ())
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        listed = ", ".join(map(repr, repeated[:5]))
+        raise DataError(
+            f"X has several columns of the name {listed}; names must be unique: rename them, or "
+            "drop all but one"
+        )
+
+
+def _refuse_one_dimension(X: Any) -> None:
+    """Raise DataError for one column or row, and for dicts; say how to make a frame of them."""
+    if isinstance(X, Mapping):
+        raise DataError(
+            "Expected a frame or a 2D array, got a dict; pass pandas.DataFrame(X), or "
+            "pandas.DataFrame([X]) if it is one row"
+        )
+    import narwhals as nw
+
+    series = nw.from_native(X, allow_series=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        own = type(X).__module__.partition(".")[0]
+        row = "X.to_frame().T" if own == "pandas" else "a frame"
+        column = "X.to_frame()" if own in ("pandas", "polars") else "a table"
+        raise DataError(
+            f"Expected a 2-dimensional container (2D array), got a {type(X).__name__} of {own}; "
+            f"pass {row} if it is one row, or {column} if it is one column"
+        )
 
 
 def _series_to_array(values: Any) -> Any:
@@ -415,6 +459,11 @@ def _make_label(feature: int, names: Sequence[Any] | None) -> str:
 
 def _read_list(X: Any) -> Any:
     """Rows as lists: numbers become an array; so do objects, without making strings of numbers."""
+    if X and all(isinstance(row, Mapping) for row in X):
+        raise DataError(
+            f"Expected a frame or a 2D array, got a {type(X).__name__} of dicts; pass "
+            "pandas.DataFrame(X) or polars.DataFrame(X)"
+        )
     try:
         array = np.asarray(X)
         if array.dtype.kind == "U":
@@ -473,6 +522,8 @@ def _to_numbers(values: np.ndarray) -> np.ndarray:
 
 
 def _date_to_seconds(value: Any) -> float:
+    if isinstance(value, np.datetime64):
+        return float((value - _EPOCH) / _SECOND)
     if not isinstance(value, datetime.datetime):
         value = datetime.datetime(value.year, value.month, value.day)
     if value.tzinfo is None:
@@ -480,17 +531,29 @@ def _date_to_seconds(value: Any) -> float:
     return float(value.timestamp())
 
 
-_KINDS_OF_OBJECTS: tuple[tuple[str, tuple[type, ...]], ...] = (
-    (NUMBER, (numbers.Real, Decimal, np.bool_)),
-    (CATEGORY, (str,)),
-    (DATE, (datetime.date,)),
-    (DURATION, (datetime.timedelta,)),
-)
+def _duration_to_seconds(value: Any) -> float:
+    if isinstance(value, np.timedelta64):
+        return float(value / _SECOND)
+    return float(value.total_seconds())
+
+
+# Durations come before numbers: NumPy's are integers, too.
+_KINDS_OF_OBJECTS: dict[str, tuple[type, ...]] = {
+    DURATION: (datetime.timedelta, np.timedelta64),
+    NUMBER: (numbers.Real, Decimal, np.bool_),
+    CATEGORY: (str,),
+    DATE: (datetime.date, np.datetime64),
+}
 _CONVERT_OBJECT: dict[str, Callable[[Any], float]] = {
     NUMBER: float,
     DATE: _date_to_seconds,
-    DURATION: datetime.timedelta.total_seconds,
+    DURATION: _duration_to_seconds,
 }
+
+
+def _find_kind_of_type(value_type: type) -> str | None:
+    kinds = (kind for kind, bases in _KINDS_OF_OBJECTS.items() if issubclass(value_type, bases))
+    return next(kinds, None)
 
 
 # Distinct values
@@ -574,6 +637,18 @@ def _to_objects(values: list[Any]) -> np.ndarray:
 def _describe_type(series: Any) -> str:
     native = series.to_native()
     return str(getattr(native, "dtype", None) or getattr(native, "type", series.dtype))
+
+
+def _advise_mixed(kinds: set[str | None]) -> str:
+    """Say what to do with a column of several kinds."""
+    if kinds & {DATE, DURATION}:
+        return "make them all dates or all numbers, for example by date.timestamp()"
+    return "make them all strings or all numbers"
+
+
+def _quote(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _refuse(label: str, type_name: str) -> DataError:

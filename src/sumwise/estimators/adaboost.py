@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
-    validate_data,
 )
 
 from sumwise.combine.median import weighted_median
@@ -30,7 +29,7 @@ from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.features import read_rows
+from sumwise.estimators.features import check_features, read_rows
 from sumwise.estimators.inputs import check_sample_weight, find_classes, read_target
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.parameters import (
@@ -235,7 +234,7 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
             start = start_team(self.n_jobs, n_rows * X.shape[1] // VALUES_A_STEP)
         else:
             y = read_target(y, is_number=is_regressor(self))
-            validate_data(self, X, y, skip_check_array=True)
+            check_features(self, X, y)
             check_consistent_length(X, y)
             n_rows = len(y)
             if n_rows == 0:
@@ -385,7 +384,7 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
         if self._is_shallow:
             return read_rows(self, X)
         if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_features(self, X, reset=False)
         return X
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:

@@ -21,11 +21,11 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.features import check_features
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.member_list import MEMBER_PARAMETERS, MemberList
 from sumwise.estimators.meta_features import Columns
@@ -181,7 +181,7 @@ class MemberEnsemble(MemberList):
         self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         check_choice(self, "prefit", (True, False))
         names, members = map(list, zip(*self._check_members(), strict=True))
-        validate_data(self, X, y, skip_check_array=True)
+        check_features(self, X, y)
         fit_params = {k: v for k, v in fit_params.items() if v is not None}
         if not _routing_enabled():
             _raise_for_params(fit_params, self, "fit", allow=["sample_weight", "groups"])
@@ -281,7 +281,7 @@ class MemberEnsemble(MemberList):
         """Return what each fitted member predicts, members first."""
         check_is_fitted(self)
         if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_features(self, X, reset=False)
         return np.stack([self._read(model, X, method) for model in self._models])
 
     def __sklearn_is_fitted__(self) -> bool:

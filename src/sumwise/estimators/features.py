@@ -12,7 +12,17 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from sumwise.data.categories import CategoryColumn, Dictionary
 from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
 from sumwise.data.sparse import SparseFrame, is_sparse
-from sumwise.data.table import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column, Table, read_table
+from sumwise.data.table import (
+    CATEGORY,
+    DATE,
+    DURATION,
+    KINDS,
+    NUMBER,
+    Column,
+    Table,
+    read_table,
+    refuse_repeated_names,
+)
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import describe_rounding, read_target
 from sumwise.estimators.parameters import check_choice
@@ -28,29 +38,48 @@ class FeatureSchema:
 
     Attributes
     ----------
-    kinds : tuple of str
-        "number", "category", "date" or "duration", one a feature.
+    n_features : int
+        Number of features.
+    special : dict of int to str
+        "category", "date" or "duration" for the features that are not plain numbers, by index.
     dictionaries : dict of int to Dictionary
         The category values that the features of kind "category" had in training, by index.
     """
 
-    kinds: tuple[str, ...]
+    n_features: int
+    special: Mapping[int, str]
     dictionaries: Mapping[int, Dictionary]
+
+    @classmethod
+    def of_kinds(
+        cls, kinds: Sequence[str], dictionaries: Mapping[int, Dictionary]
+    ) -> "FeatureSchema":
+        """The schema of features of these kinds."""
+        special = {feature: kind for feature, kind in enumerate(kinds) if kind != NUMBER}
+        return cls(len(kinds), special, dictionaries)
 
     @classmethod
     def of_numbers(cls, n_features: int) -> "FeatureSchema":
         """The schema of a matrix of numbers."""
-        return cls((NUMBER,) * n_features, {})
+        return cls(n_features, {}, {})
 
     @lazy
+    def kinds(self) -> tuple[str, ...]:
+        """ "number", "category", "date" or "duration", one per feature."""
+        kinds = [NUMBER] * self.n_features
+        for feature, kind in self.special.items():
+            kinds[feature] = kind
+        return tuple(kinds)
+
+    @property
     def is_numeric(self) -> bool:
         """Whether all features are plain numbers."""
-        return set(self.kinds) <= {NUMBER}
+        return not self.special
 
     @property
     def n_categories(self) -> np.ndarray:
         """Number of categories of each feature (int64); 0 for those that are none."""
-        counts = np.zeros(len(self.kinds), dtype=np.int64)
+        counts = np.zeros(self.n_features, dtype=np.int64)
         for feature, dictionary in self.dictionaries.items():
             counts[feature] = len(dictionary)
         return counts
@@ -59,7 +88,7 @@ class FeatureSchema:
         """Return the schema of some features."""
         places = dict(zip(features.tolist(), range(features.size), strict=True))
         dictionaries = {places[f]: d for f, d in self.dictionaries.items() if f in places}
-        return FeatureSchema(tuple(self.kinds[f] for f in features), dictionaries)
+        return FeatureSchema.of_kinds([self.kinds[f] for f in features], dictionaries)
 
     def convert(self, table: Table, unknown_category: str, unknown_code: float = np.nan) -> Matrix:
         """Return a table as numbers; raise DataError where a column is of another kind.
@@ -99,23 +128,22 @@ class FeatureSchema:
             str(feature): {"kind": kind}
             if kind != CATEGORY
             else {"kind": kind, "values": self.dictionaries[feature].to_json()}
-            for feature, kind in enumerate(self.kinds)
-            if kind != NUMBER
+            for feature, kind in sorted(self.special.items())
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any], n_features: int) -> "FeatureSchema":
         """Rebuild a schema; raise ValueError (or KeyError, TypeError) if it is not sound."""
-        kinds = [NUMBER] * n_features
-        dictionaries = {}
+        special, dictionaries = {}, {}
         for key, entry in data.items():
-            feature = int(key)
-            if not 0 <= feature < n_features or entry["kind"] not in KINDS:
-                raise ValueError(f"feature {key} is of kind {entry['kind']!r}")
-            kinds[feature] = entry["kind"]
-            if kinds[feature] == CATEGORY:
+            feature, kind = int(key), entry["kind"]
+            if not 0 <= feature < n_features or kind not in KINDS:
+                raise ValueError(f"feature {key} is of kind {kind!r}")
+            if kind != NUMBER:
+                special[feature] = kind
+            if kind == CATEGORY:
                 dictionaries[feature] = Dictionary.from_json(entry["values"])
-        return cls(tuple(kinds), dictionaries)
+        return cls(n_features, special, dictionaries)
 
 
 def read_training_data(
@@ -136,12 +164,14 @@ def read_training_data(
     if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
         if not only_numbers:
             refuse_categories(estimator, is_fit=known is None)
-        X, y = read_sparse(estimator, X, y)
+        with _sums_may_overflow():
+            X, y = read_sparse(estimator, X, y)
         return X, y, FeatureSchema.of_numbers(X.shape[1])
     if not isinstance(X, Table):
-        X, y = validate_data(
-            estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
-        )
+        with _sums_may_overflow():
+            X, y = validate_data(
+                estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
+            )
         check_matrix(X)
         if only_numbers:
             if rounds_integers(X):
@@ -150,10 +180,10 @@ def read_training_data(
         X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
     else:
         _check_size(X)
-        validate_data(estimator, X.source, y, skip_check_array=True)
+        check_features(estimator, X.source, y)
         check_consistent_length(X.source, y)
     names = getattr(estimator, "feature_names_in_", None)
-    if known is not None and len(known.kinds) == len(X.columns):
+    if known is not None and known.n_features == len(X.columns):
         return known.convert(X, estimator.unknown_category, _find_code(estimator)), y, known
     if is_auto or chosen is None:
         is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
@@ -163,6 +193,20 @@ def read_training_data(
     for message in _find_surprises(X.columns, schema):
         warnings.warn(message, DataWarning, stacklevel=3)
     return schema.convert(X, "missing"), y, schema
+
+
+def _sums_may_overflow() -> Any:
+    """Silence NumPy: scikit-learn sums y up to see whether it is finite, which we know."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def check_features(estimator: Any, X: Any, y: Any = "no_validation", reset: bool = True) -> None:
+    """Remember names and number of features, or (``reset=False``) compare them with those of fit.
+
+    X is only looked at: members of an ensemble read it. ``y`` is for the message that it is needed.
+    """
+    refuse_repeated_names(X)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
 
 
 def read_rows(estimator: Any, X: Any) -> Any:
@@ -183,7 +227,7 @@ def read_rows(estimator: Any, X: Any) -> Any:
             return X
         X = Table.from_array(X, known)
     else:
-        validate_data(estimator, X.source, reset=False, skip_check_array=True)
+        check_features(estimator, X.source, reset=False)
         _check_size(X)
     return schema.convert(X, estimator.unknown_category, _find_code(estimator))
 
@@ -233,7 +277,7 @@ def _learn_schema(columns: Sequence[Column], is_category: Sequence[bool]) -> Fea
                 )
             kind = NUMBER
         kinds.append(kind)
-    return FeatureSchema(tuple(kinds), dictionaries)
+    return FeatureSchema.of_kinds(kinds, dictionaries)
 
 
 def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> np.ndarray:

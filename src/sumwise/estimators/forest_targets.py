@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import DataError
+from sumwise.estimators.inputs import refuse_huge_target
 from sumwise.kernels.forest_columns import Labels, Vectors
 from sumwise.kernels.forest_layout import LOGARITHMIC, QUADRATIC, TWO_CLASS_LOG
 from sumwise.kernels.forest_numbers import Numbers
@@ -18,8 +19,6 @@ NUMBER_CRITERIA = ("squared_error", "poisson")
 # Within these powers of two numbers stay as they are: sums of their squares are far from the ends
 # of floating point, also of float32.
 _MODEST = 40
-# Trees are added up before they are averaged.
-_LARGEST = 2.0**1000
 # Digits of a mean that targets are shifted by: so few that most targets lose none of theirs.
 _SHIFT_BITS = 20
 
@@ -96,7 +95,7 @@ def make_number_target(y: np.ndarray, weight: np.ndarray | None, criterion: str)
     """The target of a regressor: one column, or one for each number to predict."""
     values = np.array(y, dtype=np.float64)
     columns = values.reshape(values.shape[0], -1)
-    _check_size(columns)
+    refuse_huge_target(columns)
     n_columns = columns.shape[1]
     shift = np.zeros(n_columns)
     scale = find_scale(columns)
@@ -134,16 +133,6 @@ def _find_shift(columns: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     step = 2.0 ** (np.frexp(spread)[1] - float(_SHIFT_BITS))
     rounded = np.round(mean / step) * step
     return np.where((spread > 0.0) & np.isfinite(rounded), rounded, mean)
-
-
-def _check_size(columns: np.ndarray) -> None:
-    too_large = np.argwhere(np.abs(columns) > _LARGEST)
-    if too_large.size:
-        row, column = too_large[0]
-        raise DataError(
-            f"y has {columns[row, column]} in row {row}: sums of such numbers are too large for "
-            f"float64. The limit is {_LARGEST:.0e}; scale y"
-        )
 
 
 def _check_counts(columns: np.ndarray) -> None:

@@ -11,6 +11,8 @@ from sumwise.errors import DataError
 
 # Below it sums of weights would lose their digits.
 SMALLEST_WEIGHT = 1e-200
+# Beyond it the sum of a few million targets is infinite.
+LARGEST_TARGET = 2.0**1000
 # Every class costs a tree a round, and memory for a score a row.
 MOST_CLASSES = 1000
 
@@ -24,7 +26,7 @@ def _read_numbers(name: str, values: Any) -> np.ndarray:
             array = np.array(known, dtype=object).reshape(array.shape)
         if not np.iscomplexobj(array):
             return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise DataError(f"{name} must be numbers")
 
@@ -45,23 +47,62 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
     """
     if y is None:
         return None
-    y = read_array(y)
+    y = _keep_types(read_array(y))
     if many:
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] > 1:
             return np.column_stack([read_target(column, is_number, name) for column in y.T])
     y = column_or_1d(y, warn=True)
     _refuse_missing(y, name)
-    if not is_number or y.dtype.kind in "buif":
+    if not is_number:
+        _refuse_mixed_labels(y, name)
+        return y
+    if y.dtype.kind in "buif":
+        refuse_huge_target(y, name)
         return y
     try:
         converted = y.astype(np.float64) if y.dtype.kind in "OU" else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         converted = None
     if converted is None:
         raise DataError(f"{name} must be numbers for a regressor; it has {_describe_items(y)}")
     _refuse_missing(converted, name)
+    refuse_huge_target(converted, name)
     return converted
+
+
+def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
+    """Raise DataError for the first number whose sums with others would be infinite."""
+    if y.dtype.kind == "f" and y.dtype.itemsize >= 8:
+        too_large = np.argwhere(np.abs(y) > LARGEST_TARGET)
+        if too_large.size:
+            first = tuple(too_large[0])
+            raise DataError(
+                f"{name} has {y[first]} in row {first[0]}: sums of such numbers are too large for "
+                f"float64. The limit is {LARGEST_TARGET:.0e}; scale {name}"
+            )
+
+
+def _keep_types(y: Any) -> Any:
+    """A list of strings and other things as objects: NumPy would make strings of all of them."""
+    if isinstance(y, (list, tuple)) and len({isinstance(item, str) for item in y}) == 2:
+        array = np.empty(len(y), dtype=object)
+        array[:] = y
+        return array
+    return y
+
+
+def _refuse_mixed_labels(y: np.ndarray, name: str) -> None:
+    """Raise DataError if some labels are strings and others are not: they have no order."""
+    if y.dtype.kind != "O" or len({issubclass(t, str) for t in set(map(type, y))}) < 2:
+        return
+    is_string = np.array([isinstance(label, str) for label in y])
+    string, other = int(is_string.argmax()), int(is_string.argmin())
+    raise DataError(
+        f"{name} mixes labels of different types: {y[string]!r} in row {string} is a string, and "
+        f"{y[other]!r} in row {other} is of type {type(y[other]).__name__}; convert all to "
+        f"strings, for example by [str(label) for label in {name}]"
+    )
 
 
 def _refuse_missing(y: np.ndarray, name: str) -> None:
@@ -85,6 +126,8 @@ def _describe_items(y: np.ndarray) -> str:
         for row, value in enumerate(y.tolist()):
             try:
                 float(value)
+            except OverflowError:
+                return f"an integer in row {row} that is beyond the range of float64"
             except (TypeError, ValueError):
                 return f"{value!r} in row {row}"
     return f"type {y.dtype}"

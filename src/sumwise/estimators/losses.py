@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.parameters import check_choice, name_part
 from sumwise.losses import (
     REGRESSION_LOSSES,
     CustomLoss,
@@ -75,9 +75,7 @@ def needs_positive_targets(given: Any) -> bool:
 
 def name_loss_part(params: Mapping[str, Any]) -> str:
     """The class whose parameters ``loss__...`` among ``params`` are."""
-    inner = {key.removeprefix("loss__") for key in params if key.startswith("loss__")}
-    fitting = [name for name, kind in LOSS_PARTS.items() if inner <= kind._defaults().keys()]
-    return fitting[0] if fitting else "Quantile"
+    return name_part("loss", tuple(LOSS_PARTS.values()), params)
 
 
 def _check_name(owner: Any, names: tuple[str, ...], more: str) -> None:

@@ -11,13 +11,13 @@ from sumwise.combine.stack import fit_responses, respond, to_probabilities
 from sumwise.data.sparse import is_sparse
 from sumwise.errors import DataError
 from sumwise.estimators.inputs import check_sample_weight, read_target
-from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.parameters import NamedParametersMixin, check_choice
 
 # Of as many features, a triangle of half a gigabyte is made.
 _MOST_SPARSE_FEATURES = 1 << 13
 
 
-class MultiResponseLinear(ClassifierMixin, BaseEstimator):
+class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
     """Classifier that regresses the indicator of each class on the features (MLR).
 
     The default meta-learner of :class:`StackingClassifier`: its features are class probabilities.

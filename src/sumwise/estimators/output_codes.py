@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sumwise.combine.output_codes import (
     LOSSES,
@@ -28,6 +28,7 @@ from sumwise.combine.output_codes import (
 )
 from sumwise.data.table import collect_lazy, take_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.features import check_features
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_number
@@ -271,7 +272,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         check_is_fitted(self)
         X = collect_lazy(X)
         if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_features(self, X, reset=False)
         margins = self._find_margins(self.estimators_, X)
         if self.decoding == "hamming":
             return measure_hamming(self.code_book_, margins)

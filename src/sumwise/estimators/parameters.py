@@ -4,13 +4,67 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, Self
 
 import numpy as np
 
-from sumwise.errors import ParameterError
-from sumwise.parts import Part
+from sumwise.errors import ParameterError, UnknownParameterError
+from sumwise.parts import Part, find_close_name, refuse_unknown_names
 from sumwise.training.callbacks import Snapshot
+
+
+class NamedParametersMixin:
+    """Names the estimator and the parameter that was meant where a name is misspelled."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        known, n_positional = _find_parameters(cls)  # type: ignore[arg-type]
+        if known is not None:
+            refuse_unknown_names(cls, kwargs, known)
+        if len(args) > n_positional:
+            raise UnknownParameterError(
+                f"{cls.__name__} takes {n_positional} parameters by position, and {len(args)} were "
+                "given; pass them by name"
+            )
+        return super().__new__(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of parts and estimators as ``name__parameter=...``.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name.
+
+        Returns
+        -------
+        self
+        """
+        names = [key.partition("__")[0] for key in params]
+        own = self.get_params(deep=False)  # type: ignore[attr-defined]
+        if not all(name in own for name in names):  # names of members, it may be
+            own = self.get_params(deep=True)  # type: ignore[attr-defined]
+            refuse_unknown_names(type(self), names, [key for key in own if "__" not in key])
+        for key, name in zip(params, names, strict=True):
+            value = params.get(name, own[name])
+            if key != name and not hasattr(value, "set_params"):
+                raise ParameterError(
+                    f"{type(self).__name__}: cannot set {key}, because {name}={value!r} has no "
+                    "parameters"
+                )
+        super().set_params(**params)  # type: ignore[misc]
+        return self
+
+
+@cache
+def _find_parameters(kind: type) -> tuple[tuple[str, ...] | None, float]:
+    """Return the names of a class's parameters, None if it takes any; and how many by position."""
+    own = list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore[misc]
+    kinds = [p.kind for p in own]
+    names = None if inspect.Parameter.VAR_KEYWORD in kinds else tuple(p.name for p in own)
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return names, math.inf
+    return names, kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def check_number(
@@ -67,10 +121,20 @@ def resolve_part(owner: object, name: str, kinds: Collection[type[Part]], names:
 
 
 def name_part(name: str, kinds: Collection[type[Part]], params: Mapping[str, Any]) -> str:
-    """The class, of those a part may have, whose parameters ``name__...`` among ``params`` are."""
+    """The class, of those a part may have, whose parameters ``name__...`` among ``params`` are.
+
+    Where none has them all, it is the first that has similar ones.
+    """
     inner = {key.removeprefix(f"{name}__") for key in params if key.startswith(f"{name}__")}
-    fitting = [kind.__name__ for kind in kinds if inner <= kind._defaults().keys()]
-    return (fitting or [kind.__name__ for kind in kinds])[0]
+    fitting = [kind for kind in kinds if inner <= kind._defaults().keys()]
+    fitting += [kind for kind in kinds if all(_guess_name(kind, key) for key in inner)]
+    return (fitting or list(kinds))[0].__name__
+
+
+def _guess_name(kind: type[Part], name: str) -> str | None:
+    """Return the parameter of a part that a name means, which may be misspelled."""
+    known = kind._defaults()
+    return name if name in known else find_close_name(name, known)
 
 
 def check_callbacks(owner: object, name: str = "callbacks") -> None:
@@ -94,9 +158,10 @@ def check_nested(owner: object, params: Mapping[str, Any], kinds: Mapping[str, s
         name, nested, inner = key.partition("__")
         value = params.get(name, getattr(owner, name, None))
         if nested and name in kinds and not hasattr(value, "set_params"):
+            meant = _guess_name(Part._by_name[kinds[name]], inner) or inner
             raise ParameterError(
                 f"{type(owner).__name__}: cannot set {key}, because {name}={value!r} has no "
-                f"parameters; pass {name}={kinds[name]}({inner}=...)"
+                f"parameters; pass {name}={kinds[name]}({meant}=...)"
             )
 
 

@@ -1,6 +1,5 @@
 """Estimators to and from the native model file."""
 
-import os
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar, NoReturn
@@ -15,7 +14,9 @@ from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ModelFileError
 from sumwise.estimators.features import FeatureSchema
 from sumwise.estimators.losses import LOSS_PARTS
-from sumwise.export.native import read_model, write_model
+from sumwise.estimators.parameters import NamedParametersMixin
+from sumwise.export.files import Source, Target, name_source, read_bytes
+from sumwise.export.native import parse_model, write_model
 from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
 from sumwise.sampling import ROW_SAMPLERS, Bootstrap, Columns, Pasting, PoissonBootstrap
@@ -51,9 +52,11 @@ _NOT_IN_HISTORY = "training_loss"
 _OPTIONAL = {"_seed", "feature_names_in_", "oob_score_", "oob_score_is_optimistic_", "schema_"}
 # Labels that take more than this, and much more than their texts, are a trick to fill the memory.
 _MOST_LABEL_BYTES = 1 << 24
+# Columns that an encoder may make of categories and numbers; each is an object in memory.
+_MOST_COLUMNS = 1 << 20
 
 
-class SavedModelMixin:
+class SavedModelMixin(NamedParametersMixin):
     """Adds ``save``; every public estimator that has it can be loaded by its class name."""
 
     _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
@@ -67,18 +70,20 @@ class SavedModelMixin:
         if cls.__module__.startswith("sumwise.") and not cls.__name__.startswith("Base"):
             SavedModelMixin._by_name[cls.__name__] = cls
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Target) -> None:
         """Write the fitted model to one file that :func:`sumwise.load` reads.
 
-        The file is documented in ``sumwise.export.native``; it holds no code. It is written in
-        full before it takes the place of an old one. A loss of your own cannot be saved: pickle the
-        model, or save its trees without it by ``model.set_params(loss="auto").save(path)``, which
-        works if its link is one of the named ones.
+        The file is documented in ``sumwise.export.native``; it holds no code. It is complete before
+        it takes the place of an old one, whose permissions it gets. A loss of your own cannot be
+        saved: pickle the model, or save its trees without it by
+        ``model.set_params(loss="auto").save(path)``, which works if its link is one of the named
+        ones.
 
         Parameters
         ----------
-        path : str or path-like
-            File to write.
+        path : str, path-like or binary file object
+            File to write. A file object, such as ``io.BytesIO()`` or what ``open(..., "wb")``
+            returns, is written to from where it stands, and stays open.
         """
         check_is_fitted(self)
         if SavedModelMixin._by_name.get(type(self).__name__) is not type(self):
@@ -105,17 +110,17 @@ class SavedModelMixin:
         write_model(path, getattr(self, self._model_attribute), about)
 
 
-class NotSavedMixin:
+class NotSavedMixin(NamedParametersMixin):
     """For ensembles whose members may be anything: says why they have no ``save``."""
 
-    def save(self, path: str | os.PathLike[str]) -> NoReturn:
+    def save(self, path: Target) -> NoReturn:
         """Refuse: a model file holds trees of one model and no code, but members may be anything.
 
         Use pickle, or skops.io for files that are loaded without running code.
 
         Parameters
         ----------
-        path : str or path-like
+        path : str, path-like or binary file object
             Not used.
         """
         raise TypeError(
@@ -125,13 +130,14 @@ class NotSavedMixin:
         )
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: Source) -> Any:
     """Load a model that ``save`` has written.
 
     Parameters
     ----------
-    path : str or path-like
-        File to read. A file that is damaged, not a model or too new raises
+    path : str, path-like, binary file object or bytes
+        File to read, or its content. A file object is read from where it stands to its end.
+        Content that is damaged, not a model or too new raises
         :class:`sumwise.errors.ModelFileError`; no file can make code run.
 
     Returns
@@ -154,34 +160,46 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    model, about = read_model(path)
+    with name_source(path):
+        return _restore(*parse_model(read_bytes(path)))
+
+
+def _restore(model: Ensemble | Forest, about: dict[str, Any]) -> Any:
+    """Make an estimator of what a file has; raise ModelFileError if that does not fit together."""
     try:
         kind = _find_class(about["estimator"])
         if not isinstance(model, kind._model_type):
             raise TypeError(f"{type(model).__name__} in a {kind.__name__}")
         estimator: Any = kind(**{k: _decode_param(v) for k, v in about["params"].items()})
-        n_features = model.n_features
-        if "encoder" in about:
-            n_features = about["fitted"]["n_features_in_"]
+        n_features = _find_n_features(model, about)
         for name, value in about["fitted"].items():
             if name not in kind._saved_attributes:
                 raise KeyError(name)
             setattr(estimator, name, _decode_fitted(name, value, model, n_features))
+        if not hasattr(estimator, "schema_"):
+            estimator.schema_ = FeatureSchema.of_numbers(n_features)
         if "encoder" in about:
             _restore_encoder(estimator, about, model)
         if not isinstance(model, Forest) and model.link not in kind._links:
             raise ValueError(f"link {model.link!r} in a {kind.__name__}")
+        _check_categories(estimator, model)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-        raise ModelFileError(f"{os.fspath(path)}: unknown content ({error!r})") from None
+        raise ModelFileError(f"unknown content ({error!r})") from None
     missing = set(kind._saved_attributes) - set(about["fitted"]) - _OPTIONAL
     if missing:
-        raise ModelFileError(f"{os.fspath(path)}: lacks {', '.join(sorted(missing))}")
-    if not hasattr(estimator, "schema_"):
-        estimator.schema_ = FeatureSchema.of_numbers(model.n_features)
-    if isinstance(model, Forest):
-        _check_categories(path, estimator.schema_, model)
+        raise ModelFileError(f"lacks {', '.join(sorted(missing))}")
     setattr(estimator, kind._model_attribute, model)
     return estimator
+
+
+def _find_n_features(model: Ensemble | Forest, about: dict[str, Any]) -> int:
+    """Features of X: those of the trees, or fewer where an encoder makes columns of them."""
+    if "encoder" not in about:
+        return model.n_features
+    n_features = about["fitted"]["n_features_in_"]
+    if type(n_features) is not int or not 0 < n_features <= model.n_features <= _MOST_COLUMNS:
+        raise ValueError(f"{n_features!r} features encoded as {model.n_features} columns")
+    return n_features
 
 
 def _find_class(name: str) -> type[SavedModelMixin]:
@@ -191,16 +209,24 @@ def _find_class(name: str) -> type[SavedModelMixin]:
     return SavedModelMixin._by_name[name]
 
 
-def _check_categories(path: str | os.PathLike[str], schema: FeatureSchema, forest: Forest) -> None:
-    """Refuse a forest that knows other categories than the features have."""
-    counts = np.zeros(forest.n_features, dtype=np.int64)
-    is_category = np.zeros(forest.n_features, dtype=np.bool_)
-    for feature, bins in forest.mapper.categories.items():
-        counts[feature], is_category[feature] = bins.bin_of_code.size, True
-    if not np.array_equal(counts, schema.n_categories) or is_category[counts == 0].any():
-        raise ModelFileError(
-            f"{os.fspath(path)}: the trees have other categories than the features"
-        )
+def _check_categories(estimator: Any, model: Ensemble | Forest) -> None:
+    """Raise ValueError if trees know other categories than the features have."""
+    counts: Mapping[int, int] = {f: len(d) for f, d in estimator.schema_.dictionaries.items()}
+    encoder = getattr(estimator, "_encoder", None)
+    if encoder is not None:
+        counts = encoder.take_originals(counts)
+    if isinstance(model, Forest):
+        known = {f: bins.bin_of_code.size for f, bins in model.mapper.categories.items()}
+        fits = known == {f: count for f, count in counts.items() if count}
+    elif isinstance(model, TreeEnsemble):
+        feature_of_category = np.repeat(model.feature[model.set_node], model.set_size)
+        features, places = np.unique(feature_of_category, return_inverse=True)
+        limits = np.array([counts.get(f, 0) for f in features.tolist()], dtype=np.int64)
+        fits = bool(np.all(model.set_categories < limits[places]))
+    else:
+        fits = True
+    if not fits:
+        raise ValueError("the trees have other categories than the features")
 
 
 def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) -> None:

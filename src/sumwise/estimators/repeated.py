@@ -36,12 +36,12 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
-    validate_data,
 )
 
 from sumwise.combine.classes import normalize_probabilities, one_hot, place_classes
 from sumwise.data.table import collect_lazy, read_array, take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
+from sumwise.estimators.features import check_features
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_integer
@@ -103,7 +103,7 @@ def find_member_seed(seed: int, purpose: int, number: int) -> int:
 def open_rows(owner: Any, X: Any, y: Any) -> Any:
     """Return X as something whose rows can be taken; remember its features."""
     X = collect_lazy(X)
-    validate_data(owner, X, y, skip_check_array=True)
+    check_features(owner, X, y)
     X = indexable(X)[0]
     if count_rows(X) == 0:
         raise DataError("Found array with 0 sample(s): there is nothing to learn from")
@@ -312,7 +312,7 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         X = collect_lazy(X)
         if getattr(X, "ndim", 2) > 1:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_features(self, X, reset=False)
         elif hasattr(self, "n_features_in_"):  # as it is not where rows are texts
             raise DataError(
                 "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(1, -1) is "

@@ -1,12 +1,8 @@
 """The container of model files: a JSON header, plain arrays, and a checksum; see native.py."""
 
-import errno
 import hashlib
 import json
-import os
-import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +12,9 @@ from sumwise.errors import ModelFileError
 _MAGIC = b"SUMWISE\0"
 _PREFIX = 24
 _DIGEST = 32
+# A model may have more features than its file has bytes: a wide matrix without names, of which its
+# trees use few. Training has no memory for more than this.
+_MOST_UNNAMED_FEATURES = 1 << 26
 
 
 class OpenedFile(NamedTuple):
@@ -23,25 +22,13 @@ class OpenedFile(NamedTuple):
 
     version: int
     header: dict[str, Any]
-    body: bytes  # all but the checksum
+    body: memoryview  # all but the checksum
     place: int  # where the header ends
 
-
-def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file; an old one stays until the new is whole."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder to save to", str(path.parent))
-    temporary = path.with_name(f".sumwise-{uuid.uuid4().hex}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return len(self.body) + _DIGEST
 
 
 def pack_file(version: int, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -60,9 +47,10 @@ def pack_file(version: int, header: dict[str, Any], arrays: Mapping[str, np.ndar
     return bytes(data)
 
 
-def open_file(data: bytes, newest: int) -> OpenedFile:
+def open_file(content: bytes | bytearray | memoryview, newest: int) -> OpenedFile:
     """Check the bytes of a file, and read its header."""
-    if not data.startswith(_MAGIC):
+    data = memoryview(content).cast("B")
+    if data[: len(_MAGIC)] != _MAGIC:
         raise ModelFileError("not a sumwise model file")
     if len(data) < _PREFIX + _DIGEST:
         raise ModelFileError("the file is truncated")
@@ -79,7 +67,7 @@ def open_file(data: bytes, newest: int) -> OpenedFile:
     header_end = _PREFIX + int.from_bytes(data[16:24], "little")
     body = data[:-_DIGEST]
     try:
-        header = json.loads(body[_PREFIX:header_end])
+        header = json.loads(bytes(body[_PREFIX:header_end]))
         if not isinstance(header["about"], dict):
             raise TypeError("no description")
         for entry in header["arrays"]:
@@ -115,3 +103,16 @@ def read_number(file: OpenedFile, name: str, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ModelFileError(f"{what} is not a positive integer")
     return value
+
+
+def read_n_features(file: OpenedFile) -> int:
+    """Return the number of features; refuse one that so small a file cannot have."""
+    n_features = read_number(file, "n_features", "the number of features")
+    check_n_features(n_features, file.size)
+    return n_features
+
+
+def check_n_features(n_features: int, size: int) -> None:
+    """Refuse more features than a file of so many bytes may have: each may cost memory."""
+    if n_features > max(_MOST_UNNAMED_FEATURES, size):
+        raise ModelFileError(f"{n_features} features are too many for a file of {size} bytes")

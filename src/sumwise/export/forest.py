@@ -19,7 +19,13 @@ import numpy as np
 from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.category_bins import MAX_CATEGORIES, CategoryBins
 from sumwise.errors import ModelFileError
-from sumwise.export.container import OpenedFile, pack_file, read_arrays, read_number
+from sumwise.export.container import (
+    OpenedFile,
+    pack_file,
+    read_arrays,
+    read_n_features,
+    read_number,
+)
 from sumwise.kernels.forest_layout import SET_WORDS
 from sumwise.kernels.forest_walk import MAX_FEATURES
 from sumwise.tree.forest import Forest
@@ -75,7 +81,7 @@ def dump_forest(forest: Forest, about: dict[str, Any]) -> bytes:
 def read_forest(file: OpenedFile) -> Forest:
     """Return the forest of a file; raise ModelFileError if it could not be walked safely."""
     arrays = read_arrays(file, {**_NODES, **_BINS})
-    n_features = read_number(file, "n_features", "the number of features")
+    n_features = read_n_features(file)
     n_columns = read_number(file, "n_columns", "the number of columns")
     nodes = {name: arrays[name] for name in _NODES}
     n_nodes = nodes["feature"].size
@@ -87,15 +93,15 @@ def read_forest(file: OpenedFile) -> Forest:
     sound = sound and nodes["sets"].size % SET_WORDS == 0
     if not sound:
         raise ModelFileError("the arrays do not fit together")
-    mapper = _read_mapper(arrays, n_features)
+    mapper = _read_mapper(arrays, n_features, min(MAX_CATEGORIES, file.size))
     nodes["value"] = nodes["value"].reshape(-1, n_columns)
     nodes["sets"] = nodes["sets"].reshape(-1, SET_WORDS)
     forest = Forest(**nodes, mapper=mapper)
-    _check_nodes(forest)
+    check_forest(forest)
     return forest
 
 
-def _read_mapper(arrays: dict[str, np.ndarray], n_features: int) -> BinMapper:
+def _read_mapper(arrays: dict[str, np.ndarray], n_features: int, most_categories: int) -> BinMapper:
     counts, ends = arrays["n_thresholds"].astype(np.int64), arrays["thresholds"]
     sound = counts.size == n_features and bool(np.all((counts >= 0) & (counts < MAX_BINS)))
     sound = sound and int(counts.sum()) == ends.size and not bool(np.isnan(ends).any())
@@ -111,7 +117,7 @@ def _read_mapper(arrays: dict[str, np.ndarray], n_features: int) -> BinMapper:
     sound = sound and bool(np.all(np.diff(features, prepend=-1) > 0))
     sound = sound and bool(np.all(features < n_features)) and bool(np.all(counts[features] == 0))
     sound = sound and bool(np.all((sizes >= 0) & (n_kept >= 0) & (n_kept <= sizes)))
-    sound = sound and int(sizes.sum()) <= MAX_CATEGORIES and int(n_kept.sum()) == kept.size
+    sound = sound and int(sizes.sum()) <= most_categories and int(n_kept.sum()) == kept.size
     categories = {}
     ends_kept = np.cumsum(n_kept)
     for f, size, n, end in zip(features, sizes, n_kept, ends_kept, strict=True) if sound else ():
@@ -125,7 +131,7 @@ def _read_mapper(arrays: dict[str, np.ndarray], n_features: int) -> BinMapper:
     return BinMapper(thresholds, categories)
 
 
-def _check_nodes(forest: Forest) -> None:
+def check_forest(forest: Forest) -> None:
     """Refuse nodes that prediction could not walk safely."""
     start, n_nodes = forest.start, forest.feature.size
     if start.size < 2 or start[0] != 0 or start[-1] != n_nodes or np.any(np.diff(start) < 1):

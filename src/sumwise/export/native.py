@@ -28,16 +28,21 @@ features that are encoded, keys of combinations, and sums of targets and of weig
 :class:`sumwise.data.encoder.CategoryEncoder`.
 """
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sumwise.data.category_bins import MAX_CATEGORIES
 from sumwise.errors import ModelFileError
-from sumwise.export.container import open_file, pack_file, read_arrays, read_number, replace_file
-from sumwise.export.forest import FOREST_FORMAT, dump_forest, read_forest
+from sumwise.export.container import (
+    check_n_features,
+    open_file,
+    pack_file,
+    read_arrays,
+    read_n_features,
+)
+from sumwise.export.files import Source, Target, name_source, read_bytes, write_bytes
+from sumwise.export.forest import FOREST_FORMAT, check_forest, dump_forest, read_forest
 from sumwise.losses.links import LINKS
 from sumwise.tree import Ensemble, LinearEnsemble, TreeEnsemble
 from sumwise.tree.ensemble import STAGES
@@ -76,11 +81,9 @@ _PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 _SINCE = {"set_node": 2, "set_size": 2, "set_categories": 2}
 
 
-def write_model(
-    path: str | os.PathLike[str], ensemble: Ensemble | Forest, about: dict[str, Any]
-) -> None:
+def write_model(target: Target, ensemble: Ensemble | Forest, about: dict[str, Any]) -> None:
     """Write an ensemble and its description; an old file stays until the new is whole."""
-    replace_file(path, dump_model(ensemble, about))
+    write_bytes(target, dump_model(ensemble, about))
 
 
 def dump_model(ensemble: Ensemble | Forest, about: dict[str, Any]) -> bytes:
@@ -88,6 +91,16 @@ def dump_model(ensemble: Ensemble | Forest, about: dict[str, Any]) -> bytes:
 
     ``about`` is ready for JSON, but for its entry ``"arrays"``: the arrays of an encoding.
     """
+    try:
+        _check_model(ensemble)
+        data = _pack_model(ensemble, about)
+        check_n_features(ensemble.n_features, len(data))
+    except ModelFileError as error:
+        raise ModelFileError(f"not saved, because it could not be loaded again: {error}") from None
+    return data
+
+
+def _pack_model(ensemble: Ensemble | Forest, about: dict[str, Any]) -> bytes:
     if isinstance(ensemble, Forest):
         return dump_forest(ensemble, about)
     is_linear = isinstance(ensemble, LinearEnsemble)
@@ -112,16 +125,13 @@ def _describe_rounds(ensemble: Ensemble) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != _PLAIN_ROUNDS[name]}
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[Ensemble | Forest, dict[str, Any]]:
+def read_model(source: Source) -> tuple[Ensemble | Forest, dict[str, Any]]:
     """Read a model file; raise ModelFileError for anything that is not a sound one."""
-    data = Path(path).read_bytes()
-    try:
-        return parse_model(data)
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+    with name_source(source):
+        return parse_model(read_bytes(source))
 
 
-def parse_model(data: bytes) -> tuple[Ensemble | Forest, dict[str, Any]]:
+def parse_model(data: bytes | bytearray | memoryview) -> tuple[Ensemble | Forest, dict[str, Any]]:
     """Return what :func:`dump_model` was given."""
     file = open_file(data, FORMAT_VERSION)
     header, about = file.header, file.header["about"]
@@ -134,13 +144,15 @@ def parse_model(data: bytes) -> tuple[Ensemble | Forest, dict[str, Any]]:
         types = types | _ENCODING_ARRAYS
     expected = {k: t for k, t in types.items() if _SINCE.get(k, 1) <= file.version}
     arrays = read_arrays(file, expected)
-    n_features = read_number(file, "n_features", "the number of features")
+    n_features = read_n_features(file)
     link = header.get("link")
     if not isinstance(link, str) or link not in LINKS:
         raise ModelFileError(f"unknown link {link!r}")
     own = {name: arrays.pop(name) for name in _ENCODING_ARRAYS if name in arrays}
     make = _make_linear if is_linear else _make_trees
-    return make(header, arrays, link, n_features), about | ({"arrays": own} if own else {})
+    ensemble = make(header, arrays, link, n_features)
+    _check_model(ensemble)
+    return ensemble, about | ({"arrays": own} if own else {})
 
 
 def _make_linear(
@@ -150,23 +162,16 @@ def _make_linear(
     if type(n_rounds) is not int or n_rounds < 1:
         raise ModelFileError("the number of rounds is not a positive integer")
     shape = n_rounds, base_score.size, n_features
-    sound = _fits_link(base_score.size, link)
-    sound = sound and arrays["coefficient"].size == n_rounds * base_score.size * n_features
+    sound = arrays["coefficient"].size == n_rounds * base_score.size * n_features
     sound = sound and arrays["intercept"].size == n_rounds * base_score.size
     if not sound:
         raise ModelFileError("the arrays do not fit together")
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise ModelFileError("a coefficient, intercept or base score is not a number")
     return LinearEnsemble(
         coefficient=arrays["coefficient"].reshape(shape),
         intercept=arrays["intercept"].reshape(shape[:2]),
         base_score=base_score,
         link=link,
     )
-
-
-def _fits_link(n_outputs: int, link: str) -> bool:
-    return n_outputs > 2 if link == "softmax" else n_outputs == 1
 
 
 def _make_trees(
@@ -179,12 +184,27 @@ def _make_trees(
     if type(trees_per_round) is not int or trees_per_round < 1:
         raise ModelFileError("the number of trees a round is not a positive integer")
     parts: dict[str, Any] = {**arrays, **about_rounds}
-    ensemble = TreeEnsemble(**parts, link=link, n_features=n_features)
-    _check_ensemble(ensemble)
-    return ensemble
+    return TreeEnsemble(**parts, link=link, n_features=n_features)
 
 
-def _check_ensemble(e: TreeEnsemble) -> None:
+def _check_model(model: Ensemble | Forest) -> None:
+    """Refuse a model that could not be used; the same before it is written and after reading."""
+    if isinstance(model, Forest):
+        check_forest(model)
+    elif isinstance(model, LinearEnsemble):
+        _check_linear(model)
+    else:
+        _check_trees(model)
+
+
+def _check_linear(e: LinearEnsemble) -> None:
+    if not _fits_link(e.n_outputs, e.link):
+        raise ModelFileError("the arrays do not fit together")
+    if not all(np.isfinite(array).all() for array in (e.coefficient, e.intercept, e.base_score)):
+        raise ModelFileError("a coefficient, intercept or base score is not a number")
+
+
+def _check_trees(e: TreeEnsemble) -> None:
     """Refuse arrays that prediction could not walk safely."""
     n_nodes = e.feature.size
     by_node = (e.threshold, e.missing_left, e.left, e.value, e.gain, e.n_rows, e.weight)
@@ -213,6 +233,10 @@ def _check_ensemble(e: TreeEnsemble) -> None:
     _check_sets(e)
 
 
+def _fits_link(n_outputs: int, link: str) -> bool:
+    return n_outputs > 2 if link == "softmax" else n_outputs == 1
+
+
 def _check_sets(e: TreeEnsemble) -> None:
     """Refuse sets of categories that are not those of splits, or not in order."""
     node, size, categories = e.set_node, e.set_size, e.set_categories
@@ -225,8 +249,9 @@ def _check_sets(e: TreeEnsemble) -> None:
         is_new = np.diff(starts, prepend=-1) != 0
         rises = np.diff(categories.astype(np.int64), prepend=-1) > 0
         sound = bool(np.all((is_new | rises) & (categories >= 0)))
-        highest = np.zeros(e.n_features, dtype=np.int64)
-        np.maximum.at(highest, e.feature[node[starts]], categories)
+        features, places = np.unique(e.feature[node[starts]], return_inverse=True)
+        highest = np.zeros(features.size, dtype=np.int64)
+        np.maximum.at(highest, places, categories)
         sound = sound and int(highest.sum()) < MAX_CATEGORIES  # prediction has tables of this size
     if not sound:
         raise ModelFileError("the sets of categories do not fit the trees")

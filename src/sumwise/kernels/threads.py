@@ -22,6 +22,7 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from sumwise.errors import ThreadError
 from sumwise.kernels.jit import kernel, routine
 
 # Places in the ``sync`` array, a cache line apart so that they do not disturb each other.
@@ -264,8 +265,16 @@ class Team:
         """Start the threads, by the plain function that takes half as long as a Thread does."""
         self._inboxes = []
         for thread in range(int(self._caller_works), self.n_threads):
-            self._inboxes.append(queue.SimpleQueue())
-            _thread.start_new_thread(_serve, (thread, self._inboxes[-1]))
+            inbox: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+            try:
+                _thread.start_new_thread(_serve, (thread, inbox))
+            except RuntimeError as error:  # a limit of the system; run() dismisses those started
+                raise ThreadError(
+                    f"the system started {len(self._inboxes)} threads, and refused the next "
+                    f"({error}); {self.n_threads} were asked for: set n_jobs to fewer, or raise "
+                    "the limit of processes (ulimit -u, or that of the container)"
+                ) from None
+            self._inboxes.append(inbox)
         self._process = os.getpid()
 
     def _dismiss(self) -> None:

@@ -272,6 +272,7 @@ def _find_centers(table: RowTable) -> np.ndarray:
     centers = np.zeros((table.n_features, layout.N_BINS))
     for f, ends in enumerate(table.mapper.thresholds):
         if ends.size:
-            between = (ends[:-1] + ends[1:]) / 2
+            with np.errstate(over="ignore"):  # what becomes infinite is clipped
+                between = (ends[:-1] + ends[1:]) / 2
             centers[f, 1 : ends.size + 2] = [table.low[f], *between, table.high[f]]
     return np.clip(centers, -_LARGEST_CENTER, _LARGEST_CENTER)
