@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sumwise.errors import DataError
+from sumwise.kernels.influence import CLIPPED
 from sumwise.kernels.reduce import exact_sum
 from sumwise.kernels.threads import Team
 
@@ -20,6 +21,7 @@ class Location(NamedTuple):
 
     level: float
     delta: float = np.inf  # the quantile alone
+    influence: int = CLIPPED  # of distances from it, at most delta
 
 
 class Loss(ABC):
@@ -93,6 +95,19 @@ class Loss(ABC):
     def location(self) -> Location | None:
         """What leaves are refitted to; None where their values come from the hessian."""
         return None
+
+    def location_of(self, output: int) -> Location | None:
+        """What the leaves of the trees of an output are refitted to."""
+        return self.location
+
+    def location_weight(self, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The weights of rows in locations; empty if all are one."""
+        return weight
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the loss of scores can be measured."""
+        return True
 
     def _kernel_arguments(self) -> tuple[float, ...]:
         """The parameters, as the kernels take them."""
