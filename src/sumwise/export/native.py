@@ -166,6 +166,8 @@ def _make_linear(
 
 
 def _fits_link(n_outputs: int, link: str) -> bool:
+    if link == "sorted":
+        return n_outputs >= 1
     return n_outputs > 2 if link == "softmax" else n_outputs == 1
 
 
