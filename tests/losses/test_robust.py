@@ -70,7 +70,7 @@ def test_several_levels_are_the_levels_one_by_one():
     levels, raw = [0.1, 0.5, 0.75], RNG.normal(size=(3, 301))
     loss, ones = Quantile(levels), [Quantile(level) for level in levels]
     assert loss.n_outputs == 3
-    assert [loss.location_of(k) for k in range(3)] == [one.location for one in ones]
+    assert [loss.at_output(k).location for k in range(3)] == [one.location for one in ones]
     starts = [one.initial_score(TARGET, WEIGHT, ROWS)[0] for one in ones]
     assert loss.initial_score(TARGET, WEIGHT, ROWS).tolist() == starts == sorted(starts)
     values = [one.value(TARGET, raw[[k]], WEIGHT, ROWS) for k, one in enumerate(ones)]

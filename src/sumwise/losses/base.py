@@ -87,6 +87,10 @@ class Loss(ABC):
         """Return the loss whose gradients a round follows, where it changes with the scores."""
         return self
 
+    def at_output(self, output: int) -> "Loss":
+        """Return the loss of one output, where each has its own."""
+        return self
+
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
         """Raise DataError for a target of positive weight that the loss is not defined for."""
         return None
@@ -95,10 +99,6 @@ class Loss(ABC):
     def location(self) -> Location | None:
         """What leaves are refitted to; None where their values come from the hessian."""
         return None
-
-    def location_of(self, output: int) -> Location | None:
-        """What the leaves of the trees of an output are refitted to."""
-        return self.location
 
     def location_weight(self, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The weights of rows in locations; empty if all are one."""

@@ -56,9 +56,9 @@ class _Robust(Loss):
     exact_hessian = False
 
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        values, weight = target[rows], at_rows(self.location_weight(target, weight), rows)
-        locations = [self.location_of(output) for output in range(self.n_outputs)]
-        return np.array([find_location(values, weight, each) for each in locations if each])
+        assert self.location is not None
+        weight = at_rows(self.location_weight(target, weight), rows)
+        return np.array([find_location(target[rows], weight, self.location)])
 
 
 class Absolute(_Robust):
@@ -168,10 +168,16 @@ class Quantile(Part, _Robust):
 
     @property
     def location(self) -> Location:
-        return self.location_of(0)
+        """That of the first level; each output has its own."""
+        return Location(float(self.levels[0]))
 
-    def location_of(self, output: int) -> Location:
-        return Location(float(self.levels[output]))
+    def at_output(self, output: int) -> "Quantile":
+        return Quantile(self.levels[output])
+
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        locations = [self.at_output(k).location for k in range(self.n_outputs)]
+        values, weight = target[rows], at_rows(weight, rows)
+        return np.array([find_location(values, weight, each) for each in locations])
 
     def gradient(
         self,
@@ -185,10 +191,9 @@ class Quantile(Part, _Robust):
         if not self.is_list:
             super().gradient(team, target, raw, weight, gradient, hessian)
             return
-        for k, level in enumerate(self.levels):
+        for k in range(self.n_outputs):
             own = slice(k, k + 1)
-            one = Quantile(level)
-            one.gradient(team, target, raw[own], weight, gradient[own], hessian[own])
+            self.at_output(k).gradient(team, target, raw[own], weight, gradient[own], hessian[own])
 
     def value(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
@@ -196,10 +201,10 @@ class Quantile(Part, _Robust):
         if not self.is_list:
             return super().value(target, raw, weight, rows)
         values = [
-            Quantile(level).value(target, raw[k : k + 1], weight, rows)
-            for k, level in enumerate(self.levels)
+            self.at_output(k).value(target, raw[k : k + 1], weight, rows)
+            for k in range(self.n_outputs)
         ]
-        return sum(values) / len(values)
+        return sum(values) / self.n_outputs
 
     def _kernel_arguments(self) -> tuple[float, ...]:
         return float(self.levels[0]), 1.0

@@ -238,7 +238,7 @@ class Session:
         scores : ndarray of shape (n_rows,)
             Scores of the output that the gradients belong to.
         """
-        grower, location = self.grower, loss.location_of(output)
+        grower, location = self.grower, loss.at_output(output).location
         key = random.make_key(self.settings.seed, random.TREES, number)
         added_to = scores if location is None else np.empty(0)
         gradient, hessian = self.gradient[output], self.hessian[output]

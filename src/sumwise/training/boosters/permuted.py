@@ -101,7 +101,7 @@ class PermutedRun(BoosterRun):
 
     def _solve(self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample) -> Tree:
         """Return the tree with the values of a table, whose leaves were found."""
-        location = loss.location_of(output)
+        location = loss.at_output(output).location
         if location is not None:
             scores = self._scores[number][output]
             return self.session.refitter.find_values(grown, sample.seen, scores, location)
