@@ -144,7 +144,7 @@ class Session:
         self.table, self.rows, self.settings, self.team = table, rows, settings, team
         self.past = past
         self.base_score = (
-            _find_base_score(settings.loss, rows) if past is None else past.ensemble.base_score
+            find_base_score(settings.loss, rows) if past is None else past.ensemble.base_score
         )
         self.raw = np.repeat(self.base_score[:, None], rows.target.size, axis=1)
         if rows.init_score is not None:
@@ -299,7 +299,7 @@ class Session:
         return self.settings.loss.value(rows.target, raw, rows.weight, self._left_out)
 
 
-def _find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
+def find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
     """The best constant comes first; scores of the user's own start as the loss says."""
     if rows.init_score is not None:
         score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)
