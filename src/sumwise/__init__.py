@@ -8,7 +8,7 @@ from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
 from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.estimators.persistence import load
-from sumwise.losses import Huber, Quantile, Tweedie, check_loss
+from sumwise.losses import Fair, Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import (
     BayesianBootstrap,
     Bootstrap,
@@ -72,6 +72,7 @@ __all__ = [
     "EnsembleSelectionRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "Fair",
     "Forest",
     "Goss",
     "GradientBoostingClassifier",

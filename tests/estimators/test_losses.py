@@ -8,24 +8,29 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import (
+    d2_pinball_score,
     d2_tweedie_score,
+    mean_absolute_percentage_error,
     mean_gamma_deviance,
+    mean_pinball_loss,
     mean_poisson_deviance,
     mean_tweedie_deviance,
 )
 from sklearn.model_selection import GridSearchCV
 
 from sumwise import (
+    Fair,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     Huber,
     Quantile,
+    TargetStatistics,
     Tweedie,
     load,
 )
 from sumwise.errors import DataError, ParameterError, TrainingError
 from sumwise.estimators import jobs
-from sumwise.losses import REGRESSION_LOSSES, Gamma, Squared
+from sumwise.losses import LOSS_ALIASES, REGRESSION_LOSSES, Gamma, Squared
 
 GROWTHS = ["leaf", "depth", "symmetric"]
 SMALL = {"n_estimators": 8, "max_leaves": 8, "min_samples_leaf": 5, "random_state": 0}
@@ -46,6 +51,10 @@ def draw_target(loss, signal, seed=0):
     mean, n = np.exp(signal), signal.size
     if loss == "poisson":
         return rng.poisson(mean).astype(float)
+    if loss == "squared_log_error":
+        return np.expm1(np.abs(signal)) * rng.lognormal(sigma=0.3, size=n)
+    if loss == "mape":
+        return 20 * signal + rng.normal(size=n)
     if loss == "gamma":
         return rng.gamma(2.0, mean / 2.0) + 1e-9
     if loss == "tweedie":
@@ -57,8 +66,9 @@ def draw_target(loss, signal, seed=0):
 
 X, SIGNAL = make_table(400)
 Y = draw_target("absolute_error", SIGNAL)
-EVERY = [*REGRESSION_LOSSES, Quantile(0.8), Huber(0.5), Tweedie(1.2)]
-NAMES = {Quantile: "quantile", Huber: "huber", Tweedie: "tweedie"}
+SEVERAL = Quantile([0.1, 0.5, 0.9])
+EVERY = [*REGRESSION_LOSSES, Quantile(0.8), SEVERAL, Huber(0.5), Fair(0.5), Tweedie(1.2)]
+NAMES = {Quantile: "quantile", Huber: "huber", Fair: "fair", Tweedie: "tweedie"}
 each_loss = pytest.mark.parametrize("loss", EVERY, ids=repr)
 
 
@@ -136,10 +146,20 @@ def test_fit_changes_no_parameter(loss):
 
 
 @pytest.mark.parametrize(
-    ("name", "part"), [("quantile", Quantile()), ("huber", Huber()), ("tweedie", Tweedie())]
+    ("name", "part"),
+    [("quantile", Quantile()), ("huber", Huber()), ("tweedie", Tweedie()), ("fair", Fair())],
 )
 def test_a_name_means_the_defaults(name, part):
     assert np.array_equal(fit(name).predict(X), fit(part).predict(X))
+
+
+@pytest.mark.parametrize(("alias", "name"), LOSS_ALIASES.items())
+def test_other_names(alias, name, tmp_path):
+    y = target_for(name)
+    model = GradientBoostingRegressor(**SMALL, loss=alias).fit(X, y)
+    assert np.array_equal(model.predict(X), fit(name).predict(X))
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").loss == alias
 
 
 # Parameters of losses
@@ -180,6 +200,8 @@ def test_grid_search_over_the_parameters_of_a_loss():
     [
         (Quantile(level=1.5), r"Quantile\(level=1\.5\)"),
         (Huber(delta=-1), r"Huber\(delta=-1\)"),
+        (Fair(c=0), r"Fair\(c=0\)"),
+        (Quantile([0.9, 0.1]), "levels must ascend"),
         (Tweedie(power=2), r"Tweedie\(power=2\).*loss='gamma'"),
         ("mse", r"loss='mse'; must be one of 'auto', .*Quantile\(\.\.\.\).*gradient\(y, raw\)"),
         (Squared(), "must be one of"),
@@ -199,6 +221,7 @@ def test_bad_losses(loss, message):
         ("gamma", np.arange(400) - 0.0, r"y\[0\] is 0.*above 0"),
         ("tweedie", Y, "at least 0"),
         ("poisson", np.zeros(400), "all targets are 0"),
+        ("rmsle", Y - 10, r"y\[\d+\] is -.*'squared_log_error' needs targets above -1"),
         ("cross_entropy", 2 * np.abs(Y), r"probabilities in \[0, 1\]"),
     ],
 )
@@ -259,7 +282,9 @@ def test_quantiles_cover_their_share(level, growth):
     assert spread > 0.3  # no constant
 
 
-@pytest.mark.parametrize("loss", ["huber", "absolute_error", Huber(delta=0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "loss", ["huber", "absolute_error", "log_cosh", Huber(delta=0.5), Fair(0.5)], ids=repr
+)
 def test_outliers_do_little_harm(loss):
     (train, signal), (test, test_signal) = make_table(3000, 1), make_table(3000, 2)
     rng = np.random.default_rng(0)
@@ -279,6 +304,143 @@ def test_the_unit_of_the_target_does_not_matter(loss):
         for factor in (1.0, 1024.0)
     )
     assert np.array_equal(1024 * small, large)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("loss", ["fair", "log_cosh"])
+def test_smooth_losses_fit_targets_of_any_unit(loss, factor):
+    y = factor * Y
+    model = GradientBoostingRegressor(loss=loss, n_estimators=60).fit(X, y)
+    errors = np.abs(model.predict(X) - y)
+    assert errors.mean() < 0.6 * np.abs(y - np.median(y)).mean()
+
+
+def test_relative_errors_care_for_small_targets():
+    (train, signal), (test, test_signal) = make_table(3000, 1), make_table(3000, 2)
+    y, y_test = (np.exp(2 + 2 * s) * noise(s) for s in (signal, test_signal))
+    errors = [
+        mean_absolute_percentage_error(
+            y_test, GradientBoostingRegressor(loss=loss).fit(train, y).predict(test)
+        )
+        for loss in ("mape", "absolute_error", "squared_error")
+    ]
+    assert errors[0] < 0.9 * errors[1] < errors[2]
+
+
+def noise(like):
+    return np.random.default_rng(5).lognormal(sigma=0.5, size=like.size)
+
+
+def test_logarithms_predict_more_than_minus_one():
+    y = np.expm1(SIGNAL.clip(-3)) * 0.999
+    predictions = GradientBoostingRegressor(loss="rmsle").fit(X, y).predict(X)
+    assert predictions.min() > -1
+    errors = np.log1p(predictions) - np.log1p(y)
+    assert (errors**2).mean() < 0.1 * np.log1p(y).var()
+
+
+# Leaves that the rows which choose splits fill, and those which give values do not
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute_error", Quantile(0.4), "fair"], ids=repr)
+@pytest.mark.parametrize("growth", ["leaf", "symmetric"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 5])
+def test_leaves_without_rows_of_the_value_permutation(loss, growth, min_samples_leaf):
+    rng = np.random.default_rng(0)
+    category = rng.integers(0, 120, 600)
+    X = np.column_stack([category, rng.normal(size=600).round(1)])
+    y = rng.normal(size=120)[category] + 0.3 * rng.standard_t(2, 600)
+    model = GradientBoostingRegressor(
+        loss=loss,
+        growth=growth,
+        min_samples_leaf=min_samples_leaf,
+        categorical_features=[0],
+        categorical_encoding=TargetStatistics(permutations=4),
+        n_estimators=30,
+        random_state=0,
+    ).fit(X, y)
+    # Steps of leaves are locations of errors, so none is larger than the largest error.
+    assert np.abs(model.ensemble_.value).max() <= 0.1 * np.ptp(y)
+    assert np.abs(model.predict(X) - y).mean() < np.abs(y - np.median(y)).mean()
+
+
+# Several quantiles
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_several_quantiles_cover_their_shares_in_order(growth):
+    (train, signal), (test, test_signal) = make_table(3000, 1), make_table(3000, 2)
+    y, y_test = (draw_target("quantile", s, k) for k, s in enumerate((signal, test_signal)))
+    levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+    model = GradientBoostingRegressor(loss=Quantile(levels), growth=growth, n_estimators=40)
+    predictions = model.fit(train, y).predict(test)
+    assert predictions.shape == (3000, 5)
+    assert (np.diff(predictions, axis=1) >= 0).all()
+    shares = (y_test[:, None] <= predictions).mean(axis=0)
+    np.testing.assert_allclose(shares, levels, atol=0.05)
+    # Each level is the model of this level alone, but for rows where they cross.
+    raw = model._predict_raw(test)
+    assert (np.diff(raw, axis=1) < 0).any()
+    alone = model.set_params(loss=Quantile(0.25)).fit(train, y).predict(test)
+    assert np.array_equal(raw[:, 1], alone)
+
+
+def test_sorting_never_costs():
+    losses = GradientBoostingRegressor(**SMALL, loss=SEVERAL, early_stopping=True)
+    model = losses.fit(X[:300], Y[:300], X_val=X[300:], y_val=Y[300:])
+    predictions = model.predict(X[300:])
+    found = np.mean(
+        [
+            mean_pinball_loss(Y[300:], column, alpha=level)
+            for level, column in zip(SEVERAL.level, predictions.T, strict=True)
+        ]
+    )
+    assert found <= model.best_score_ + 1e-12
+    *_, last = model.staged_predict(X)
+    assert np.array_equal(last, model.predict(X))
+    assert len(list(model.staged_predict(X))) == model.best_iteration_
+    assert model.n_trees_ == 3 * model.best_iteration_
+
+
+def test_the_score_of_several_quantiles(tmp_path):
+    model = fit(SEVERAL)
+    expected = [
+        d2_pinball_score(target_for(SEVERAL), column, alpha=level)
+        for level, column in zip(SEVERAL.level, model.predict(X).T, strict=True)
+    ]
+    y = target_for(SEVERAL)
+    assert model.score(X, y) == pytest.approx(np.mean(expected))
+    assert model.score(X, y) > 0.2
+    weight = np.arange(len(y)) % 3
+    kept = weight > 0
+    assert model.score(X, y, weight) == pytest.approx(
+        model.score(X[kept], y[kept], weight[kept]), rel=1e-9
+    )
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").score(X, y) == model.score(X, y)
+    with pytest.raises(ParameterError, match="the model predicts 3 quantiles"):
+        model.set_params(loss="auto").score(X, y)
+
+
+def test_several_quantiles_with_other_parts(tmp_path):
+    y = target_for(SEVERAL)
+    for params in (
+        {"booster": "dart"},
+        {"booster": "forest"},
+        {"sampler": "goss"},
+        {"sampler": "bayesianbootstrap"},
+        {"categorical_features": [2], "categorical_encoding": "ordered"},
+        {"monotonic_cst": [1, 0, 0, 0]},
+    ):
+        model = GradientBoostingRegressor(**SMALL, loss=SEVERAL, **params).fit(X, y)
+        predictions = model.predict(X)
+        assert predictions.shape == (400, 3)
+        assert (np.diff(predictions, axis=1) >= 0).all()
+        model.save(tmp_path / "model")
+        assert np.array_equal(load(tmp_path / "model").predict(X), predictions)
+    start = np.column_stack([y - 1, y, y + 1])
+    model = GradientBoostingRegressor(**SMALL, loss=SEVERAL).fit(X, y, init_score=start)
+    assert model.ensemble_.base_score.tolist() == [0.0] * 3
 
 
 def test_huge_targets_are_refused():
@@ -469,6 +631,66 @@ def test_parameters_of_a_custom_loss():
     assert model.set_params(loss__factor=2.0).loss.factor == 2.0
     with pytest.raises(ParameterError, match="cannot set loss__factor"):
         GradientBoostingRegressor(loss=HalfSquare()).set_params(loss__factor=2.0)
+
+
+# Functions as losses
+
+
+def half_square(y, raw):
+    return raw - y, np.ones_like(raw)
+
+
+def log_odds(y, raw):
+    return LogOdds().gradient(y, raw)
+
+
+def three_classes(y, raw):
+    return ThreeClasses().gradient(y, raw)
+
+
+class FromZero:
+    """As a loss that is a function: nothing but derivatives."""
+
+    def __init__(self, function, n_outputs=1):
+        self.gradient, self.n_outputs = function, n_outputs
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(400) % 5 + 0.5], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    ("kind", "function", "y", "n_outputs"),
+    [
+        (GradientBoostingRegressor, half_square, Y, 1),
+        (GradientBoostingRegressor, square_gradient, Y, 1),
+        (GradientBoostingClassifier, log_odds, np.where(SIGNAL > 0.3, "yes", "no"), 1),
+        (GradientBoostingClassifier, three_classes, np.digitize(SIGNAL, (-0.5, 0.5)), 3),
+    ],
+    ids=["regressor", "compiled", "two", "three"],
+)
+def test_a_function_is_a_loss(kind, function, y, n_outputs, weight):
+    params = {**SMALL, "sampler": "subsample"}
+    model = kind(**params, loss=function).fit(X, y, weight)
+    as_object = kind(**params, loss=FromZero(function, n_outputs)).fit(X, y, weight)
+    assert np.array_equal(model._predict_raw(X), as_object._predict_raw(X))
+    ours = kind(**params).fit(X, y, weight, init_score=np.zeros(model._predict_raw(X).shape))
+    np.testing.assert_allclose(model._predict_raw(X), ours._predict_raw(X), rtol=1e-9, atol=1e-12)
+    assert np.array_equal(clone(model).fit(X, y, weight).predict(X), model.predict(X))
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_a_function_and_a_score_to_watch(capsys, tmp_path):
+    model = GradientBoostingRegressor(**SMALL, loss=half_square, early_stopping=True, verbose=True)
+    model.set_params(scoring="r2", n_estimators=5).fit(X, Y)
+    assert list(model.history_) == ["validation_score"]
+    with pytest.raises(ParameterError, match="half_square is a function, and has no method value"):
+        model.set_params(scoring="loss").fit(X, Y)
+    with pytest.raises(TypeError, match="holds no code"):
+        model.set_params(early_stopping=False).fit(X, Y).save(tmp_path / "model")
+
+
+def test_functions_fit_any_number_of_classes():
+    for loss, many in ((log_odds, True), (LogOdds(), False), ("exponential", False)):
+        tags = GradientBoostingClassifier(loss=loss).__sklearn_tags__()
+        assert tags.classifier_tags.multi_class is many
 
 
 def make_odd(base, **members):

@@ -1,4 +1,4 @@
-"""Quantiles and Huber locations against the twin, bit for bit, and against NumPy."""
+"""Quantiles and robust locations against the twin, bit for bit, and against NumPy."""
 
 import math
 
@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sumwise.kernels import location
+from sumwise.kernels.influence import CLIPPED, FAIR, TANH
 from tests.naive import location as naive
 
 NO_UNITS = np.empty(0, dtype=np.int64)
@@ -15,7 +16,7 @@ many = settings(derandomize=True, deadline=None, max_examples=150)
 levels = st.sampled_from([0.5, 0.1, 0.25, 0.9, 1 / 3, 1e-9, 1 - 1e-9])
 
 
-def locate(values, weight=None, level=0.5, delta=math.inf):
+def locate(values, weight=None, level=0.5, delta=math.inf, kind=CLIPPED):
     units = NO_UNITS
     if weight is not None:
         units = np.empty(weight.size, dtype=np.int64)
@@ -25,15 +26,16 @@ def locate(values, weight=None, level=0.5, delta=math.inf):
         units,
         level,
         delta,
+        kind,
         np.empty(values.size, dtype=np.uint64),
         np.empty_like(units),
         np.full(location.N_DIGIT_VALUES, 7, dtype=np.int64),
     )
 
 
-def expect(values, weight=None, level=0.5, delta=math.inf):
+def expect(values, weight=None, level=0.5, delta=math.inf, kind=CLIPPED):
     units = None if weight is None else naive.weigh_in_units(weight)
-    return naive.huber_location(values, units, level, delta)
+    return naive.robust_location(values, units, level, delta, kind)
 
 
 def draw(rng, n, n_distinct=None):
@@ -51,6 +53,11 @@ def test_equals_twin(n, n_distinct, weighted):
             values = draw(rng, n, n_distinct)
             weight = rng.exponential(size=n) if weighted else None
             assert locate(values, weight, level, delta) == expect(values, weight, level, delta)
+            fair = 0.5, 0.7, FAIR
+            assert locate(values, weight, *fair) == expect(values, weight, *fair)
+            tanh = 0.5, 1.0, TANH
+            expected = expect(values, weight, *tanh)
+            assert locate(values, weight, *tanh) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 @many

@@ -1,4 +1,4 @@
-"""Losses of regression against scikit-learn's, for any team, and at extreme scores."""
+"""Losses of regression against scikit-learn's or a twin, for any team, and at extreme scores."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from sklearn._loss import loss as rivals
 from sumwise.kernels import regression_losses as kernels
 from sumwise.kernels.losses import logistic_gradient
 from sumwise.kernels.threads import Team
+from tests.naive import losses as naive
 
 NO_WEIGHT = np.empty(0)
 EXTREME = [-1e308, -1e10, -1000.0, -709.0, -40.0, 0.0, 40.0, 709.0, 1000.0, 1e10, 1e308]
@@ -26,6 +27,7 @@ class Case:
         raw = rng.normal(size=(1, n_rows)) * 2
         targets = {
             "real": lambda: rng.normal(size=n_rows),
+            "large": lambda: 5 * rng.normal(size=n_rows),
             "count": lambda: rng.poisson(2, n_rows).astype(float),
             "positive": lambda: rng.exponential(size=n_rows) + 1e-9,
             "probability": lambda: rng.random(n_rows).round(1),
@@ -46,10 +48,30 @@ class Case:
         return out
 
 
+class NaiveRival:
+    """A loss of the twins, as scikit-learn calls its own."""
+
+    def __init__(self, twin):
+        self.twin = twin
+
+    def gradient_hessian(self, y, raw, weight):
+        return self.twin.gradient(y, raw, weight), self.twin.hessian(y, raw, weight)
+
+    def loss(self, y, raw, weight):
+        rows = range(len(y))
+        values = np.array([self.twin.loss(y[[i]], raw[[i]]) for i in rows])
+        return values if weight is None else weight * values
+
+
 CASES = [
     Case("quantile", rivals.PinballLoss(quantile=0.8), 0.8, 1.0, has_hessian=False),
     Case("quantile", rivals.AbsoluteError(), 0.5, 2.0, has_hessian=False),
     Case("huber", rivals.HuberLoss(delta=0.7), 0.7, has_hessian=False),
+    Case("percentage", NaiveRival(naive.Percentage()), has_hessian=False, target="large"),
+    Case("fair", NaiveRival(naive.Fair(0.7)), 0.7, has_hessian=False),
+    Case("fair", NaiveRival(naive.Fair(30.0)), 30.0, has_hessian=False),
+    Case("log_cosh", NaiveRival(naive.LogCosh()), has_hessian=False),
+    Case("squared_log", NaiveRival(naive.SquaredLog()), target="count"),
     Case("poisson", rivals.HalfPoissonLoss(), target="count"),
     Case("gamma", rivals.HalfGammaLoss(), target="positive"),
     Case("tweedie", rivals.HalfTweedieLoss(power=1.5), 1.5, target="count"),
@@ -61,7 +83,7 @@ each_case = pytest.mark.parametrize("case", CASES, ids=repr)
 
 @each_case
 @pytest.mark.parametrize("weighted", [False, True])
-def test_equals_scikit_learn(case, weighted):
+def test_equals_the_rival(case, weighted):
     rng = np.random.default_rng(0)
     target, raw = case.draw(rng, 400)
     weight = rng.random(400) if weighted else NO_WEIGHT
@@ -104,7 +126,7 @@ def test_extreme_scores_give_numbers(case):
 
 
 def test_no_gradient_where_the_score_is_the_target():
-    for case in CASES[:3]:
+    for case in CASES[:7]:
         gradient, _ = case.derivatives(np.full(3, 2.0), np.full((1, 3), 2.0), NO_WEIGHT)
         assert gradient.tolist() == [[0.0] * 3]
 
@@ -124,3 +146,12 @@ def test_exponential():
     kernels.exponential(raw, -2.0, out)
     np.testing.assert_allclose(out[1:], np.exp(-2 * raw[1:]), rtol=1e-15)
     assert np.isfinite(out[0])
+
+
+def test_exponential_less_one_and_its_inverse():
+    raw = np.array([-800.0, -3.0, -1e-3, -1e-12, 0.0, 1e-12, 0.01, 0.1, 1.0, 700.0])
+    mean, back = np.empty(raw.size), np.empty(raw.size)
+    kernels.exponential_less_one(raw, mean)
+    np.testing.assert_allclose(mean, np.expm1(raw), rtol=1e-14)
+    kernels.log_one_plus(mean[1:], back[1:])
+    np.testing.assert_allclose(back[1:], raw[1:], rtol=1e-13, atol=2e-16)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise import Huber, Quantile, Tweedie, check_loss
+from sumwise import Fair, Huber, Quantile, Tweedie, check_loss
 from sumwise.errors import ParameterError
 from sumwise.losses import (
     REGRESSION_LOSSES,
@@ -18,6 +18,7 @@ TARGETS = {
     "gamma": np.linspace(0.1, 4, 40),
     "tweedie": np.arange(40) % 4.0,
     "cross_entropy": np.linspace(0, 1, 40),
+    "squared_log_error": np.linspace(-0.9, 4, 40),
 }
 Y = np.linspace(-1.5, 1.7, 40)
 
@@ -31,6 +32,8 @@ def test_losses_of_regression(name):
     ("loss", "y"),
     [
         (Quantile(0.9), Y),
+        (Quantile([0.1, 0.5, 0.9]), Y),
+        (Fair(0.3), Y),
         (Huber(0.3), Y),
         (Tweedie(1.2), TARGETS["tweedie"]),
         (Logistic(), np.arange(40) % 2),
@@ -107,6 +110,16 @@ def test_a_tolerance():
     check_loss(Nearly(), Y, tolerance=0.02)
     with pytest.raises(ParameterError, match="second derivative"):
         check_loss(Nearly(), Y)
+
+
+def test_a_function_has_the_outputs_of_the_scores():
+    def derivatives(y, raw):
+        return np.sin(raw), np.cos(raw) ** 2
+
+    with pytest.raises(ParameterError, match=r"^derivatives: the second derivative differs"):
+        check_loss(derivatives, Y, raw=np.linspace(-1, 1, 80).reshape(40, 2))
+    check_loss(lambda y, raw: Softmax().gradient(y, raw), np.arange(40) % 3, raw=np.ones((40, 3)))
+    check_loss(lambda y, raw: LogCosh().gradient(y, raw), Y)
 
 
 @pytest.mark.parametrize("thing", [3, "poisson", LogCosh, object()])

@@ -1,11 +1,13 @@
 """Losses of the user's own: what is handed over, and what is said of what comes back."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from sumwise.errors import ParameterError
 from sumwise.kernels.threads import Team
-from sumwise.losses import CustomLoss, Squared, is_custom_loss
+from sumwise.losses import CustomLoss, Squared, is_custom_loss, is_loss_function
 
 NO_WEIGHT = np.empty(0)
 RNG = np.random.default_rng(0)
@@ -48,10 +50,53 @@ def derive(loss, target, raw, weight=NO_WEIGHT):
     return gradient, hessian
 
 
+def half_square(y, raw):
+    return raw - y, np.ones_like(raw)
+
+
 def test_what_can_be_a_loss():
     assert is_custom_loss(LogCosh())
+    assert not is_loss_function(LogCosh())
+    for function in (half_square, partial(half_square), lambda y, raw: half_square(y, raw)):
+        assert is_custom_loss(function)
+        assert is_loss_function(function)
     for thing in (LogCosh, "poisson", None, Squared(), object()):
         assert not is_custom_loss(thing)
+        assert not is_loss_function(thing)
+
+
+@pytest.mark.parametrize("weight", [NO_WEIGHT, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_a_function_is_a_gradient(weight, n_outputs):
+    def derivatives(y, raw):
+        assert raw.shape == ((30,) if n_outputs == 1 else (30, n_outputs))
+        return np.sin(raw), np.full(raw.shape, 2.0)
+
+    loss, raw = CustomLoss(derivatives, n_outputs=n_outputs), RNG.normal(size=(n_outputs, 30))
+    gradient, hessian = derive(loss, TARGET, raw, weight)
+    factor = weight if weight.size else 1.0
+    assert np.array_equal(gradient, np.sin(raw) * factor)
+    assert np.array_equal(hessian, np.full(raw.shape, 2.0) * factor)
+    assert loss.initial_score(TARGET, weight, np.arange(30)).tolist() == [0.0] * n_outputs
+    assert not loss.has_value
+    adapted = loss.adapt(TARGET, weight, np.arange(5, dtype=np.uint32), None)
+    assert (adapted.n_outputs, adapted.name) == (n_outputs, "derivatives")
+
+
+def test_what_a_function_returns_is_checked():
+    def broken(y, raw):
+        return raw
+
+    message = "^broken must return two arrays.*it returned ndarray"
+    with pytest.raises(ParameterError, match=message):
+        derive(CustomLoss(broken), TARGET, np.zeros((1, 30)))
+    odd = partial(lambda y, raw: (raw, -1.0 - raw))
+    with pytest.raises(ParameterError, match=r"^partial: the second derivative is -1 at"):
+        derive(CustomLoss(odd), TARGET, np.zeros((1, 30)))
+    with pytest.raises(
+        ParameterError, match=r"^half_square is a function, and has no method value"
+    ):
+        CustomLoss(half_square).value(TARGET, np.zeros((1, 30)), NO_WEIGHT, np.arange(3))
 
 
 @pytest.mark.parametrize("weight", [NO_WEIGHT, WEIGHT], ids=["plain", "weighted"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.losses import REGRESSION_LOSSES, Exponential, Logistic, Multinomial
+from sumwise.losses import REGRESSION_LOSSES, Exponential, Logistic, Multinomial, Quantile
 from sumwise.losses.links import LINKS
 from tests.naive import losses as naive
 
@@ -11,7 +11,8 @@ RAW = np.array([-800.0, -30.0, -1.0, 0.0, 0.5, 40.0, 800.0]).reshape(-1, 1)
 
 
 def test_every_loss_has_a_link():
-    losses = (*REGRESSION_LOSSES.values(), Logistic, Exponential, Multinomial)
+    of_regression = [kind() for kind in REGRESSION_LOSSES.values()]
+    losses = (*of_regression, Quantile([0.5]), Logistic, Exponential, Multinomial)
     assert {loss.link for loss in losses} == set(LINKS)
 
 
@@ -23,6 +24,19 @@ def test_log():
     found = LINKS["log"](RAW)
     np.testing.assert_allclose(found[1:-1], np.exp(RAW[1:-1, 0]), rtol=1e-15)
     assert 0 < found[0] < 1e-300 < 1e300 < found[-1] < np.inf
+
+
+def test_log1p():
+    found = LINKS["log1p"](RAW)
+    np.testing.assert_allclose(found[:-1], np.expm1(RAW[:-1, 0]), rtol=1e-14)
+    assert 1e300 < found[-1] < np.inf
+
+
+def test_sorted():
+    raw = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 0.0]])
+    assert LINKS["sorted"](raw).tolist() == [[1.0, 2.0, 3.0], [0.0, 1.0, 1.0]]
+    assert raw[0, 0] == 3.0
+    assert LINKS["sorted"](RAW).tolist() == RAW.tolist()
 
 
 def test_sigmoid():

@@ -1,12 +1,13 @@
-"""Absolute, quantile and Huber loss: where they start, their parameters, a delta that moves."""
+"""Robust losses: where they start, their parameters, a delta that moves, several levels."""
 
 import numpy as np
 import pytest
 from sklearn._loss.loss import HuberLoss
 
-from sumwise import Huber, Quantile
+from sumwise import Fair, Huber, Quantile
 from sumwise.errors import ParameterError
-from sumwise.losses import Absolute, Location
+from sumwise.kernels.threads import Team
+from sumwise.losses import Absolute, Location, LogCosh, Percentage
 
 NO_WEIGHT = np.empty(0)
 RNG = np.random.default_rng(0)
@@ -26,7 +27,9 @@ def best_of_grid(loss, weight):
 
 
 @pytest.mark.parametrize(
-    "loss", [Absolute(), Quantile(0.2), Quantile(0.9)], ids=["absolute", "low", "high"]
+    "loss",
+    [Absolute(), Quantile(0.2), Quantile(0.9), Percentage()],
+    ids=["absolute", "low", "high", "percentage"],
 )
 @pytest.mark.parametrize("weight", [NO_WEIGHT, WEIGHT], ids=["plain", "weighted"])
 def test_no_score_is_better_than_the_initial_one(loss, weight):
@@ -45,6 +48,51 @@ def test_huber_starts_near_its_best_where_scikit_learn_does(weight, delta):
     rival = HuberLoss(delta=delta)
     expected = rival.fit_intercept_only(TARGET, weight if weight.size else None)
     assert start[0] == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("weight", [NO_WEIGHT, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("loss", [Fair(0.3), Fair(5.0), LogCosh()], ids=["low", "high", "log_cosh"])
+def test_smooth_losses_start_near_their_best(loss, weight):
+    start = loss.initial_score(TARGET, weight, ROWS)
+    value = loss.value(TARGET, np.repeat(start[:, None], 301, axis=1), weight, ROWS)
+    assert value <= 1.01 * best_of_grid(loss, weight)
+
+
+def test_percentages_weigh_by_the_target_but_never_more_than_one():
+    target = np.array([0.0, 0.5, -2.0, 8.0])
+    assert Percentage().location_weight(target, NO_WEIGHT).tolist() == [1.0, 1.0, 0.5, 0.125]
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    assert Percentage().location_weight(target, weight).tolist() == [1.0, 2.0, 1.5, 0.5]
+    assert Absolute().location_weight(target, weight) is weight
+
+
+def test_several_levels_are_the_levels_one_by_one():
+    levels, raw = [0.1, 0.5, 0.75], RNG.normal(size=(3, 301))
+    loss, ones = Quantile(levels), [Quantile(level) for level in levels]
+    assert loss.n_outputs == 3
+    assert [loss.at_output(k).location for k in range(3)] == [one.location for one in ones]
+    starts = [one.initial_score(TARGET, WEIGHT, ROWS)[0] for one in ones]
+    assert loss.initial_score(TARGET, WEIGHT, ROWS).tolist() == starts == sorted(starts)
+    values = [one.value(TARGET, raw[[k]], WEIGHT, ROWS) for k, one in enumerate(ones)]
+    assert loss.value(TARGET, raw, WEIGHT, ROWS) == pytest.approx(np.mean(values))
+    found, expected = (np.full((2, 3, 301), np.nan) for _ in range(2))
+    with Team(2) as team:
+        loss.gradient(team, TARGET, raw, WEIGHT, *found)
+        for k, one in enumerate(ones):
+            own = expected[:, k : k + 1]
+            one.gradient(team, TARGET, raw[[k]], WEIGHT, *own)
+    assert np.array_equal(found, expected)
+
+
+def test_a_list_of_one_level_has_a_column():
+    assert (Quantile([0.3]).link, Quantile((0.3,)).n_outputs) == ("sorted", 1)
+    assert (Quantile(0.3).link, Quantile(0.3).n_outputs) == ("identity", 1)
+
+
+@pytest.mark.parametrize("levels", [[], [0.5, 0.5], [0.9, 0.1]], ids=str)
+def test_levels_ascend(levels):
+    with pytest.raises(ParameterError, match=r"Quantile\(level=\[.*levels must ascend"):
+        Quantile(levels).check()
 
 
 def test_initial_score_of_chosen_rows():
@@ -75,7 +123,7 @@ def test_absolute_is_twice_the_quantile_of_one_half():
 def test_delta_follows_the_errors():
     start = Huber(quantile=0.8).adapt(TARGET, NO_WEIGHT, ROWS, None)
     expected = np.quantile(np.abs(TARGET - np.median(TARGET)), 0.8, method="inverted_cdf")
-    assert start.location == (0.5, pytest.approx(expected))
+    assert start.location[:2] == (0.5, pytest.approx(expected))
     raw = (0.9 * TARGET)[None]
     moved = start.at_round(TARGET, raw, NO_WEIGHT, ROWS)
     expected = np.quantile(0.1 * np.abs(TARGET), 0.8, method="inverted_cdf")
@@ -113,6 +161,10 @@ def test_delta_is_positive_where_most_targets_are_the_same(target, delta):
         Quantile("half"),
         Quantile(True),
         Quantile(None),
+        Quantile([0.1, 1.0]),
+        Quantile([None]),
+        Fair(0),
+        Fair(np.inf),
         Huber(0),
         Huber(np.inf),
         Huber("1"),
@@ -127,6 +179,9 @@ def test_parameters_out_of_range(loss):
         loss.check()
 
 
-@pytest.mark.parametrize("loss", [Quantile(np.float32(0.5)), Huber(3), Huber(), Quantile(0.001)])
+@pytest.mark.parametrize(
+    "loss",
+    [Quantile(np.float32(0.5)), Huber(3), Huber(), Quantile(0.001), Quantile((0.1, 0.2)), Fair(3)],
+)
 def test_parameters_in_range(loss):
     loss.check()

@@ -1,4 +1,4 @@
-"""Weighted quantiles and Huber locations, by sorting; and the leaves refitted to them."""
+"""Weighted quantiles and robust locations, by sorting; and the leaves refitted to them."""
 
 from __future__ import annotations
 
@@ -40,17 +40,26 @@ def quantile(values: Floats, units: list[int] | None, level: float) -> float:
     raise AssertionError("a level is below 1")
 
 
-def huber_location(values: Floats, units: list[int] | None, level: float, delta: float) -> float:
-    """The quantile, and on by the mean of the distances from it, clipped to delta."""
+def influence(x: float, kind: int, bound: float) -> float:
+    """0: the error clipped to a bound; 1: that of the fair loss; 2: the hyperbolic tangent."""
+    if kind == 1:
+        return x / (1 + abs(x) / bound)
+    return math.tanh(x) if kind == 2 else min(max(x, -bound), bound)
+
+
+def robust_location(
+    values: Floats, units: list[int] | None, level: float, bound: float, kind: int = 0
+) -> float:
+    """The quantile, and on by the mean influence of the distances from it."""
     center = quantile(values, units, level)
-    if delta == math.inf:
+    if bound == math.inf:
         return center
     units = [1] * len(values) if units is None else units
     unit = 2.0 ** math.floor(math.log2(1 / max(units)))
     limit = 2.0 ** min(50, 62 - math.ceil(math.log2(len(values))))
-    scale = 2.0 ** math.floor(math.log2(limit / delta))
+    scale = 2.0 ** math.floor(math.log2(limit / bound))
     steps = [
-        round(min(max(value - center, -delta), delta) * (unit * own) * scale)
+        round(influence(value - center, kind, bound) * (unit * own) * scale)
         for value, own in zip(values, units, strict=True)
     ]
     return center + sum(steps) / scale / (unit * sum(units))

@@ -80,6 +80,91 @@ class Squared:
         return mean
 
 
+class SquaredLog:
+    """loss = (raw - log(1 + y))^2 / 2, mean = exp(raw) - 1"""
+
+    def loss(self, y: Floats, raw: Floats, weights: Floats | None = None) -> float:
+        return average(0.5 * (np.log1p(y) - raw) ** 2, weights)
+
+    def gradient(self, y: Floats, raw: Floats, weights: Floats | None = None) -> Floats:
+        return fill_weights(weights, len(y)) * (raw - np.log1p(y))
+
+    def hessian(self, y: Floats, raw: Floats, weights: Floats | None = None) -> Floats:
+        return fill_weights(weights, len(y)) * np.ones(len(y))
+
+    def initial(self, y: Floats, weights: Floats | None = None) -> Floats:
+        return np.array(average(np.log1p(y), weights))
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        return np.expm1(raw)
+
+    def link(self, mean: Floats) -> Floats:
+        return np.log1p(mean)
+
+
+class Robust:
+    """A loss of raw - y that grows no faster than a line; its leaves are locations, see there.
+
+    The hessian is 1, which bounds the second derivative. Subclasses give the loss of an error and
+    its derivative, and the share of a row in locations.
+    """
+
+    def of_error(self, error: Floats) -> Floats:
+        raise NotImplementedError
+
+    def influence(self, error: Floats) -> Floats:
+        raise NotImplementedError
+
+    def share(self, y: Floats) -> Floats:
+        return np.ones(len(y))
+
+    def loss(self, y: Floats, raw: Floats, weights: Floats | None = None) -> float:
+        return average(self.share(y) * self.of_error(raw - y), weights)
+
+    def gradient(self, y: Floats, raw: Floats, weights: Floats | None = None) -> Floats:
+        return fill_weights(weights, len(y)) * self.share(y) * self.influence(raw - y)
+
+    def hessian(self, y: Floats, raw: Floats, weights: Floats | None = None) -> Floats:
+        return fill_weights(weights, len(y)) * np.ones(len(y))
+
+
+class Percentage(Robust):
+    """loss = |raw - y| / max(1, |y|)"""
+
+    def of_error(self, error: Floats) -> Floats:
+        return np.abs(error)
+
+    def influence(self, error: Floats) -> Floats:
+        return np.sign(error)
+
+    def share(self, y: Floats) -> Floats:
+        return 1 / np.maximum(1, np.abs(y))
+
+
+class Fair(Robust):
+    """loss = c^2 (|e| / c - log(1 + |e| / c)), e = raw - y"""
+
+    def __init__(self, c: float) -> None:
+        self.c = c
+
+    def of_error(self, error: Floats) -> Floats:
+        ratio = np.abs(error) / self.c
+        return self.c**2 * (ratio - np.log1p(ratio))
+
+    def influence(self, error: Floats) -> Floats:
+        return self.c * error / (self.c + np.abs(error))
+
+
+class LogCosh(Robust):
+    """loss = log(cosh(e)), e = raw - y"""
+
+    def of_error(self, error: Floats) -> Floats:
+        return np.logaddexp(error, -error) - np.log(2)
+
+    def influence(self, error: Floats) -> Floats:
+        return np.tanh(error)
+
+
 class Logistic:
     """y in {0, 1}, p = sigmoid(raw), loss = -log(p) where y = 1, else -log(1 - p)"""
 

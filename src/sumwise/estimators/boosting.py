@@ -17,6 +17,8 @@ from sumwise.estimators.losses import (
     make_class_loss,
     make_regression_loss,
     needs_positive_targets,
+    score_quantiles,
+    takes_many_classes,
 )
 from sumwise.estimators.parameters import (
     check_number,
@@ -35,10 +37,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
 
     Parameters
     ----------
-    loss : {"auto", "log_loss", "exponential"} or object, default="auto"
+    loss : {"auto", "log_loss", "exponential"}, object or function, default="auto"
         "auto" and "log_loss": logistic loss for two classes, multinomial for more. "exponential":
-        AdaBoost's loss, for two classes. Or an object with a method ``gradient(y, raw)``; see
-        :func:`sumwise.check_loss` and ``docs/guide/losses.md``.
+        AdaBoost's loss, for two classes. Or an object with a method ``gradient(y, raw)``, or a
+        function of (y, raw) that returns gradient and hessian; see :func:`sumwise.check_loss` and
+        ``docs/guide/losses.md``.
     {parameters}
     class_weight : "balanced", dict or None, default=None
         Factors on the sample weights: a dict from classes to weights (1 for those it lacks), or
@@ -105,9 +108,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        is_name = isinstance(self.loss, str)
-        n_outputs = 2 if is_name else getattr(self.loss, "n_outputs", 1)
-        tags.classifier_tags.multi_class = n_outputs > 1 and self.loss != "exponential"
+        tags.classifier_tags.multi_class = takes_many_classes(self.loss)
         return tags
 
     def _check_parameters(self) -> GrowthSettings:
@@ -212,12 +213,15 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
 
     Parameters
     ----------
-    loss : str or object, default="auto"
-        "squared_error" (which is "auto"); "absolute_error", "huber" and "quantile" for medians and
-        quantiles; "poisson" for counts, "gamma" for positive amounts and "tweedie" for amounts with
-        zeros, all with a log link; "cross_entropy" for targets that are probabilities.
-        :class:`Huber`, :class:`Quantile` and :class:`Tweedie` have parameters. Or an object with a
-        method ``gradient(y, raw)``; see :func:`sumwise.check_loss` and ``docs/guide/losses.md``.
+    loss : str, object or function, default="auto"
+        "squared_error" (which is "auto"); "absolute_error", "huber", "fair", "log_cosh" and
+        "quantile" for medians and quantiles, "mape" for relative errors; "poisson" for counts,
+        "gamma" for positive amounts and "tweedie" for amounts with zeros, all with a log link;
+        "squared_log_error" for errors of logarithms; "cross_entropy" for targets that are
+        probabilities. :class:`Fair`, :class:`Huber`, :class:`Quantile` (also of several levels) and
+        :class:`Tweedie` have parameters. Or an object with a method ``gradient(y, raw)``, or a
+        function of (y, raw) that returns gradient and hessian; see :func:`sumwise.check_loss` and
+        ``docs/guide/losses.md``.
     {parameters}
 
     Attributes
@@ -289,9 +293,27 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or (n_rows, n_levels) for several quantiles
         """
         return self._predict_mean(self._predict_raw(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², or for several quantiles the mean D² of their pinball losses.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for those of a constant.
+        """
+        if self.__sklearn_is_fitted__() and self.ensemble_.link == "sorted":
+            return score_quantiles(self.loss, y, self.predict(X), sample_weight)
+        return super().score(X, y, sample_weight)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""

@@ -49,6 +49,7 @@ from sumwise.estimators.parameters import (
     resolve_part,
 )
 from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.estimators.refitting import refit_leaves
 from sumwise.estimators.shared_table import SharedTable
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.splits import Tables, TableSource, check_splits, make_tables
@@ -617,6 +618,42 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         """
         X = self._check_input(X)
         return self._with_team(X, lambda team: self.ensemble_.apply(X, team))
+
+    def refit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        init_score: Any = None,
+        *,
+        decay: float = 0.9,
+    ) -> Self:
+        """Return a fitted copy with the same splits, whose leaves have followed other rows.
+
+        Every leaf (and the constant to start from) becomes ``decay`` times its value plus
+        ``1 - decay`` times the value that a fit would give it on these rows, tree by tree: later
+        trees learn from the errors that the new values of earlier ones leave. A leaf that no row
+        reaches stays as it is. LightGBM's ``refit`` with its ``decay_rate``.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Rows with the features of ``fit``. Statistics that encode categories stay as they are.
+        y : array-like of shape (n_rows,)
+            Their target; a classifier knows no new classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights; class weights are multiplied in as in ``fit``.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+            Raw scores to start from, if ``fit`` had them.
+        decay : float, default=0.9
+            Share of the old values, from 0 (new values alone) to 1 (no change).
+
+        Returns
+        -------
+        estimator
+            A new model. It has no ``history_``; rows and weights of its nodes are those of ``fit``.
+        """
+        return refit_leaves(self, X, y, sample_weight, init_score, decay)
 
     def truncate(self, n_rounds: int) -> Self:
         """Return a fitted copy that has only the first rounds.

@@ -3,20 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.parameters import check_choice, name_part
 from sumwise.losses import (
+    LOSS_ALIASES,
     REGRESSION_LOSSES,
     CustomLoss,
     Exponential,
     Logistic,
     Loss,
     Multinomial,
+    Quantile,
     is_custom_loss,
+    is_loss_function,
 )
 from sumwise.parts import Part
 
-REGRESSION_LINKS = ("identity", "log", "sigmoid")
+REGRESSION_LINKS = ("identity", "log", "log1p", "sigmoid", "sorted")
 CLASS_LINKS = ("logistic", "half_logistic", "softmax")
 # Losses with parameters, as parts.
 LOSS_PARTS = {k.__name__: k for k in REGRESSION_LOSSES.values() if issubclass(k, Part)}
@@ -33,12 +38,12 @@ def make_regression_loss(owner: Any) -> Loss:
         _check_link(loss, REGRESSION_LINKS)
         if loss.n_outputs != 1:
             raise ParameterError(
-                f"{type(given).__name__}.n_outputs={loss.n_outputs}: a regressor has one output"
+                f"{loss.name}.n_outputs={loss.n_outputs}: a regressor has one output"
             )
         return loss
     parts = "".join(f", {name}(...)" for name in LOSS_PARTS)
-    _check_name(owner, ("auto", *REGRESSION_LOSSES), parts)
-    return REGRESSION_LOSSES["squared_error" if given == "auto" else given]()
+    _check_name(owner, ("auto", *REGRESSION_LOSSES, *LOSS_ALIASES), parts)
+    return REGRESSION_LOSSES[_full_name(given)]()
 
 
 def make_class_loss(owner: Any, n_classes: int) -> Loss:
@@ -46,12 +51,12 @@ def make_class_loss(owner: Any, n_classes: int) -> Loss:
     given = owner.loss
     if is_custom_loss(given):
         n_outputs = 1 if n_classes == 2 else n_classes
-        loss = CustomLoss(given, "logistic" if n_classes == 2 else "softmax")
+        link = "logistic" if n_classes == 2 else "softmax"
+        loss = CustomLoss(given, link, n_outputs=n_outputs)
         _check_link(loss, CLASS_LINKS[:2] if n_classes == 2 else CLASS_LINKS[2:])
         if loss.n_outputs != n_outputs:
             raise ParameterError(
-                f"{type(given).__name__}.n_outputs={loss.n_outputs}: {n_classes} classes need "
-                f"{n_outputs}"
+                f"{loss.name}.n_outputs={loss.n_outputs}: {n_classes} classes need {n_outputs}"
             )
         return loss
     if n_classes == 2:
@@ -68,9 +73,38 @@ def check_class_loss(owner: Any) -> None:
 
 
 def needs_positive_targets(given: Any) -> bool:
-    """Whether the losses of positive means are among what a regressor was given."""
-    kind = REGRESSION_LOSSES.get(given) if isinstance(given, str) else type(given)
-    return kind is not None and getattr(kind, "link", None) == "log" and issubclass(kind, Loss)
+    """Whether a regressor was given a loss that not all targets have: of positive ones or so."""
+    kind = REGRESSION_LOSSES.get(_full_name(given)) if isinstance(given, str) else type(given)
+    if kind is None or not issubclass(kind, Loss):
+        return False
+    return getattr(kind, "link", None) in ("log", "log1p")
+
+
+def _full_name(name: str) -> str:
+    return "squared_error" if name == "auto" else LOSS_ALIASES.get(name, name)
+
+
+def score_quantiles(loss: Any, y: Any, predictions: np.ndarray, sample_weight: Any) -> float:
+    """The mean over the levels of D², the share of the pinball loss of a constant that is saved."""
+    from sklearn.metrics import d2_pinball_score  # its import takes time
+
+    if not isinstance(loss, Quantile) or loss.n_outputs != predictions.shape[1]:
+        raise ParameterError(
+            f"loss={loss!r}: the model predicts {predictions.shape[1]} quantiles, whose levels the "
+            "score needs; set the loss it was fitted with"
+        )
+    scores = [
+        d2_pinball_score(y, column, sample_weight=sample_weight, alpha=float(level))
+        for level, column in zip(loss.levels, predictions.T, strict=True)
+    ]
+    return float(np.mean(scores))
+
+
+def takes_many_classes(given: Any) -> bool:
+    """Whether a loss of classes is for more than two, too."""
+    if isinstance(given, str):
+        return given != "exponential"
+    return is_loss_function(given) or getattr(given, "n_outputs", 1) > 1
 
 
 def name_loss_part(params: Mapping[str, Any]) -> str:
@@ -85,12 +119,13 @@ def _check_name(owner: Any, names: tuple[str, ...], more: str) -> None:
     try:
         check_choice(owner, "loss", names)
     except ParameterError as error:
-        raise ParameterError(f"{error}{more} or an object with a method gradient(y, raw)") from None
+        own = "an object with a method gradient(y, raw), or a function of (y, raw)"
+        raise ParameterError(f"{error}{more}, {own}") from None
 
 
 def _check_link(loss: CustomLoss, links: tuple[str, ...]) -> None:
     if loss.link not in links:
         raise ParameterError(
-            f"{type(loss.source).__name__}.link={loss.link!r}: must be one of "
+            f"{loss.name}.link={loss.link!r}: must be one of "
             f"{', '.join(map(repr, links))} here, or a method"
         )

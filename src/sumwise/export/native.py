@@ -234,7 +234,9 @@ def _check_trees(e: TreeEnsemble) -> None:
 
 
 def _fits_link(n_outputs: int, link: str) -> bool:
-    return n_outputs > 2 if link == "softmax" else n_outputs == 1
+    if link == "softmax":
+        return n_outputs > 2
+    return n_outputs == 1 if link in ("logistic", "half_logistic") else n_outputs >= 1
 
 
 def _check_sets(e: TreeEnsemble) -> None:

@@ -1,4 +1,4 @@
-"""Quantiles and Huber locations of weighted values: exact, and the same for any order of them.
+"""Quantiles and robust locations of weighted values: exact, and the same for any order of them.
 
 With F(v) the weight of the values up to v and p = level * (all weight), the quantile is the lowest
 value with F >= p, or half way from there to the next one if F = p: for level 1/2 and equal weights
@@ -9,12 +9,14 @@ weigh the keys by their digit, find the digit of the one sought, and drop all ot
 over the keys are most of the work.
 
 The Huber location is a step from the median, as in Friedman (2001, section 4.4): the mean
-distance from it, distances beyond ``delta`` counted as ``delta``.
+distance from it, distances beyond ``delta`` counted as ``delta``. Other robust losses take the same
+step by their own influence function: its slope is at most 1, so the step never raises the loss.
 """
 
 import numpy as np
 
 from sumwise.kernels.elementary import round_to_integer
+from sumwise.kernels.influence import influence
 from sumwise.kernels.jit import kernel, routine
 from sumwise.kernels.quantize import exact_hessian, exact_limit, power_scale
 from sumwise.kernels.sort import MISSING, bits_of_key, key_of_float
@@ -117,8 +119,8 @@ def _quantile(values, units, total, level, keys, mass, counters):
 
 
 @routine
-def _huber_step(values, units, total, center, delta):
-    """The mean of distances from the center, clipped to delta."""
+def _robust_step(values, units, total, center, delta, kind):
+    """The mean influence of distances from the center, which is at most delta."""
     weighted = units.size > 0
     largest = np.int64(1)
     for i in range(units.size):
@@ -127,15 +129,17 @@ def _huber_step(values, units, total, center, delta):
     scale = power_scale(delta, exact_limit(values.size))
     step = np.int64(0)
     for i in range(values.size):
-        distance = min(max(values[i] - center, -delta), delta)
+        pull = influence(values[i] - center, kind, delta)
         part = unit * units[i] if weighted else 1.0
-        step += np.int64(round_to_integer(distance * part * scale))
+        step += np.int64(round_to_integer(pull * part * scale))
     return step / scale / (unit * total)
 
 
 @routine
-def locate(values, units, level, delta, keys, mass, counters):
-    """The quantile of values, of which there is at least one; with a finite delta, a Huber step on.
+def locate(values, units, level, delta, kind, keys, mass, counters):
+    """The quantile of values, of which there is at least one; with a finite delta, a step on.
+
+    The step is the mean influence of the distances; ``kind`` says which (see influence.py).
 
     ``units`` are the weights, empty if all are one. ``keys`` and ``mass`` are as long as ``values``
     and ``units``, and overwritten; so are ``counters``, N_DIGIT_VALUES of them.
@@ -145,11 +149,11 @@ def locate(values, units, level, delta, keys, mass, counters):
         total += units[i]
     center = _quantile(values, units, total, level, keys, mass, counters)
     if delta < np.inf:
-        center += _huber_step(values, units, total, center, delta)
+        center += _robust_step(values, units, total, center, delta, kind)
     return center
 
 
 @kernel
-def find_location(values, units, level, delta, keys, mass, counters):
+def find_location(values, units, level, delta, kind, keys, mass, counters):
     """:func:`locate` for Python."""
-    return locate(values, units, level, delta, keys, mass, counters)
+    return locate(values, units, level, delta, kind, keys, mass, counters)

@@ -1,9 +1,12 @@
-"""Give leaves new values: the quantile or Huber location of the residuals of their rows.
+"""Give leaves new values: the quantile or robust location of the residuals of their rows.
 
 For losses whose hessian says nothing of how far a leaf should go. Rows are grouped by leaf, by
 counting, leaves in the order of a walk through the tree: so the rows of every node are contiguous.
 Threads share the rows, then the leaves. A group keeps the order of its rows and is worked on by
 one thread, so nothing depends on the number of threads.
+
+A leaf without rows takes the location of the nearest node above it that has some. This happens
+where the rows are not those that chose the splits: other permutations encode them differently.
 """
 
 from typing import Any, NamedTuple
@@ -18,6 +21,7 @@ class RefitRule(NamedTuple):
 
     level: float
     delta: float  # inf for the quantile alone
+    kind: int  # of influence, see influence.py
     max_step: float  # largest value before the learning rate; 0 for no limit
     learning_rate: float
 
@@ -62,6 +66,17 @@ def _lay_out_groups(left, n_threads, buffers):
             first[child + 1] = first[node] + n_rows[child]
 
 
+@inlined
+def _pass_over_empty_nodes(left, n_rows, anchor):
+    """Thread 0: a node whose anchor has no rows takes the anchor of its parent."""
+    for node in range(left.size):  # parents come before children
+        child = left[node]
+        if child >= 0:
+            for side in range(2):
+                if n_rows[anchor[child + side]] == 0:
+                    anchor[child + side] = anchor[node]
+
+
 @routine
 def _locate_node(node, rule, buffers, counters):
     """Find the location of the residuals of a node."""
@@ -71,6 +86,7 @@ def _locate_node(node, rule, buffers, counters):
         buffers.units[begin:end],  # empty stays empty
         rule.level,
         rule.delta,
+        rule.kind,
         buffers.keys[begin:end],
         buffers.mass[begin:end],
         counters,
@@ -114,7 +130,8 @@ def refit_leaves(
     """Write new values of the nodes to ``value`` (n_nodes, 1).
 
     ``leaf``, ``row_units`` and ``scores`` are of all rows of the table, ``rows`` those the tree was
-    grown on; ``left``, ``anchor`` and ``weight`` are of the nodes.
+    grown on, at least one; ``left``, ``anchor`` and ``weight`` are of the nodes. ``anchor`` is
+    changed where its node has no rows.
     """
     first, last = share(rows.size, thread, n_threads)
     place, n_nodes = buffers.place[thread], left.size
@@ -125,6 +142,7 @@ def refit_leaves(
     wait_for_all(sync, n_threads)
     if thread == 0:
         _lay_out_groups(left, n_threads, buffers)
+        _pass_over_empty_nodes(left, buffers.n_rows, anchor)
     wait_for_all(sync, n_threads)
     has_units = row_units.size > 0
     for i in range(first, last):
@@ -142,7 +160,8 @@ def refit_leaves(
             _locate_node(node, rule, buffers, counters)
     wait_for_all(sync, n_threads)
     if thread == 0:
-        # Some leaves of symmetric trees keep the value of an inner node. These are few.
+        # Some leaves have the value of an inner node: those without rows, and those of symmetric
+        # trees that are too small. These are few.
         for node in range(n_nodes):
             if left[node] < 0 and anchor[node] != node:
                 _locate_node(anchor[node], rule, buffers, counters)

@@ -3,10 +3,13 @@
 Kernels of losses with a parameter have it as their last argument.
 """
 
-from sumwise.kernels.elementary import exp, log1p_exp
+from sumwise.kernels.elementary import exp, log, log1p_exp
+from sumwise.kernels.influence import fair, tanh
 from sumwise.kernels.jit import kernel
 from sumwise.kernels.losses import multiply, weight_of
 from sumwise.kernels.threads import share
+
+_LN2 = 0.6931471805599453
 
 
 @kernel
@@ -57,6 +60,95 @@ def huber_value(target, raw, weight, rows, out, delta):
         error = abs(raw[0, row] - target[row])
         loss = 0.5 * error * error if error <= delta else delta * (error - 0.5 * delta)
         out[i] = weight_of(weight, row) * loss
+
+
+@kernel
+def percentage_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
+    """|f - y| / max(1, |y|): gradient the sign of f - y over max(1, |y|), 0 if exact; hessian 1."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        part = 1.0 / max(1.0, abs(labels[i]))
+        g[i] = part if scores[i] > labels[i] else (-part if scores[i] < labels[i] else 0.0)
+        h[i] = 1.0
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def percentage_value(target, raw, weight, rows, out):
+    """Weighted loss of each of ``rows``."""
+    for i in range(rows.size):
+        row = rows[i]
+        error = abs(raw[0, row] - target[row])
+        out[i] = weight_of(weight, row) * (error / max(1.0, abs(target[row])))
+
+
+@kernel
+def fair_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian, c):
+    """c^2 (|x| / c - log(1 + |x| / c)) of x = f - y: gradient x / (1 + |x| / c); hessian 1."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        g[i] = fair(scores[i] - labels[i], c)
+        h[i] = 1.0
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def fair_value(target, raw, weight, rows, out, c):
+    """Weighted loss of each of ``rows``."""
+    for i in range(rows.size):
+        row = rows[i]
+        ratio = abs(raw[0, row] - target[row]) / c
+        out[i] = weight_of(weight, row) * (c * c * (ratio - log(1.0 + ratio)))
+
+
+@kernel
+def log_cosh_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
+    """log(cosh(f - y)): gradient tanh(f - y); hessian 1."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        g[i] = tanh(scores[i] - labels[i])
+        h[i] = 1.0
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def log_cosh_value(target, raw, weight, rows, out):
+    """Weighted loss of each of ``rows``: |x| + log(1 + e^(-2 |x|)) - log(2)."""
+    for i in range(rows.size):
+        row = rows[i]
+        error = abs(raw[0, row] - target[row])
+        out[i] = weight_of(weight, row) * (error + log1p_exp(-2.0 * error) - _LN2)
+
+
+@kernel
+def squared_log_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
+    """(f - log(1 + y))^2 / 2: gradient f - log(1 + y), hessian 1."""
+    first, last = share(target.size, thread, n_threads)
+    labels, scores = target[first:last], raw[0, first:last]
+    g, h = gradient[0, first:last], hessian[0, first:last]
+    for i in range(labels.size):
+        g[i] = scores[i] - log(1.0 + labels[i])
+        h[i] = 1.0
+    multiply(g, weight, first)
+    multiply(h, weight, first)
+
+
+@kernel
+def squared_log_value(target, raw, weight, rows, out):
+    """Weighted loss of each of ``rows``."""
+    for i in range(rows.size):
+        row = rows[i]
+        error = raw[0, row] - log(1.0 + target[row])
+        out[i] = weight_of(weight, row) * (0.5 * error * error)
 
 
 @kernel
@@ -165,3 +257,17 @@ def exponential(raw, factor, out):
     """exp(factor * raw)."""
     for i in range(raw.size):
         out[i] = exp(factor * raw[i])
+
+
+@kernel
+def exponential_less_one(raw, out):
+    """exp(raw) - 1, without cancellation for small scores."""
+    for i in range(raw.size):
+        out[i] = tanh(0.5 * raw[i]) * (exp(raw[i]) + 1.0)
+
+
+@kernel
+def log_one_plus(values, out):
+    """log(1 + values)."""
+    for i in range(values.size):
+        out[i] = log(1.0 + values[i])

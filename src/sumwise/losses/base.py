@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sumwise.errors import DataError
+from sumwise.kernels.influence import CLIPPED
 from sumwise.kernels.reduce import exact_sum
 from sumwise.kernels.threads import Team
 
@@ -20,6 +21,7 @@ class Location(NamedTuple):
 
     level: float
     delta: float = np.inf  # the quantile alone
+    influence: int = CLIPPED  # of distances from it, at most delta
 
 
 class Loss(ABC):
@@ -85,6 +87,10 @@ class Loss(ABC):
         """Return the loss whose gradients a round follows, where it changes with the scores."""
         return self
 
+    def at_output(self, output: int) -> "Loss":
+        """Return the loss of one output, where each has its own."""
+        return self
+
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
         """Raise DataError for a target of positive weight that the loss is not defined for."""
         return None
@@ -93,6 +99,15 @@ class Loss(ABC):
     def location(self) -> Location | None:
         """What leaves are refitted to; None where their values come from the hessian."""
         return None
+
+    def location_weight(self, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The weights of rows in locations; empty if all are one."""
+        return weight
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the loss of scores can be measured."""
+        return True
 
     def _kernel_arguments(self) -> tuple[float, ...]:
         """The parameters, as the kernels take them."""

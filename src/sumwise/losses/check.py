@@ -8,6 +8,7 @@ from sumwise.errors import ParameterError
 from sumwise.kernels.threads import Team
 from sumwise.losses.base import Loss
 from sumwise.losses.custom import CustomLoss, is_custom_loss
+from sumwise.losses.robust import Quantile
 
 _STEP = 1e-5
 _GOLDEN = 0.6180339887498949
@@ -20,13 +21,14 @@ def check_loss(
 
     Parameters
     ----------
-    loss : object
+    loss : object or function
         What you would pass as ``loss=`` to an estimator: see ``docs/guide/losses.md``. The first
         derivative can only be checked if it has a method ``value``.
     y : array-like of shape (n_rows,)
         Targets to check at; class indices for a classifier.
     raw : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
         Scores to check at; None for numbers between -2 and 2. Keep away from kinks of the loss.
+        Their columns are the outputs of a function, which has one if they are None.
     hessian : {"exact", "bound"}, default="exact"
         Whether the second array of ``gradient`` is the second derivative, or at least that.
     tolerance : float, default=1e-4
@@ -52,12 +54,18 @@ def check_loss(
     if hessian not in ("exact", "bound"):
         raise ParameterError(f"hessian={hessian!r}; must be 'exact' or 'bound'")
     if is_custom_loss(loss):
-        loss = CustomLoss(loss)
+        loss = CustomLoss(loss, n_outputs=np.shape(raw)[1] if np.ndim(raw) == 2 else 1)
     elif not isinstance(loss, Loss):
         raise ParameterError(f"{type(loss).__name__} has no method gradient(y, raw)")
     target = np.array(y, dtype=np.float64)
     if target.ndim != 1 or target.size == 0:
         raise ParameterError(f"y has shape {target.shape}; expected (n_rows,)")
+    if isinstance(loss, Quantile) and loss.is_list:
+        # Its value is the mean over the levels, and its derivatives are those of each.
+        scores = _read_scores(raw, target.size, loss.n_outputs)
+        for level, own in zip(loss.levels, scores, strict=True):
+            check_loss(Quantile(level), target, own, tolerance=tolerance)
+        return
     rows = np.arange(target.size, dtype=np.uint32)
     loss = loss.adapt(target, np.empty(0), rows, None)
     probe = _Probe(loss, target, _read_scores(raw, target.size, loss.n_outputs))
@@ -84,18 +92,19 @@ class _Probe:
 
     def __init__(self, loss: Loss, target: np.ndarray, raw: np.ndarray) -> None:
         self._loss, self._target, self._raw = loss, target, raw
-        self._name = type(loss.source if isinstance(loss, CustomLoss) else loss).__name__
+        self._name = f"{type(loss).__name__}.gradient"
+        if isinstance(loss, CustomLoss):
+            self._name = loss.gradient_name
 
     def check(self, exact_hessian: bool, tolerance: float) -> None:
         first, second = self._derivatives(self._raw)
-        has_value = not isinstance(self._loss, CustomLoss) or self._loss.has_value
         for k in range(self._loss.n_outputs):
             step = _STEP * np.maximum(1.0, np.abs(self._raw[k]))
             up, down = self._raw.copy(), self._raw.copy()
             up[k] += step
             down[k] -= step
             width = up[k] - down[k]
-            if has_value:
+            if self._loss.has_value:
                 slope = (self._values(up) - self._values(down)) / width
                 self._compare("first", k, first[k], slope, tolerance)
             bend = (self._derivatives(up)[0][k] - self._derivatives(down)[0][k]) / width
@@ -132,7 +141,7 @@ class _Probe:
             relation = "is less than" if may_exceed else "differs from"
             what = "value" if which == "first" else "the first derivative"
             raise ParameterError(
-                f"{self._name}.gradient: the {which} derivative {relation} the slope of {what} at "
+                f"{self._name}: the {which} derivative {relation} the slope of {what} at "
                 f"row {row}{of_output}, y={self._target[row]:g}, raw={self._raw[output, row]:g}: "
                 f"{given[row]:g}, by differences {found[row]:g} "
                 f"({np.count_nonzero(error > tolerance)} of {error.size} rows)"

@@ -1,4 +1,4 @@
-"""Losses of the user's own: any object with a method ``gradient(y, raw)``.
+"""Losses of the user's own: any object with a method ``gradient(y, raw)``, or that as a function.
 
 ===============================  ===================================================================
 ``gradient(y, raw)``             the first and second derivative of the loss in ``raw``: two arrays
@@ -15,6 +15,9 @@
 With one output ``y`` and ``raw`` have shape (n_rows,), with more ``raw`` has (n_rows, n_outputs).
 Arrays are the object's to keep or change. Weights are multiplied in here. The methods are called
 from Python, ``gradient`` once a round, on the training rows.
+
+A function ``f(y, raw)`` stands for an object that has nothing but ``gradient``; ``raw`` has as many
+columns as a classifier needs.
 """
 
 from collections.abc import Callable
@@ -29,9 +32,21 @@ from sumwise.losses.links import LINKS
 
 
 def is_custom_loss(thing: Any) -> bool:
-    """Whether an object could be a loss of the user's own."""
+    """Whether an object or a function could be a loss of the user's own."""
     is_ours = isinstance(thing, (Loss, type))
-    return not is_ours and callable(getattr(thing, "gradient", None))
+    return not is_ours and (callable(getattr(thing, "gradient", None)) or callable(thing))
+
+
+def is_loss_function(thing: Any) -> bool:
+    """Whether a loss of the user's own is a function, which fits any number of outputs."""
+    return is_custom_loss(thing) and not callable(getattr(thing, "gradient", None))
+
+
+class _FunctionLoss:
+    """An object around a function that returns both derivatives."""
+
+    def __init__(self, function: Callable[..., Any], n_outputs: int) -> None:
+        self.gradient, self.n_outputs = function, n_outputs
 
 
 class CustomLoss(Loss):
@@ -39,17 +54,24 @@ class CustomLoss(Loss):
 
     Parameters
     ----------
-    source : object
+    source : object or function
         The user's loss.
     default_link : str
         The link if the object has none.
     rows : ndarray or None
         The rows that ``gradient`` is asked for; None for all.
+    n_outputs : int
+        Outputs of a function, which cannot tell.
     """
 
     def __init__(
-        self, source: Any, default_link: str = "identity", rows: np.ndarray | None = None
+        self,
+        source: Any,
+        default_link: str = "identity",
+        rows: np.ndarray | None = None,
+        n_outputs: int = 1,
     ) -> None:
+        source = _FunctionLoss(source, n_outputs) if is_loss_function(source) else source
         self.source = source
         self.n_outputs = _read_n_outputs(source)
         link = getattr(source, "link", None)
@@ -90,7 +112,7 @@ class CustomLoss(Loss):
         result = self.source.gradient(y, scores)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise ParameterError(
-                f"{_name(self.source)}.gradient must return two arrays, the first and the second "
+                f"{self.gradient_name} must return two arrays, the first and the second "
                 f"derivative; it returned {type(result).__name__}"
             )
         first, second = (
@@ -100,7 +122,7 @@ class CustomLoss(Loss):
         if (second < 0).any():
             where = tuple(int(i) for i in np.argwhere(second < 0)[0])
             raise ParameterError(
-                f"{_name(self.source)}.gradient: the second derivative is {second[where]:g} at "
+                f"{self.gradient_name}: the second derivative is {second[where]:g} at "
                 f"{list(where)}; it must not be negative. Return an upper bound in its place, or 1"
             )
         for found, out in ((first, gradient), (second, hessian)):
@@ -116,9 +138,10 @@ class CustomLoss(Loss):
     def row_values(self, target: np.ndarray, raw: np.ndarray) -> np.ndarray:
         """The loss of each row, without weights."""
         if not self.has_value:
+            lacks = "is a function, and has" if self._is_function else "has"
             raise ParameterError(
-                f"{_name(self.source)} has no method value(y, raw), which early stopping and "
-                "verbose need: the loss of each row"
+                f"{self.name} {lacks} no method value(y, raw), which early stopping needs: the "
+                "loss of each row. Pass an object that has it, or scoring=..."
             )
         y, scores = self._hand_over(target, raw)
         return self._read("value", self.source.value(y, scores), y.shape)
@@ -126,6 +149,20 @@ class CustomLoss(Loss):
     @property
     def has_value(self) -> bool:
         return callable(getattr(self.source, "value", None))
+
+    @property
+    def name(self) -> str:
+        """The class or the function."""
+        return _name(self.source)
+
+    @property
+    def gradient_name(self) -> str:
+        """How messages call what returns the derivatives."""
+        return self.name if self._is_function else f"{self.name}.gradient"
+
+    @property
+    def _is_function(self) -> bool:
+        return isinstance(self.source, _FunctionLoss)
 
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         if not callable(getattr(self.source, "initial_score", None)):
@@ -151,7 +188,8 @@ class CustomLoss(Loss):
         self, method: str, values: Any, shape: tuple[int, ...], which: str = ""
     ) -> np.ndarray:
         """Return what a method returned as floats of a shape, or say what is wrong with it."""
-        who = f"{_name(self.source)}.{method}"
+        is_gradient = method == "gradient"
+        who = self.gradient_name if is_gradient else f"{_name(self.source)}.{method}"
         who += f": the {which} derivative" if which else ""
         try:
             array = np.asarray(values, dtype=np.float64)
@@ -166,6 +204,8 @@ class CustomLoss(Loss):
 
 
 def _name(source: Any) -> str:
+    if isinstance(source, _FunctionLoss):
+        return getattr(source.gradient, "__name__", type(source.gradient).__name__)
     return type(source).__name__
 
 

@@ -1,6 +1,7 @@
 """Links: from raw scores of shape (n_rows, n_outputs) to means or class probabilities.
 
-"identity", "log" (the mean is e^f) and "sigmoid" (the mean is 1 / (1 + e^-f)) are for regression;
+"identity", "log" (the mean is e^f), "log1p" (it is e^f - 1) and "sigmoid" (the mean is
+1 / (1 + e^-f)) are for regression; so is "sorted", whose outputs are quantiles in ascending order.
 "logistic", "half_logistic" and "softmax" give a probability for every class.
 """
 
@@ -9,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sumwise.kernels import losses as kernels
-from sumwise.kernels.regression_losses import exponential
+from sumwise.kernels.regression_losses import exponential, exponential_less_one
 
 
 def _two_columns(raw: np.ndarray, factor: float) -> np.ndarray:
@@ -38,6 +39,13 @@ def _exponential(raw: np.ndarray) -> np.ndarray:
     return mean
 
 
+def _exponential_less_one(raw: np.ndarray) -> np.ndarray:
+    scores = np.ascontiguousarray(raw[:, 0])
+    mean = np.empty(scores.size)
+    exponential_less_one(scores, mean)
+    return mean
+
+
 def _softmax(raw: np.ndarray) -> np.ndarray:
     probabilities = np.empty(raw.shape)
     kernels.softmax(np.ascontiguousarray(raw), probabilities)
@@ -47,7 +55,9 @@ def _softmax(raw: np.ndarray) -> np.ndarray:
 LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "identity": lambda raw: raw[:, 0],
     "log": _exponential,
+    "log1p": _exponential_less_one,
     "sigmoid": _sigmoid,
+    "sorted": lambda raw: np.sort(raw, axis=1),
     "logistic": lambda raw: _two_columns(raw, 1.0),
     "half_logistic": lambda raw: _two_columns(raw, 2.0),
     "softmax": _softmax,

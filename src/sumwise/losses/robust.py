@@ -1,17 +1,23 @@
-"""Losses that large errors do not dominate: absolute, quantile and Huber.
+"""Losses that large errors do not dominate: absolute, percentage, quantile, Huber, fair, log-cosh.
 
 Quantile (the pinball loss), e = y - f: L = level * e for e >= 0, (level - 1) * e otherwise, so
 g = -level below the target and 1 - level above it; 0 where the score is the target, which is a
 subgradient too. Its minimizer is the quantile, so a share of about ``level`` of the targets lies
 below the predictions. Absolute: L = |e|, twice the pinball loss of level 1/2; the median.
+Percentage: L = |e| / max(1, |y|), the absolute loss with other weights; a weighted median.
 Huber: L = e^2 / 2 for |e| <= delta, delta (|e| - delta / 2) beyond, so g = -e clipped to delta.
+Fair: L = c^2 (|e| / c - log(1 + |e| / c)), so g = -e / (1 + |e| / c). Log-cosh: L = log(cosh(e)),
+so g = -tanh(e). Both bend from e^2 / 2 to a straight line, as Huber's does.
 
-The second derivative of these is 0 almost everywhere, or beyond delta. Trees are grown with h = 1,
-under which a node's score is that of its mean gradient; then each leaf's value becomes the median,
-quantile or Huber location of its residuals (kernels/location.py).
+The second derivative of these is 0 almost everywhere, or falls to 0 as the error grows: a Newton
+step would be no step or a leap. Trees are grown with h = 1, under which a node's score is that of
+its mean gradient; then each leaf's value becomes the median, quantile or robust location of its
+residuals (kernels/location.py).
 """
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,12 +25,14 @@ import numpy as np
 from sumwise.errors import ParameterError
 from sumwise.kernels import location as location_kernels
 from sumwise.kernels import regression_losses as kernels
+from sumwise.kernels.influence import FAIR, TANH
+from sumwise.kernels.threads import Team
 from sumwise.losses.base import Location, Loss, at_rows, weighted_mean
 from sumwise.parts import Part
 
 
 def find_location(values: np.ndarray, weight: np.ndarray, location: Location) -> float:
-    """The quantile or Huber location of values; the same for any order of them."""
+    """The quantile or robust location of values; the same for any order of them."""
     units = np.empty(weight.size, dtype=np.int64)
     location_kernels.weigh_in_units(weight, units)
     return float(
@@ -33,6 +41,7 @@ def find_location(values: np.ndarray, weight: np.ndarray, location: Location) ->
             units,
             location.level,
             location.delta,
+            location.influence,
             np.empty(values.size, dtype=np.uint64),
             np.empty_like(units),
             np.empty(location_kernels.N_DIGIT_VALUES, dtype=np.int64),
@@ -48,7 +57,8 @@ class _Robust(Loss):
 
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         assert self.location is not None
-        return np.array([find_location(target[rows], at_rows(weight, rows), self.location)])
+        weight = at_rows(self.location_weight(target, weight), rows)
+        return np.array([find_location(target[rows], weight, self.location)])
 
 
 class Absolute(_Robust):
@@ -65,13 +75,47 @@ class Absolute(_Robust):
         return 0.5, 2.0
 
 
+class Percentage(_Robust):
+    """Absolute error as a share of the target, or of 1 if the target is smaller, as in LightGBM."""
+
+    _gradient_kernel = kernels.percentage_gradient
+    _value_kernel = kernels.percentage_value
+
+    @property
+    def location(self) -> Location:
+        return Location(0.5)
+
+    def location_weight(self, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        share = 1.0 / np.maximum(1.0, np.abs(target))
+        return share * weight if weight.size else share
+
+
+class LogCosh(_Robust):
+    """Logarithm of the hyperbolic cosine of the error: between squared and absolute error."""
+
+    _gradient_kernel = kernels.log_cosh_gradient
+    _value_kernel = kernels.log_cosh_value
+
+    @property
+    def location(self) -> Location:
+        return Location(0.5, 1.0, TANH)
+
+
 class Quantile(Part, _Robust):
     """Pinball loss: predictions are quantiles.
 
     Parameters
     ----------
-    level : float, default=0.5
-        Share of the targets that should lie below the predictions, in (0, 1).
+    level : float or list of float, default=0.5
+        Share of the targets that should lie below the predictions, in (0, 1). A list of levels,
+        ascending, is one model of all of them: it predicts a column for each, in order.
+
+    Notes
+    -----
+    Several levels have trees of their own, whose sums may cross. Predictions of a row are therefore
+    sorted: this rearrangement never increases the pinball loss, summed over the levels
+    (Chernozhukov, Fernandez-Val and Galichon, 2010). The training and validation losses are means
+    over the levels, before sorting.
 
     Examples
     --------
@@ -81,23 +125,89 @@ class Quantile(Part, _Robust):
     >>> model = GradientBoostingRegressor(loss=Quantile(level=0.9)).fit(X, y)
     >>> bool(0.85 < (y <= model.predict(X)).mean() < 0.95)
     True
+    >>> model = GradientBoostingRegressor(loss=Quantile([0.1, 0.5, 0.9])).fit(X, y)
+    >>> model.predict(X[:4]).shape
+    (4, 3)
     """
 
     _gradient_kernel = kernels.quantile_gradient
     _value_kernel = kernels.quantile_value
 
-    def __init__(self, level: float = 0.5) -> None:
+    def __init__(self, level: float | Sequence[float] = 0.5) -> None:
         self.level = level
 
     def check(self) -> None:
-        _check_between(self, "level", 0.0, 1.0)
+        if not self.is_list:
+            _check_between(self, "level", 0.0, 1.0)
+            return
+        for level in self.levels:
+            Quantile(level).check()
+        if not self.levels or any(low >= high for low, high in pairwise(self.levels)):
+            raise ParameterError(
+                f"Quantile(level={self.level!r}): levels must ascend, for predictions do; at least "
+                "one is needed"
+            )
+
+    @property
+    def is_list(self) -> bool:
+        """Whether predictions have a column for each level."""
+        return isinstance(self.level, (list, tuple))
+
+    @property
+    def levels(self) -> list[float]:
+        given: Any = self.level
+        return list(given) if self.is_list else [given]
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return len(self.levels)
+
+    @property
+    def link(self) -> str:  # type: ignore[override]
+        return "sorted" if self.is_list else "identity"
 
     @property
     def location(self) -> Location:
-        return Location(float(self.level))
+        """That of the first level; each output has its own."""
+        return Location(float(self.levels[0]))
+
+    def at_output(self, output: int) -> "Quantile":
+        return Quantile(self.levels[output])
+
+    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        locations = [self.at_output(k).location for k in range(self.n_outputs)]
+        values, weight = target[rows], at_rows(weight, rows)
+        return np.array([find_location(values, weight, each) for each in locations])
+
+    def gradient(
+        self,
+        team: Team,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+    ) -> None:
+        if not self.is_list:
+            super().gradient(team, target, raw, weight, gradient, hessian)
+            return
+        for k in range(self.n_outputs):
+            own = slice(k, k + 1)
+            self.at_output(k).gradient(team, target, raw[own], weight, gradient[own], hessian[own])
+
+    def value(
+        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+    ) -> float:
+        if not self.is_list:
+            return super().value(target, raw, weight, rows)
+        values = [
+            self.at_output(k).value(target, raw[k : k + 1], weight, rows)
+            for k in range(self.n_outputs)
+        ]
+        return sum(values) / self.n_outputs
 
     def _kernel_arguments(self) -> tuple[float, ...]:
-        return float(self.level), 1.0
+        return float(self.levels[0]), 1.0
 
 
 class Huber(Part, _Robust):
@@ -175,6 +285,42 @@ class _MovingHuber(Huber):
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
     ) -> Huber:
         return Huber(self._find_delta(target, raw, weight, rows))
+
+
+class Fair(Part, _Robust):
+    """Fair's loss: squared error for small errors, absolute error for large ones, smooth between.
+
+    Parameters
+    ----------
+    c : float, default=1.0
+        The size of errors, in the unit of the target, from which on the loss bends: an error pulls
+        with at most this much. LightGBM's ``fair_c``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise import Fair, GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GradientBoostingRegressor(loss=Fair(c=20)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.5)
+    True
+    """
+
+    _gradient_kernel = kernels.fair_gradient
+    _value_kernel = kernels.fair_value
+
+    def __init__(self, c: float = 1.0) -> None:
+        self.c = c
+
+    def check(self) -> None:
+        _check_between(self, "c", 0.0, math.inf)
+
+    @property
+    def location(self) -> Location:
+        return Location(0.5, float(self.c), FAIR)
+
+    def _kernel_arguments(self) -> tuple[float, ...]:
+        return (float(self.c),)
 
 
 def _check_between(part: Part, name: str, low: float, high: float) -> None:

@@ -106,13 +106,14 @@ def _tell_callbacks(
 def _measure_scores(session: Session, rounds: Record, n_rounds: int) -> dict[str, float]:
     """Losses, and the validation score if there is a scorer, after ``n_rounds`` rounds."""
     settings, rows, raw = session.settings, session.rows, session.raw
-    scores = {}
-    if settings.track_training_loss:
+    stopping, scores = settings.stopping, {}
+    if settings.track_training_loss and settings.loss.has_value:
         scores["training_loss"] = settings.loss.value(rows.target, raw, rows.weight, rows.train)
     if session.measures_left_out:
         scores[OOB] = session.find_improvement(raw)
     if rows.valid.size:
-        scores[LOSS] = settings.loss.value(rows.target, raw, rows.weight, rows.valid)
+        if settings.loss.has_value or (stopping is not None and stopping.watched == LOSS):
+            scores[LOSS] = settings.loss.value(rows.target, raw, rows.weight, rows.valid)
         if settings.scorer is not None:
             own = np.ascontiguousarray(raw[:, rows.valid].T)
             scores[SCORE] = settings.scorer(own, lambda: rounds.make_ensemble(n_rounds))

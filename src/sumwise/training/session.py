@@ -144,7 +144,7 @@ class Session:
         self.table, self.rows, self.settings, self.team = table, rows, settings, team
         self.past = past
         self.base_score = (
-            _find_base_score(settings.loss, rows) if past is None else past.ensemble.base_score
+            find_base_score(settings.loss, rows) if past is None else past.ensemble.base_score
         )
         self.raw = np.repeat(self.base_score[:, None], rows.target.size, axis=1)
         if rows.init_score is not None:
@@ -170,10 +170,14 @@ class Session:
     def refitter(self) -> LeafRefitter:
         """For losses whose leaves are not what the hessian says."""
         rows, sampler = self.rows, self.settings.sampler
-        weight = rows.weight
+        weight = self._location_weight
         if sampler is not None and sampler.has_factors and not weight.size:
             weight = np.ones(rows.target.size)
         return LeafRefitter(self.grower, rows.target, weight, rows.train, self.team)
+
+    @lazy
+    def _location_weight(self) -> np.ndarray:
+        return self.settings.loss.location_weight(self.rows.target, self.rows.weight)
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss that they are of."""
@@ -215,7 +219,7 @@ class Session:
         for values in (self.gradient, self.hessian):
             self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
         if self.settings.loss.location is not None:
-            self.refitter.weigh(drawn.rows, self.rows.weight, drawn.factor)
+            self.refitter.weigh(drawn.rows, self._location_weight, drawn.factor)
 
     def grow_tree(
         self, loss: Loss, output: int, number: int, sample: Sample, scores: np.ndarray
@@ -234,7 +238,7 @@ class Session:
         scores : ndarray of shape (n_rows,)
             Scores of the output that the gradients belong to.
         """
-        grower, location = self.grower, loss.location
+        grower, location = self.grower, loss.at_output(output).location
         key = random.make_key(self.settings.seed, random.TREES, number)
         added_to = scores if location is None else np.empty(0)
         gradient, hessian = self.gradient[output], self.hessian[output]
@@ -263,7 +267,8 @@ class Session:
         """Whether the loss on the rows that a round leaves out is measured."""
         sampler, booster = self.settings.sampler, self.settings.booster
         alike = sampler is not None and sampler.leaves_out_alike
-        return alike and (booster is None or booster.measures_left_out)
+        has_value = self.settings.loss.has_value or self._stops_by_left_out
+        return alike and has_value and (booster is None or booster.measures_left_out)
 
     @property
     def _stops_by_left_out(self) -> bool:
@@ -294,7 +299,7 @@ class Session:
         return self.settings.loss.value(rows.target, raw, rows.weight, self._left_out)
 
 
-def _find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
+def find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
     """The best constant comes first; scores of the user's own start as the loss says."""
     if rows.init_score is not None:
         score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)

@@ -4,8 +4,8 @@ from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.grower import GrowthSettings, TreeGrower
 from sumwise.tree.linear import LinearEnsemble
-from sumwise.tree.refit import LeafRefitter
-from sumwise.tree.solve import LeafSolver
+from sumwise.tree.refit import LeafRefitter, LocationFinder
+from sumwise.tree.solve import LeafSolver, StepFinder
 from sumwise.tree.tree import Tree
 
 # What a fit ends in.
@@ -17,6 +17,8 @@ __all__ = [
     "LeafRefitter",
     "LeafSolver",
     "LinearEnsemble",
+    "LocationFinder",
+    "StepFinder",
     "Tree",
     "TreeConstraints",
     "TreeEnsemble",

@@ -1,4 +1,4 @@
-"""Refit the leaves of a grown tree to the residuals of their rows."""
+"""Refit the leaves of a tree to the residuals of their rows."""
 
 from dataclasses import replace
 
@@ -9,16 +9,104 @@ from sumwise.kernels.location import N_DIGIT_VALUES, weigh_in_units
 from sumwise.kernels.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
 from sumwise.kernels.threads import Team
 from sumwise.losses import Location
-from sumwise.tree.grower import TreeGrower
+from sumwise.tree.grower import GrowthSettings, TreeGrower
 from sumwise.tree.tree import Tree
 
 
-class LeafRefitter:
-    """Gives the leaves of trees the location of their residuals, times the learning rate.
+class LocationFinder:
+    """Finds values of nodes: locations of the residuals of their rows, times the learning rate.
 
-    ``l1`` and ``l2`` act on the choice of splits only; ``max_delta_step`` limits the step of a
-    leaf, its value before the learning rate. Monotone constraints hold. An inner node gets the mean
-    of its leaves by weight.
+    Parameters
+    ----------
+    settings : GrowthSettings
+        ``max_delta_step`` limits the step of a leaf, its value before the learning rate.
+    target, weight : ndarray
+        Of all rows of the table; no weights stand for weights of one.
+    rows : ndarray
+        The rows that trees learn from, or a superset of these.
+    n_nodes : int
+        The most nodes of a tree.
+    team : Team
+    """
+
+    def __init__(
+        self,
+        settings: GrowthSettings,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        n_nodes: int,
+        team: Team,
+    ) -> None:
+        self._settings, self._target, self._team = settings, target, team
+        self._units = np.zeros(weight.size, dtype=np.int64)
+        if weight.size:
+            self.weigh(rows, weight[rows])
+        n_rows = rows.size
+        n_weights = n_rows if weight.size else 0
+        self._buffers = RefitBuffers(
+            residual=np.empty(n_rows),
+            units=np.empty(n_weights, dtype=np.int64),
+            keys=np.empty(n_rows, dtype=np.uint64),
+            mass=np.empty(n_weights, dtype=np.int64),
+            counters=np.empty((team.n_threads, N_DIGIT_VALUES), dtype=np.int64),
+            place=np.empty((team.n_threads, n_nodes), dtype=np.int64),
+            first=np.empty(n_nodes, dtype=np.int64),
+            n_rows=np.empty(n_nodes, dtype=np.int64),
+            center=np.empty(n_nodes),
+        )
+
+    def weigh(self, rows: np.ndarray, weight: np.ndarray) -> None:
+        """Give rows other weights from now on."""
+        own = np.empty(rows.size, dtype=np.int64)
+        weigh_in_units(weight, own)
+        self._units[rows] = own
+
+    def find(
+        self,
+        rows: np.ndarray,
+        leaf: np.ndarray,
+        left: np.ndarray,
+        anchor: np.ndarray,
+        node_weight: np.ndarray,
+        scores: np.ndarray,
+        location: Location,
+    ) -> np.ndarray:
+        """Return the values of all nodes, (n_nodes, 1).
+
+        Parameters
+        ----------
+        rows : ndarray
+            The rows to learn from.
+        leaf, scores : ndarray
+            The leaves and scores of all rows of the table.
+        left, node_weight : ndarray
+            Of the nodes; an inner node has the mean of its leaves by weight.
+        anchor : ndarray
+            The node whose rows decide the value of each node. Changed where that has none.
+        location : Location
+            What the step of a leaf is.
+        """
+        rule = RefitRule(
+            float(location.level),
+            float(location.delta),
+            int(location.influence),
+            float(self._settings.max_delta_step),
+            float(self._settings.learning_rate),
+        )
+        value = np.empty((left.size, 1))
+        nodes = left, anchor, node_weight
+        known = self._target, self._units, rule, self._buffers
+        self._team.run(refit_leaves, rows, leaf, *nodes, *known, scores, value)
+        if not np.isfinite(value).all():
+            raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
+        return value
+
+
+class LeafRefitter:
+    """Gives the leaves of grown trees the location of their residuals, times the learning rate.
+
+    ``l1`` and ``l2`` act on the choice of splits only. Monotone constraints hold.
 
     Parameters
     ----------
@@ -39,32 +127,13 @@ class LeafRefitter:
         rows: np.ndarray,
         team: Team,
     ) -> None:
-        self._grower, self._target, self._team = grower, target, team
-        self._units = np.zeros(weight.size, dtype=np.int64)
-        if weight.size:
-            own = np.empty(rows.size, dtype=np.int64)
-            weigh_in_units(weight[rows], own)
-            self._units[rows] = own
-        n_rows = rows.size
-        n_nodes = 2 * grower.settings.limits(n_rows)[0] - 1
-        n_weights = n_rows if weight.size else 0
-        self._buffers = RefitBuffers(
-            residual=np.empty(n_rows),
-            units=np.empty(n_weights, dtype=np.int64),
-            keys=np.empty(n_rows, dtype=np.uint64),
-            mass=np.empty(n_weights, dtype=np.int64),
-            counters=np.empty((team.n_threads, N_DIGIT_VALUES), dtype=np.int64),
-            place=np.empty((team.n_threads, n_nodes), dtype=np.int64),
-            first=np.empty(n_nodes, dtype=np.int64),
-            n_rows=np.empty(n_nodes, dtype=np.int64),
-            center=np.empty(n_nodes),
-        )
+        self._grower, self._team = grower, team
+        n_nodes = 2 * grower.settings.limits(rows.size)[0] - 1
+        self._finder = LocationFinder(grower.settings, target, weight, rows, n_nodes, team)
 
     def weigh(self, rows: np.ndarray, weight: np.ndarray, factor: np.ndarray) -> None:
         """Give rows other weights, for the trees from now on: factors, times weights if any."""
-        own = np.empty(rows.size, dtype=np.int64)
-        weigh_in_units(weight[rows] * factor if weight.size else factor, own)
-        self._units[rows] = own
+        self._finder.weigh(rows, weight[rows] * factor if weight.size else factor)
 
     def refit(
         self,
@@ -96,29 +165,7 @@ class LeafRefitter:
     ) -> Tree:
         """The same, but leave the scores as they are."""
         leaf, anchor = self._grower.get_leaves(tree)
-        settings = self._grower.settings
-        rule = RefitRule(
-            float(location.level),
-            float(location.delta),
-            float(settings.max_delta_step),
-            float(settings.learning_rate),
-        )
-        value = np.empty_like(tree.value)
-        self._team.run(
-            refit_leaves,
-            rows,
-            leaf,
-            tree.left,
-            anchor,
-            tree.weight,
-            self._target,
-            self._units,
-            rule,
-            self._buffers,
-            scores,
-            value,
-        )
-        if not np.isfinite(value).all():
-            raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
+        nodes = tree.left, anchor, tree.weight
+        value = self._finder.find(rows, leaf, *nodes, scores, location)
         value[:, 0] = self._grower.constrain_values(value[:, 0])
         return replace(tree, value=value)

@@ -101,9 +101,10 @@ class PermutedRun(BoosterRun):
 
     def _solve(self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample) -> Tree:
         """Return the tree with the values of a table, whose leaves were found."""
-        if loss.location is not None:
+        location = loss.at_output(output).location
+        if location is not None:
             scores = self._scores[number][output]
-            return self.session.refitter.find_values(grown, sample.seen, scores, loss.location)
+            return self.session.refitter.find_values(grown, sample.seen, scores, location)
         gradient, hessian = self._gradients[number]
         return self._solver.solve(grown, sample.seen, gradient[output], hessian[output])
 

@@ -1,0 +1,149 @@
+"""Refitting: new values for the leaves of a finished model, from other rows; splits stay."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sumwise.data.matrix import Matrix
+from sumwise.kernels.elementary import natural_log
+from sumwise.kernels.refit import add_leaf_values
+from sumwise.kernels.threads import Team
+from sumwise.lazy import lazy
+from sumwise.losses import Loss
+from sumwise.training.boosters import Plain
+from sumwise.training.session import BoostingSettings, TrainingRows, find_base_score
+from sumwise.tree import LocationFinder, StepFinder, TreeEnsemble
+
+_CLASS_LINKS = ("logistic", "half_logistic", "softmax")
+# Leaves of so many bytes are found at a time: they are of all rows, and of some of the rounds.
+_LEAF_BYTES = 1 << 28
+
+
+def refit_ensemble(
+    ensemble: TreeEnsemble,
+    X: Matrix,
+    rows: TrainingRows,
+    settings: BoostingSettings,
+    decay: float,
+    team: Team,
+) -> TreeEnsemble:
+    """Return the ensemble with the same splits and values that follow other rows.
+
+    The constant and every leaf become ``decay`` times what they were plus ``1 - decay`` times what
+    a fit would give them on ``rows``: round by round, each on the errors that the new values of
+    earlier ones leave. A leaf that no row reaches stays as it is.
+    """
+    settings = (settings.booster or Plain()).adapt(settings)
+    return _Refit(ensemble, X, rows, settings, decay, team).run()
+
+
+class _Refit:
+    """The scores of the rows so far, and the values of trees."""
+
+    def __init__(
+        self,
+        ensemble: TreeEnsemble,
+        X: Matrix,
+        rows: TrainingRows,
+        settings: BoostingSettings,
+        decay: float,
+        team: Team,
+    ) -> None:
+        self._ensemble, self._X, self._rows, self._settings = ensemble, X, rows, settings
+        self._decay, self._team = decay, team
+        self._base_score = self._blend(ensemble.base_score, _find_constant(settings.loss, rows))
+        self._raw = np.repeat(self._base_score[:, None], X.shape[0], axis=1)
+        if rows.init_score is not None:
+            self._raw += rows.init_score
+        self._gradient, self._hessian = np.empty_like(self._raw), np.empty_like(self._raw)
+        self._value = ensemble.value.copy()
+        self._ends = np.append(ensemble.start[1:], ensemble.feature.size)
+        self._n_nodes = int((self._ends - ensemble.start).max())
+        # Trees of a mean do not build on each other, and have a share of their values.
+        self._is_mean = ensemble.stages == "mean"
+        self._share = ensemble.n_outputs / ensemble.n_trees if self._is_mean else 1.0
+
+    @lazy
+    def _steps(self) -> StepFinder:
+        return StepFinder(self._settings.growth, self._n_nodes, self._team)
+
+    @lazy
+    def _locations(self) -> LocationFinder:
+        rows, growth = self._rows, self._settings.growth
+        weight = self._settings.loss.location_weight(rows.target, rows.weight)
+        return LocationFinder(growth, rows.target, weight, rows.train, self._n_nodes, self._team)
+
+    def run(self) -> TreeEnsemble:
+        start = self._raw.copy()
+        for first_tree, leaves in self._read_rounds():
+            scores = start if self._is_mean else self._raw.copy()
+            loss = self._take_gradient(scores)
+            for k, leaf in enumerate(leaves):
+                self._refit_tree(first_tree + k, leaf, loss, scores)
+        return replace(self._ensemble, value=self._value, base_score=self._base_score)
+
+    def _blend(self, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        return self._decay * old + (1.0 - self._decay) * new
+
+    def _read_rounds(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the first tree of each round, and the leaves of rows (n_trees, n_rows) in it."""
+        ensemble, n_rows = self._ensemble, self._X.shape[0]
+        n_trees = ensemble.n_outputs * ensemble.trees_per_round
+        n_at_once = max(1, _LEAF_BYTES // (4 * n_trees * max(1, n_rows)))
+        kind = np.uint16 if self._n_nodes <= 1 << 16 else np.uint32  # as the grower has them
+        for first in range(0, ensemble.n_rounds, n_at_once):
+            some = ensemble.take_rounds(first, min(first + n_at_once, ensemble.n_rounds))
+            leaves = some.apply(self._X, self._team)
+            for k in range(0, some.n_trees, n_trees):
+                yield first * n_trees + k, leaves[:, k : k + n_trees].T.astype(kind, order="C")
+
+    def _take_gradient(self, scores: np.ndarray) -> Loss:
+        rows = self._rows
+        loss = self._settings.loss.at_round(rows.target, scores, rows.weight, rows.train)
+        found = self._gradient, self._hessian
+        loss.gradient(self._team, rows.target, scores, rows.weight, *found)
+        return loss
+
+    def _refit_tree(self, tree: int, leaf: np.ndarray, loss: Loss, scores: np.ndarray) -> None:
+        """Give a tree new values by the gradients at ``scores``, and add them."""
+        ensemble, train = self._ensemble, self._rows.train
+        output, nodes = int(ensemble.output[tree]), slice(ensemble.start[tree], self._ends[tree])
+        left = ensemble.left[nodes]
+        left = np.where(left < 0, -1, left - nodes.start).astype(np.int32)
+        anchor = np.arange(left.size, dtype=np.int32)
+        location = loss.at_output(output).location
+        if location is None:
+            own = self._gradient[output], self._hessian[output]
+            found = self._steps.find(train, leaf, left, anchor, *own)
+        else:
+            weight = ensemble.weight[nodes].copy()
+            found = self._locations.find(
+                train, leaf, left, anchor, weight, scores[output], location
+            )
+        old = self._value[nodes]
+        has_rows = _count_rows(leaf[train], left) > 0
+        value = np.where(has_rows, self._blend(old, self._share * found[:, 0]), old)
+        self._value[nodes] = value
+        self._team.run(add_leaf_values, train, leaf, value[:, None], self._raw[output])
+
+
+def _find_constant(loss: Loss, rows: TrainingRows) -> np.ndarray:
+    """The constant to start from; a class that is not among the rows counts as half a row.
+
+    Otherwise a few rows without a rare class would make it all but impossible.
+    """
+    constant = find_base_score(loss, rows)
+    if loss.link not in _CLASS_LINKS:
+        return constant
+    most = natural_log(2.0 * rows.train.size)
+    return np.clip(constant, -most, most)
+
+
+def _count_rows(leaf: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """The rows of each node."""
+    n_rows = np.bincount(leaf, minlength=left.size)
+    for node in range(left.size - 1, -1, -1):  # children come after parents
+        if left[node] >= 0:
+            n_rows[node] = n_rows[left[node]] + n_rows[left[node] + 1]
+    return n_rows
