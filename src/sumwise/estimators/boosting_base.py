@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -9,7 +10,6 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binning import MAX_BINS
@@ -18,15 +18,16 @@ from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ParameterError
+from sumwise.estimators.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosters import (
-    check_tables,
+    check_features,
     resolve_booster,
     resolve_sampler,
     stops_by_oob,
 )
 from sumwise.estimators.categories import find_native, find_statistics, name_encoding_part
 from sumwise.estimators.constraints import read_constraints
-from sumwise.estimators.continuing import check_start, find_start, make_past
+from sumwise.estimators.continuing import check_start, find_seed, find_start, make_past
 from sumwise.estimators.encoding import encode_constraints, encode_rows
 from sumwise.estimators.features import (
     check_feature_parameters,
@@ -49,6 +50,7 @@ from sumwise.estimators.parameters import (
     resolve_part,
 )
 from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.estimators.round_ranges import take_rounds
 from sumwise.estimators.shared_table import SharedTable
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.splits import Tables, TableSource, check_splits, make_tables
@@ -83,10 +85,17 @@ _Class = TypeVar("_Class", bound=type)
 # A row passes through as many trees in the time of a step as count_threads counts them.
 _TREES_A_STEP = 4
 
+# What a fit learns besides attributes that end in an underscore.
+_LEARNED = ("_custom_link", "_encoder", "_encodes", "_seed")
+
 _PARAMETERS = """n_estimators : int, default=100
         Rounds of boosting; a round adds one tree (one a class for more than two classes).
     learning_rate : float, default=0.1
         Factor on each tree's values.
+    base_score : float, array-like of shape (n_classes,) or None, default=None
+        What is predicted before the first round: a mean, the probability of the second of two
+        classes, or one probability per class. None for the best constant. With a link of your own
+        it is a raw score.
     growth : {"leaf", "depth", "symmetric"}, default="leaf"
         How trees grow: always the best leaf next; level by level; or one split for a whole level.
     max_leaves : int or None, default=None
@@ -164,6 +173,8 @@ _PARAMETERS = """n_estimators : int, default=100
         Rounds without improvement after which early stopping stops.
     tol : float, default=0.0
         An improvement must be larger than this.
+    track_training_loss : bool, default=False
+        Whether ``history_`` has the "training_loss" after each round, which takes time.
     callbacks : list of callables or None, default=None
         Called after each round with a :class:`RoundState`; one that returns True stops training.
     warm_start : bool, default=False
@@ -200,6 +211,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         loss: Any = "auto",
         n_estimators: int = 100,
         learning_rate: float = 0.1,
+        base_score: Any = None,
         # trees
         growth: str = "leaf",
         max_leaves: int | None = None,
@@ -234,6 +246,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         scoring: str | Callable[..., float] = "loss",
         n_iter_no_change: int = 10,
         tol: float = 0.0,
+        track_training_loss: bool = False,
         # running
         callbacks: Sequence[Callback] | None = None,
         warm_start: bool = False,
@@ -244,6 +257,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.loss = loss
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
+        self.base_score = base_score
         self.growth = growth
         self.max_leaves = max_leaves
         self.max_depth = max_depth
@@ -272,6 +286,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.scoring = scoring
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.track_training_loss = track_training_loss
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -337,22 +352,23 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self
         """
         start = find_start(self, init_model)
-        self._forget_fit()
-        growth = self._check_parameters()
-        given = X
-        self._encodes = start is not None and start._encodes
-        X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
-        if start is None:
-            self._encodes = find_statistics(self, self.schema_.n_categories) is not None
-        target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
-        loss = self._make_loss()
-        weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
-        loss.check_target(target, np.empty(0) if weight is None else weight)
-        init_score = check_init_score(init_score, X.shape[0], loss.n_outputs)
-        check_start(self, start, loss, init_score)
-        train = LabeledRows(given, X, y, target, weight, init_score)
-        valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
-        return self._train(train, valid, groups, loss, growth, start)
+        with self._fit_anew():
+            growth = self._check_parameters()
+            given = X
+            self._encodes = start is not None and start._encodes
+            X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
+            if start is None:
+                self._encodes = find_statistics(self, self.schema_.n_categories) is not None
+            target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
+            loss = self._make_loss()
+            weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
+            loss.check_target(target, np.empty(0) if weight is None else weight)
+            init_score = check_init_score(init_score, X.shape[0], loss.n_outputs)
+            check_base_score(self, init_score)
+            check_start(self, start, loss, init_score)
+            train = LabeledRows(given, X, y, target, weight, init_score)
+            valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
+            return self._train(train, valid, groups, loss, growth, start)
 
     def _fit_rows(
         self,
@@ -367,22 +383,22 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         ``groups`` has an entry for every row of the table. ``n_jobs`` takes the place of the
         parameter; ``callbacks`` come after those of the user.
         """
-        self._forget_fit()
-        growth = self._check_parameters()
-        table.describe_features(self)
-        own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
-        loss = self._make_loss()
-        own_weight = None if table.weight is None else table.weight[rows]
-        own_weight = self._weigh_classes(own, own_weight)
-        loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
-        # The other rows have a target that every loss can take, and nothing comes of it.
-        target, weight = np.full(table.n_rows, own[0]), None
-        target[rows] = own
-        if own_weight is not None:
-            weight = np.zeros(table.n_rows)
-            weight[rows] = own_weight
-        train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
-        return self._train(train, None, groups, loss, growth, None, table, n_jobs, callbacks)
+        with self._fit_anew():
+            growth = self._check_parameters()
+            table.describe_features(self)
+            own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
+            loss = self._make_loss()
+            own_weight = None if table.weight is None else table.weight[rows]
+            own_weight = self._weigh_classes(own, own_weight)
+            loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
+            # The other rows have a target that every loss can take, and nothing comes of it.
+            target, weight = np.full(table.n_rows, own[0]), None
+            target[rows] = own
+            if own_weight is not None:
+                weight = np.zeros(table.n_rows)
+                weight[rows] = own_weight
+            train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
+            return self._train(train, None, groups, loss, growth, None, table, n_jobs, callbacks)
 
     def _train(
         self,
@@ -397,11 +413,14 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Grow the trees; bin the rows, unless they lie in a shared table."""
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = find_seed(self, start)
         native, booster, sampler, columns = self._resolve_parts()
+        check_features(self, booster, self.schema_.n_categories)
         stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
         rows = self._number_rows(train, valid, groups, holds_out, seed)
+        if holds_out and valid is None and not isinstance(self.random_state, Integral):
+            self._seed = seed  # the same rows are held out if another fit goes on
         of_rows = None
         if sampler is not None and sampler.needs_groups:
             of_rows = require_groups(self, groups, train.target.size)
@@ -411,7 +430,6 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._encoder = encoded.encoder
         self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
-        check_tables(self, booster, n_categories)
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
@@ -427,7 +445,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             columns=columns,
             stopping=self._make_stopping() if stops else None,
             seed=seed,
-            track_training_loss=self._is_watched(),
+            track_training_loss=bool(self.track_training_loss) or self._is_watched(),
+            base_score=find_base_score(self, loss),
             scorer=make_scorer(self, train, valid, rows.valid, loss.link),
             make_model=self._make_model,
         )
@@ -461,10 +480,20 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
         return self
 
+    @contextmanager
+    def _fit_anew(self) -> Iterator[None]:
+        """Forget the last fit; and this one, if it fails: no mix of both is left."""
+        self._forget_fit()
+        try:
+            yield
+        except BaseException:
+            self._forget_fit()
+            raise
+
     def _forget_fit(self) -> None:
-        """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
-        for name in ("ensemble_", "history_", "_custom_link", "_encoder", "_encodes"):
-            self.__dict__.pop(name, None)
+        """Drop everything that was learned."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in _LEARNED]:
+            delattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")
@@ -510,6 +539,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         find_scorer(self)
         check_integer(self, "n_iter_no_change", 1)
         check_number(self, "tol", 0.0)
+        check_choice(self, "track_training_loss", (True, False))
         check_callbacks(self)
         check_feature_parameters(self)
         check_choice(self, "sparse_zeros", ("value", "missing"))
@@ -592,6 +622,11 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         X = self._check_input(X)
         return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
 
+    def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
+        """Raw scores of all rounds (None) or of some."""
+        check_is_fitted(self)
+        return (self if rounds is None else take_rounds(self, rounds))._predict_raw(X)
+
     def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
         X = self._check_input(X)
         n_threads = count_threads(self.n_jobs, X.shape[0] * self.ensemble_.n_outputs)
@@ -642,6 +677,16 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         """Rounds in the model."""
         check_is_fitted(self)
         return self.ensemble_.n_rounds
+
+    @property
+    def n_estimators_(self) -> int:
+        """Rounds in the model, as in scikit-learn."""
+        return self.best_iteration_
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds in the model, as in scikit-learn."""
+        return self.best_iteration_
 
     @property
     def best_score_(self) -> float:

@@ -208,7 +208,7 @@ class _Encoding:
 
 def _make_values(estimator: Any, target: np.ndarray) -> np.ndarray:
     """What statistics are of, (n_values, n_rows): the target, or a row for each of many classes."""
-    if not is_classifier(estimator) or estimator.classes_.size == 2:
+    if not is_classifier(estimator) or estimator.classes_.size <= 2:
         return target[None, :].copy()
     return (target == np.arange(estimator.classes_.size)[:, None]).astype(np.float64)
 

@@ -36,7 +36,9 @@ _PARTS: dict[str, type[Part]] = {
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.
-_NOT_SAVED = {"callbacks", "n_jobs", "verbose", "warm_start"}
+_NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_start"}
+# Parameters of later versions; at these defaults they are left out, so that older versions read on.
+_ADDED = {"base_score": None}
 # Functions of the user are not saved.
 _SCORERS = {"oob_score", "scoring"}
 # Where to find classes that are imported when they are needed.
@@ -214,6 +216,8 @@ def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) 
 
 
 def _is_saved(name: str, value: Any) -> bool:
+    if name in _ADDED and value is _ADDED[name]:
+        return False
     return name not in _NOT_SAVED and not (name in _SCORERS and callable(value))
 
 
@@ -298,10 +302,9 @@ def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: 
 
 
 def _find_n_classes(model: Ensemble | Forest, items: list[Any]) -> int:
-    """How many classes a model tells apart; a forest of one column may have one or two."""
-    if not isinstance(model, Forest):
-        return max(2, model.n_outputs)
-    return model.n_columns if model.n_columns > 1 else min(max(len(items), 1), 2)
+    """How many classes a model tells apart; with one column or output it may be one or two."""
+    n_columns = model.n_columns if isinstance(model, Forest) else model.n_outputs
+    return n_columns if n_columns > 1 else min(max(len(items), 1), 2)
 
 
 def _decode_labels(name: str, dtype_name: str, items: list[Any], length: int) -> np.ndarray:

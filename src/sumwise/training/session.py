@@ -48,6 +48,7 @@ class BoostingSettings:
 
     ``booster`` is what a round does; None for plain boosting. ``scorer`` judges the validation rows
     after each round. ``make_model`` makes what callbacks get to see of the rounds so far.
+    ``base_score`` has the raw scores to start from; None for the best constant.
     """
 
     loss: Loss
@@ -59,6 +60,7 @@ class BoostingSettings:
     stopping: EarlyStopping | None = None
     seed: int = 0
     track_training_loss: bool = False
+    base_score: np.ndarray | None = None
     scorer: ValidationScorer | None = None
     callbacks: Sequence[Callback] = ()
     make_model: Callable[[BoostingResult], Any] = lambda result: result
@@ -144,7 +146,7 @@ class Session:
         self.table, self.rows, self.settings, self.team = table, rows, settings, team
         self.past = past
         self.base_score = (
-            _find_base_score(settings.loss, rows) if past is None else past.ensemble.base_score
+            _find_base_score(settings, rows) if past is None else past.ensemble.base_score
         )
         self.raw = np.repeat(self.base_score[:, None], rows.target.size, axis=1)
         if rows.init_score is not None:
@@ -294,8 +296,11 @@ class Session:
         return self.settings.loss.value(rows.target, raw, rows.weight, self._left_out)
 
 
-def _find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
-    """The best constant comes first; scores of the user's own start as the loss says."""
+def _find_base_score(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:
+    """A constant of the user's own, or the best; scores of rows start as the loss says."""
+    loss = settings.loss
+    if settings.base_score is not None:
+        return settings.base_score
     if rows.init_score is not None:
         score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)
     else:

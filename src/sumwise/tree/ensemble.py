@@ -125,25 +125,33 @@ class TreeEnsemble:
 
     def truncate(self, n_rounds: int) -> "TreeEnsemble":
         """Return the ensemble of the first rounds."""
+        return self.take_rounds(0, min(n_rounds, self.n_rounds))
+
+    def take_rounds(self, first: int, last: int) -> "TreeEnsemble":
+        """Return the ensemble of the rounds from ``first`` up to ``last``, on the base score."""
+        n_rounds = last - first
         self._check_stages(n_rounds)
-        n_trees = n_rounds * self._trees_a_round
-        n_nodes = self.feature.size if n_trees >= self.n_trees else int(self.start[n_trees])
-        n_sets = int(np.searchsorted(self.set_node, n_nodes))
-        by_tree = {k: getattr(self, k)[:n_trees] for k in _BY_TREE}
-        by_node = {k: getattr(self, k)[:n_nodes] for k in _BY_NODE}
+        trees = slice(first * self._trees_a_round, last * self._trees_a_round)
+        ends = np.append(self.start, self.feature.size)[[trees.start, trees.stop]]
+        nodes, sets = slice(*ends), slice(*np.searchsorted(self.set_node, ends))
+        n_before = self.set_size[: sets.start].sum()
+        by_tree = {k: getattr(self, k)[trees] for k in _BY_TREE}
+        by_node = {k: getattr(self, k)[nodes] for k in _BY_NODE}
+        by_set = {k: getattr(self, k)[sets] for k in _BY_SET[:2]}
+        n_categories = by_set["set_size"].sum()
         if self.stages == "mean" and n_rounds < self.n_rounds:
             by_node["value"] = by_node["value"] * (self.n_rounds / n_rounds)
-        return TreeEnsemble(
+        if nodes.start:  # nodes are counted over all trees
+            by_tree["start"] = by_tree["start"] - nodes.start
+            left = by_node["left"]
+            by_node["left"] = np.where(left < 0, -1, left - nodes.start).astype(left.dtype)
+            by_set["set_node"] = (by_set["set_node"] - nodes.start).astype(np.int32)
+        return replace(
+            self,
             **by_tree,
             **by_node,
-            base_score=self.base_score,
-            link=self.link,
-            n_features=self.n_features,
-            set_node=self.set_node[:n_sets],
-            set_size=self.set_size[:n_sets],
-            set_categories=self.set_categories[: self.set_size[:n_sets].sum()],
-            trees_per_round=self.trees_per_round,
-            stages=self.stages,
+            **by_set,
+            set_categories=self.set_categories[n_before : n_before + n_categories],
         )
 
     def append(self, other: "TreeEnsemble") -> "TreeEnsemble":

@@ -1,11 +1,9 @@
 """Forest mode: trees fitted to the initial gradient, each on rows of its own, and averaged."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from sumwise.errors import ParameterError
 from sumwise.parts import check_count, check_flag, check_rate
 from sumwise.sampling import Columns
 from sumwise.sampling.bootstrap import BootstrapRows
@@ -54,14 +52,6 @@ class Forest(Booster):
         check_count(self, "trees_per_round", 1)
         check_flag(self, "bootstrap")
         check_rate(self, "feature_rate")
-
-    def check_use(self, estimator: Any) -> None:
-        if isinstance(estimator.early_stopping, str) and estimator.early_stopping == "oob":
-            raise ParameterError(
-                f"{type(estimator).__name__}: early_stopping='oob' is about what each round adds "
-                "to the rounds before, and the trees of booster='forest' do not build on each "
-                "other; pass X_val, or early_stopping=True"
-            )
 
     @property
     def measures_left_out(self) -> bool:
