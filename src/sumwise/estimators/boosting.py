@@ -70,9 +70,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         Of a model with ``booster="linear"``; by class, if there are more than two.
     history_ : dict of ndarray
         What was measured after each round, also of rounds that were cut off: "validation_loss" and
-        "validation_score" (with ``scoring``) if there were validation rows, "oob_improvement" as
-        above, "training_loss" with ``track_training_loss``, if verbose or with callbacks. A model
-        file does not hold the training loss.
+        "validation_score" (with ``scoring``; "validation_" and its name, if it has several metrics)
+        if there were validation rows, "valid_0_loss" and so on of an ``eval_set``,
+        "oob_improvement" as above, "training_loss" with ``track_training_loss``, if verbose or
+        with callbacks. A model file does not hold the training loss.
     ensemble_ : TreeEnsemble or LinearEnsemble
         The trees, or the linear model.
     n_features_in_ : int
@@ -104,6 +105,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         "schema_",
         "history_",
         "_seed",
+        "_watched",
     )
     _links = CLASS_LINKS
 
@@ -285,9 +287,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         Of a model with ``booster="linear"``; by class, if there are more than two.
     history_ : dict of ndarray
         What was measured after each round, also of rounds that were cut off: "validation_loss" and
-        "validation_score" (with ``scoring``) if there were validation rows, "oob_improvement" as
-        above, "training_loss" with ``track_training_loss``, if verbose or with callbacks. A model
-        file does not hold the training loss.
+        "validation_score" (with ``scoring``; "validation_" and its name, if it has several metrics)
+        if there were validation rows, "valid_0_loss" and so on of an ``eval_set``,
+        "oob_improvement" as above, "training_loss" with ``track_training_loss``, if verbose or
+        with callbacks. A model file does not hold the training loss.
     ensemble_ : TreeEnsemble or LinearEnsemble
         The trees, or the linear model.
     n_features_in_ : int
@@ -307,7 +310,14 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     True
     """
 
-    _saved_attributes = ("n_features_in_", "feature_names_in_", "schema_", "history_", "_seed")
+    _saved_attributes = (
+        "n_features_in_",
+        "feature_names_in_",
+        "schema_",
+        "history_",
+        "_seed",
+        "_watched",
+    )
     _links = REGRESSION_LINKS
 
     def __sklearn_tags__(self) -> Any:

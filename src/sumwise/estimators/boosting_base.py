@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.binning import MAX_BINS
 from sumwise.data.bundling import Bundling
 from sumwise.data.encoder import CategoryEncoder
+from sumwise.data.matrix import stack_rows
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ParameterError
@@ -29,6 +30,14 @@ from sumwise.estimators.categories import find_native, find_statistics, name_enc
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_seed, find_start, make_past
 from sumwise.estimators.encoding import encode_constraints, encode_rows
+from sumwise.estimators.evaluation import (
+    VALIDATION,
+    ValidationSet,
+    find_watched,
+    make_evaluations,
+    read_eval_sets,
+    resolve_metrics,
+)
 from sumwise.estimators.features import (
     check_feature_parameters,
     needs_no_check,
@@ -37,6 +46,7 @@ from sumwise.estimators.features import (
 )
 from sumwise.estimators.inputs import check_init_score, check_sample_weight
 from sumwise.estimators.jobs import count_threads, start_team
+from sumwise.estimators.learning_rates import check_learning_rate, find_rates
 from sumwise.estimators.losses import (
     name_loss_part,
 )
@@ -58,9 +68,7 @@ from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,
     check_groups,
-    find_scorer,
     hold_out_rows,
-    make_scorer,
     read_validation,
     require_groups,
 )
@@ -86,12 +94,13 @@ _Class = TypeVar("_Class", bound=type)
 _TREES_A_STEP = 4
 
 # What a fit learns besides attributes that end in an underscore.
-_LEARNED = ("_custom_link", "_encoder", "_encodes", "_seed")
+_LEARNED = ("_custom_link", "_encoder", "_encodes", "_seed", "_watched")
 
 _PARAMETERS = """n_estimators : int, default=100
         Rounds of boosting; a round adds one tree (one a class for more than two classes).
-    learning_rate : float, default=0.1
-        Factor on each tree's values.
+    learning_rate : float, callable or sequence of float, default=0.1
+        Factor on each tree's values. A function of the number of the round, from 0, or a sequence
+        of at least ``n_estimators`` rates makes it a schedule.
     base_score : float, array-like of shape (n_classes,) or None, default=None
         What is predicted before the first round: a mean, the probability of the second of two
         classes, or one probability per class. None for the best constant. With a link of your own
@@ -166,9 +175,11 @@ _PARAMETERS = """n_estimators : int, default=100
     validation_rows : {"random", "last"}, default="random"
         Which rows are held out: random ones, with the shares of the classes (whole groups if
         ``groups`` are passed to ``fit``), or the last ones, for rows in the order of time.
-    scoring : str or callable, default="loss"
-        What early stopping watches: the loss, a scikit-learn scorer by name, or a function of
-        (estimator, X, y) whose result is higher for better models.
+    scoring : str, callable, list or dict of these, default="loss"
+        What is measured of validation rows beside the loss: "loss" for nothing else, a scikit-learn
+        scorer by name, a function of (estimator, X, y), or a metric, a function of (y_true,
+        y_pred). Higher is better, unless the name of a metric ends in ``_loss``, ``_error`` or
+        ``_deviance``. Of several, early stopping watches the last.
     n_iter_no_change : int, default=10
         Rounds without improvement after which early stopping stops.
     tol : float, default=0.0
@@ -210,7 +221,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         *,
         loss: Any = "auto",
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: Any = 0.1,
         base_score: Any = None,
         # trees
         growth: str = "leaf",
@@ -243,7 +254,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         validation_rows: str = "random",
-        scoring: str | Callable[..., float] = "loss",
+        scoring: Any = "loss",
         n_iter_no_change: int = 10,
         tol: float = 0.0,
         track_training_loss: bool = False,
@@ -317,6 +328,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         y_val: Any = None,
         sample_weight_val: Any = None,
         init_score_val: Any = None,
+        eval_set: Any = None,
+        eval_names: Sequence[str] | None = None,
+        eval_sample_weight: Sequence[Any] | None = None,
+        eval_init_score: Sequence[Any] | None = None,
         init_model: Any = None,
     ) -> Self:
         """Fit the model.
@@ -342,6 +357,13 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             Rows to validate on. They shape neither bins nor trees.
         sample_weight_val, init_score_val : array-like, default=None
             What belongs to them, as ``sample_weight`` and ``init_score`` to X.
+        eval_set : list of pairs (X, y), default=None
+            Further validation sets, each measured after every round. Early stopping watches the
+            last one, unless there is ``X_val``.
+        eval_names : list of str, default=None
+            What ``history_`` calls them; None for "valid_0", "valid_1", ...
+        eval_sample_weight, eval_init_score : list of array-like or None, default=None
+            What belongs to them, one entry per set.
         init_model : fitted estimator or path of a model file, default=None
             Model whose rounds come first; ``n_estimators`` counts them, too. With the data and
             parameters of that model, the result is the same as if it had been fitted at once. Which
@@ -367,8 +389,12 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             check_base_score(self, init_score)
             check_start(self, start, loss, init_score)
             train = LabeledRows(given, X, y, target, weight, init_score)
+            of_sets = (eval_set, eval_names, eval_sample_weight, eval_init_score)
+            sets = read_eval_sets(self, loss, *of_sets)
             valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
-            return self._train(train, valid, groups, loss, growth, start)
+            if valid is not None:
+                sets = [*sets, ValidationSet(VALIDATION, valid)]
+            return self._train(train, sets, groups, loss, growth, start)
 
     def _fit_rows(
         self,
@@ -398,12 +424,12 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                 weight = np.zeros(table.n_rows)
                 weight[rows] = own_weight
             train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
-            return self._train(train, None, groups, loss, growth, None, table, n_jobs, callbacks)
+            return self._train(train, [], groups, loss, growth, None, table, n_jobs, callbacks)
 
     def _train(
         self,
         train: LabeledRows,
-        valid: LabeledRows | None,
+        sets: Sequence[ValidationSet],
         groups: Any,
         loss: Loss,
         growth: GrowthSettings,
@@ -416,17 +442,17 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         seed = find_seed(self, start)
         native, booster, sampler, columns = self._resolve_parts()
         check_features(self, booster, self.schema_.n_categories)
-        stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
+        stops = len(sets) > 0 if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
-        rows = self._number_rows(train, valid, groups, holds_out, seed)
-        if holds_out and valid is None and not isinstance(self.random_state, Integral):
+        rows = self._number_rows(train, sets, groups, holds_out, seed)
+        if holds_out and not sets and not isinstance(self.random_state, Integral):
             self._seed = seed  # the same rows are held out if another fit goes on
         of_rows = None
         if sampler is not None and sampler.needs_groups:
             of_rows = require_groups(self, groups, train.target.size)
         rows = replace(rows, groups=of_rows, classes=getattr(self, "classes_", None))
-        encoded = encode_rows(self, train, valid, rows, seed, start, booster, n_jobs or self.n_jobs)
-        train, valid, rows = encoded.train, encoded.valid, encoded.rows
+        encoded = encode_rows(self, train, sets, rows, seed, start, booster, n_jobs or self.n_jobs)
+        train, sets, rows = encoded.train, encoded.sets, encoded.rows
         self._encoder = encoded.encoder
         self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
@@ -440,14 +466,15 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             loss=loss,
             growth=replace(growth, constraints=constraints),
             n_rounds=int(self.n_estimators),
+            rates=find_rates(self),
             booster=booster,
             sampler=sampler,
             columns=columns,
-            stopping=self._make_stopping() if stops else None,
+            stopping=self._make_stopping(sets) if stops else None,
             seed=seed,
             track_training_loss=bool(self.track_training_loss) or self._is_watched(),
             base_score=find_base_score(self, loss),
-            scorer=make_scorer(self, train, valid, rows.valid, loss.link),
+            evaluated=make_evaluations(self, train, sets, rows.valid, loss.link),
             make_model=self._make_model,
         )
         with (
@@ -462,7 +489,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             elif booster.grows_trees:
                 source = TableSource(
                     X,
-                    valid.matrix if valid else None,
+                    stack_rows([part.rows.matrix for part in sets]) if sets else None,
                     encoded.variants,
                     rows.train,
                     growth.min_samples_leaf,
@@ -473,9 +500,12 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                 )
                 tables = make_tables(self, source, team)
             data, mapper, more = tables
-            matrices = [part.matrix for part in (train, valid) if part is not None]
+            matrices = [train.matrix, *(part.rows.matrix for part in sets)]
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)
+        watched, _ = find_watched(self, sets)
+        if rows.valid.size and watched != (SCORE if SCORE in result.history else LOSS):
+            self._watched = watched
         self.history_ = result.history
         self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
         return self
@@ -536,7 +566,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         check_choice(self, "early_stopping", ("auto", "oob", True, False))
         check_number(self, "validation_fraction", 0.0, 0.99, open_low=True)
         check_choice(self, "validation_rows", ("random", "last"))
-        find_scorer(self)
+        resolve_metrics(self)
         check_integer(self, "n_iter_no_change", 1)
         check_number(self, "tol", 0.0)
         check_choice(self, "track_training_loss", (True, False))
@@ -554,20 +584,20 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             l1=check_number(self, "l1", 0.0),
             l2=check_number(self, "l2", 0.0),
             max_delta_step=check_number(self, "max_delta_step", 0.0),
-            learning_rate=check_number(self, "learning_rate", 0.0, open_low=True),
+            learning_rate=check_learning_rate(self),
         )
 
     def _number_rows(
         self,
         train: LabeledRows,
-        valid: LabeledRows | None,
+        sets: Sequence[ValidationSet],
         groups: Any,
         stops: bool,
         seed: int,
     ) -> TrainingRows:
         """Choose training and validation rows; rows of weight zero are in neither."""
-        if valid is not None:
-            return append_rows(train, valid)
+        if sets:
+            return append_rows(train, [part.rows for part in sets])
         rows = train.find_rows()
         if not stops:
             return train.number(rows, rows[:0])
@@ -587,11 +617,9 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         """Whether somebody looks at scores: measuring the training loss takes time."""
         return bool(self.verbose) or any(not isinstance(c, Snapshot) for c in self.callbacks or ())
 
-    def _make_stopping(self) -> EarlyStopping:
-        watched = LOSS if self.scoring == "loss" else SCORE
-        if stops_by_oob(self):
-            watched = OOB
-        return EarlyStopping(self.n_iter_no_change, self.tol, watched)
+    def _make_stopping(self, sets: Sequence[ValidationSet]) -> EarlyStopping:
+        watched = (OOB, False) if stops_by_oob(self) else find_watched(self, sets)
+        return EarlyStopping(self.n_iter_no_change, self.tol, *watched)
 
     def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
         """Sample weights times the weights of classes, if there are any."""
@@ -692,7 +720,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def best_score_(self) -> float:
         """Validation loss, or validation score with ``scoring``, of the model."""
         check_is_fitted(self)
-        for name in (SCORE, LOSS):
+        for name in (getattr(self, "_watched", SCORE), SCORE, LOSS):
             if name in self.history_:
                 return float(self.history_[name][self.best_iteration_ - 1])
         raise AttributeError("best_score_: the model was fitted without validation rows")

@@ -1,7 +1,7 @@
 """What a fit of gradient boosting works with: settings, rows, scores, and how a tree is grown."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,17 +43,32 @@ ValidationScorer = Callable[[np.ndarray, Callable[[], Ensemble]], float]
 
 
 @dataclass(frozen=True)
+class EvaluatedRows:
+    """Rows that are measured after each round: their loss, and what scorers say of them.
+
+    ``name`` and the names of the scorers make the names of what is recorded: ``valid_0_loss``.
+    """
+
+    name: str
+    rows: np.ndarray
+    scorers: Mapping[str, ValidationScorer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class BoostingSettings:
     """What a fit does, apart from the data.
 
-    ``booster`` is what a round does; None for plain boosting. ``scorer`` judges the validation rows
-    after each round. ``make_model`` makes what callbacks get to see of the rounds so far.
-    ``base_score`` has the raw scores to start from; None for the best constant.
+    ``rates`` are the learning rates of all rounds; None where ``growth`` has the one of all.
+    ``booster`` is what a round does; None for plain boosting. ``evaluated`` are sets of validation
+    rows, each measured on its own; None for one set of all. ``make_model`` makes what callbacks get
+    to see of the rounds so far. ``base_score`` has the raw scores to start from; None for the best
+    constant.
     """
 
     loss: Loss
     growth: GrowthSettings
     n_rounds: int = 100
+    rates: np.ndarray | None = None
     booster: "Booster | None" = None
     sampler: RowSampler | None = None
     columns: Columns | None = None
@@ -61,7 +76,7 @@ class BoostingSettings:
     seed: int = 0
     track_training_loss: bool = False
     base_score: np.ndarray | None = None
-    scorer: ValidationScorer | None = None
+    evaluated: Sequence[EvaluatedRows] | None = None
     callbacks: Sequence[Callback] = ()
     make_model: Callable[[BoostingResult], Any] = lambda result: result
 
@@ -176,6 +191,16 @@ class Session:
         if sampler is not None and sampler.has_factors and not weight.size:
             weight = np.ones(rows.target.size)
         return LeafRefitter(self.grower, rows.target, weight, rows.train, self.team)
+
+    def begin_round(self, round_idx: int) -> None:
+        """Take the learning rate of a round, where rounds have their own."""
+        if self.settings.rates is None:
+            return
+        rate = float(self.settings.rates[round_idx])
+        growth = replace(self.settings.growth, learning_rate=rate)
+        self.settings = replace(self.settings, growth=growth)
+        if self.table.data is not None:
+            self.grower.set_learning_rate(rate)
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss that they are of."""

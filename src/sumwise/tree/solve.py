@@ -26,9 +26,7 @@ class LeafSolver:
 
     def __init__(self, grower: TreeGrower, n_rows: int, team: Team) -> None:
         self._grower, self._team = grower, team
-        s = grower.settings
-        self._rule = (float(s.l1), float(s.l2), float(s.max_delta_step), float(s.learning_rate))
-        n_nodes = 2 * s.limits(n_rows)[0] - 1
+        n_nodes = 2 * grower.settings.limits(n_rows)[0] - 1
         self._ranges = np.zeros((team.n_threads, 8))
         self._sums = np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64)
 
@@ -38,7 +36,7 @@ class LeafSolver:
         """Return the tree with values from the gradients of ``rows``."""
         leaf, anchor = self._grower.get_leaves(tree)
         value = np.empty_like(tree.value)
-        arrays = (rows, leaf, tree.left, anchor, gradient, hessian, self._rule)
+        arrays = (rows, leaf, tree.left, anchor, gradient, hessian, self._grower.settings.leaf_rule)
         self._team.run(solve_leaves, *arrays, self._ranges, self._sums, value)
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")

@@ -64,7 +64,7 @@ class Forest(Booster):
         if columns is None:
             columns = Columns(by_node=self.feature_rate)
         growth = replace(settings.growth, learning_rate=1.0)
-        return replace(settings, growth=growth, sampler=sampler, columns=columns)
+        return replace(settings, growth=growth, rates=None, sampler=sampler, columns=columns)
 
     def start(self, session: Session) -> BoosterRun:
         return _ForestRun(session, self.trees_per_round)
