@@ -79,7 +79,7 @@ from sumwise.sampling import ROW_SAMPLERS, Columns, RowSampler
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
 from sumwise.training.boosters import BOOSTERS, Booster
 from sumwise.training.callbacks import Callback, Snapshot
-from sumwise.training.progress import show_progress
+from sumwise.training.progress import show_best_round, show_progress
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, OOB, SCORE, EarlyStopping
 from sumwise.tree import GrowthSettings, LinearEnsemble
@@ -503,6 +503,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             matrices = [train.matrix, *(part.rows.matrix for part in sets)]
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)
+        if self.verbose and settings.stopping is not None:
+            show_best_round(result, settings.n_rounds, settings.stopping)
         watched, _ = find_watched(self, sets)
         if rows.valid.size and watched != (SCORE if SCORE in result.history else LOSS):
             self._watched = watched
