@@ -2,7 +2,7 @@
 
 import pytest
 
-from sumwise.estimators import jobs
+from sumwise.estimators import boosting_base, jobs
 
 
 @pytest.fixture
@@ -22,3 +22,17 @@ def bytes_of(tmp_path):
         return path.read_bytes()
 
     return save
+
+
+@pytest.fixture
+def seen_rows(monkeypatch):
+    """The training and validation rows of each fit."""
+    seen = []
+
+    def spy(data, mapper, rows, *args):
+        seen.append(rows)
+        return original(data, mapper, rows, *args)
+
+    original = boosting_base.boost
+    monkeypatch.setattr(boosting_base, "boost", spy)
+    return seen

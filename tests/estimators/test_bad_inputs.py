@@ -120,9 +120,6 @@ def test_bad_data(name):
 
 
 CLASSES = {
-    "one class": (["a"] * N_ROWS, "y has only one class, 'a'; a classifier needs at least 2"),
-    "one class of polars": (pl.Series(["a"] * N_ROWS), "only one class, 'a'"),
-    "one class of Arrow": (pa.array(["a"] * N_ROWS), "only one class, 'a'"),
     "quantities": (Y, "Unknown label type: continuous"),
     "missing label": ([None, *COLOR[1:]], r"y contains NaN: y\[0\] is None, a missing value"),
     "mixed labels": (

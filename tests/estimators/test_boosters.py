@@ -20,6 +20,7 @@ from sumwise import (
     GroupSubsample,
     Linear,
     Mvs,
+    Ordered,
     Plain,
     StackingRegressor,
     Subsample,
@@ -90,6 +91,11 @@ def test_parameters_of_parts_can_be_searched():
             {"early_stopping": "oob", "sampler": "subsample", "booster": "forest"},
             "do not build on each other",
         ),
+        (
+            {"early_stopping": "oob", "sampler": "subsample", "booster": Plain(2)},
+            r"booster=Plain\(trees_per_round=2\) has no such rows",
+        ),
+        ({"sampler": "subsample", "booster": Ordered(1, "all")}, "leave the sampler out"),
         ({"booster": "linear", "columns": "all"}, "columns"),
         ({"booster": "linear", "monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst is about"),
         (
@@ -168,7 +174,7 @@ def test_otherwise_there_is_no_improvement_to_tell(params):
     assert not hasattr(fit(sampler="subsample", booster=Plain(2)), "oob_improvement_")
 
 
-@pytest.mark.parametrize("booster", ["plain", "dart", "linear"])
+@pytest.mark.parametrize("booster", ["plain", "dart", "linear", "ordered"])
 def test_early_stopping_by_rows_left_out(booster):
     params = {"sampler": Subsample(0.5), "booster": booster, "n_estimators": 300}
     model = fit(**params, early_stopping="oob", learning_rate=0.3, n_iter_no_change=5)
@@ -253,6 +259,19 @@ def test_linear_models_of_classes_and_frames():
     missing = frame.assign(a=np.nan)
     without = frame.assign(a=0.0)
     assert np.array_equal(model.predict_proba(missing), model.predict_proba(without))
+
+
+@pytest.mark.parametrize(
+    "encoding", ["auto", "native", "onehot", "ordered", "greedy", "holdout", "leave_one_out"]
+)
+@pytest.mark.parametrize("n_categories", [2, 60])
+def test_linear_models_refuse_categories_whatever_encodes_them(encoding, n_categories):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["b"] = pd.Categorical(np.arange(len(X)) % n_categories)
+    model = GradientBoostingRegressor(booster="linear", categorical_encoding=encoding)
+    with pytest.raises(ParameterError, match="feature 1 is categorical, and booster=Linear"):
+        model.fit(frame, Y)
+    assert model.fit(X, Y).coef_.shape == (4,)  # without categories the encoding does not matter
 
 
 def test_linear_models_have_no_trees():

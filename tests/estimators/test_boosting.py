@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,12 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, learning_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
+from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample, load
 from sumwise.errors import DataError, DataWarning, ParameterError, TrainingError
 from sumwise.estimators import boosting_base
 from sumwise.estimators.validation import LabeledRows
@@ -824,10 +825,87 @@ def test_more_rows_than_can_be_counted():
         LabeledRows(None, X, rows, rows, None, None).find_rows()
 
 
-@pytest.mark.parametrize(("y", "name"), [(np.ones(150), r"1\.0"), (np.full(150, "one"), "'one'")])
-def test_one_class_is_refused(y, name):
-    with pytest.raises(DataError, match=f"only one class, {name}; .* at least 2 classes"):
-        GradientBoostingClassifier().fit(X, y)
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"loss": "exponential"},
+        {"early_stopping": True, "scoring": "accuracy"},
+        {"booster": "ordered"},
+        {"booster": "linear", "learning_rate": 0.5},
+        {"class_weight": {"one": 2, "two": 3}},
+        {"scale_pos_weight": 3.0},
+    ],
+    ids=str,
+)
+def test_one_class_is_always_predicted(params, tmp_path):
+    own = np.nan_to_num(X, posinf=9, neginf=-9)
+    model = GradientBoostingClassifier(**{**SMALL, **params}).fit(own, np.full(150, "one"))
+    model.save(tmp_path / "model")
+    for fitted in (model, load(tmp_path / "model")):
+        assert fitted.classes_.tolist() == ["one"]
+        assert fitted.n_classes_ == 1
+        np.testing.assert_array_equal(fitted.predict_proba(own), np.ones((150, 1)))
+        np.testing.assert_array_equal(fitted.predict_log_proba(own), np.zeros((150, 1)))
+        assert set(fitted.predict(own)) == {"one"}
+        assert np.all(fitted.decision_function(own) < 0)
+
+
+@pytest.mark.parametrize("encoding", ["native", "greedy", "ordered"])
+def test_one_class_with_categories(encoding, tmp_path):
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(np.arange(150) % 7)})
+    model = GradientBoostingClassifier(**SMALL, categorical_encoding=encoding)
+    model.fit(frame, np.full(150, 4)).save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict_proba(frame), np.ones((150, 1)))
+
+
+def test_learning_curves_may_start_with_one_class():
+    rows = np.argsort(BINARY, kind="stable")  # small training sets have the first class alone
+    _, scores, _ = learning_curve(
+        GradientBoostingClassifier(**SMALL), X[rows], BINARY[rows], train_sizes=[0.3, 1.0], cv=3
+    )
+    assert np.isfinite(scores).all()
+
+
+def test_logarithms_of_probabilities():
+    for y in (BINARY, FOUR):
+        model = GradientBoostingClassifier(**SMALL).fit(X, y)
+        np.testing.assert_array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+        assert model.n_classes_ == np.unique(y).size
+    sure = GradientBoostingClassifier(**SMALL).fit(X, FOUR)
+    sure.ensemble_ = replace(sure.ensemble_, base_score=np.array([1e4, 0.0, 0.0, 0.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        logs = sure.predict_log_proba(X)
+    assert np.all(logs[:, 0] == 0)
+    assert np.all(logs[:, 1:] < -700)
+
+
+def test_raw_scores_of_a_regressor():
+    model = GradientBoostingRegressor(**SMALL, loss="poisson").fit(X, FOUR)
+    np.testing.assert_allclose(np.exp(model.predict(X, raw=True)), model.predict(X))
+    assert not hasattr(model, "decision_function")  # scikit-learn's regressors have none
+
+
+def test_rounds_under_names_of_scikit_learn():
+    model = GradientBoostingRegressor(**SMALL)
+    for name in ("n_iter_", "n_estimators_"):
+        assert not hasattr(model, name)
+    assert model.fit(X, Y).n_iter_ == model.n_estimators_ == model.best_iteration_ == 6
+
+
+@pytest.mark.parametrize("name", ["regression", "quantile", "four classes"])
+def test_a_training_curve_without_words(name, capsys, bytes_of):
+    kind, options, target, loss = FITS[name]
+    model = kind(**SMALL, **options, track_training_loss=True).fit(X, target)
+    raw = np.array([s.reshape(150, -1).T for s in model._staged_predict_raw(X)])
+    expected = [
+        loss.value(np.asarray(target, float), np.ascontiguousarray(r), np.empty(0), np.arange(150))
+        for r in raw
+    ]
+    np.testing.assert_allclose(model.history_["training_loss"], expected)
+    assert capsys.readouterr() == ("", "")
+    assert bytes_of(model) == bytes_of(kind(**SMALL, **options).fit(X, target))
 
 
 def test_predict_checks_the_number_of_features():
@@ -926,7 +1004,6 @@ def test_an_unfitted_model_has_no_fitted_attributes():
     [
         ({"l2": -1}, BINARY, None, "l2=-1"),
         ({}, BINARY, np.zeros(len(X)), "weights are zero"),
-        ({}, np.ones(len(X)), None, "one class"),
         ({"loss": "exponential"}, FOUR, None, "two classes"),
         ({"n_jobs": 0}, BINARY, None, "n_jobs=0"),
     ],
@@ -939,6 +1016,33 @@ def test_a_failed_fit_leaves_no_model(params, y, sample_weight, message):
         check_is_fitted(model)
     assert not hasattr(model, "best_iteration_")
     assert not hasattr(model, "history_")
+
+
+def fail(*args):
+    raise RuntimeError("broken")
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"callbacks": [fail]},
+        {"early_stopping": True, "scoring": fail},
+        {"early_stopping": True, "random_state": None, "callbacks": [fail]},
+        {"loss": "exponential", "l2": -1.0},
+    ],
+    ids=["callback", "scorer", "seed", "parameter"],
+)
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_a_failed_fit_leaves_nothing_of_both_fits(params, warm_start):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = GradientBoostingClassifier(**SMALL, early_stopping=True, n_iter_no_change=20)
+    model.fit(frame, BINARY)
+    learned = set(vars(model)) - set(model.get_params())
+    assert {"classes_", "feature_names_in_", "n_features_in_", "schema_"} <= learned
+    model.set_params(n_estimators=20, n_iter_no_change=20, warm_start=warm_start, **params)
+    with pytest.raises((RuntimeError, ParameterError)):
+        model.fit(*((frame, BINARY) if warm_start else (X[:, :3], FOUR % 2)))
+    assert set(vars(model)) == set(model.get_params())
 
 
 def test_an_interrupted_fit_leaves_no_model(monkeypatch):

@@ -1,5 +1,6 @@
 """Continuing: an interrupted fit ends in the same bytes as one that was not."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,48 @@ def test_warm_start_is_the_same_as_one_fit(kind, params, bytes_of):
     for n_estimators in (9, 9, 14):
         model.set_params(n_estimators=n_estimators).fit(X, y)
     assert bytes_of(model) == bytes_of(whole)
+
+
+@pytest.mark.parametrize("kind", ["regression", "three classes"])
+@pytest.mark.parametrize("random_state", [None, "generator"])
+@pytest.mark.parametrize("route", ["warm start", "pickle", "file", "model"])
+def test_without_a_seed_the_same_rows_are_held_out_again(
+    kind, random_state, route, tmp_path, seen_rows
+):
+    make, params, y, _ = FITS[kind]
+    if random_state == "generator":
+        random_state = np.random.RandomState(3)
+    params = {**PARAMS, **params, "random_state": random_state, "early_stopping": True}
+    params["n_iter_no_change"] = 20
+    model = make(**{**params, "n_estimators": 4}).fit(X, y)
+    if route == "warm start":
+        again = model.set_params(warm_start=True, n_estimators=12).fit(X, y)
+    elif route == "pickle":
+        model = pickle.loads(pickle.dumps(model.set_params(warm_start=True, n_estimators=12)))
+        again = model.fit(X, y)
+    else:
+        model.save(tmp_path / "model")
+        start = model if route == "model" else tmp_path / "model"
+        again = make(**{**params, "n_estimators": 12}).fit(X, y, init_model=start)
+    first, second = seen_rows
+    np.testing.assert_array_equal(first.valid, second.valid)
+    assert again.history_["validation_loss"].size == 12
+
+
+def test_a_seed_of_the_start_serves_a_fit_without_one():
+    params = {**PARAMS, "early_stopping": True}
+    start = GradientBoostingRegressor(**{**params, "n_estimators": 4}).fit(X, Y)
+    unseeded = GradientBoostingRegressor(**{**params, "random_state": None})
+    unseeded.fit(X, Y, init_model=start)
+    whole = GradientBoostingRegressor(**params).fit(X, Y)
+    assert np.array_equal(unseeded.predict(X), whole.predict(X))
+    assert np.array_equal(unseeded.history_["validation_loss"], whole.history_["validation_loss"])
+
+
+def test_files_of_seeded_models_hold_no_other_seed(tmp_path):
+    for params in ({"random_state": 1, "early_stopping": True}, {"random_state": None}):
+        model = GradientBoostingRegressor(**{**PARAMS, **params}).fit(X, Y)
+        assert not hasattr(model, "_seed")
 
 
 def test_threads_change_nothing(bytes_of):

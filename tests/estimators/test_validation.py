@@ -18,7 +18,6 @@ from sumwise import (
     load,
 )
 from sumwise.errors import DataError, ParameterError, TrainingError
-from sumwise.estimators import boosting_base
 from sumwise.estimators.validation import encode_labels, hold_out_rows
 from sumwise.losses import Exponential, Logistic, Multinomial, Squared
 from sumwise.tree import TreeEnsemble
@@ -56,20 +55,6 @@ def fit(request):
 
     fit_model.y, fit_model.loss = y, loss
     return fit_model
-
-
-@pytest.fixture
-def seen_rows(monkeypatch):
-    """The training and validation rows of each fit."""
-    seen = []
-
-    def spy(data, mapper, rows, *args):
-        seen.append(rows)
-        return original(data, mapper, rows, *args)
-
-    original = boosting_base.boost
-    monkeypatch.setattr(boosting_base, "boost", spy)
-    return seen
 
 
 def losses_of(fit, model, weight=None, start=0.0):

@@ -134,3 +134,39 @@ def test_nothing_is_shown_unless_wanted(capfd):
 )
 def test_times(seconds, text):
     assert format_seconds(seconds) == text
+
+
+def fit_aloud(capfd, **params):
+    params = {"min_samples_leaf": 5, "random_state": 0, "verbose": True, **params}
+    model = GradientBoostingRegressor(**params).fit(X, Y)
+    return model, capfd.readouterr().err.splitlines()
+
+
+def test_the_last_line_names_the_best_round(capfd):
+    model, lines = fit_aloud(capfd, n_estimators=500, early_stopping=True)
+    n_rounds, best = model.history_["validation_loss"].size, model.best_iteration_
+    assert n_rounds < 500
+    assert lines[-1] == (
+        f"stopped at round {n_rounds}, best round {best}, validation_loss {model.best_score_:.6g}"
+    )
+    assert lines[-2].startswith(f"round {n_rounds}/500")
+
+
+def test_the_last_line_of_a_fit_that_was_not_stopped(capfd):
+    model, lines = fit_aloud(capfd, n_estimators=5, early_stopping=True, scoring="r2")
+    best = model.best_iteration_
+    score = f"validation_score {model.best_score_:.6g}"
+    assert lines[-1] == f"trained 5 rounds, best round {best}, {score}"
+
+
+def test_the_last_line_of_rows_left_out(capfd):
+    params = {"n_estimators": 50, "early_stopping": "oob", "sampler": "subsample"}
+    model, lines = fit_aloud(capfd, **params)
+    total = model.oob_improvement_[: model.best_iteration_].sum()
+    assert lines[-1].endswith(
+        f"best round {model.best_iteration_}, sum of oob_improvement {total:.6g}"
+    )
+
+
+def test_no_best_round_without_early_stopping(capfd):
+    assert "best round" not in fit_aloud(capfd, n_estimators=3)[1][-1]

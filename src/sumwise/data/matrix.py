@@ -112,6 +112,17 @@ def _flatten(X: np.ndarray) -> FlatMatrix:
     return FlatMatrix(values, row_stride, column_stride, n_rows)
 
 
+def stack_rows(matrices: Sequence[Matrix]) -> Matrix:
+    """Return one matrix of the rows of all, which have the same columns."""
+    if len(matrices) == 1:
+        return matrices[0]
+    sparse = [X for X in matrices if isinstance(X, SparseMatrix)]
+    if sparse:
+        return SparseMatrix.stack([SparseMatrix.from_any(X, sparse[0].absent) for X in matrices])
+    dense = [X.convert(0, X.shape[0]) if isinstance(X, ColumnMatrix) else X for X in matrices]
+    return np.concatenate([np.asarray(X) for X in dense])
+
+
 def check_matrix(X: np.ndarray) -> None:
     """Refuse what is not a numeric matrix."""
     if X.ndim != 2:

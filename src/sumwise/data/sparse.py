@@ -1,6 +1,6 @@
 """SparseMatrix: a matrix of which most values are the same, and only the others are stored."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -93,6 +93,13 @@ class SparseMatrix:
             start = np.searchsorted(row, np.arange(part.shape[0] + 1))
             parts.append(csr_matrix((part[row, column], column, start), shape=part.shape))
         return cls(vstack(parts, format="csr") if len(parts) > 1 else parts[0], absent)
+
+    @classmethod
+    def stack(cls, matrices: "Sequence[SparseMatrix]") -> "SparseMatrix":
+        """Make one of the rows of several, whose absent values are the same."""
+        from scipy.sparse import vstack
+
+        return cls(vstack([X.given for X in matrices], format="csr"), matrices[0].absent)
 
     @property
     def shape(self) -> tuple[int, int]:

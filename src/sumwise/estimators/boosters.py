@@ -20,6 +20,13 @@ def resolve_booster(estimator: Any) -> Booster:
             f"{type(estimator).__name__}: booster=None; must be one of {names} or a part"
         )
     part.check_use(estimator)
+    if stops_by_oob(estimator) and not part.measures_left_out:
+        raise ParameterError(
+            f"{type(estimator).__name__}: early_stopping='oob' measures what each round adds on "
+            f"the rows that it left out, and booster={part!r} has no such rows: its trees either "
+            "draw their own rows within a round or do not build on each other; pass X_val, or "
+            "early_stopping=True"
+        )
     return part
 
 
@@ -46,13 +53,16 @@ def stops_by_oob(estimator: Any) -> bool:
     return isinstance(estimator.early_stopping, str) and estimator.early_stopping == "oob"
 
 
-def check_tables(estimator: Any, booster: Booster, n_categories: np.ndarray) -> None:
-    """Refuse categories where a booster has no use for them."""
+def check_features(estimator: Any, booster: Booster, n_categories: np.ndarray) -> None:
+    """Refuse categorical features, however encoded, where a booster needs numbers.
+
+    A linear model has one coefficient per feature, and an encoder makes several columns of one.
+    """
     if booster.grows_trees or not np.any(n_categories):
         return
     (feature, *_) = np.flatnonzero(n_categories)
     raise ParameterError(
         f"{type(estimator).__name__}: feature {feature} is categorical, and booster={booster!r} "
-        "takes numbers; encode it (one column a category), or pass categorical_features=None if "
-        "it is a number"
+        "takes numbers, whatever categorical_encoding says; encode it before (one column per "
+        "category), or pass categorical_features=None if it is a number"
     )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from sumwise.estimators.boosting_base import BaseGradientBoosting, document_parameters
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
@@ -52,11 +53,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     Attributes
     ----------
     classes_ : ndarray
-        Class labels, sorted.
+        Class labels, sorted. With one label alone, it is predicted with probability 1.
+    n_classes_ : int
+        Number of classes.
     n_trees_ : int
         Number of trees.
     best_iteration_ : int
         Rounds in the model; with early stopping, the best number of rounds.
+    n_estimators_, n_iter_ : int
+        The same, under scikit-learn's names.
     best_score_ : float
         Its validation loss, or validation score with ``scoring``, if there were validation rows.
     feature_importances_ : ndarray of shape (n_features,)
@@ -68,9 +73,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         Of a model with ``booster="linear"``; by class, if there are more than two.
     history_ : dict of ndarray
         What was measured after each round, also of rounds that were cut off: "validation_loss" and
-        "validation_score" (with ``scoring``) if there were validation rows, "oob_improvement" as
-        above, "training_loss" if verbose or with callbacks. A model file does not hold the training
-        loss.
+        "validation_score" (with ``scoring``; "validation_" and its name, if it has several metrics)
+        if there were validation rows, "valid_0_loss" and so on of an ``eval_set``,
+        "oob_improvement" as above, "training_loss" with ``track_training_loss``, if verbose or
+        with callbacks. A model file does not hold the training loss.
     ensemble_ : TreeEnsemble or LinearEnsemble
         The trees, or the linear model.
     n_features_in_ : int
@@ -95,7 +101,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     array([0, 0, 0])
     """
 
-    _saved_attributes = ("classes_", "n_features_in_", "feature_names_in_", "schema_", "history_")
+    _saved_attributes = (
+        "classes_",
+        "n_features_in_",
+        "feature_names_in_",
+        "schema_",
+        "history_",
+        "_seed",
+        "_watched",
+    )
     _links = CLASS_LINKS
 
     @extend_parameters(BaseGradientBoosting)
@@ -122,7 +136,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
             check_classification_targets(y)
             self.classes_ = start.classes_
             return encode_labels("y", y, self.classes_)
-        self.classes_, indices = find_classes(y)
+        self.classes_, indices = find_classes(y, at_least=1)
         return indices
 
     def _encode_validation(self, y: np.ndarray) -> np.ndarray:
@@ -140,45 +154,75 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         of_row = of_class[class_idx]
         return check_sample_weight(of_row if weight is None else of_row * weight, target.size)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return raw scores: log odds for two classes, one score a class for more.
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        check_is_fitted(self)
+        return int(self.classes_.size)
+
+    def decision_function(self, X: Any, rounds: Any = None) -> np.ndarray:
+        """Return raw scores: log odds for two classes, one score per class for more.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+        rounds : int, pair of int, slice or None, default=None
+            As in :meth:`predict`.
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        return self._scores(self._predict_raw(X))
+        return self._scores(self._predict_rounds(X, rounds))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
         """Return class probabilities.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+        rounds : int, pair of int, slice or None, default=None
+            As in :meth:`predict`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
-        return self._predict_mean(self._predict_raw(X))
+        return self._predict_mean(self._predict_rounds(X, rounds))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
+        """Return logarithms of class probabilities; those of zero are minus infinity.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        rounds : int, pair of int, slice or None, default=None
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, rounds))
+
+    def predict(self, X: Any, rounds: Any = None) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+        rounds : int, pair of int, slice or None, default=None
+            Rounds to predict by: the first so many, those from the first of a pair up to, not
+            including, the second, or a slice. None for all.
 
         Returns
         -------
         ndarray of shape (n_rows,)
         """
-        return self._labels(self._predict_raw(X))
+        return self._labels(self._predict_rounds(X, rounds))
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`decision_function` after each round."""
@@ -196,11 +240,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        if self.classes_.size == 1:
+            return np.ones((raw.shape[0], 1))
         mean = super()._predict_mean(raw)
         # A link of the user's own gives the probability of the second class alone.
         return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
 
     def _labels(self, raw: np.ndarray) -> np.ndarray:
+        if self.classes_.size == 1:
+            return np.repeat(self.classes_, raw.shape[0])
         if self._custom_link is not None:
             return self.classes_[self._predict_mean(raw).argmax(axis=1)]
         indices = (raw[:, 0] > 0).astype(np.intp) if raw.shape[1] == 1 else raw.argmax(axis=1)
@@ -230,6 +278,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         Number of trees.
     best_iteration_ : int
         Rounds in the model; with early stopping, the best number of rounds.
+    n_estimators_, n_iter_ : int
+        The same, under scikit-learn's names.
     best_score_ : float
         Its validation loss, or validation score with ``scoring``, if there were validation rows.
     feature_importances_ : ndarray of shape (n_features,)
@@ -241,9 +291,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         Of a model with ``booster="linear"``; by class, if there are more than two.
     history_ : dict of ndarray
         What was measured after each round, also of rounds that were cut off: "validation_loss" and
-        "validation_score" (with ``scoring``) if there were validation rows, "oob_improvement" as
-        above, "training_loss" if verbose or with callbacks. A model file does not hold the training
-        loss.
+        "validation_score" (with ``scoring``; "validation_" and its name, if it has several metrics)
+        if there were validation rows, "valid_0_loss" and so on of an ``eval_set``,
+        "oob_improvement" as above, "training_loss" with ``track_training_loss``, if verbose or
+        with callbacks. A model file does not hold the training loss.
     ensemble_ : TreeEnsemble or LinearEnsemble
         The trees, or the linear model.
     n_features_in_ : int
@@ -263,7 +314,14 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     True
     """
 
-    _saved_attributes = ("n_features_in_", "feature_names_in_", "schema_", "history_")
+    _saved_attributes = (
+        "n_features_in_",
+        "feature_names_in_",
+        "schema_",
+        "history_",
+        "_seed",
+        "_watched",
+    )
     _links = REGRESSION_LINKS
 
     def __sklearn_tags__(self) -> Any:
@@ -284,18 +342,24 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     def _make_loss(self) -> Loss:
         return make_regression_loss(self)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, rounds: Any = None, raw: bool = False) -> np.ndarray:
         """Return the predicted value of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+        rounds : int, pair of int, slice or None, default=None
+            Rounds to predict by: the first so many, those from the first of a pair up to, not
+            including, the second, or a slice. None for all.
+        raw : bool, default=False
+            Whether to return raw scores, before the link: logarithms of means with a log link.
 
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_levels) for several quantiles
         """
-        return self._predict_mean(self._predict_raw(X))
+        scores = self._predict_rounds(X, rounds)
+        return scores[:, 0] if raw else self._predict_mean(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², or for several quantiles the mean D² of their pinball losses.

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -9,25 +10,34 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binning import MAX_BINS
 from sumwise.data.bundling import Bundling
 from sumwise.data.encoder import CategoryEncoder
+from sumwise.data.matrix import stack_rows
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ParameterError
+from sumwise.estimators.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosters import (
-    check_tables,
+    check_features,
     resolve_booster,
     resolve_sampler,
     stops_by_oob,
 )
 from sumwise.estimators.categories import find_native, find_statistics, name_encoding_part
 from sumwise.estimators.constraints import read_constraints
-from sumwise.estimators.continuing import check_start, find_start, make_past
+from sumwise.estimators.continuing import check_start, find_seed, find_start, make_past
 from sumwise.estimators.encoding import encode_constraints, encode_rows
+from sumwise.estimators.evaluation import (
+    VALIDATION,
+    ValidationSet,
+    find_watched,
+    make_evaluations,
+    read_eval_sets,
+    resolve_metrics,
+)
 from sumwise.estimators.features import (
     check_feature_parameters,
     needs_no_check,
@@ -36,6 +46,7 @@ from sumwise.estimators.features import (
 )
 from sumwise.estimators.inputs import check_init_score, check_sample_weight
 from sumwise.estimators.jobs import count_threads, start_team
+from sumwise.estimators.learning_rates import check_learning_rate, find_rates
 from sumwise.estimators.losses import (
     name_loss_part,
 )
@@ -50,6 +61,7 @@ from sumwise.estimators.parameters import (
 )
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.estimators.refitting import refit_leaves
+from sumwise.estimators.round_ranges import take_rounds
 from sumwise.estimators.shared_table import SharedTable
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.splits import Tables, TableSource, check_splits, make_tables
@@ -57,9 +69,7 @@ from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,
     check_groups,
-    find_scorer,
     hold_out_rows,
-    make_scorer,
     read_validation,
     require_groups,
 )
@@ -70,7 +80,7 @@ from sumwise.sampling import ROW_SAMPLERS, Columns, RowSampler
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
 from sumwise.training.boosters import BOOSTERS, Booster
 from sumwise.training.callbacks import Callback, Snapshot
-from sumwise.training.progress import show_progress
+from sumwise.training.progress import show_best_round, show_progress
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, OOB, SCORE, EarlyStopping
 from sumwise.tree import GrowthSettings, LinearEnsemble
@@ -84,10 +94,18 @@ _Class = TypeVar("_Class", bound=type)
 # A row passes through as many trees in the time of a step as count_threads counts them.
 _TREES_A_STEP = 4
 
+# What a fit learns besides attributes that end in an underscore.
+_LEARNED = ("_custom_link", "_encoder", "_encodes", "_seed", "_watched")
+
 _PARAMETERS = """n_estimators : int, default=100
         Rounds of boosting; a round adds one tree (one a class for more than two classes).
-    learning_rate : float, default=0.1
-        Factor on each tree's values.
+    learning_rate : float, callable or sequence of float, default=0.1
+        Factor on each tree's values. A function of the number of the round, from 0, or a sequence
+        of at least ``n_estimators`` rates makes it a schedule.
+    base_score : float, array-like of shape (n_classes,) or None, default=None
+        What is predicted before the first round: a mean, the probability of the second of two
+        classes, or one probability per class. None for the best constant. With a link of your own
+        it is a raw score.
     growth : {"leaf", "depth", "symmetric"}, default="leaf"
         How trees grow: always the best leaf next; level by level; or one split for a whole level.
     max_leaves : int or None, default=None
@@ -158,13 +176,17 @@ _PARAMETERS = """n_estimators : int, default=100
     validation_rows : {"random", "last"}, default="random"
         Which rows are held out: random ones, with the shares of the classes (whole groups if
         ``groups`` are passed to ``fit``), or the last ones, for rows in the order of time.
-    scoring : str or callable, default="loss"
-        What early stopping watches: the loss, a scikit-learn scorer by name, or a function of
-        (estimator, X, y) whose result is higher for better models.
+    scoring : str, callable, list or dict of these, default="loss"
+        What is measured of validation rows beside the loss: "loss" for nothing else, a scikit-learn
+        scorer by name, a function of (estimator, X, y), or a metric, a function of (y_true,
+        y_pred). Higher is better, unless the name of a metric ends in ``_loss``, ``_error`` or
+        ``_deviance``. Of several, early stopping watches the last.
     n_iter_no_change : int, default=10
         Rounds without improvement after which early stopping stops.
     tol : float, default=0.0
         An improvement must be larger than this.
+    track_training_loss : bool, default=False
+        Whether ``history_`` has the "training_loss" after each round, which takes time.
     callbacks : list of callables or None, default=None
         Called after each round with a :class:`RoundState`; one that returns True stops training.
     warm_start : bool, default=False
@@ -200,7 +222,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         *,
         loss: Any = "auto",
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: Any = 0.1,
+        base_score: Any = None,
         # trees
         growth: str = "leaf",
         max_leaves: int | None = None,
@@ -232,9 +255,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         early_stopping: str | bool = "auto",
         validation_fraction: float = 0.1,
         validation_rows: str = "random",
-        scoring: str | Callable[..., float] = "loss",
+        scoring: Any = "loss",
         n_iter_no_change: int = 10,
         tol: float = 0.0,
+        track_training_loss: bool = False,
         # running
         callbacks: Sequence[Callback] | None = None,
         warm_start: bool = False,
@@ -245,6 +269,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.loss = loss
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
+        self.base_score = base_score
         self.growth = growth
         self.max_leaves = max_leaves
         self.max_depth = max_depth
@@ -273,6 +298,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.scoring = scoring
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.track_training_loss = track_training_loss
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -303,6 +329,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         y_val: Any = None,
         sample_weight_val: Any = None,
         init_score_val: Any = None,
+        eval_set: Any = None,
+        eval_names: Sequence[str] | None = None,
+        eval_sample_weight: Sequence[Any] | None = None,
+        eval_init_score: Sequence[Any] | None = None,
         init_model: Any = None,
     ) -> Self:
         """Fit the model.
@@ -328,6 +358,13 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             Rows to validate on. They shape neither bins nor trees.
         sample_weight_val, init_score_val : array-like, default=None
             What belongs to them, as ``sample_weight`` and ``init_score`` to X.
+        eval_set : list of pairs (X, y), default=None
+            Further validation sets, each measured after every round. Early stopping watches the
+            last one, unless there is ``X_val``.
+        eval_names : list of str, default=None
+            What ``history_`` calls them; None for "valid_0", "valid_1", ...
+        eval_sample_weight, eval_init_score : list of array-like or None, default=None
+            What belongs to them, one entry per set.
         init_model : fitted estimator or path of a model file, default=None
             Model whose rounds come first; ``n_estimators`` counts them, too. With the data and
             parameters of that model, the result is the same as if it had been fitted at once. Which
@@ -338,22 +375,27 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self
         """
         start = find_start(self, init_model)
-        self._forget_fit()
-        growth = self._check_parameters()
-        given = X
-        self._encodes = start is not None and start._encodes
-        X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
-        if start is None:
-            self._encodes = find_statistics(self, self.schema_.n_categories) is not None
-        target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
-        loss = self._make_loss()
-        weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
-        loss.check_target(target, np.empty(0) if weight is None else weight)
-        init_score = check_init_score(init_score, X.shape[0], loss.n_outputs)
-        check_start(self, start, loss, init_score)
-        train = LabeledRows(given, X, y, target, weight, init_score)
-        valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
-        return self._train(train, valid, groups, loss, growth, start)
+        with self._fit_anew():
+            growth = self._check_parameters()
+            given = X
+            self._encodes = start is not None and start._encodes
+            X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
+            if start is None:
+                self._encodes = find_statistics(self, self.schema_.n_categories) is not None
+            target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
+            loss = self._make_loss()
+            weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
+            loss.check_target(target, np.empty(0) if weight is None else weight)
+            init_score = check_init_score(init_score, X.shape[0], loss.n_outputs)
+            check_base_score(self, init_score)
+            check_start(self, start, loss, init_score)
+            train = LabeledRows(given, X, y, target, weight, init_score)
+            of_sets = (eval_set, eval_names, eval_sample_weight, eval_init_score)
+            sets = read_eval_sets(self, loss, *of_sets)
+            valid = read_validation(self, loss, X_val, y_val, sample_weight_val, init_score_val)
+            if valid is not None:
+                sets = [*sets, ValidationSet(VALIDATION, valid)]
+            return self._train(train, sets, groups, loss, growth, start)
 
     def _fit_rows(
         self,
@@ -368,27 +410,27 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         ``groups`` has an entry for every row of the table. ``n_jobs`` takes the place of the
         parameter; ``callbacks`` come after those of the user.
         """
-        self._forget_fit()
-        growth = self._check_parameters()
-        table.describe_features(self)
-        own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
-        loss = self._make_loss()
-        own_weight = None if table.weight is None else table.weight[rows]
-        own_weight = self._weigh_classes(own, own_weight)
-        loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
-        # The other rows have a target that every loss can take, and nothing comes of it.
-        target, weight = np.full(table.n_rows, own[0]), None
-        target[rows] = own
-        if own_weight is not None:
-            weight = np.zeros(table.n_rows)
-            weight[rows] = own_weight
-        train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
-        return self._train(train, None, groups, loss, growth, None, table, n_jobs, callbacks)
+        with self._fit_anew():
+            growth = self._check_parameters()
+            table.describe_features(self)
+            own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
+            loss = self._make_loss()
+            own_weight = None if table.weight is None else table.weight[rows]
+            own_weight = self._weigh_classes(own, own_weight)
+            loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
+            # The other rows have a target that every loss can take, and nothing comes of it.
+            target, weight = np.full(table.n_rows, own[0]), None
+            target[rows] = own
+            if own_weight is not None:
+                weight = np.zeros(table.n_rows)
+                weight[rows] = own_weight
+            train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
+            return self._train(train, [], groups, loss, growth, None, table, n_jobs, callbacks)
 
     def _train(
         self,
         train: LabeledRows,
-        valid: LabeledRows | None,
+        sets: Sequence[ValidationSet],
         groups: Any,
         loss: Loss,
         growth: GrowthSettings,
@@ -398,21 +440,23 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Grow the trees; bin the rows, unless they lie in a shared table."""
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = find_seed(self, start)
         native, booster, sampler, columns = self._resolve_parts()
-        stops = valid is not None if self.early_stopping == "auto" else bool(self.early_stopping)
+        check_features(self, booster, self.schema_.n_categories)
+        stops = len(sets) > 0 if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
-        rows = self._number_rows(train, valid, groups, holds_out, seed)
+        rows = self._number_rows(train, sets, groups, holds_out, seed)
+        if holds_out and not sets and not isinstance(self.random_state, Integral):
+            self._seed = seed  # the same rows are held out if another fit goes on
         of_rows = None
         if sampler is not None and sampler.needs_groups:
             of_rows = require_groups(self, groups, train.target.size)
         rows = replace(rows, groups=of_rows, classes=getattr(self, "classes_", None))
-        encoded = encode_rows(self, train, valid, rows, seed, start, booster, n_jobs or self.n_jobs)
-        train, valid, rows = encoded.train, encoded.valid, encoded.rows
+        encoded = encode_rows(self, train, sets, rows, seed, start, booster, n_jobs or self.n_jobs)
+        train, sets, rows = encoded.train, encoded.sets, encoded.rows
         self._encoder = encoded.encoder
         self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
-        check_tables(self, booster, n_categories)
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
@@ -423,13 +467,15 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             loss=loss,
             growth=replace(growth, constraints=constraints),
             n_rounds=int(self.n_estimators),
+            rates=find_rates(self),
             booster=booster,
             sampler=sampler,
             columns=columns,
-            stopping=self._make_stopping() if stops else None,
+            stopping=self._make_stopping(sets) if stops else None,
             seed=seed,
-            track_training_loss=self._is_watched(),
-            scorer=make_scorer(self, train, valid, rows.valid, loss.link),
+            track_training_loss=bool(self.track_training_loss) or self._is_watched(),
+            base_score=find_base_score(self, loss),
+            evaluated=make_evaluations(self, train, sets, rows.valid, loss.link),
             make_model=self._make_model,
         )
         with (
@@ -444,7 +490,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             elif booster.grows_trees:
                 source = TableSource(
                     X,
-                    valid.matrix if valid else None,
+                    stack_rows([part.rows.matrix for part in sets]) if sets else None,
                     encoded.variants,
                     rows.train,
                     growth.min_samples_leaf,
@@ -455,17 +501,32 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                 )
                 tables = make_tables(self, source, team)
             data, mapper, more = tables
-            matrices = [part.matrix for part in (train, valid) if part is not None]
+            matrices = [train.matrix, *(part.rows.matrix for part in sets)]
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)
+        if self.verbose and settings.stopping is not None:
+            show_best_round(result, settings.n_rounds, settings.stopping)
+        watched, _ = find_watched(self, sets)
+        if rows.valid.size and watched != (SCORE if SCORE in result.history else LOSS):
+            self._watched = watched
         self.history_ = result.history
         self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
         return self
 
+    @contextmanager
+    def _fit_anew(self) -> Iterator[None]:
+        """Forget the last fit; and this one, if it fails: no mix of both is left."""
+        self._forget_fit()
+        try:
+            yield
+        except BaseException:
+            self._forget_fit()
+            raise
+
     def _forget_fit(self) -> None:
-        """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
-        for name in ("ensemble_", "history_", "_custom_link", "_encoder", "_encodes"):
-            self.__dict__.pop(name, None)
+        """Drop everything that was learned."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in _LEARNED]:
+            delattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")
@@ -508,9 +569,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         check_choice(self, "early_stopping", ("auto", "oob", True, False))
         check_number(self, "validation_fraction", 0.0, 0.99, open_low=True)
         check_choice(self, "validation_rows", ("random", "last"))
-        find_scorer(self)
+        resolve_metrics(self)
         check_integer(self, "n_iter_no_change", 1)
         check_number(self, "tol", 0.0)
+        check_choice(self, "track_training_loss", (True, False))
         check_callbacks(self)
         check_feature_parameters(self)
         check_choice(self, "sparse_zeros", ("value", "missing"))
@@ -525,20 +587,20 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             l1=check_number(self, "l1", 0.0),
             l2=check_number(self, "l2", 0.0),
             max_delta_step=check_number(self, "max_delta_step", 0.0),
-            learning_rate=check_number(self, "learning_rate", 0.0, open_low=True),
+            learning_rate=check_learning_rate(self),
         )
 
     def _number_rows(
         self,
         train: LabeledRows,
-        valid: LabeledRows | None,
+        sets: Sequence[ValidationSet],
         groups: Any,
         stops: bool,
         seed: int,
     ) -> TrainingRows:
         """Choose training and validation rows; rows of weight zero are in neither."""
-        if valid is not None:
-            return append_rows(train, valid)
+        if sets:
+            return append_rows(train, [part.rows for part in sets])
         rows = train.find_rows()
         if not stops:
             return train.number(rows, rows[:0])
@@ -558,11 +620,9 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         """Whether somebody looks at scores: measuring the training loss takes time."""
         return bool(self.verbose) or any(not isinstance(c, Snapshot) for c in self.callbacks or ())
 
-    def _make_stopping(self) -> EarlyStopping:
-        watched = LOSS if self.scoring == "loss" else SCORE
-        if stops_by_oob(self):
-            watched = OOB
-        return EarlyStopping(self.n_iter_no_change, self.tol, watched)
+    def _make_stopping(self, sets: Sequence[ValidationSet]) -> EarlyStopping:
+        watched = (OOB, False) if stops_by_oob(self) else find_watched(self, sets)
+        return EarlyStopping(self.n_iter_no_change, self.tol, *watched)
 
     def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
         """Sample weights times the weights of classes, if there are any."""
@@ -592,6 +652,11 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def _predict_raw(self, X: Any) -> np.ndarray:
         X = self._check_input(X)
         return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
+
+    def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
+        """Raw scores of all rounds (None) or of some."""
+        check_is_fitted(self)
+        return (self if rounds is None else take_rounds(self, rounds))._predict_raw(X)
 
     def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
         X = self._check_input(X)
@@ -681,10 +746,20 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         return self.ensemble_.n_rounds
 
     @property
+    def n_estimators_(self) -> int:
+        """Rounds in the model, as in scikit-learn."""
+        return self.best_iteration_
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds in the model, as in scikit-learn."""
+        return self.best_iteration_
+
+    @property
     def best_score_(self) -> float:
         """Validation loss, or validation score with ``scoring``, of the model."""
         check_is_fitted(self)
-        for name in (SCORE, LOSS):
+        for name in (getattr(self, "_watched", SCORE), SCORE, LOSS):
             if name in self.history_:
                 return float(self.history_[name][self.best_iteration_ - 1])
         raise AttributeError("best_score_: the model was fitted without validation rows")

@@ -14,6 +14,8 @@ def find_class_weights(owner: Any, class_idx: np.ndarray, weight: np.ndarray | N
     ratio = owner.scale_pos_weight
     if ratio != 1 and balance is not None:
         raise ParameterError("give either class_weight or scale_pos_weight, not both")
+    if classes.size == 1:
+        return None  # no weight changes what is learned of one class
     if ratio != 1 and classes.size != 2:
         raise DataError(
             f"scale_pos_weight={ratio} is for two classes; y has {classes.size}: use class_weight"

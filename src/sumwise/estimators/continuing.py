@@ -3,10 +3,12 @@
 import os
 from collections.abc import Sequence
 from copy import copy
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
 
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DataError, ParameterError
@@ -36,6 +38,22 @@ def find_start(estimator: Any, init_model: Any) -> Any:
             f"rounds, and there are {estimator.best_iteration_} already"
         )
     return copy(estimator)
+
+
+def find_seed(estimator: Any, start: Any) -> int:
+    """Return the seed of a fit.
+
+    Without a number as ``random_state``, a fit keeps the seed of the model that it starts from:
+    with another seed it would hold out rows that this model was trained on.
+    """
+    state = estimator.random_state
+    if start is not None and not isinstance(state, Integral):
+        known = getattr(start, "_seed", None)
+        if known is not None:
+            return known
+        if isinstance(start.random_state, Integral):
+            state = start.random_state
+    return int(check_random_state(state).randint(np.iinfo(np.int32).max))
 
 
 def _read_init_model(estimator: Any, init_model: Any) -> Any:

@@ -22,6 +22,7 @@ from sumwise.data.target_statistics import (
 )
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.categories import find_statistics
+from sumwise.estimators.evaluation import ValidationSet
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.validation import LabeledRows
 from sumwise.kernels.threads import Team
@@ -39,7 +40,9 @@ class EncodedRows:
 
     Attributes
     ----------
-    train, valid : LabeledRows
+    train : LabeledRows
+        With the encoded matrix.
+    sets : sequence of ValidationSet
         With the encoded matrices.
     rows : TrainingRows
         Rows held out for statistics are not among those that train.
@@ -52,7 +55,7 @@ class EncodedRows:
     """
 
     train: LabeledRows
-    valid: LabeledRows | None
+    sets: Sequence[ValidationSet]
     rows: TrainingRows
     n_categories: np.ndarray
     variants: Sequence[Matrix] = ()
@@ -62,7 +65,7 @@ class EncodedRows:
 def encode_rows(
     estimator: Any,
     train: LabeledRows,
-    valid: LabeledRows | None,
+    sets: Sequence[ValidationSet],
     rows: TrainingRows,
     seed: int,
     start: Any,
@@ -84,17 +87,19 @@ def encode_rows(
             )
         part = None if old is None else TargetStatistics()
     if part is None:
-        return EncodedRows(train, valid, rows, n_categories)
+        return EncodedRows(train, sets, rows, n_categories)
     part = TargetStatistics(**{**part.get_params(), "permutations": _count(booster, part)})
     n_steps = _STEPS_PER_VALUE * train.matrix.size * int(part.permutations)
     with start_team(n_jobs, n_steps) as team:
         work = _Encoding(estimator, part, train, rows, seed, n_categories, team)
         encoder, matrices, rows = work.learn(old)
-    if valid is not None:
-        valid = replace(valid, matrix=encoder.transform(valid.matrix))
+    sets = [
+        ValidationSet(name, replace(valid, matrix=encoder.transform(valid.matrix)))
+        for name, valid in sets
+    ]
     train = replace(train, matrix=matrices[0])
     n_encoded = encoder.encoded_categories
-    return EncodedRows(train, valid, rows, n_encoded, matrices[1:], encoder)
+    return EncodedRows(train, sets, rows, n_encoded, matrices[1:], encoder)
 
 
 def _count(booster: Booster, part: TargetStatistics) -> int:
@@ -208,7 +213,7 @@ class _Encoding:
 
 def _make_values(estimator: Any, target: np.ndarray) -> np.ndarray:
     """What statistics are of, (n_values, n_rows): the target, or a row for each of many classes."""
-    if not is_classifier(estimator) or estimator.classes_.size == 2:
+    if not is_classifier(estimator) or estimator.classes_.size <= 2:
         return target[None, :].copy()
     return (target == np.arange(estimator.classes_.size)[:, None]).astype(np.float64)
 

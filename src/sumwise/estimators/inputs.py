@@ -133,8 +133,11 @@ def _describe_items(y: np.ndarray) -> str:
     return f"type {y.dtype}"
 
 
-def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes of y, sorted, and the index of each row's class."""
+def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of y, sorted, and the index of each row's class.
+
+    Fewer classes than ``at_least`` are an error.
+    """
     if y.dtype.kind not in "biu":  # whole numbers always name classes
         check_classification_targets(y)
     classes, indices = np.unique(y, return_inverse=True)
@@ -143,7 +146,7 @@ def find_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f"y has {classes.size} classes, and {MOST_CLASSES} are the most; if it is a "
             "quantity use a regressor, if it is an identifier there is nothing to learn"
         )
-    if classes.size < 2:
+    if classes.size < at_least:
         raise DataError(
             f"y has only one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes"
         )

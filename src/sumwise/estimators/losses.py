@@ -50,16 +50,16 @@ def make_class_loss(owner: Any, n_classes: int) -> Loss:
     """The loss that a classifier was given, for a number of classes."""
     given = owner.loss
     if is_custom_loss(given):
-        n_outputs = 1 if n_classes == 2 else n_classes
-        link = "logistic" if n_classes == 2 else "softmax"
+        n_outputs = 1 if n_classes <= 2 else n_classes
+        link = "logistic" if n_classes <= 2 else "softmax"
         loss = CustomLoss(given, link, n_outputs=n_outputs)
-        _check_link(loss, CLASS_LINKS[:2] if n_classes == 2 else CLASS_LINKS[2:])
+        _check_link(loss, CLASS_LINKS[:2] if n_classes <= 2 else CLASS_LINKS[2:])
         if loss.n_outputs != n_outputs:
             raise ParameterError(
                 f"{loss.name}.n_outputs={loss.n_outputs}: {n_classes} classes need {n_outputs}"
             )
         return loss
-    if n_classes == 2:
+    if n_classes <= 2:  # one class alone is the first of two
         return Exponential() if given == "exponential" else Logistic()
     if given == "exponential":
         raise DataError(f"loss='exponential' is for two classes; y has {n_classes}")

@@ -37,9 +37,11 @@ _PARTS: dict[str, type[Part]] = {
     **LOSS_PARTS,
 }
 # How a model was trained to run, not what it is: never in the file.
-_NOT_SAVED = {"callbacks", "n_jobs", "verbose", "warm_start"}
+_NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_start"}
+# Parameters of later versions; at these defaults they are left out, so that older versions read on.
+_ADDED = {"base_score": None}
 # Functions of the user are not saved.
-_SCORERS = {"oob_score", "scoring"}
+_MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
 # Where to find classes that are imported when they are needed.
 _MODULES = {
     **{f"DecisionTree{kind}": "sumwise.estimators.trees" for kind in _KINDS},
@@ -49,7 +51,14 @@ _MODULES = {
 # Measured only if somebody watches, which the file does not tell.
 _NOT_IN_HISTORY = "training_loss"
 # Not every model has names or an out-of-bag score, and files of version 0.1 have no schema.
-_OPTIONAL = {"_seed", "feature_names_in_", "oob_score_", "oob_score_is_optimistic_", "schema_"}
+_OPTIONAL = {
+    "_seed",
+    "_watched",
+    "feature_names_in_",
+    "oob_score_",
+    "oob_score_is_optimistic_",
+    "schema_",
+}
 # Labels that take more than this, and much more than their texts, are a trick to fill the memory.
 _MOST_LABEL_BYTES = 1 << 24
 # Columns that an encoder may make of categories and numbers; each is an object in memory.
@@ -143,8 +152,9 @@ def load(path: Source) -> Any:
     Returns
     -------
     estimator
-        The fitted estimator. ``callbacks``, ``n_jobs``, ``verbose``, ``warm_start`` and a
-        ``scoring`` that is a function are not stored and have their defaults.
+        The fitted estimator. ``callbacks``, ``n_jobs``, ``track_training_loss``, ``verbose``,
+        ``warm_start`` and a ``scoring`` or ``learning_rate`` that is a function are not stored and
+        have their defaults.
 
     Examples
     --------
@@ -240,7 +250,16 @@ def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) 
 
 
 def _is_saved(name: str, value: Any) -> bool:
-    return name not in _NOT_SAVED and not (name in _SCORERS and callable(value))
+    if name in _ADDED and value is _ADDED[name]:
+        return False
+    return name not in _NOT_SAVED and not (name in _MAY_BE_FUNCTIONS and _has_functions(value))
+
+
+def _has_functions(value: Any) -> bool:
+    """Whether a parameter is a function, or has some in a list or a dict."""
+    if isinstance(value, Mapping):
+        return any(map(callable, value.values()))
+    return any(map(callable, value)) if isinstance(value, (list, tuple)) else callable(value)
 
 
 def _encode_param(name: str, value: Any) -> Any:
@@ -308,6 +327,8 @@ def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: 
         if type(value) is not int or not 0 <= value < 1 << 31:
             raise ValueError(f"the seed is {value!r}")
         return value
+    if name == "_watched":
+        return str(value)
     if name == "history_":
         return {str(key): np.array(items, dtype=np.float64) for key, items in value.items()}
     if name == "n_features_in_":
@@ -324,10 +345,9 @@ def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: 
 
 
 def _find_n_classes(model: Ensemble | Forest, items: list[Any]) -> int:
-    """How many classes a model tells apart; a forest of one column may have one or two."""
-    if not isinstance(model, Forest):
-        return max(2, model.n_outputs)
-    return model.n_columns if model.n_columns > 1 else min(max(len(items), 1), 2)
+    """How many classes a model tells apart; with one column or output it may be one or two."""
+    n_columns = model.n_columns if isinstance(model, Forest) else model.n_outputs
+    return n_columns if n_columns > 1 else min(max(len(items), 1), 2)
 
 
 def _decode_labels(name: str, dtype_name: str, items: list[Any], length: int) -> np.ndarray:

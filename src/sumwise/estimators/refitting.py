@@ -8,10 +8,12 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.base_score import find_base_score
 from sumwise.estimators.boosters import resolve_booster
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, read_target
 from sumwise.estimators.jobs import start_team
+from sumwise.estimators.learning_rates import find_rates
 from sumwise.estimators.validation import LabeledRows
 from sumwise.losses import Loss
 from sumwise.training.boost import BoostingSettings
@@ -32,7 +34,13 @@ def refit_leaves(
     loss, rows = _read_rows(model, X, matrix, y, sample_weight, init_score)
     train = rows.number(rows.find_rows(), np.empty(0, dtype=np.uint32))
     loss = loss.adapt(train.target, train.weight, train.train, train.init_score)
-    settings = BoostingSettings(loss=loss, growth=growth, booster=resolve_booster(model))
+    settings = BoostingSettings(
+        loss=loss,
+        growth=growth,
+        rates=find_rates(model),
+        booster=resolve_booster(model),
+        base_score=find_base_score(model, loss),
+    )
     ensemble = model.ensemble_
     with start_team(model.n_jobs, matrix.shape[0] * ensemble.n_trees) as team:
         model.ensemble_ = refit_ensemble(ensemble, matrix, train, settings, float(decay), team)

@@ -1,7 +1,7 @@
 """Validation rows: given by the user or held out, and how a scorer sees them."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from sumwise.estimators.features import read_rows
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, read_target
 from sumwise.losses import Loss
 from sumwise.losses.links import LINKS
-from sumwise.training.boost import TrainingRows, ValidationScorer
+from sumwise.training.boost import TrainingRows
 from sumwise.tree import Ensemble
 
 _MOST_ROWS = (1 << 32) - 1
@@ -103,21 +103,22 @@ def read_validation(
     return LabeledRows(X, matrix, labels, target, weight, scores)
 
 
-def append_rows(train: LabeledRows, valid: LabeledRows) -> TrainingRows:
-    """Put validation rows of their own after the training rows."""
-    if (train.init_score is None) is not (valid.init_score is None):
+def append_rows(train: LabeledRows, sets: Sequence[LabeledRows]) -> TrainingRows:
+    """Put validation sets after the training rows, one after the other."""
+    parts, n_train = (train, *sets), train.target.size
+    if len({part.init_score is None for part in parts}) > 1:
         raise DataError(
             "scores to start from belong to training and to validation rows: pass both init_score "
-            "and init_score_val, or neither"
+            "and init_score_val, or neither (with eval_set, eval_init_score for each of its sets)"
         )
-    parts, n_train = (train, valid), train.target.size
     weight = init_score = None
-    if train.weight is not None or valid.weight is not None:
+    if any(part.weight is not None for part in parts):
         weight = np.concatenate(
             [np.ones(p.target.size) if p.weight is None else p.weight for p in parts]
         )
-    if train.init_score is not None and valid.init_score is not None:
-        init_score = np.concatenate([train.init_score, valid.init_score], axis=1)
+    if train.init_score is not None:
+        known = [part.init_score for part in parts if part.init_score is not None]
+        init_score = np.concatenate(known, axis=1)
     target = np.concatenate([part.target for part in parts])
     rows = _number_rows(target.size, weight)
     n_first = np.searchsorted(rows, n_train)
@@ -151,7 +152,8 @@ def hold_out_rows(
     if n_valid >= rows.size:
         raise DataError(
             f"early stopping with validation_fraction={fraction} would "
-            f"hold out {n_valid} of {rows.size} rows and leave none to train on"
+            f"hold out {n_valid} of {rows.size} rows (n_samples={rows.size}) and leave none to "
+            "train on"
         )
     if groups is not None:
         is_valid = _choose_groups(groups, n_valid, seed)
@@ -243,20 +245,6 @@ def find_scorer(estimator: Any) -> Callable[..., Any] | None:
             "scikit-learn scorer or a function of (estimator, X, y)"
         )
     return get_scorer(scoring)
-
-
-def make_scorer(
-    estimator: Any, train: LabeledRows, valid: LabeledRows | None, rows: np.ndarray, link: str
-) -> ValidationScorer | None:
-    """Return the scorer of validation rows, if one is asked for and there are such rows.
-
-    ``rows`` are their numbers; those of X_val come after those of X.
-    """
-    scorer = find_scorer(estimator)
-    if scorer is None or rows.size == 0:
-        return None
-    X, y, weight = train.take(rows) if valid is None else valid.take(rows - train.target.size)
-    return RunningScorer(estimator, scorer, X, y, weight, link)
 
 
 class _EnsembleSoFar:

@@ -97,7 +97,8 @@ def plot_learning_curves(data: LearningCurves, ax: "Axes | None" = None) -> "Axe
     """
     check_data(LearningCurves, data, "learning_curves")
     ax = get_axes(ax)
-    losses = [name for name in data.scores if name.endswith("loss")]
+    # A scorer such as neg_log_loss is a score: higher is better.
+    losses = [name for name in data.scores if name.endswith("loss") and "neg_" not in name]
     others = [name for name in data.scores if name not in losses]
     other_ax = ax.twinx() if losses and others else ax
     lines = []

@@ -17,14 +17,15 @@ from sumwise.training.callbacks import RoundState, call_all
 from sumwise.training.rounds import BoostingResult, Past, Record
 from sumwise.training.session import (
     BoostingSettings,
+    EvaluatedRows,
     Session,
     Table,
     TrainingRows,
     ValidationScorer,
 )
-from sumwise.training.stopping import LOSS, OOB, SCORE
+from sumwise.training.stopping import OOB
 
-__all__ = ["BoostingSettings", "TrainingRows", "ValidationScorer", "boost"]
+__all__ = ["BoostingSettings", "EvaluatedRows", "TrainingRows", "ValidationScorer", "boost"]
 
 
 def boost(
@@ -52,6 +53,7 @@ def boost(
     done = past is not None and _replay(past, rounds, session)
     first, last = rounds.n_rounds, settings.n_rounds
     for round_idx in range(first, first if done else last):
+        session.begin_round(round_idx)
         run.add_round(round_idx)
         scores = _measure_scores(session, rounds, round_idx + 1)
         rounds.record(scores)
@@ -104,17 +106,26 @@ def _tell_callbacks(
 
 
 def _measure_scores(session: Session, rounds: Record, n_rounds: int) -> dict[str, float]:
-    """Losses, and the validation score if there is a scorer, after ``n_rounds`` rounds."""
+    """Losses, and what scorers say of validation rows, after ``n_rounds`` rounds."""
     settings, rows, raw = session.settings, session.rows, session.raw
     stopping, scores = settings.stopping, {}
     if settings.track_training_loss and settings.loss.has_value:
         scores["training_loss"] = settings.loss.value(rows.target, raw, rows.weight, rows.train)
     if session.measures_left_out:
         scores[OOB] = session.find_improvement(raw)
-    if rows.valid.size:
-        if settings.loss.has_value or (stopping is not None and stopping.watched == LOSS):
-            scores[LOSS] = settings.loss.value(rows.target, raw, rows.weight, rows.valid)
-        if settings.scorer is not None:
-            own = np.ascontiguousarray(raw[:, rows.valid].T)
-            scores[SCORE] = settings.scorer(own, lambda: rounds.make_ensemble(n_rounds))
+    for part in _list_evaluated(session):
+        name = f"{part.name}_loss"
+        if settings.loss.has_value or (stopping is not None and stopping.watched == name):
+            scores[name] = settings.loss.value(rows.target, raw, rows.weight, part.rows)
+        for metric, scorer in part.scorers.items():
+            of_rows = np.ascontiguousarray(raw[:, part.rows].T)
+            found = scorer(of_rows, lambda: rounds.make_ensemble(n_rounds))
+            scores[f"{part.name}_{metric}"] = found
     return scores
+
+
+def _list_evaluated(session: Session) -> Sequence[EvaluatedRows]:
+    evaluated, valid = session.settings.evaluated, session.rows.valid
+    if evaluated is not None:
+        return evaluated
+    return [EvaluatedRows("validation", valid)] if valid.size else []

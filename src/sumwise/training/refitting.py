@@ -13,7 +13,7 @@ from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.training.boosters import Plain
 from sumwise.training.session import BoostingSettings, TrainingRows, find_base_score
-from sumwise.tree import LocationFinder, StepFinder, TreeEnsemble
+from sumwise.tree import GrowthSettings, LocationFinder, StepFinder, TreeEnsemble
 
 _CLASS_LINKS = ("logistic", "half_logistic", "softmax")
 # Leaves of so many bytes are found at a time: they are of all rows, and of some of the rounds.
@@ -52,7 +52,7 @@ class _Refit:
     ) -> None:
         self._ensemble, self._X, self._rows, self._settings = ensemble, X, rows, settings
         self._decay, self._team = decay, team
-        self._base_score = self._blend(ensemble.base_score, _find_constant(settings.loss, rows))
+        self._base_score = self._blend(ensemble.base_score, _find_constant(settings, rows))
         self._raw = np.repeat(self._base_score[:, None], X.shape[0], axis=1)
         if rows.init_score is not None:
             self._raw += rows.init_score
@@ -66,13 +66,13 @@ class _Refit:
 
     @lazy
     def _steps(self) -> StepFinder:
-        return StepFinder(self._settings.growth, self._n_nodes, self._team)
+        return StepFinder(self._n_nodes, self._team)
 
     @lazy
     def _locations(self) -> LocationFinder:
-        rows, growth = self._rows, self._settings.growth
+        rows = self._rows
         weight = self._settings.loss.location_weight(rows.target, rows.weight)
-        return LocationFinder(growth, rows.target, weight, rows.train, self._n_nodes, self._team)
+        return LocationFinder(rows.target, weight, rows.train, self._n_nodes, self._team)
 
     def run(self) -> TreeEnsemble:
         start = self._raw.copy()
@@ -98,6 +98,14 @@ class _Refit:
             for k in range(0, some.n_trees, n_trees):
                 yield first * n_trees + k, leaves[:, k : k + n_trees].T.astype(kind, order="C")
 
+    def _growth_of(self, tree: int) -> GrowthSettings:
+        """Settings of a tree, with the learning rate of its round."""
+        growth, rates = self._settings.growth, self._settings.rates
+        if rates is None:
+            return growth
+        n_trees = self._ensemble.n_outputs * self._ensemble.trees_per_round
+        return replace(growth, learning_rate=float(rates[tree // n_trees]))
+
     def _take_gradient(self, scores: np.ndarray) -> Loss:
         rows = self._rows
         loss = self._settings.loss.at_round(rows.target, scores, rows.weight, rows.train)
@@ -112,14 +120,14 @@ class _Refit:
         left = ensemble.left[nodes]
         left = np.where(left < 0, -1, left - nodes.start).astype(np.int32)
         anchor = np.arange(left.size, dtype=np.int32)
-        location = loss.at_output(output).location
+        location, growth = loss.at_output(output).location, self._growth_of(tree)
         if location is None:
             own = self._gradient[output], self._hessian[output]
-            found = self._steps.find(train, leaf, left, anchor, *own)
+            found = self._steps.find(growth, train, leaf, left, anchor, *own)
         else:
             weight = ensemble.weight[nodes].copy()
             found = self._locations.find(
-                train, leaf, left, anchor, weight, scores[output], location
+                growth, train, leaf, left, anchor, weight, scores[output], location
             )
         old = self._value[nodes]
         has_rows = _count_rows(leaf[train], left) > 0
@@ -128,13 +136,13 @@ class _Refit:
         self._team.run(add_leaf_values, train, leaf, value[:, None], self._raw[output])
 
 
-def _find_constant(loss: Loss, rows: TrainingRows) -> np.ndarray:
+def _find_constant(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:
     """The constant to start from; a class that is not among the rows counts as half a row.
 
     Otherwise a few rows without a rare class would make it all but impossible.
     """
-    constant = find_base_score(loss, rows)
-    if loss.link not in _CLASS_LINKS:
+    constant = find_base_score(settings, rows)
+    if settings.loss.link not in _CLASS_LINKS:
         return constant
     most = natural_log(2.0 * rows.train.size)
     return np.clip(constant, -most, most)

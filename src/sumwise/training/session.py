@@ -1,7 +1,7 @@
 """What a fit of gradient boosting works with: settings, rows, scores, and how a tree is grown."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,23 +43,40 @@ ValidationScorer = Callable[[np.ndarray, Callable[[], Ensemble]], float]
 
 
 @dataclass(frozen=True)
+class EvaluatedRows:
+    """Rows that are measured after each round: their loss, and what scorers say of them.
+
+    ``name`` and the names of the scorers make the names of what is recorded: ``valid_0_loss``.
+    """
+
+    name: str
+    rows: np.ndarray
+    scorers: Mapping[str, ValidationScorer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class BoostingSettings:
     """What a fit does, apart from the data.
 
-    ``booster`` is what a round does; None for plain boosting. ``scorer`` judges the validation rows
-    after each round. ``make_model`` makes what callbacks get to see of the rounds so far.
+    ``rates`` are the learning rates of all rounds; None where ``growth`` has the one of all.
+    ``booster`` is what a round does; None for plain boosting. ``evaluated`` are sets of validation
+    rows, each measured on its own; None for one set of all. ``make_model`` makes what callbacks get
+    to see of the rounds so far. ``base_score`` has the raw scores to start from; None for the best
+    constant.
     """
 
     loss: Loss
     growth: GrowthSettings
     n_rounds: int = 100
+    rates: np.ndarray | None = None
     booster: "Booster | None" = None
     sampler: RowSampler | None = None
     columns: Columns | None = None
     stopping: EarlyStopping | None = None
     seed: int = 0
     track_training_loss: bool = False
-    scorer: ValidationScorer | None = None
+    base_score: np.ndarray | None = None
+    evaluated: Sequence[EvaluatedRows] | None = None
     callbacks: Sequence[Callback] = ()
     make_model: Callable[[BoostingResult], Any] = lambda result: result
 
@@ -144,7 +161,7 @@ class Session:
         self.table, self.rows, self.settings, self.team = table, rows, settings, team
         self.past = past
         self.base_score = (
-            find_base_score(settings.loss, rows) if past is None else past.ensemble.base_score
+            find_base_score(settings, rows) if past is None else past.ensemble.base_score
         )
         self.raw = np.repeat(self.base_score[:, None], rows.target.size, axis=1)
         if rows.init_score is not None:
@@ -178,6 +195,16 @@ class Session:
     @lazy
     def _location_weight(self) -> np.ndarray:
         return self.settings.loss.location_weight(self.rows.target, self.rows.weight)
+
+    def begin_round(self, round_idx: int) -> None:
+        """Take the learning rate of a round, where rounds have their own."""
+        if self.settings.rates is None:
+            return
+        rate = float(self.settings.rates[round_idx])
+        growth = replace(self.settings.growth, learning_rate=rate)
+        self.settings = replace(self.settings, growth=growth)
+        if self.table.data is not None:
+            self.grower.set_learning_rate(rate)
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss that they are of."""
@@ -299,8 +326,11 @@ class Session:
         return self.settings.loss.value(rows.target, raw, rows.weight, self._left_out)
 
 
-def find_base_score(loss: Loss, rows: TrainingRows) -> np.ndarray:
-    """The best constant comes first; scores of the user's own start as the loss says."""
+def find_base_score(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:
+    """A constant of the user's own, or the best; scores of rows start as the loss says."""
+    loss = settings.loss
+    if settings.base_score is not None:
+        return settings.base_score
     if rows.init_score is not None:
         score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)
     else:

@@ -23,15 +23,20 @@ class EarlyStopping:
         Rounds without a new best after which training stops.
     tol : float
         A new best is better than the old one by more than this.
-    watched : {"validation_loss", "validation_score", "oob_improvement"}
-        What is watched. A loss should be low, a score or the sum of improvements high.
+    watched : str
+        What is watched, as the history calls it: "validation_loss", "oob_improvement" or another.
+    lower : bool or None
+        Whether lower is better: None for the validation loss alone.
     """
 
-    def __init__(self, patience: int, tol: float = 0.0, watched: str = LOSS) -> None:
+    def __init__(
+        self, patience: int, tol: float = 0.0, watched: str = LOSS, lower: bool | None = None
+    ) -> None:
         self.patience = patience
         self.tol = tol
         self.watched = watched
-        self.best_score = math.inf if watched == LOSS else -math.inf
+        self.lower = watched == LOSS if lower is None else lower
+        self.best_score = math.inf if self.lower else -math.inf
         self.best_round = 0
         self._improved = 0.0
 
@@ -59,12 +64,12 @@ class EarlyStopping:
         return any(self.should_stop(i + 1, measured[i]) for i in range(first, n_rounds))
 
     def _is_new_best(self, score: float) -> bool:
-        if self.watched == LOSS:
+        if self.lower:
             return score < self.best_score - self.tol
         return score > self.best_score + self.tol
 
     def _refuse(self, score: float) -> None:
-        if self.watched == SCORE:
+        if not self.lower and self.watched != OOB:
             raise TrainingError(
                 f"scoring gave {score} on the validation rows, so that rounds cannot be compared; "
                 "choose another scoring, or validation rows that it can judge"

@@ -65,6 +65,12 @@ class GrowthSettings:
     learning_rate: float = 0.1
     constraints: TreeConstraints | None = None
 
+    @property
+    def leaf_rule(self) -> tuple[float, float, float, float]:
+        """What makes values of sums, as kernels take it: l1, l2, largest step, learning rate."""
+        rule = (self.l1, self.l2, self.max_delta_step, self.learning_rate)
+        return float(rule[0]), float(rule[1]), float(rule[2]), float(rule[3])
+
     def limits(self, n_rows: int) -> tuple[int, int]:
         """Return (max_leaves, max_depth) for a number of rows, defaults filled in."""
         leaves, depth = self.max_leaves, self.max_depth
@@ -211,6 +217,10 @@ class TreeGrower:
     @property
     def settings(self) -> GrowthSettings:
         return self._settings
+
+    def set_learning_rate(self, rate: float) -> None:
+        """From the next tree on, values are multiplied by another rate."""
+        self._settings = replace(self._settings, learning_rate=rate)
 
     def turn_to(self, data: BinnedData) -> None:
         """From now on use another table, which has the same rows and the same bins (or ranks of its

@@ -55,9 +55,15 @@ class LinearEnsemble:
 
     def truncate(self, n_rounds: int) -> "LinearEnsemble":
         """Return the model of the first rounds."""
-        return replace(
-            self, coefficient=self.coefficient[:n_rounds], intercept=self.intercept[:n_rounds]
-        )
+        return self.take_rounds(0, n_rounds)
+
+    def take_rounds(self, first: int, last: int) -> "LinearEnsemble":
+        """Return the model of the steps of the rounds from ``first`` up to ``last``."""
+        coefficient, intercept = self.coefficient[first:last], self.intercept[first:last]
+        if first:
+            coefficient = coefficient - self.coefficient[first - 1]
+            intercept = intercept - self.intercept[first - 1]
+        return replace(self, coefficient=coefficient, intercept=intercept)
 
     def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
         """Raw scores, shape (n_rows, n_outputs); ``is_last`` does not matter."""

@@ -40,9 +40,7 @@ class PrefixModels:
         self.rows = np.concatenate([order[:n] for n in covered])
         self.scores = np.ascontiguousarray(raw[:, self.rows])
         self._numbers = np.arange(self.rows.size, dtype=np.uint32)
-        s = grower.settings
-        self._rule = (float(s.l1), float(s.l2), float(s.max_delta_step), float(s.learning_rate))
-        n_nodes = 2 * s.limits(order.size)[0] - 1
+        n_nodes = 2 * grower.settings.limits(order.size)[0] - 1
         self._ranges = np.zeros((team.n_threads, 8))
         self._own = np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64)
         self._totals = np.zeros((n_nodes, 2), dtype=np.int64)
@@ -73,7 +71,7 @@ class PrefixModels:
             anchor,
             gradient,
             hessian,
-            self._rule,
+            self._grower.settings.leaf_rule,
             self._ranges,
             self._own,
             self._totals,

@@ -18,8 +18,6 @@ class LocationFinder:
 
     Parameters
     ----------
-    settings : GrowthSettings
-        ``max_delta_step`` limits the step of a leaf, its value before the learning rate.
     target, weight : ndarray
         Of all rows of the table; no weights stand for weights of one.
     rows : ndarray
@@ -31,14 +29,13 @@ class LocationFinder:
 
     def __init__(
         self,
-        settings: GrowthSettings,
         target: np.ndarray,
         weight: np.ndarray,
         rows: np.ndarray,
         n_nodes: int,
         team: Team,
     ) -> None:
-        self._settings, self._target, self._team = settings, target, team
+        self._target, self._team = target, team
         self._units = np.zeros(weight.size, dtype=np.int64)
         if weight.size:
             self.weigh(rows, weight[rows])
@@ -64,6 +61,7 @@ class LocationFinder:
 
     def find(
         self,
+        settings: GrowthSettings,
         rows: np.ndarray,
         leaf: np.ndarray,
         left: np.ndarray,
@@ -76,6 +74,8 @@ class LocationFinder:
 
         Parameters
         ----------
+        settings : GrowthSettings
+            ``max_delta_step`` limits the step of a leaf, its value before the learning rate.
         rows : ndarray
             The rows to learn from.
         leaf, scores : ndarray
@@ -91,8 +91,8 @@ class LocationFinder:
             float(location.level),
             float(location.delta),
             int(location.influence),
-            float(self._settings.max_delta_step),
-            float(self._settings.learning_rate),
+            float(settings.max_delta_step),
+            float(settings.learning_rate),
         )
         value = np.empty((left.size, 1))
         nodes = left, anchor, node_weight
@@ -129,7 +129,7 @@ class LeafRefitter:
     ) -> None:
         self._grower, self._team = grower, team
         n_nodes = 2 * grower.settings.limits(rows.size)[0] - 1
-        self._finder = LocationFinder(grower.settings, target, weight, rows, n_nodes, team)
+        self._finder = LocationFinder(target, weight, rows, n_nodes, team)
 
     def weigh(self, rows: np.ndarray, weight: np.ndarray, factor: np.ndarray) -> None:
         """Give rows other weights, for the trees from now on: factors, times weights if any."""
@@ -166,6 +166,6 @@ class LeafRefitter:
         """The same, but leave the scores as they are."""
         leaf, anchor = self._grower.get_leaves(tree)
         nodes = tree.left, anchor, tree.weight
-        value = self._finder.find(rows, leaf, *nodes, scores, location)
+        value = self._finder.find(self._grower.settings, rows, leaf, *nodes, scores, location)
         value[:, 0] = self._grower.constrain_values(value[:, 0])
         return replace(tree, value=value)

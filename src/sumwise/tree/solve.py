@@ -17,21 +17,19 @@ class StepFinder:
 
     Parameters
     ----------
-    settings : GrowthSettings
-        Penalties, the largest step and the learning rate.
     n_nodes : int
         The most nodes of a tree.
     team : Team
     """
 
-    def __init__(self, settings: GrowthSettings, n_nodes: int, team: Team) -> None:
-        self._team, s = team, settings
-        self._rule = (float(s.l1), float(s.l2), float(s.max_delta_step), float(s.learning_rate))
+    def __init__(self, n_nodes: int, team: Team) -> None:
+        self._team = team
         self._ranges = np.zeros((team.n_threads, 8))
         self._sums = np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64)
 
     def find(
         self,
+        settings: GrowthSettings,
         rows: np.ndarray,
         leaf: np.ndarray,
         left: np.ndarray,
@@ -41,11 +39,11 @@ class StepFinder:
     ) -> np.ndarray:
         """Return the values of all nodes, (n_nodes, 1), from the gradients of ``rows``.
 
-        ``leaf``, ``gradient`` and ``hessian`` are of all rows of the table; ``anchor`` says whose
+        ``settings`` have the penalties, the largest step and the learning rate. ``leaf``, ``gradient`` and ``hessian`` are of all rows of the table; ``anchor`` says whose
         rows decide the value of each node.
         """
         value = np.empty((left.size, 1))
-        arrays = (rows, leaf, left, anchor, gradient, hessian, self._rule)
+        arrays = (rows, leaf, left, anchor, gradient, hessian, settings.leaf_rule)
         self._team.run(solve_leaves, *arrays, self._ranges, self._sums, value)
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
@@ -67,14 +65,15 @@ class LeafSolver:
     def __init__(self, grower: TreeGrower, n_rows: int, team: Team) -> None:
         self._grower, self._team = grower, team
         n_nodes = 2 * grower.settings.limits(n_rows)[0] - 1
-        self._finder = StepFinder(grower.settings, n_nodes, team)
+        self._finder = StepFinder(n_nodes, team)
 
     def solve(
         self, tree: Tree, rows: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
     ) -> Tree:
         """Return the tree with values from the gradients of ``rows``."""
         leaf, anchor = self._grower.get_leaves(tree)
-        value = self._finder.find(rows, leaf, tree.left, anchor, gradient, hessian)
+        arrays = rows, leaf, tree.left, anchor, gradient, hessian
+        value = self._finder.find(self._grower.settings, *arrays)
         value[:, 0] = self._grower.constrain_values(value[:, 0])
         return replace(tree, value=value)
 

@@ -1,11 +1,9 @@
 """Forest mode: trees fitted to the initial gradient, each on rows of its own, and averaged."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from sumwise.errors import ParameterError
 from sumwise.parts import check_count, check_flag, check_rate
 from sumwise.sampling import Columns
 from sumwise.sampling.bootstrap import BootstrapRows
@@ -55,14 +53,6 @@ class Forest(Booster):
         check_flag(self, "bootstrap")
         check_rate(self, "feature_rate")
 
-    def check_use(self, estimator: Any) -> None:
-        if isinstance(estimator.early_stopping, str) and estimator.early_stopping == "oob":
-            raise ParameterError(
-                f"{type(estimator).__name__}: early_stopping='oob' is about what each round adds "
-                "to the rounds before, and the trees of booster='forest' do not build on each "
-                "other; pass X_val, or early_stopping=True"
-            )
-
     @property
     def measures_left_out(self) -> bool:
         return False
@@ -74,7 +64,7 @@ class Forest(Booster):
         if columns is None:
             columns = Columns(by_node=self.feature_rate)
         growth = replace(settings.growth, learning_rate=1.0)
-        return replace(settings, growth=growth, sampler=sampler, columns=columns)
+        return replace(settings, growth=growth, rates=None, sampler=sampler, columns=columns)
 
     def start(self, session: Session) -> BoosterRun:
         return _ForestRun(session, self.trees_per_round)

@@ -3,6 +3,8 @@
 (Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
 """
 
+from typing import Any
+
 import numpy as np
 
 from sumwise.data.binned import BinnedData
@@ -65,6 +67,18 @@ class Ordered(Booster):
                 "and values; pass permutations=1"
             )
 
+    def check_use(self, estimator: Any) -> None:
+        if self.prefixes == "all" and estimator.base_score is not None:
+            raise ParameterError(
+                f"{type(estimator).__name__}: Ordered(prefixes='all') starts all of its models "
+                "from zero; leave base_score out, or use prefixes='log'"
+            )
+        if self.prefixes == "all" and estimator.sampler is not None:
+            raise ParameterError(
+                f"{type(estimator).__name__}: Ordered(prefixes='all') grows models of all "
+                "beginnings on all of their rows; leave the sampler out, or use prefixes='log'"
+            )
+
     def start(self, session: Session) -> BoosterRun:
         _check_session(session, self.prefixes)
         if self.prefixes == "all":
@@ -87,11 +101,6 @@ def _check_session(session: Session, prefixes: str) -> None:
         )
     if prefixes != "all":
         return
-    if session.settings.sampler is not None:
-        raise ParameterError(
-            "Ordered(prefixes='all'): models of all beginnings are grown on all of their rows; "
-            "leave the sampler out, or use prefixes='log'"
-        )
     n_rows = session.rows.train.size
     if n_rows > _MOST_ROWS:
         raise ParameterError(

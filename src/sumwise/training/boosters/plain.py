@@ -40,8 +40,9 @@ class Plain(Booster):
         return self.trees_per_round == 1
 
     def adapt(self, settings: BoostingSettings) -> BoostingSettings:
-        rate = settings.growth.learning_rate / self.trees_per_round
-        return replace(settings, growth=replace(settings.growth, learning_rate=rate))
+        n_trees, rates = self.trees_per_round, settings.rates
+        growth = replace(settings.growth, learning_rate=settings.growth.learning_rate / n_trees)
+        return replace(settings, growth=growth, rates=None if rates is None else rates / n_trees)
 
     def start(self, session: Session) -> BoosterRun:
         data, variants = session.table.data, session.table.variants
