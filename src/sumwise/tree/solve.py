@@ -39,8 +39,9 @@ class StepFinder:
     ) -> np.ndarray:
         """Return the values of all nodes, (n_nodes, 1), from the gradients of ``rows``.
 
-        ``settings`` have the penalties, the largest step and the learning rate. ``leaf``, ``gradient`` and ``hessian`` are of all rows of the table; ``anchor`` says whose
-        rows decide the value of each node.
+        ``settings`` have the penalties, the largest step and the learning rate. ``leaf``,
+        ``gradient`` and ``hessian`` are of all rows of the table; ``anchor`` says whose rows decide
+        the value of each node.
         """
         value = np.empty((left.size, 1))
         arrays = (rows, leaf, left, anchor, gradient, hessian, settings.leaf_rule)
