@@ -82,7 +82,8 @@ def test_a_perfect_member_gets_all_the_weight():
     predictions, y = make_members(1)
     predictions[2] = y
     np.testing.assert_allclose(fit_simplex_weights(predictions, y), np.eye(5)[2], atol=1e-12)
-    errors = mean_squared_errors(predictions, y)
+    errors, exponents = mean_squared_errors(predictions, y)
+    assert not exponents.any()
     np.testing.assert_array_equal(weigh_by_inverse(errors), np.eye(5)[2])
 
 

@@ -182,7 +182,7 @@ def test_fitted_members_are_calibrated_without_fitting_them():
         ({"rule": "loudest"}, "rule="),
         ({"tie": "first"}, "tie="),
         ({"votes": "both"}, "votes="),
-        ({"weights": [1, 1, 1]}, "rule='weighted'"),
+        ({"weights": [1, 1, 1], "rule": "majority"}, "rule='weighted'"),
         ({"rule": "weighted"}, "needs weights"),
         ({"rule": "weighted", "weights": "best"}, "weights="),
         ({"calibrate": "yes"}, "calibrate="),
