@@ -96,7 +96,7 @@ class AveragingRegressor(RegressorEnsemble):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members as it is; rows as lists become an array.
         y : array-like of shape (n_rows,)
             Target.
         **fit_params : dict

@@ -127,7 +127,7 @@ class VotingClassifier(VotesEnsemble):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members as it is; rows as lists become an array.
         y : array-like of shape (n_rows,)
             Class labels.
         **fit_params : dict
