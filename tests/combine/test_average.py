@@ -9,6 +9,7 @@ from sumwise.combine.average import (
     fit_signed_weights,
     fit_simplex_weights,
     mean_squared_errors,
+    scale_errors,
     weigh_by_inverse,
 )
 
@@ -82,7 +83,8 @@ def test_a_perfect_member_gets_all_the_weight():
     predictions, y = make_members(1)
     predictions[2] = y
     np.testing.assert_allclose(fit_simplex_weights(predictions, y), np.eye(5)[2], atol=1e-12)
-    errors = mean_squared_errors(predictions, y)
+    errors, exponents = mean_squared_errors(predictions, y)
+    assert not exponents.any()
     np.testing.assert_array_equal(weigh_by_inverse(errors), np.eye(5)[2])
 
 
@@ -106,3 +108,36 @@ def test_decomposition_by_hand():
     # One row, y = 0, members at 1 and 3: (2)^2 = (1 + 9) / 2 - (1 + 1) / 2
     split = decompose_error(np.array([[1.0], [3.0]]), np.zeros(1), np.array([0.5, 0.5]))
     assert split == (4.0, 5.0, 1.0)
+
+
+@pytest.mark.parametrize("scale", [2.0**600, 2.0**-600, 2.0**1000])
+@pytest.mark.filterwarnings("error")
+def test_extreme_numbers_have_the_weights_of_ordinary_ones(scale):
+    predictions, y = make_members(0)
+    for find in (fit_simplex_weights, fit_signed_weights):
+        np.testing.assert_allclose(
+            find(predictions * scale, y * scale), find(predictions, y), rtol=1e-9, atol=1e-12
+        )
+    expected = weigh_by_inverse(*mean_squared_errors(predictions, y))
+    extreme = mean_squared_errors(predictions * scale, y * scale)
+    np.testing.assert_allclose(weigh_by_inverse(*extreme), expected)
+    parts = decompose_error(predictions * scale, y * scale, expected)
+    assert set(parts) == {np.inf if scale > 1.0 else 0.0}
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_member_far_off_does_not_hide_the_others():
+    y = np.arange(4.0)
+    predictions = np.stack([y + 1.0, y + 2.0, y + 1e250])
+    weights = weigh_by_inverse(*mean_squared_errors(predictions, y))
+    np.testing.assert_allclose(weights, [0.8, 0.2, 0.0])
+    largest = np.finfo(np.float64).max
+    errors, exponents = scale_errors(np.array([[largest, -largest]]), np.array([-largest, largest]))
+    np.testing.assert_array_equal(np.ldexp(errors, exponents - 2), [[largest / 2, -largest / 2]])
+
+
+def test_powers_of_two_change_no_digit():
+    predictions, y = make_members(1)
+    plain, _ = mean_squared_errors(predictions, y)
+    scaled, exponents = mean_squared_errors(np.ldexp(predictions, 700), np.ldexp(y, 700))
+    np.testing.assert_array_equal(np.ldexp(scaled, 2 * (exponents - 700)), plain)

@@ -57,3 +57,10 @@ def test_bootstrap_is_seeded_and_milder_than_plain_weights():
 def test_bootstrap_with_equal_members_is_uniform():
     scores = np.tile(np.random.default_rng(0).normal(size=50), (4, 1))
     np.testing.assert_allclose(weigh_by_bootstrap(scores, 10, 0), np.full(4, 0.25))
+
+
+def test_scores_of_scaled_errors():
+    errors = np.array([0.5, 1.0, -2.0])
+    variance = estimate_variance(errors)
+    scaled = score_gaussian(errors, variance, exponent=3)
+    np.testing.assert_allclose(scaled, score_gaussian(8.0 * errors, 64.0 * variance))

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 
 from sumwise.combine.classes import one_hot
@@ -128,3 +129,26 @@ def test_models_are_averaged_and_labels_voted_for():
     np.testing.assert_allclose(average_models(outputs, is_label=False), [[2 / 3], [4 / 3]])
     np.testing.assert_array_equal(average_models(outputs, is_label=True), [[1.0], [2.0]])
     np.testing.assert_array_equal(average_models(outputs[:2], is_label=True), [[0.0], [2.0]])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [600, 1010, -600])
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_extreme_features_and_weights(exponent, nonnegative, sparse):
+    features, class_idx = draw_probabilities(n_rows=300)
+    weight = np.linspace(1.0, 2.0, 300)
+    options = {"nonnegative": nonnegative}
+    coef, intercept = fit_responses(features, class_idx, 3, weight, **options)
+    scaled = np.ldexp(features, exponent)
+    scaled = csr_array(scaled) if sparse else scaled
+    huge = np.ldexp(weight, 1020)
+    found, constant = fit_responses(scaled, class_idx, 3, huge, **options)
+    np.testing.assert_allclose(np.ldexp(found, exponent), coef, atol=1e-12)
+    np.testing.assert_allclose(constant, intercept, atol=1e-12)
+
+
+def test_coefficients_beyond_floats_are_refused():
+    features, class_idx = draw_probabilities(n_rows=300)
+    with pytest.raises(DataError, match="scale them up"):
+        fit_responses(features * 1e-310, class_idx, 3)

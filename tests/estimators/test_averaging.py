@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from sumwise import AveragingRegressor
-from sumwise.errors import ParameterError
+from sumwise.errors import DataError, ParameterError
 
 X, Y = load_diabetes(return_X_y=True)
 MEMBERS = [
@@ -85,3 +85,38 @@ def test_useless_members_get_no_weight():
     ]
     model = AveragingRegressor(members, weights="least_squares").fit(X, Y)
     assert model.weights_[1] < 0.01
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weights", LEARNED)
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e300])
+def test_extreme_targets_get_the_weights_of_ordinary_ones(weights, scale):
+    members = [(f"near{k}", KNeighborsRegressor(k)) for k in (3, 20, 50)]
+    usual = AveragingRegressor(members, weights=weights).fit(X, Y)
+    extreme = AveragingRegressor(members, weights=weights).fit(X, Y * scale)
+    np.testing.assert_allclose(extreme.weights_, usual.weights_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(extreme.predict(X) / scale, usual.predict(X), rtol=1e-9)
+    assert set(extreme.member_errors_) == {np.inf if scale > 1.0 else 0.0}
+
+
+def test_members_that_predict_nan_are_refused_where_weights_are_learned():
+    class Lost(DummyRegressor):
+        def predict(self, X):
+            return np.full(len(X), np.nan)
+
+    members = [("line", LinearRegression()), ("lost", Lost())]
+    with pytest.raises(DataError, match="member 'lost' predicts nan"):
+        AveragingRegressor(members, weights="inverse_error").fit(X, Y)
+
+
+def test_weights_too_large_to_add_up_are_refused():
+    with pytest.raises(DataError, match="sum of sample_weight"):
+        AveragingRegressor(MEMBERS[:2]).fit(X, Y, sample_weight=np.full(len(Y), 1e308))
+
+
+def test_transform_equals_scikit_learns_voting_regressor():
+    theirs = VotingRegressor(MEMBERS).fit(X, Y)
+    ours = AveragingRegressor(MEMBERS).fit(X, Y)
+    np.testing.assert_array_equal(ours.transform(X), theirs.transform(X))
+    names = [name.replace("voting", "averaging") for name in theirs.get_feature_names_out()]
+    assert ours.get_feature_names_out().tolist() == names

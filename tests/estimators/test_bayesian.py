@@ -148,3 +148,29 @@ def test_classifiers_need_probabilities():
         BayesianAveragingClassifier([LinearSVC()]).fit(X_IRIS, Y_IRIS)
     with pytest.raises(ParameterError, match="weights="):
         BayesianAveragingClassifier([GaussianNB()], weights="aic").fit(X_IRIS, Y_IRIS)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("options", [{"weights": "bic", "n_parameters": [3, 1, 2]}, {}])
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e300])
+def test_extreme_targets_get_the_weights_of_ordinary_ones(options, scale):
+    X, y = make_line()
+    members = [KNeighborsRegressor(k) for k in (20, 3, 50)]
+    usual, extreme = (
+        BayesianAveragingRegressor(members, random_state=0, **options).fit(X, y * factor)
+        for factor in (1.0, scale)
+    )
+    np.testing.assert_allclose(extreme.weights_, usual.weights_, rtol=1e-6)
+    assert np.isfinite(extreme.log_scores_).all()
+    pairs = zip(extreme.predict(X, return_std=True), usual.predict(X, return_std=True), strict=True)
+    for scaled, plain in pairs:
+        np.testing.assert_allclose(scaled / scale, plain, rtol=1e-6)
+
+
+def test_logarithms_of_probabilities():
+    model = BayesianAveragingClassifier([GaussianNB()], n_draws=5).fit(X_IRIS, Y_IRIS)
+    with np.errstate(divide="ignore"):
+        expected = np.log(model.predict_proba(X_IRIS))
+    np.testing.assert_array_equal(model.predict_log_proba(X_IRIS), expected)
+    names = model.get_feature_names_out().tolist()
+    assert names == [f"bayesianaveragingclassifier_gaussiannb{k}" for k in range(3)]

@@ -1,5 +1,6 @@
 """Members of ensembles of every kind, and how alike they are."""
 
+import traceback
 import warnings
 
 import numpy as np
@@ -28,6 +29,7 @@ import sumwise
 from sumwise import diversity_matrix, member_predictions
 from sumwise.diversity import kappa
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.members import fit_member
 
 X, TARGET = load_iris(return_X_y=True)
 # Labels that could be taken for indices of others, and text.
@@ -172,3 +174,63 @@ def test_many_features_and_two_classes():
     rows, y = make_classification(200, 10, random_state=0)
     model = BaggingClassifier(STUMP, 5, max_features=3, random_state=0).fit(rows, y == 1)
     assert diversity_matrix(model, rows, y == 1, "double_fault").values.shape == (5, 5)
+
+
+# --- fitting ---
+
+
+def fail_with(error):
+    """Return a learner whose fit fails."""
+
+    class Failing(GaussianNB):
+        def fit(self, X, y):
+            raise error
+
+    return Failing()
+
+
+class TwoPartError(Exception):
+    """Cannot be made from a message alone."""
+
+    def __init__(self, code, message):
+        super().__init__(code, message)
+
+
+def test_an_error_names_the_member_and_keeps_its_type():
+    for error in (ValueError("too small"), DataError("too small"), NotFittedError("too small")):
+        with pytest.raises(type(error)) as caught:
+            fit_member("member 'a'", fail_with(error), X, TARGET, {})
+        assert type(caught.value) is type(error)
+        assert str(caught.value) == "member 'a' (Failing) failed to fit: too small"
+        assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), TwoPartError(7, "x"), OSError(2, "gone")])
+def test_an_error_that_takes_no_message_gets_a_note(error):
+    with pytest.raises(type(error)) as caught:
+        fit_member("member 'a'", fail_with(error), X, TARGET, {})
+    assert caught.value is error
+    assert "member 'a' (Failing) failed to fit" in "".join(traceback.format_exception(error))
+
+
+def test_interrupts_pass():
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit_member("member 'a'", fail_with(KeyboardInterrupt()), X, TARGET, {})
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_what_fit_returns_does_not_matter():
+    class Silent(GaussianNB):
+        def fit(self, X, y):
+            super().fit(X, y)
+
+    model = Silent()
+    assert fit_member("member 'a'", model, X, TARGET, {}) is model
+    assert model.score(X, TARGET) > 0.9
+
+
+def test_learners_without_weights_say_so():
+    with pytest.raises(TypeError, match=r"^member 'a' \(KNeigh.*does not support sample weights"):
+        fit_member(
+            "member 'a'", KNeighborsClassifier(), X, TARGET, {"sample_weight": np.ones(len(X))}
+        )

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import (
@@ -13,6 +15,8 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 
+from sumwise import GradientBoostingRegressor
+from sumwise.errors import DataError
 from sumwise.estimators import out_of_fold
 from sumwise.estimators.meta_features import Columns
 from sumwise.estimators.out_of_fold import FoldModels, Folds, Member, find_splitter, fit_members
@@ -126,3 +130,36 @@ def test_a_number_of_folds_keeps_groups_if_asked_to():
         for train, test in zip(folds.train, folds.test, strict=True):
             assert not set(groups[train]) & set(groups[test])
     assert isinstance(find_splitter(4, Y, False), KFold)
+
+
+@pytest.mark.parametrize("share_bins", [True, False])
+def test_a_fold_without_weight_is_refused(share_bins):
+    weight = np.zeros(len(Y))
+    weight[3] = 1.0
+    folds = Folds.split(KFold(4), X, Y, {})
+    member = Member(
+        "a", GradientBoostingRegressor(n_estimators=2), "predict", {"sample_weight": weight}
+    )
+    with pytest.raises(DataError, match="zero in the training rows of fold 0 of cv"):
+        fit_members(
+            [member],
+            X,
+            Y,
+            folds,
+            Columns(None, of_all_classes=True),
+            refit=True,
+            keep_folds=False,
+            share_bins=share_bins,
+            n_jobs=None,
+        )
+
+
+def test_frozen_members_predict_all_rows_as_they_are():
+    frozen = FrozenEstimator(LinearRegression().fit(X[:50], Y[:50]))
+    fitted = fit_on_folds(frozen, X, Y, TimeSeriesSplit(3), refit=True)
+    assert fitted.model is frozen
+    np.testing.assert_array_equal(fitted.output[:, 0], frozen.predict(X))
+    with pytest.raises(
+        NotFittedError, match=r"member 'only' \(FrozenEstimator\) failed to predict"
+    ):
+        fit_on_folds(FrozenEstimator(LinearRegression()), X, Y, 3)

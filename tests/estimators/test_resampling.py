@@ -73,3 +73,15 @@ def test_inputs_are_checked():
 
     with pytest.raises(DataError, match="different numbers of members: 2 and 3"):
         resample_predictions(fit, X, Y, X_NEW, members=True)
+
+
+def test_what_fit_returns_does_not_matter():
+    class Silent(DummyRegressor):
+        def fit(self, X, y):
+            super().fit(X, y)
+
+    silent, usual = (
+        resample_predictions(model, X, Y, X_NEW, n_resamples=3, random_state=0)
+        for model in (Silent(), DummyRegressor())
+    )
+    np.testing.assert_array_equal(silent, usual)

@@ -1,12 +1,22 @@
+from functools import partial
+
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import log_loss, make_scorer, mean_absolute_error
+from sklearn.metrics import (
+    log_loss,
+    make_scorer,
+    mean_absolute_error,
+    mean_pinball_loss,
+    r2_score,
+)
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sumwise import EnsembleSelectionClassifier, EnsembleSelectionRegressor
@@ -151,3 +161,55 @@ def test_bags_are_seeded():
 def test_parameters_are_checked(options):
     with pytest.raises(ParameterError, match=next(iter(options))):
         EnsembleSelectionRegressor(REGRESSORS, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        (mean_absolute_error, "neg_mean_absolute_error"),
+        (r2_score, "r2"),
+        (partial(mean_pinball_loss, alpha=0.5), "neg_mean_absolute_error"),
+    ],
+)
+def test_selection_by_a_metric(metric, name):
+    by_metric = EnsembleSelectionRegressor(REGRESSORS, scoring=metric).fit(X, Y)
+    by_name = EnsembleSelectionRegressor(REGRESSORS, scoring=name).fit(X, Y)
+    np.testing.assert_array_equal(by_metric.weights_, by_name.weights_)
+
+
+def test_a_metric_gets_labels_or_probabilities():
+    def share_right(y_true, y_pred):
+        return np.mean(y_true == y_pred)
+
+    for metric, name in [(share_right, "accuracy"), (log_loss, "neg_log_loss")]:
+        first, again = (
+            EnsembleSelectionClassifier(CLASSIFIERS, votes="soft", scoring=scoring, n_selected=5)
+            for scoring in (metric, name)
+        )
+        first.fit(X_CLASS, NAMES)
+        again.fit(X_CLASS, NAMES)
+        np.testing.assert_array_equal(first.weights_, again.weights_)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scoring", ["loss", "neg_mean_absolute_error"])
+@pytest.mark.parametrize("scale", [2.0**600, 2.0**-600, 2.0**990])
+def test_extreme_targets_have_the_selection_of_ordinary_ones(scoring, scale):
+    members = [(f"near{k}", KNeighborsRegressor(k)) for k in (3, 20, 50)]
+    usual = EnsembleSelectionRegressor(members, scoring=scoring).fit(X, Y)
+    extreme = EnsembleSelectionRegressor(members, scoring=scoring).fit(X, Y * scale)
+    np.testing.assert_array_equal(extreme.weights_, usual.weights_)
+    if scoring != "loss":
+        for step, plain in zip(extreme.history_[0], usual.history_[0], strict=True):
+            assert step.score / scale == plain.score
+
+
+def test_probabilities_wherever_the_members_have_them():
+    model = EnsembleSelectionClassifier(CLASSIFIERS, n_selected=5).fit(X_CLASS, NAMES)
+    assert model.votes_ == "hard"
+    weights = model.weights_[model.weights_ > 0]
+    each = [member.predict_proba(X_CLASS) for member in model.estimators_]
+    np.testing.assert_allclose(model.predict_proba(X_CLASS), np.tensordot(weights, each, axes=1))
+    calibrated = CalibratedClassifierCV(EnsembleSelectionClassifier(CLASSIFIERS), cv=2)
+    assert calibrated.fit(X_CLASS, NAMES).score(X_CLASS, NAMES) > 0.6
+    assert not hasattr(EnsembleSelectionClassifier([LinearSVC()]), "predict_proba")

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
 
 from sumwise import (
     Columns,
@@ -144,3 +145,11 @@ def test_what_decides_how_x_is_read():
         GradientBoostingClassifier(categorical_encoding=Native(smoothing=5)),
     ):
         assert plain != describe_reading(other)
+
+
+def test_what_is_frozen_is_not_fitted_on_a_shared_table():
+    """It passes on the attributes of the estimator that it keeps from being fitted."""
+    X, y = make_table()
+    frozen = FrozenEstimator(GradientBoostingClassifier(n_estimators=2).fit(X, y))
+    assert hasattr(frozen, "_fit_rows")
+    assert not can_share(frozen, {})

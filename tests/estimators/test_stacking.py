@@ -8,6 +8,7 @@ import sklearn
 from sklearn import ensemble
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import (
     GridSearchCV,
@@ -239,10 +240,10 @@ def test_a_leak_in_the_fold_loop_would_be_seen(monkeypatch):
     """The test above fails if models are fitted on all rows instead of those of their fold."""
     fit_clone = out_of_fold.fit_clone
 
-    def fit_on_all(estimator, X, y, params):
+    def fit_on_all(label, estimator, X, y, params):
         rng = np.random.RandomState(0)
         X, y = rng.normal(size=(300, 5)), rng.randint(2, size=300)
-        return fit_clone(estimator, X, y, params)
+        return fit_clone(label, estimator, X, y, params)
 
     monkeypatch.setattr(out_of_fold, "fit_clone", fit_on_all)
     assert is_misled(fit_on_noise(5))
@@ -581,8 +582,6 @@ def test_other_bad_parameters():
         StackingClassifier(members, stack_method="odds").fit(X, y)
     with pytest.raises(ParameterError, match="takes sample_weight and groups"):
         StackingClassifier(members).fit(X, y, color="red")
-    with pytest.raises(DataError, match="only one class"):
-        StackingClassifier(members).fit(X, np.zeros(150))
 
 
 def test_names_of_columns_are_checked():
@@ -628,3 +627,97 @@ def test_metadata_is_routed():
         final = BayesianRidge().set_predict_request(return_std=True)
         regressor = StackingRegressor(make_regressors(), final, cv=3).fit(*DIABETES)
         assert len(regressor.predict(DIABETES[0], return_std=True)) == 2
+
+
+# --- members that were fitted before, weights and classes ---
+
+
+def test_frozen_members_equal_scikit_learns():
+    X, y = CANCER
+    names = np.array(["no", "yes"])[y]
+    members = [
+        (
+            "frozen",
+            FrozenEstimator(GradientBoostingClassifier(n_estimators=5).fit(X[:200], names[:200])),
+        ),
+        ("bayes", GaussianNB()),
+    ]
+    theirs = ensemble.StackingClassifier(members, DecisionTreeClassifier(random_state=0)).fit(
+        X, names
+    )
+    ours = StackingClassifier(members, DecisionTreeClassifier(random_state=0)).fit(X, names)
+    assert ours.estimators_[0] is members[0][1]
+    np.testing.assert_array_equal(ours.transform(X), theirs.transform(X))
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_nobody_knows_which_rows_a_frozen_member_saw(refit):
+    X, y = DIABETES
+    frozen = FrozenEstimator(Ridge().fit(X, y))
+    stack = StackingRegressor([("frozen", frozen), ("ridge", Ridge())], refit=refit).fit(X, y)
+    report = stack.leak_check()
+    assert report.leaks is None
+    assert report
+    assert str(report).startswith("unknown")
+    np.testing.assert_array_equal(stack.transform(X)[:, 0], frozen.predict(X))
+
+
+def test_a_frozen_meta_learner_stays_as_it_is():
+    X, y = DIABETES
+    members = make_regressors()
+    final = Ridge().fit(np.zeros((3, 2)), [1.0, 2.0, 3.0])
+    stack = StackingRegressor(members, FrozenEstimator(final)).fit(X, y)
+    assert set(stack.predict(X)) == {2.0}
+
+
+def test_folds_without_weight_are_refused():
+    X, y = DIABETES
+    members = [("a", GradientBoostingRegressor(n_estimators=2)), ("b", Ridge())]
+    weight = np.zeros(len(y))
+    weight[7] = 1.0
+    with pytest.raises(
+        DataError, match="all sample weights are zero in the training rows of fold 0"
+    ):
+        StackingRegressor(members).fit(X, y, sample_weight=weight)
+
+
+def test_one_class_as_in_scikit_learn():
+    """Members and meta-learner decide whether they can do with one class."""
+    X, _ = IRIS
+    y = np.full(150, "only")
+    members = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier())]
+    final = DecisionTreeClassifier()
+    theirs = ensemble.StackingClassifier(members, final).fit(X, y)
+    ours = StackingClassifier(members, final).fit(X, y)
+    np.testing.assert_array_equal(ours.transform(X), theirs.transform(X))
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+    assert set(ours.predict(X)) == {"only"}
+    with pytest.raises(ValueError, match=r"^final_estimator \(LogisticRegression\) failed to fit"):
+        StackingClassifier(members, LogisticRegression()).fit(X, y)
+
+
+def test_logarithms_of_probabilities():
+    X, y = IRIS
+    stack = StackingClassifier(make_members()[1:]).fit(X, y)
+    with np.errstate(divide="ignore"):
+        expected = np.log(stack.predict_proba(X))
+    np.testing.assert_array_equal(stack.predict_log_proba(X), expected)
+    assert not hasattr(StackingClassifier(make_members(), LinearSVC()), "predict_log_proba")
+
+
+def test_progress_names_members_and_folds(capsys):
+    X, y = DIABETES
+    StackingRegressor(make_regressors(), cv=3, verbose=True).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" ... ")[0] for line in lines] == [
+        "fitting member 2 of 2: ridge, 3 folds and all rows",
+        "fitting member 1 of 2: leaf, 3 folds and all rows",
+        "fitting the meta-learner",
+    ]
+
+
+def test_a_member_with_bad_parameters_is_named_before_bins_are_made():
+    X, y = DIABETES
+    with pytest.raises(ParameterError, match=r"member 'leaf' \(GradientBoostingReg.*max_bins=1"):
+        StackingRegressor([("leaf", GradientBoostingRegressor(max_bins=1))]).fit(X, y)

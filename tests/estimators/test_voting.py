@@ -5,6 +5,7 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -182,7 +183,7 @@ def test_fitted_members_are_calibrated_without_fitting_them():
         ({"rule": "loudest"}, "rule="),
         ({"tie": "first"}, "tie="),
         ({"votes": "both"}, "votes="),
-        ({"weights": [1, 1, 1]}, "rule='weighted'"),
+        ({"weights": [1, 1, 1], "rule": "majority"}, "rule='weighted'"),
         ({"rule": "weighted"}, "needs weights"),
         ({"rule": "weighted", "weights": "best"}, "weights="),
         ({"calibrate": "yes"}, "calibrate="),
@@ -197,3 +198,71 @@ def test_parameters_are_checked(options, message):
 def test_soft_votes_need_probabilities():
     with pytest.raises(ParameterError, match="calibrate='sigmoid'"):
         VotingClassifier([("svm", LinearSVC())], votes="soft").fit(X, Y)
+
+
+@pytest.mark.parametrize("voting", ["hard", "soft"])
+@pytest.mark.parametrize("flat", [True, False])
+def test_transform_equals_scikit_learns(voting, flat):
+    labels = np.array(["x", "y", "z"])[HARD_Y]
+    theirs = sklearn.ensemble.VotingClassifier(MEMBERS, voting=voting, flatten_transform=flat)
+    theirs.fit(HARD_X, labels)
+    ours = VotingClassifier(MEMBERS, votes=voting, flatten_transform=flat).fit(HARD_X, labels)
+    np.testing.assert_allclose(ours.transform(HARD_X), theirs.transform(HARD_X))
+    if voting == "soft" and not flat:
+        with pytest.raises(ParameterError, match="flatten_transform=False"):
+            ours.get_feature_names_out()
+    else:
+        names = theirs.get_feature_names_out().tolist()
+        assert ours.get_feature_names_out().tolist() == names
+
+
+def test_weights_need_no_rule_of_their_own():
+    """As in scikit-learn."""
+    named = VotingClassifier(MEMBERS, rule="weighted", weights=[1, 2, 4], random_state=0)
+    plain = VotingClassifier(MEMBERS, weights=[1, 2, 4], random_state=0)
+    for model in (named, plain):
+        model.fit(HARD_X, HARD_Y)
+    np.testing.assert_array_equal(plain.predict_shares(HARD_X), named.predict_shares(HARD_X))
+    np.testing.assert_array_equal(plain.predict(HARD_X), named.predict(HARD_X))
+
+
+def test_probabilities_wherever_the_members_have_them():
+    model = VotingClassifier(MEMBERS, weights=[1, 2, 4])
+    assert hasattr(model, "predict_proba")
+    model.fit(HARD_X, HARD_Y)
+    assert model.votes_ == "hard"
+    each = [member.predict_proba(HARD_X) for member in model.estimators_]
+    expected = np.average(each, axis=0, weights=[1, 2, 4])
+    np.testing.assert_allclose(model.predict_proba(HARD_X), expected)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(model.predict_log_proba(HARD_X), np.log(expected))
+    calibrated = CalibratedClassifierCV(VotingClassifier(MEMBERS), cv=2).fit(HARD_X, HARD_Y)
+    assert calibrated.score(HARD_X, HARD_Y) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("members", "options", "reason"),
+    [
+        ([("bayes", GaussianNB()), ("svm", LinearSVC())], {}, "member 'svm' has none"),
+        (MEMBERS, {"votes": "hard"}, "votes='hard'"),
+        (MEMBERS, {"votes": "loud"}, "votes='loud'"),
+    ],
+)
+def test_without_probabilities_the_methods_are_absent(members, options, reason):
+    model = VotingClassifier(members, **options)
+    for method in ("predict_proba", "predict_log_proba"):
+        with pytest.raises(AttributeError) as caught:
+            getattr(model, method)
+        assert reason in str(caught.value.__cause__)
+    if options.get("votes") != "loud":
+        assert not hasattr(model.fit(X, Y), "predict_proba")
+
+
+def test_a_frozen_member_is_what_the_user_gave():
+    names = np.array(["a", "b", "c"])[Y]
+    frozen = FrozenEstimator(GaussianNB().fit(X[::2], names[::2]))
+    model = VotingClassifier([("frozen", frozen), ("tree", MEMBERS[0][1])], votes="soft")
+    model.fit(X, names)
+    assert model.estimators_[0] is frozen
+    expected = (frozen.predict_proba(X) + model.estimators_[1].predict_proba(X)) / 2
+    np.testing.assert_allclose(model.predict_proba(X), expected)

@@ -10,6 +10,8 @@ from sumwise.diversity.decomposition import ambiguity_decomposition
 _TOLERANCE = 1e-12
 # Averages that differ by less than this, relative to the errors, are the same.
 _SAME = 1e-10
+# Squares of numbers below 2 to this, and above its inverse, are floats of full precision.
+_SAFE_EXPONENT = 480
 
 
 class ErrorAmbiguity(NamedTuple):
@@ -35,11 +37,46 @@ def average(predictions: np.ndarray, weights: np.ndarray | None = None) -> np.nd
     return np.average(predictions, axis=0, weights=weights)
 
 
+def choose_exponent(*numbers: np.ndarray) -> int:
+    """Return k such that numbers divided by 2**k have squares: 0 unless they are extreme."""
+    top = max(float(np.abs(each).max(initial=0.0)) for each in numbers)
+    exponent = int(np.frexp(top)[1])
+    return 0 if top == 0.0 or abs(exponent) < _SAFE_EXPONENT else exponent
+
+
+def scale_back(values: np.ndarray | float, exponents: np.ndarray | int) -> np.ndarray:
+    """Return values times 2**exponents; infinity where that is beyond all floats."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(values, exponents)
+
+
+def subtract(predictions: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return errors of predictions divided by 2**k, and k: 1 where numbers are huge, or 0.
+
+    Differences of numbers of opposite signs may be too large for a float. A power of two changes
+    no digit.
+    """
+    exponent = 1 if choose_exponent(predictions, y) > 0 else 0
+    return np.ldexp(predictions, -exponent) - np.ldexp(y, -exponent), exponent
+
+
+def scale_errors(predictions: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the errors of each member divided by 2**k, whose squares are floats, and its k.
+
+    All k are 0 unless numbers are extreme.
+    """
+    errors, exponent = subtract(predictions, y)
+    exponents = np.array([choose_exponent(each) for each in errors], dtype=np.intp)
+    scaled = [np.ldexp(each, -k) for each, k in zip(errors, exponents, strict=True)]
+    return np.stack(scaled), exponents + exponent
+
+
 def mean_squared_errors(
     predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the mean squared error of each member."""
-    return np.average((predictions - y) ** 2, axis=1, weights=sample_weight)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean squared error of each member divided by 4**k, and its k."""
+    errors, exponents = scale_errors(predictions, y)
+    return np.average(errors**2, axis=1, weights=sample_weight), exponents
 
 
 def decompose_error(
@@ -53,16 +90,29 @@ def decompose_error(
     With sum(w) = 1, the square of the mean error is the mean square of the errors less the mean
     square of the members' distances from their average, row by row.
     """
-    parts = ambiguity_decomposition(predictions.T, y, weights=weights, sample_weight=sample_weight)
-    return ErrorAmbiguity(*parts)
+    exponent = choose_exponent(predictions, y)
+    parts = ambiguity_decomposition(
+        np.ldexp(predictions, -exponent).T,
+        np.ldexp(y, -exponent),
+        weights=weights,
+        sample_weight=sample_weight,
+    )
+    return ErrorAmbiguity(*(float(scale_back(part, 2 * exponent)) for part in parts))
 
 
-def weigh_by_inverse(errors: np.ndarray) -> np.ndarray:
-    """Return weights proportional to 1 / error; members without error share all the weight."""
+def weigh_by_inverse(errors: np.ndarray, exponents: np.ndarray | None = None) -> np.ndarray:
+    """Return weights proportional to 1 / error; members without error share all the weight.
+
+    Errors are to be multiplied by 4**exponents, if there are any.
+    """
     perfect = errors <= 0.0
     if perfect.any():
         return perfect / perfect.sum()
-    inverse = errors.min() / errors  # largest is 1: no overflow
+    if exponents is None or not exponents.any():
+        inverse = errors.min() / errors  # largest is 1: no overflow
+    else:
+        logs = np.log2(errors) + 2 * exponents
+        inverse = np.exp2(logs.min() - logs)
     return inverse / inverse.sum()
 
 
@@ -126,7 +176,7 @@ def _factor_errors(
 
     It is triangular, from a QR decomposition; products of errors would lose half of the digits.
     """
-    errors = predictions - y
+    errors, _ = subtract(predictions, y)
     if sample_weight is not None:
         roots = np.sqrt(sample_weight)
         errors = errors * roots.reshape(roots.shape + (1,) * (errors.ndim - 2))

@@ -10,10 +10,18 @@ _BLOCK = 1 << 22
 
 
 def score_gaussian(
-    errors: np.ndarray, variance: float, sample_weight: np.ndarray | None = None
+    errors: np.ndarray,
+    variance: float,
+    sample_weight: np.ndarray | None = None,
+    exponent: int = 0,
 ) -> np.ndarray:
-    """Return the log density of each error under a normal distribution, times its weight."""
+    """Return the log density of each error under a normal distribution, times its weight.
+
+    Errors are to be multiplied by 2**exponent, the variance by 4**exponent.
+    """
     scores = -0.5 * (np.log(2.0 * np.pi * variance) + errors**2 / variance)
+    if exponent:  # the density of a unit of the errors
+        scores = scores - exponent * np.log(2.0)
     return scores if sample_weight is None else scores * sample_weight
 
 

@@ -21,3 +21,9 @@ def normalize_probabilities(probabilities: np.ndarray) -> np.ndarray:
     n_classes = probabilities.shape[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(totals > 0.0, probabilities / totals, 1.0 / n_classes)
+
+
+def log_probabilities(probabilities: np.ndarray) -> np.ndarray:
+    """Return logarithms of probabilities, minus infinity for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)

@@ -7,9 +7,11 @@ make stacking better and faster while also taking care of an unknown weakness", 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from sumwise.combine.average import choose_exponent, scale_back
 from sumwise.combine.classes import normalize_probabilities, one_hot
 from sumwise.errors import DataError
 
@@ -97,7 +99,12 @@ def fit_responses(
             f"own_class_only: there are {n_features} columns, which is no multiple of the "
             f"{n_classes} classes; every member must give one column a class"
         )
-    share = np.full(n_rows, 1.0 / n_rows) if weight is None else weight / weight.sum()
+    features, exponent = _scale(features)
+    if weight is None:
+        share = np.full(n_rows, 1.0 / n_rows)
+    else:
+        share = np.ldexp(weight, -choose_exponent(weight))  # the sum of huge ones is no float
+        share = share / share.sum()
     center = np.zeros(n_features + n_classes)
     if fit_intercept:
         frequency = np.bincount(class_idx, share, minlength=n_classes)
@@ -114,7 +121,25 @@ def fit_responses(
         else:
             coef[k, own] = np.linalg.lstsq(left[:, own], right[:, k], rcond=cut)[0]
     intercept = center[n_features:] - coef @ center[:n_features]
+    coef = scale_back(coef, -exponent)
+    if not np.isfinite(coef).all():
+        raise DataError(
+            "features are so small that their coefficients are no floats; scale them up"
+        )
     return coef, intercept if fit_intercept else np.zeros(n_classes)
+
+
+def _scale(features: Any) -> tuple[Any, int]:
+    """Return features divided by 2**k, whose squares are floats, and k: 0 unless extreme."""
+    is_dense = isinstance(features, np.ndarray)
+    exponent = choose_exponent(features if is_dense else features.data)
+    if exponent == 0:
+        return features, 0
+    if is_dense:
+        return np.ldexp(features, -exponent), exponent
+    features = features.copy()
+    features.data = np.ldexp(features.data, -exponent)
+    return features, exponent
 
 
 def _reduce_rows(

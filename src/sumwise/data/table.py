@@ -267,7 +267,7 @@ def read_table(X: Any, keep: Sequence[str] | None = None, sparse: bool = False) 
         Whether a frame of numbers with sparse columns is to become a :class:`SparseFrame`.
     """
     if isinstance(X, (list, tuple)):
-        X = _read_list(X)
+        X = read_list(X)
     if isinstance(X, np.ndarray):
         if X.ndim == 1 and X.size == 0:
             raise DataError("X is empty: it has 0 sample(s), and at least one row is needed")
@@ -457,7 +457,7 @@ def _make_label(feature: int, names: Sequence[Any] | None) -> str:
     return f"column {feature}" if names is None else f"column {names[feature]!r}"
 
 
-def _read_list(X: Any) -> Any:
+def read_list(X: Any) -> Any:
     """Rows as lists: numbers become an array; so do objects, without making strings of numbers."""
     if X and all(isinstance(row, Mapping) for row in X):
         raise DataError(

@@ -11,6 +11,7 @@ from sumwise.combine.average import (
     fit_signed_weights,
     fit_simplex_weights,
     mean_squared_errors,
+    scale_back,
     weigh_by_inverse,
 )
 from sumwise.errors import ParameterError
@@ -20,6 +21,7 @@ from sumwise.estimators.composite import (
     RegressorEnsemble,
     document_members,
 )
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.parameters import check_choice, extend_parameters
 
@@ -47,7 +49,8 @@ class AveragingRegressor(RegressorEnsemble):
     weights_ : ndarray of shape (n_members,)
         Weights with sum one, in the order of ``estimators_``.
     member_errors_ : ndarray of shape (n_members,)
-        Out-of-fold mean squared error of each member, if weights were learned.
+        Out-of-fold mean squared error of each member, if weights were learned; infinity where it
+        is too large for a float.
     {attributes}
 
     Notes
@@ -86,13 +89,14 @@ class AveragingRegressor(RegressorEnsemble):
         self.weights = weights
         self.nonnegative = nonnegative
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit the members, and learn their weights if asked to.
 
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members as it is; rows as lists become an array.
         y : array-like of shape (n_rows,)
             Target.
         **fit_params : dict
@@ -103,7 +107,6 @@ class AveragingRegressor(RegressorEnsemble):
         -------
         self
         """
-        self.__dict__.pop("member_errors_", None)
         check_choice(self, "nonnegative", (True, False))
         if isinstance(self.weights, str):
             check_choice(self, "weights", ("uniform", *_LEARNED))
@@ -120,9 +123,10 @@ class AveragingRegressor(RegressorEnsemble):
             return read_weights(self)
         held_out = self._predict_held_out(job, "predict")
         rows = (held_out.predictions, held_out.y, held_out.weight)
-        self.member_errors_ = mean_squared_errors(*rows)
+        errors, exponents = mean_squared_errors(*rows)
+        self.member_errors_ = scale_back(errors, 2 * exponents)
         if self.weights == "inverse_error":
-            return weigh_by_inverse(self.member_errors_)
+            return weigh_by_inverse(errors, exponents)
         if self.weights == "covariance" and not self.nonnegative:
             return fit_signed_weights(*rows)
         return fit_simplex_weights(*rows)

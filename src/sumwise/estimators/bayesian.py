@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 
-from sumwise.combine.average import average
+from sumwise.combine.average import average, choose_exponent, scale_back, scale_errors, subtract
 from sumwise.combine.bayes import (
     compute_bic,
     estimate_variance,
@@ -16,6 +16,7 @@ from sumwise.combine.bayes import (
     weigh_by_bootstrap,
     weigh_by_evidence,
 )
+from sumwise.combine.classes import log_probabilities
 from sumwise.combine.vote import share_probabilities
 from sumwise.errors import ParameterError
 from sumwise.estimators.averaging import read_weights
@@ -26,6 +27,7 @@ from sumwise.estimators.composite import (
     RegressorEnsemble,
     document_members,
 )
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.parameters import check_choice, check_integer, extend_parameters
 
 _WEIGHTS = ("bic", "pseudo_bma", "pseudo_bma+")
@@ -87,13 +89,14 @@ class _BayesianAveraging(MemberEnsemble):
     def _score_training(self, job: FitJob) -> np.ndarray:
         """Return the log likelihood of each fitted member on the training rows."""
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit the members and find their posterior weights.
 
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members as it is; rows as lists become an array.
         y : array-like of shape (n_rows,)
             Target.
         **fit_params : dict
@@ -104,8 +107,6 @@ class _BayesianAveraging(MemberEnsemble):
         -------
         self
         """
-        for name in ("bic_", "n_parameters_"):
-            self.__dict__.pop(name, None)
         check_choice(self, "weights", _WEIGHTS)
         n_draws = check_integer(self, "n_draws", 1) or 1
         job = self._start_fit(X, y, fit_params)
@@ -195,6 +196,7 @@ class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
     array([0, 0, 0])
     """
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         for name, member in self._check_members():
             if not hasattr(member, "predict_proba"):
@@ -205,6 +207,10 @@ class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
         return super().fit(X, y, **fit_params)
 
     fit.__doc__ = _BayesianAveraging.fit.__doc__
+
+    @property
+    def _method(self) -> str:
+        return "predict_proba"
 
     def _score_held_out(self, job: FitJob) -> np.ndarray:
         held_out = self._predict_held_out(job, "predict_proba")
@@ -244,6 +250,19 @@ class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
         """
         return share_probabilities(self.predict_members(X), self.weights_)
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the class probabilities, minus infinity for 0.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        return log_probabilities(self.predict_proba(X))
+
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row.
 
@@ -276,7 +295,7 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
     {own_attributes}
     variances_ : ndarray of shape (n_members,)
         Mean squared error of each member, the variance of its normal errors: of training rows with
-        "bic", out of fold otherwise.
+        "bic", out of fold otherwise. Infinity where it is too large for a float.
     {attributes}
 
     Notes
@@ -303,16 +322,21 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
 
     def _score_held_out(self, job: FitJob) -> np.ndarray:
         held_out = self._predict_held_out(job, "predict")
-        return self._score_errors(held_out.predictions - held_out.y, held_out.weight)
+        return self._score_errors(held_out.predictions, held_out.y, held_out.weight)
 
     def _score_training(self, job: FitJob) -> np.ndarray:
-        errors = self._collect(job.X, "predict") - job.y
-        return self._score_errors(errors, job.weight).sum(axis=1)
+        predictions = self._collect(job.X, "predict")
+        return self._score_errors(predictions, job.y, job.weight).sum(axis=1)
 
-    def _score_errors(self, errors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        self.variances_ = np.array([estimate_variance(e, weight) for e in errors])
-        pairs = zip(errors, self.variances_, strict=True)
-        return np.stack([score_gaussian(e, variance, weight) for e, variance in pairs])
+    def _score_errors(
+        self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
+        errors, exponents = scale_errors(predictions, y)
+        variances = np.array([estimate_variance(each, weight) for each in errors])
+        self.variances_ = scale_back(variances, 2 * exponents)
+        self._deviations = scale_back(np.sqrt(variances), exponents)
+        scored = zip(errors, variances, exponents.tolist(), strict=True)
+        return np.stack([score_gaussian(e, v, weight, exponent) for e, v, exponent in scored])
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the members' predictions, averaged by their posterior weights.
@@ -332,8 +356,19 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
         mean = average(predictions, self.weights_)
         if not return_std:
             return mean
-        variance = average((predictions - mean) ** 2, self.weights_)
-        return mean, np.sqrt(variance + self.weights_ @ self.variances_)
+        return mean, self._find_deviation(*subtract(predictions, mean))
+
+    def _find_deviation(self, spread: np.ndarray, exponent: int) -> np.ndarray:
+        """Return the standard deviation of each row; ``spread`` is to be scaled by 2**exponent."""
+        if exponent or choose_exponent(self._deviations):
+            deviations = np.ldexp(self._deviations, -exponent)
+            more = choose_exponent(spread, deviations)
+            spread, variances = np.ldexp(spread, -more), np.ldexp(deviations, -more) ** 2
+            exponent += more
+        else:
+            variances = self.variances_
+        variance = average(spread**2, self.weights_) + self.weights_ @ variances
+        return scale_back(np.sqrt(variance), exponent)
 
 
 def _count_of(name: str, model: Any) -> float:

@@ -5,9 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
+from sklearn.base import (
+    ClassifierMixin,
+    RegressorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -18,6 +24,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
+    _check_feature_names_in,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -27,9 +34,19 @@ from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.features import check_features
 from sumwise.estimators.inputs import check_sample_weight, read_target
-from sumwise.estimators.member_list import MEMBER_PARAMETERS, MemberList
+from sumwise.estimators.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
+from sumwise.estimators.member_progress import describe_member, report_fit
+from sumwise.estimators.members import name_failure
 from sumwise.estimators.meta_features import Columns
-from sumwise.estimators.out_of_fold import Folds, Member, find_splitter, fit_clone, fit_members
+from sumwise.estimators.out_of_fold import (
+    Folds,
+    Member,
+    find_splitter,
+    fit_clone,
+    fit_members,
+    is_frozen,
+    predict_frozen,
+)
 from sumwise.estimators.parameters import check_choice
 from sumwise.estimators.validation import encode_labels
 
@@ -42,12 +59,14 @@ MORE_PARAMETERS = """cv : int, splitter or iterable, default=5
         Whether the members are fitted models that are taken as they are; rows passed to ``fit``
         should then be new to them.
     n_jobs : int or None, default=None
-        Members, or folds, that joblib fits at once; None for 1, -1 for all CPUs."""
+        Members, or folds, that joblib fits at once; None for 1, -1 for all CPUs.
+    verbose : bool, default=False
+        Whether to write a line to standard error for each member fitted."""
 
 MEMBER_ATTRIBUTES = """estimators_ : list of estimators
         The fitted members, without dropped ones.
     named_estimators_ : Bunch
-        The same by name.
+        The same by name, "drop" for dropped ones.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray
@@ -78,10 +97,12 @@ class FitJob:
     Attributes
     ----------
     names : list of str
+    given : list of estimators
+        The user's, without dropped ones.
     members : list of estimators
-        Those to fit, without dropped ones.
+        What is fitted for each of them; frozen ones are not.
     X : Any
-        As the user passed it.
+        As the members are given it.
     y : ndarray
         Numbers or class indices.
     params : list of dict
@@ -93,6 +114,7 @@ class FitJob:
     """
 
     names: list[str]
+    given: list[Any]
     members: list[Any]
     X: Any
     y: np.ndarray
@@ -104,6 +126,7 @@ class FitJob:
         """Return the job of some of the members."""
         return FitJob(
             [self.names[i] for i in indices],
+            [self.given[i] for i in indices],
             [self.members[i] for i in indices],
             self.X,
             self.y,
@@ -147,16 +170,23 @@ class FrozenClassifier(FrozenEstimator):
         return encode_labels("a fitted member", self.estimator.predict(X), self.labels)
 
 
-class MemberEnsemble(MemberList):
+class MemberEnsemble(TransformerMixin, MemberList):
     """Base of ensembles that average their members' predictions, or count their votes."""
 
     def __init__(
-        self, estimators: Any, *, cv: Any = 5, prefit: bool = False, n_jobs: int | None = None
+        self,
+        estimators: Any,
+        *,
+        cv: Any = 5,
+        prefit: bool = False,
+        n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimators = estimators
         self.cv = cv
         self.prefit = prefit
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _keep(self, values: Sequence[Any]) -> list[Any]:
         """Return the values, one a member, of those that are not dropped."""
@@ -178,24 +208,28 @@ class MemberEnsemble(MemberList):
 
     def _start_fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitJob:
         """Check everything but the parameters of the subclass."""
-        self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         check_choice(self, "prefit", (True, False))
-        names, members = map(list, zip(*self._check_members(), strict=True))
+        names, given = map(list, zip(*self._check_members(), strict=True))
+        X = read_members_rows(X)
         check_features(self, X, y)
         fit_params = {k: v for k, v in fit_params.items() if v is not None}
         if not _routing_enabled():
             _raise_for_params(fit_params, self, "fit", allow=["sample_weight", "groups"])
+        members = given
         if self.prefit:
-            members = [m if _is_frozen(m) else FrozenEstimator(m) for m in members]
+            members = [m if is_frozen(m) else FrozenEstimator(m) for m in given]
         for name, member in zip(names, members, strict=True):
-            if _is_frozen(member):
+            if is_frozen(member):
                 _check_fitted(name, member, self.prefit)
         y = self._encode_target(read_target(y, is_number=is_regressor(self)), members)
         check_consistent_length(X, y)
         weight = check_sample_weight(fit_params.get("sample_weight"), len(y))
-        wrapped = [self._wrap(self._freeze(m) if _is_frozen(m) else clone(m)) for m in members]
+        with np.errstate(over="ignore"):
+            if weight is not None and not np.isfinite(weight.sum()):
+                raise DataError("the sum of sample_weight is too large for a float; scale it down")
+        wrapped = [self._wrap(self._freeze(m) if is_frozen(m) else clone(m)) for m in members]
         params, split_params = self._route(names, fit_params)
-        return FitJob(names, wrapped, X, y, params, weight, split_params)
+        return FitJob(names, given, wrapped, X, y, params, weight, split_params)
 
     def _route(
         self, names: list[str], fit_params: dict[str, Any]
@@ -218,13 +252,24 @@ class MemberEnsemble(MemberList):
 
     def _fit_members(self, job: FitJob) -> None:
         """Fit the members of a job; with this the ensemble is fitted."""
+        n_members = len(job.members)
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_clone)(member, job.X, job.y, params)
-            for member, params in zip(job.members, job.params, strict=True)
+            delayed(_fit_reported)(
+                describe_member(k, n_members, job.names[k]) if self.verbose else None,
+                f"member {job.names[k]!r}",
+                member,
+                job.X,
+                job.y,
+                job.params[k],
+            )
+            for k, member in enumerate(job.members)
         )
         self._models = fitted
-        self.estimators_ = [_unwrap(model) for model in fitted]
-        self.named_estimators_ = Bunch(**dict(zip(job.names, self.estimators_, strict=True)))
+        self.estimators_ = [
+            given if is_frozen(model) else model
+            for given, model in zip(job.given, fitted, strict=True)
+        ]
+        self.named_estimators_ = self._name_fitted(job.names, self.estimators_)
 
     def _predict_held_out(self, job: FitJob, method: str) -> HeldOut:
         """Return out-of-fold predictions; fitted members predict rows as they are."""
@@ -233,20 +278,27 @@ class MemberEnsemble(MemberList):
             Member(name, member, method, params)
             for name, member, params in zip(job.names, job.members, job.params, strict=True)
         ]
-        rows, outputs = np.arange(len(job.y)), {}
-        unfitted = [member for member in members if not _is_frozen(member.estimator)]
-        if unfitted:
+        if all(is_frozen(member) for member in job.members):
+            rows = np.arange(len(job.y))
+            outputs = [predict_frozen(member, job.X, reader) for member in members]
+        else:
             folds = self._split(job)
             rows = folds.predicted
-            options: dict[str, Any] = {"refit": False, "keep_folds": False, "share_bins": False}
             fitted = fit_members(
-                unfitted, job.X, job.y, folds, reader, n_jobs=self.n_jobs, **options
+                members,
+                job.X,
+                job.y,
+                folds,
+                reader,
+                refit=False,
+                keep_folds=False,
+                share_bins=False,
+                n_jobs=self.n_jobs,
+                verbose=bool(self.verbose),
             )
-            outputs = {m.name: each.output for m, each in zip(unfitted, fitted, strict=True)}
-        for member in members:
-            if member.name not in outputs:
-                outputs[member.name] = reader.predict(member, member.estimator, job.X)
-        predictions = np.stack([outputs[name][rows] for name in job.names])
+            outputs = [each.output for each in fitted]
+        predictions = np.stack([output[rows] for output in outputs])
+        _check_finite(job.names, predictions)
         if reader.labels is None:
             predictions = predictions[:, :, 0]
         else:
@@ -280,9 +332,63 @@ class MemberEnsemble(MemberList):
     def _collect(self, X: Any, method: str) -> np.ndarray:
         """Return what each fitted member predicts, members first."""
         check_is_fitted(self)
+        X = read_members_rows(X)
         if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
             check_features(self, X, reset=False)
-        return np.stack([self._read(model, X, method) for model in self._models])
+        outputs = []
+        for name, model in zip(self._list_fitted(), self._models, strict=True):
+            with name_failure(f"member {name!r}", model, "predict"):
+                outputs.append(self._read(model, X, method))
+        return np.stack(outputs)
+
+    def _list_fitted(self) -> list[str]:
+        """Return the names of the fitted members, in the order of ``estimators_``."""
+        named = self.named_estimators_.items()
+        return [name for name, member in named if not isinstance(member, str)]
+
+    @property
+    def _method(self) -> str:
+        """The method of members whose outputs are combined."""
+        return "predict"
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return what each member predicts, side by side.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
+            Numbers or indices of classes; or the probabilities of all classes, where members are
+            combined by these.
+        """
+        check_is_fitted(self)
+        outputs = self._collect(X, self._method)
+        return np.hstack(list(outputs)) if outputs.ndim == 3 else outputs.T
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Checked against ``feature_names_in_``, and not used.
+
+        Returns
+        -------
+        ndarray of str
+            The class of the ensemble and the name of the member, in lower case, with the number of
+            the class where there are probabilities.
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
+        names = [f"{type(self).__name__.lower()}_{name}" for name in self._list_fitted()]
+        labels = self._list_labels()
+        if labels is not None and self._method == "predict_proba":
+            names = [f"{name}{k}" for name in names for k in labels]
+        return np.array(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
@@ -316,7 +422,7 @@ class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
 
     def _encode_target(self, y: np.ndarray, members: list[Any]) -> np.ndarray:
         check_classification_targets(y)
-        known = [m.classes_ for m in members if _is_frozen(m)]
+        known = [m.classes_ for m in members if is_frozen(m)]
         try:
             self.classes_ = np.unique(np.concatenate([np.unique(y), *known]))
         except TypeError:
@@ -342,14 +448,26 @@ class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
         places = np.asarray(model.classes_).astype(np.intp)
         return normalize_probabilities(place_classes(predicted, places, self.classes_.size))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # labels come as integers
+        return tags
 
-def _is_frozen(member: Any) -> bool:
-    return isinstance(member, FrozenEstimator)
+
+def _fit_reported(report: str | None, *args: Any) -> Any:
+    with report_fit(report):
+        return fit_clone(*args)
 
 
-def _unwrap(model: Any) -> Any:
-    """A fitted member as the user knows it."""
-    return model.estimator if _is_frozen(model) else model
+def _check_finite(names: list[str], predictions: np.ndarray) -> None:
+    """Refuse predictions of members that nothing can be learned from."""
+    for name, predicted in zip(names, predictions, strict=True):
+        bad = np.argwhere(~np.isfinite(predicted))
+        if bad.size:
+            raise DataError(
+                f"member {name!r} predicts {predicted[tuple(bad[0])]} for rows that were held out; "
+                "its predictions must be finite"
+            )
 
 
 def _check_fitted(name: str, member: Any, prefit: bool) -> None:

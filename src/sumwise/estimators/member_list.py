@@ -1,13 +1,14 @@
 """The members that a user gives to an ensemble: their names, parameters and checks."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
+from sumwise.data.table import collect_lazy, read_list
 from sumwise.errors import ParameterError
 from sumwise.estimators.persistence import NotSavedMixin
 
@@ -16,6 +17,22 @@ _DROPPED = "drop"
 MEMBER_PARAMETERS = """estimators : list of (str, estimator) pairs, or of estimators
         The members. Clones of them are fitted; those set to "drop" are left out. Without names,
         members are called by their class in lower case."""
+
+
+def read_members_rows(X: Any) -> Any:
+    """Return X as members are given it: rows as lists become an array, once for all of them.
+
+    A lazy frame is collected. Lists of anything else, such as texts, are for members to read.
+    """
+    X = collect_lazy(X)
+    if not isinstance(X, (list, tuple)):
+        return X
+    array = read_list(X)
+    return array if getattr(array, "ndim", 1) > 1 else X
+
+
+def _is_dropped(member: Any) -> bool:
+    return isinstance(member, str) and member == _DROPPED
 
 
 class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
@@ -128,11 +145,19 @@ class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _list_kept(self) -> list[tuple[str, Any]]:
         """Names and members, without dropped ones and unchecked."""
-        return [
-            (name, member)
-            for name, member in self._name_members()
-            if not (isinstance(member, str) and member == _DROPPED)
-        ]
+        return [(name, member) for name, member in self._name_members() if not _is_dropped(member)]
+
+    def _name_fitted(self, names: Sequence[str], fitted: Sequence[Any]) -> Bunch:
+        """Return fitted members by name; those that the user named and dropped are "drop"."""
+        known = dict(zip(names, fitted, strict=True))
+        has_names = isinstance(self.estimators[0], (list, tuple))
+        named = Bunch()
+        for name, member in self._name_members():
+            if name in known:
+                named[name] = known[name]
+            elif has_names and _is_dropped(member):
+                named[name] = _DROPPED
+        return named
 
     def _list_readers(self) -> list[Any]:
         """The estimators that are given the columns of X."""

@@ -1,7 +1,8 @@
-"""What the members of an ensemble predict, and how alike they are."""
+"""The members of an ensemble: fitted one by one, what they predict, and how alike they are."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,50 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.diversity import PairwiseMatrix, pairwise_matrix
 from sumwise.errors import DataError, ParameterError
+
+
+@contextmanager
+def name_failure(label: str, estimator: Any, doing: str = "fit") -> Iterator[None]:
+    """Say in an error which member failed, ``label``, and at what.
+
+    The error is raised again with the member in front of its message and the original as its
+    cause. Where its type cannot be made from a message alone, it gets a note instead.
+    """
+    try:
+        yield
+    except Exception as error:
+        prefix = f"{label} ({type(estimator).__name__}) failed to {doing}"
+        named = _extend_message(error, prefix)
+        if named is None:
+            error.add_note(prefix)
+            raise
+        raise named from error
+
+
+def _extend_message(error: Exception, prefix: str) -> Exception | None:
+    """Return an error of the same type with a longer message; None where that cannot be."""
+    message = f"{prefix}: {error}"
+    if error.args != (str(error),):
+        return None
+    try:
+        named = type(error)(message)
+    except Exception:
+        return None
+    return named if str(named) == message else None
+
+
+def fit_member(label: str, estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> Any:
+    """Fit an estimator and return it, whatever its ``fit`` returns; an error names it."""
+    with name_failure(label, estimator):
+        try:
+            estimator.fit(X, y, **params)
+        except TypeError as error:
+            if "unexpected keyword argument 'sample_weight'" not in str(error):
+                raise
+            raise TypeError(
+                f"Underlying estimator {type(estimator).__name__} does not support sample weights."
+            ) from error
+    return estimator
 
 
 class MemberPredictions(NamedTuple):

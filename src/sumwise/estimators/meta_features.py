@@ -66,7 +66,7 @@ class LeakReport:
     Attributes
     ----------
     leaks : bool or None
-        None where nobody knows: members were fitted before.
+        None where nobody knows: all or some members were fitted before.
     rows : ndarray
         Rows that were predicted by a model that was trained on them.
     rows_of_seen_groups : ndarray
@@ -85,7 +85,7 @@ class LeakReport:
 
     def __str__(self) -> str:
         if self.leaks is None:
-            return "unknown: the members were fitted before, on rows that are not recorded"
+            return "unknown: members were fitted before, on rows that are not recorded"
         if not self.leaks:
             return f"no leak; {self.n_left_out} rows are left out"
         return (
@@ -114,19 +114,21 @@ class Columns:
         values = np.asarray(output)
         if self.labels is None or not is_classifier(model):
             return self._check_numbers(member, values)
-        n_classes = self.labels.size
+        labels = self.labels if member.labels is None else member.labels
+        n_classes = labels.size
         if member.method == "predict":
-            class_idx = encode_labels(f"the predictions of {member.name!r}", values, self.labels)
+            class_idx = encode_labels(f"the predictions of {member.name!r}", values, labels)
             return (
                 one_hot(class_idx, n_classes)
                 if self.of_all_classes
                 else class_idx[:, None].astype(np.float64)
             )
-        known = np.asarray(getattr(model, "classes_", self.labels))
-        places = encode_labels(f"member {member.name!r}", known, self.labels)
+        known = np.asarray(getattr(model, "classes_", labels))
+        places = encode_labels(f"member {member.name!r}", known, labels)
         if member.method == "predict_proba":
             values = place_classes(values, places, n_classes)
-            return values if n_classes > 2 or self.of_all_classes else values[:, 1:]
+            # Of two classes, one probability says all.
+            return values if n_classes != 2 or self.of_all_classes else values[:, 1:]
         if places.size < n_classes:
             raise DataError(
                 f"member {member.name!r} was trained on rows without class number "

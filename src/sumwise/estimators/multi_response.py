@@ -7,9 +7,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sumwise.combine.classes import log_probabilities
 from sumwise.combine.stack import fit_responses, respond, to_probabilities
 from sumwise.data.sparse import is_sparse
 from sumwise.errors import DataError
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.parameters import NamedParametersMixin, check_choice
 
@@ -78,6 +80,7 @@ class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
         self.own_class_only = own_class_only
         self.fit_intercept = fit_intercept
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the regressions.
 
@@ -108,11 +111,6 @@ class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
             )
         check_classification_targets(y)
         self.classes_, class_idx = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise DataError(
-                f"y has only one class, {self.classes_.tolist()[0]!r}; "
-                "a classifier needs at least 2 classes"
-            )
         weight = check_sample_weight(sample_weight, X.shape[0])
         self.coef_, self.intercept_ = fit_responses(
             X, class_idx, self.classes_.size, weight, **options
@@ -132,6 +130,20 @@ class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         return to_probabilities(self._respond(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of class probabilities, minus infinity for 0.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return log_probabilities(self.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of the largest response.

@@ -3,22 +3,27 @@
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.stack import average_models, gather_folds
 from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.jobs import STEPS_PER_THREAD, count_threads
+from sumwise.estimators.member_progress import describe_member, report_fit
+from sumwise.estimators.members import fit_member, name_failure
 from sumwise.estimators.shared_table import (
     SharedTable,
     can_share,
@@ -89,12 +94,25 @@ def _number(rows: np.ndarray, n_rows: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Member:
-    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``."""
+    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``.
+
+    Attributes
+    ----------
+    name, estimator, method, params
+    labels : ndarray or None
+        The classes of a fitted classifier that knows others than the members to fit.
+    """
 
     name: str
     estimator: Any
     method: str
     params: Mapping[str, Any]
+    labels: np.ndarray | None = None
+
+    @property
+    def label(self) -> str:
+        """How errors call it."""
+        return f"member {self.name!r}"
 
 
 class Reader(Protocol):
@@ -145,13 +163,27 @@ class FittedMember:
     Attributes
     ----------
     model : fitted estimator, FoldModels or None
-        Fitted on all rows; otherwise the models of the folds, if they were to be kept.
+        Fitted on all rows; otherwise the models of the folds, if they were to be kept. A frozen
+        estimator is itself.
     output : ndarray of shape (n_rows, n_columns)
-        The mean over the folds that predicted the row; NaN where none did.
+        The mean over the folds that predicted the row; NaN where none did. Of a frozen estimator,
+        what it predicts for all rows.
     """
 
     model: Any
     output: np.ndarray
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether an estimator is used as it is, and never fitted."""
+    return isinstance(estimator, FrozenEstimator)
+
+
+def predict_frozen(member: Member, X: Any, reader: Reader) -> np.ndarray:
+    """Return the columns of a member that was fitted before."""
+    with name_failure(member.label, member.estimator, "predict"):
+        check_is_fitted(member.estimator)
+        return reader.predict(member, member.estimator, X)
 
 
 def fit_members(
@@ -165,12 +197,17 @@ def fit_members(
     keep_folds: bool,
     share_bins: str | bool,
     n_jobs: int | None,
+    verbose: bool = False,
 ) -> list[FittedMember]:
     """Fit each member on the training rows of every fold and, to ``refit`` it, on all rows."""
+    for member in members:
+        _check_weights(member, folds)
+    frozen = {k for k, member in enumerate(members) if is_frozen(member.estimator)}
     whole: list[int | None] = [None] if refit else []
     fold_indices = [*whole, *range(len(folds.test))]
     sharing = _find_sharing(members, folds, share_bins)
-    alone = [k for k in range(len(members)) if k not in {k for group in sharing for k in group}]
+    shared = {k for group in sharing for k in group}
+    alone = [k for k in range(len(members)) if k not in shared and k not in frozen]
     results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
 
     def fit_alone(numbers: Sequence[int]) -> None:
@@ -181,22 +218,55 @@ def fit_members(
         )
         results.update(zip(tasks, done, strict=True))
 
-    if alone:
-        fit_alone(alone)
-    for group in sharing:
-        table = SharedTable.read(members[group[0]].estimator, X, y, _get_weight(members[group[0]]))
-        if table is None:  # categories are encoded by the target of each fold
-            fit_alone(group)
-            continue
-        tasks = [(k, fold_idx) for fold_idx in fold_indices for k in group]
+    def fit_on_table(table: SharedTable, numbers: Sequence[int]) -> None:
+        tasks = [(k, fold_idx) for fold_idx in fold_indices for k in numbers]
         done = _run_shared(table, members, tasks, folds, reader, keep_folds)
         results.update(zip(tasks, done, strict=True))
+
+    def fit_batches(numbers: Sequence[int], fit: Callable[[Sequence[int]], None]) -> None:
+        """Fit all at once; if each is to be reported, one after another."""
+        if not verbose:
+            fit(numbers)
+            return
+        for k in numbers:
+            where = f"{len(folds.test)} folds" + (" and all rows" if refit else "")
+            what = f"{describe_member(k, len(members), members[k].name)}, {where}"
+            with report_fit(what):
+                fit([k])
+
+    if alone:
+        fit_batches(alone, fit_alone)
+    for group in sharing:
+        first = members[group[0]]
+        with name_failure(first.label, first.estimator):
+            table = SharedTable.read(first.estimator, X, y, _get_weight(first))
+        if table is None:  # categories are encoded by the target of each fold
+            fit_batches(group, fit_alone)
+        else:
+            fit_batches(group, partial(fit_on_table, table))
     fitted = []
-    for k in range(len(members)):
+    for k, member in enumerate(members):
+        if k in frozen:
+            fitted.append(FittedMember(member.estimator, predict_frozen(member, X, reader)))
+            continue
         models, outputs = zip(*(results[k, i] for i in range(len(folds.test))), strict=True)
         model = results[k, None][0] if refit else FoldModels(models) if keep_folds else None
         fitted.append(FittedMember(model, gather_folds(outputs, folds.test, folds.n_rows)))
     return fitted
+
+
+def _check_weights(member: Member, folds: Folds) -> None:
+    """Refuse folds whose training rows have no weight: there is nothing to learn from."""
+    weight = np.asarray(_get_weight(member))
+    if weight.shape != (folds.n_rows,) or is_frozen(member.estimator):
+        return  # without weights, or others than members will take
+    for fold_idx, rows in enumerate(folds.train):
+        if not weight[rows].any():
+            raise DataError(
+                f"all sample weights are zero in the training rows of fold {fold_idx} of cv: "
+                "there is nothing to learn from. Leave out rows of weight zero and, if too few "
+                "are left, use fewer folds"
+            )
 
 
 def _get_weight(member: Member) -> Any:
@@ -232,12 +302,14 @@ def _fit_alone(
     keep: bool,
 ) -> tuple[Any, Any]:
     """Fit a clone on all rows, or on a fold; return it (if to be kept) and the fold's columns."""
+    estimator = member.estimator
     if fold_idx is None:
-        return fit_clone(member.estimator, X, y, member.params), None
+        return fit_clone(member.label, estimator, X, y, member.params), None
     train, test = folds.train[fold_idx], folds.test[fold_idx]
     params = {name: take_if_by_row(value, train, y.size) for name, value in member.params.items()}
-    model = fit_clone(member.estimator, _take(member.estimator, X, train, train), y[train], params)
-    output = reader.predict(member, model, _take(member.estimator, X, test, train))
+    model = fit_clone(member.label, estimator, _take(estimator, X, train, train), y[train], params)
+    with name_failure(member.label, estimator, "predict"):
+        output = reader.predict(member, model, _take(estimator, X, test, train))
     return (model if keep else None), output
 
 
@@ -248,16 +320,9 @@ def _take(estimator: Any, X: Any, rows: np.ndarray, train: np.ndarray) -> Any:
     return take_rows(X, rows)
 
 
-def fit_clone(estimator: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> Any:
-    """Return a fitted clone."""
-    try:
-        return clone(estimator).fit(X, y, **params)
-    except TypeError as error:
-        if "unexpected keyword argument 'sample_weight'" in str(error):
-            raise TypeError(
-                f"Underlying estimator {type(estimator).__name__} does not support sample weights."
-            ) from error
-        raise
+def fit_clone(label: str, estimator: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> Any:
+    """Return a fitted clone; an error calls it ``label``."""
+    return fit_member(label, clone(estimator), X, y, params)
 
 
 def _run_shared(
@@ -283,7 +348,8 @@ def _run_shared(
         rows = all_rows if fold_idx is None else np.sort(folds.train[fold_idx])
         groups = member.params.get("groups")
         model = clone(member.estimator)
-        model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
+        with name_failure(member.label, model):
+            model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
         if fold_idx is None:
             return model, None
         test = folds.test[fold_idx]

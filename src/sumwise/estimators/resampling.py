@@ -90,4 +90,5 @@ def _fit(model: Any, X: Any, y: Any, seed: int) -> Any:
     copy = clone(model)
     if copy.get_params(deep=False).get("random_state", seed) is None:
         copy.set_params(random_state=seed)
-    return copy.fit(X, y)
+    copy.fit(X, y)
+    return copy

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.combine.average import average
+from sumwise.combine.average import average, choose_exponent, scale_back
 from sumwise.combine.bayes import score_classes
 from sumwise.combine.classes import one_hot
 from sumwise.combine.select import (
@@ -30,14 +30,16 @@ from sumwise.estimators.composite import (
     RegressorEnsemble,
     document_members,
 )
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.parameters import (
     check_choice,
     check_integer,
     check_number,
     extend_parameters,
 )
-from sumwise.estimators.validation import encode_labels, find_scorer, takes_weight
-from sumwise.estimators.votes import SOFT, VOTE_PARAMETERS, VotesEnsemble, votes_softly
+from sumwise.estimators.scoring import Scorer, resolve_scoring
+from sumwise.estimators.validation import encode_labels, takes_weight
+from sumwise.estimators.votes import SOFT, VOTE_PARAMETERS, VotesEnsemble
 
 _ON_CLASSES = ("orientation", "kappa")
 _METHODS = ("greedy", "reduced_error", *_ON_CLASSES)
@@ -60,8 +62,9 @@ _PARAMETERS = """method : {methods}, default="greedy"
     bag_fraction : float, default=0.5
         Share of the members that a bag has.
     scoring : str or callable, default="loss"
-        What is made best: the loss ({loss}), a scikit-learn scorer by name, or a function
-        of (estimator, X, y) that is higher for better predictions."""
+        What is made best: the loss ({loss}), a scikit-learn scorer by name, a function
+        of (estimator, X, y) that is higher for better predictions, or a metric, a function of
+        (y_true, y_pred): lower is better if its name ends in "_loss", "_error" or "_deviance"."""
 
 _MORE_METHODS = """ "orientation": members
         that correct the errors of the whole (Martínez-Muñoz and Suárez, 2006). "kappa": pairs that
@@ -122,13 +125,14 @@ class _EnsembleSelection(MemberEnsemble):
         self.scoring = scoring
         self.random_state = random_state
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, *, out_of_fold: Any = None, **fit_params: Any) -> Self:
         """Choose members by their out-of-fold predictions, and fit the chosen ones.
 
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members as it is; rows as lists become an array.
         y : array-like of shape (n_rows,)
             Target.
         out_of_fold : array-like, default=None
@@ -163,7 +167,7 @@ class _EnsembleSelection(MemberEnsemble):
         check_integer(self, "n_start", 0)
         check_integer(self, "n_bags", 0)
         check_number(self, "bag_fraction", 0.0, 1.0, open_low=True)
-        find_scorer(self)
+        self._find_scorer()
 
     def _prepare(self, job: FitJob) -> None:
         """Find out what the members will be asked for."""
@@ -179,22 +183,35 @@ class _EnsembleSelection(MemberEnsemble):
 
     def _choose(self, held_out: HeldOut) -> None:
         """Set weights and history."""
+        exponent = choose_exponent(held_out.predictions, held_out.y)
+        if exponent:  # squares and sums of such numbers would be no floats
+            predictions, y = (
+                np.ldexp(each, -exponent) for each in (held_out.predictions, held_out.y)
+            )
+            held_out = HeldOut(predictions, y, held_out.weight)
+        score = self._make_score(held_out, exponent)
+        self.history_ = self._select(held_out, score)
+        self.weights_ = count_selected(self.history_, len(held_out.predictions))
+        if exponent and self.scoring == "loss":
+            self.history_ = [
+                [Step(m, float(scale_back(value, 2 * exponent))) for m, value in steps]
+                for steps in self.history_
+            ]
+
+    def _select(self, held_out: HeldOut, score: Score) -> list[list[Step]]:
+        """Return the steps of each bag, or of the one selection there is."""
         predictions = held_out.predictions
         n_members = len(predictions)
-        score = self._make_score(held_out)
         n_keep = self.n_selected or max(1, (n_members + 1) // 2)
         if self.method == "greedy":
-            self.history_ = self._select_greedily(predictions, score)
-            self.weights_ = count_selected(self.history_, n_members)
-            return
+            return self._select_greedily(predictions, score)
         if self.method == "reduced_error":
             steps = prune_by_reduced_error(predictions, score, n_keep)
         else:
             chosen = self._choose_by_labels(held_out, n_keep)
             means = [predictions[chosen[: i + 1]].mean(axis=0) for i in range(len(chosen))]
             steps = [Step(m, score(mean)) for m, mean in zip(chosen, means, strict=True)]
-        self.history_ = [steps]
-        self.weights_ = count_selected(self.history_, n_members)
+        return [steps]
 
     def _choose_by_labels(self, held_out: HeldOut, n_keep: int) -> list[int]:
         labels = held_out.predictions.argmax(axis=2)
@@ -221,17 +238,30 @@ class _EnsembleSelection(MemberEnsemble):
             seed,
         )
 
-    def _make_score(self, held_out: HeldOut) -> Score:
-        """Return the function that scores an average of predictions."""
-        scorer = find_scorer(self)
+    def _make_score(self, held_out: HeldOut, exponent: int) -> Score:
+        """Return the function that scores an average of predictions.
+
+        A scorer gets numbers multiplied by 2**exponent.
+        """
+        scorer = self._find_scorer()
         if scorer is None:
             return self._make_loss_score(held_out)
         weighs = held_out.weight is not None and takes_weight(scorer)
         options = {"sample_weight": held_out.weight} if weighs else {}
-        make, y = self._stand_in, self._decode(held_out.y)
+        y = self._decode(scale_back(held_out.y, exponent) if exponent else held_out.y)
         # The scorer asks its estimator for predictions, whatever the rows are.
         rows = np.zeros((len(y), 1))
-        return lambda mean: float(scorer(make(mean), rows, y, **options))
+
+        def score(mean: np.ndarray) -> float:
+            known = self._stand_in(scale_back(mean, exponent) if exponent else mean)
+            return float(scorer(known, rows, y, **options))
+
+        return score
+
+    def _find_scorer(self) -> Scorer | None:
+        """Return what ``scoring`` stands for, None for the loss."""
+        is_loss = isinstance(self.scoring, str) and self.scoring == "loss"
+        return None if is_loss else resolve_scoring(self.scoring, self)
 
     def _make_loss_score(self, held_out: HeldOut) -> Score:
         y, weight = held_out.y, held_out.weight
@@ -318,19 +348,8 @@ class EnsembleSelectionClassifier(VotesEnsemble, _EnsembleSelection):
     def _decode(self, y: np.ndarray) -> np.ndarray:
         return self.classes_[y]
 
-    @available_if(votes_softly)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the weighted mean of the chosen members' probabilities.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        return self.predict_shares(X)
+    def _weights_of_votes(self) -> np.ndarray | None:
+        return self._chosen_weights()
 
     def predict_shares(self, X: Any) -> np.ndarray:
         """Return the share of each class in the weighted votes, or their mean probabilities.

@@ -119,10 +119,11 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
     """Whether an estimator can be fitted on a shared table, with these parameters of ``fit``.
 
     A loss of the user's own may look at all rows together, and so must see its own rows alone.
-    Tables whose bins are not fixed are made by each fit for itself.
+    Tables whose bins are not fixed are made by each fit for itself. The class is asked, because a
+    wrapper such as FrozenEstimator passes on attributes of what must not be fitted.
     """
     return (
-        callable(getattr(estimator, "_fit_rows", None))
+        callable(getattr(type(estimator), "_fit_rows", None))
         and estimator.splits == HISTOGRAM
         and set(params) <= {"sample_weight", "groups"}
         and not is_custom_loss(estimator.loss)

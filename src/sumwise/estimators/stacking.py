@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,11 +19,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sumwise.combine.classes import place_classes
-from sumwise.data.table import collect_lazy, join_columns, take_rows
+from sumwise.combine.classes import log_probabilities, place_classes
+from sumwise.data.table import join_columns, take_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.inputs import read_target
-from sumwise.estimators.member_list import MEMBER_PARAMETERS, MemberList
+from sumwise.estimators.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
+from sumwise.estimators.member_progress import report_fit
+from sumwise.estimators.members import name_failure
 from sumwise.estimators.meta_features import (
     METHODS,
     Columns,
@@ -38,6 +42,8 @@ from sumwise.estimators.out_of_fold import (
     find_splitter,
     fit_clone,
     fit_members,
+    is_frozen,
+    predict_frozen,
     take_if_by_row,
 )
 from sumwise.estimators.parameters import check_choice, extend_parameters
@@ -47,7 +53,8 @@ _PARAMETERS = """cv : int, splitter, iterable, "prefit" or None, default=None
         classifier), any splitter of scikit-learn (by groups, in the order of time, leave-one-out),
         or pairs of training and test rows. None: 5 folds. Rows that are never held out do not
         train the meta-learner; outputs for rows that are held out several times are averaged.
-        "prefit": members are fitted already, on other rows than these.
+        "prefit": members are fitted already, on other rows than these. Single fitted members can
+        be wrapped in :class:`sklearn.frozen.FrozenEstimator`: they are used as they are.
     passthrough : bool, default=False
         Whether the meta-learner gets the columns of X, too.
     refit : bool, default=True
@@ -60,7 +67,10 @@ _PARAMETERS = """cv : int, splitter, iterable, "prefit" or None, default=None
         as if the members were fitted alone.
     n_jobs : int or None, default=None
         Jobs for members that do not share bins, as in joblib. Members that do are fitted side by
-        side on as many threads as the largest ``n_jobs`` of them says, None for all CPUs."""
+        side on as many threads as the largest ``n_jobs`` of them says, None for all CPUs.
+    verbose : bool, default=False
+        Whether to write a line to standard error for each member fitted. Members are then fitted
+        one after another, their folds side by side."""
 
 
 def _document_parameters(kind: Any) -> Any:
@@ -73,7 +83,12 @@ def _document_parameters(kind: Any) -> Any:
 
 def _final_has(method: str) -> Any:
     """Make a method available if the meta-learner has one of that name."""
-    return available_if(lambda stack: hasattr(stack._find_final(), method))
+
+    def check(stack: Any) -> bool:
+        getattr(stack._find_final(), method)  # its error says what is missing
+        return True
+
+    return available_if(check)
 
 
 def _routes() -> bool:
@@ -100,6 +115,7 @@ class _BaseStacking(TransformerMixin, MemberList):
         refit: bool = True,
         share_bins: str | bool = "auto",
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimators = estimators
         self.final_estimator = final_estimator
@@ -108,6 +124,7 @@ class _BaseStacking(TransformerMixin, MemberList):
         self.refit = refit
         self.share_bins = share_bins
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     # --- parameters ---
 
@@ -162,22 +179,26 @@ class _BaseStacking(TransformerMixin, MemberList):
             check_choice(self, name, (True, False))
         check_choice(self, "share_bins", ("auto", True, False))
         used = self._check_members()
-        if hasattr(self, "final_estimator_"):
-            del self.final_estimator_
         final = clone(self._find_final())
         self._check_final(final)
-        X = collect_lazy(X)
+        X = read_members_rows(X)
         check_consistent_length(X, y)
         given = {name: value for name, value in fit_params.items() if value is not None}
         params = self._route(final, given)
         self._members = [
-            Member(name, estimator, choose_method(name, estimator, method), params[name])
+            Member(
+                name,
+                estimator,
+                choose_method(name, estimator, method),
+                params[name],
+                self._labels_of_frozen() if is_frozen(estimator) else None,
+            )
             for name, estimator in used
         ]
         self._columns = Columns(self._labels, isinstance(final, MultiResponseLinear))
         outputs, rows = self._hold_out_outputs(X, y, params["splitter"], given.get("groups"))
         # Parameters of fit are as long as X: no model should keep them.
-        self._members = [Member(m.name, m.estimator, m.method, {}) for m in self._members]
+        self._members = [replace(member, params={}) for member in self._members]
         self._store_members()
         self._n_columns = [values.shape[1] for values in outputs]
         self._check_columns(final)
@@ -185,8 +206,14 @@ class _BaseStacking(TransformerMixin, MemberList):
         if rows.size < y.size:
             to_final = {k: take_if_by_row(v, rows, y.size) for k, v in to_final.items()}
             features, X, y = features[rows], take_rows(X, rows), y[rows]
-        self.final_estimator_ = fit_clone(final, self._pass_through(features, X), y, to_final)
+        features = self._pass_through(features, X)
+        with report_fit("the meta-learner" if self.verbose else None):
+            self.final_estimator_ = fit_clone("final_estimator", final, features, y, to_final)
         return self
+
+    def _labels_of_frozen(self) -> np.ndarray | None:
+        """Return the classes as fitted members know them; None for regression."""
+        return None
 
     def _route(self, final: Any, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Return the parameters of ``fit`` for each member, the splitter and the meta-learner."""
@@ -218,11 +245,9 @@ class _BaseStacking(TransformerMixin, MemberList):
         """Fit the members; return the columns of each, and the rows that have them."""
         if isinstance(self.cv, str) and self.cv == "prefit":
             self._record = None
-            self.estimators_ = []
-            for member in self._members:
-                check_is_fitted(member.estimator)
-                self.estimators_.append(member.estimator)
-            return self._predict_members(X), np.arange(y.size)
+            self.estimators_ = [member.estimator for member in self._members]
+            outputs = [predict_frozen(member, X, self._columns) for member in self._members]
+            return outputs, np.arange(y.size)
         splitter = find_splitter(self.cv, y, is_classifier(self))
         folds = Folds.split(splitter, X, y, split_params)
         if groups is not None:
@@ -245,18 +270,16 @@ class _BaseStacking(TransformerMixin, MemberList):
             keep_folds=not self.refit,
             share_bins=self.share_bins,
             n_jobs=self.n_jobs,
+            verbose=bool(self.verbose),
         )
         self.estimators_ = [each.model for each in fitted]
         return [each.output for each in fitted], folds.predicted
 
     def _store_members(self) -> None:
         """Set what users look members up by."""
-        named = dict(zip((m.name for m in self._members), self.estimators_, strict=True))
-        self.named_estimators_ = Bunch(
-            **{name: named.get(name, "drop") for name, _ in self._name_members()}
-        )
+        names = [member.name for member in self._members]
+        self.named_estimators_ = self._name_fitted(names, self.estimators_)
         self.stack_method_ = [member.method for member in self._members]
-        self.__dict__.pop("feature_names_in_", None)
         for model in self.estimators_:
             single = model[0] if isinstance(model, FoldModels) else model
             if hasattr(single, "feature_names_in_"):
@@ -293,14 +316,17 @@ class _BaseStacking(TransformerMixin, MemberList):
         Returns
         -------
         LeakReport
-            Counts as False if there is no leak; with ``cv="prefit"`` nobody knows, and it counts as
-            True.
+            Counts as False if there is no leak; with ``cv="prefit"`` or frozen members nobody
+            knows, and it counts as True.
         """
         check_is_fitted(self)
         if self._record is None:
             none = np.empty(0, dtype=np.intp)
             return LeakReport(None, none, none, 0)
-        return self._record.report()
+        report = self._record.report()
+        if not report.leaks and any(map(is_frozen, self.estimators_)):
+            return replace(report, leaks=None)
+        return report
 
     def transform(self, X: Any) -> Any:
         """Return the meta-features of new rows: the members' outputs, side by side.
@@ -319,7 +345,7 @@ class _BaseStacking(TransformerMixin, MemberList):
             so is the result.
         """
         check_is_fitted(self)
-        X = collect_lazy(X)
+        X = read_members_rows(X)
         return self._pass_through(np.hstack(self._predict_members(X)), X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -331,25 +357,29 @@ class _BaseStacking(TransformerMixin, MemberList):
             Names of the columns of X, for ``passthrough``; None for those seen in ``fit``.
         """
         check_is_fitted(self)
-        names = self._name_columns()
+        names, n_features = self._name_columns(), getattr(self, "n_features_in_", None)
+        known = getattr(self, "feature_names_in_", None)
+        if input_features is not None:
+            if known is not None and not np.array_equal(known, input_features):
+                raise DataError("input_features is not equal to feature_names_in_")
+            if n_features is not None and len(input_features) != n_features:
+                raise DataError(
+                    "input_features should have length equal to number of features "
+                    f"({n_features}), got {len(input_features)}"
+                )
         if not self.passthrough:
             return np.array(names, dtype=object)
-        known = getattr(self, "feature_names_in_", None)
         if input_features is None:
             default = [f"x{k}" for k in range(self.n_features_in_)]
             input_features = default if known is None else known
-        elif known is not None and not np.array_equal(known, input_features):
-            raise DataError("input_features is not equal to feature_names_in_")
-        elif len(input_features) != self.n_features_in_:
-            raise DataError(
-                "input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(input_features)}"
-            )
         return np.array([*names, *input_features], dtype=object)
 
     def _predict_members(self, X: Any) -> list[np.ndarray]:
-        pairs = zip(self._members, self.estimators_, strict=True)
-        return [self._columns.predict(member, model, X) for member, model in pairs]
+        outputs = []
+        for member, model in zip(self._members, self.estimators_, strict=True):
+            with name_failure(member.label, member.estimator, "predict"):
+                outputs.append(self._columns.predict(member, model, X))
+        return outputs
 
     def _pass_through(self, features: np.ndarray, X: Any) -> Any:
         return join_columns(features, X, self._name_columns()) if self.passthrough else features
@@ -377,7 +407,7 @@ def _uses_groups(estimator: Any) -> bool:
     holds_out = getattr(estimator, "early_stopping", None) is True
     return (
         holds_out
-        and hasattr(estimator, "_fit_rows")
+        and hasattr(type(estimator), "_fit_rows")  # not of what is frozen
         and getattr(estimator, "validation_rows", None) == "random"
     )
 
@@ -408,7 +438,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
     estimators_ : list
         The fitted members that are not dropped; with ``refit=False`` their :class:`FoldModels`.
     named_estimators_ : Bunch
-        The same by name.
+        The same by name, "drop" for dropped ones.
     final_estimator_ : estimator
         The fitted meta-learner.
     stack_method_ : list of str
@@ -458,6 +488,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
     def _is_member(self, estimator: Any) -> bool:
         return True  # numbers of any kind can be meta-features
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit members and meta-learner.
 
@@ -480,14 +511,12 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
         y = _read_target(y, is_number=False)
         check_classification_targets(y)
         self.classes_, class_idx = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise DataError(
-                f"y has only one class, {self.classes_.tolist()[:1]}; "
-                "a classifier needs at least 2 classes"
-            )
         is_fitted = isinstance(self.cv, str) and self.cv == "prefit"
         self._labels = self.classes_ if is_fitted else np.arange(self.classes_.size)
         return self._fit(X, class_idx, self.stack_method, fit_params)
+
+    def _labels_of_frozen(self) -> np.ndarray | None:
+        return self.classes_
 
     @_final_has("predict")  # type: ignore[untyped-decorator]
     def predict(self, X: Any, **predict_params: Any) -> np.ndarray:
@@ -527,6 +556,21 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
         # The meta-learner does not know classes of rows that were never held out.
         return place_classes(probability, places, self.classes_.size)
 
+    @_final_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return log_probabilities(self.predict_proba(X))
+
     @_final_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the decision values of the meta-learner.
@@ -563,7 +607,7 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
     estimators_ : list
         The fitted members that are not dropped; with ``refit=False`` their :class:`FoldModels`.
     named_estimators_ : Bunch
-        The same by name.
+        The same by name, "drop" for dropped ones.
     final_estimator_ : estimator
         The fitted meta-learner.
     stack_method_ : list of str
@@ -596,6 +640,7 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
 
         return LinearRegression()
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit members and meta-learner.
 

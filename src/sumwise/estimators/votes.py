@@ -1,6 +1,7 @@
 """What members vote with: labels or probabilities, never both, and these of like learners."""
 
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import _routing_enabled
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from sumwise.combine.classes import log_probabilities
 from sumwise.combine.vote import (
     break_ties_by_confidence,
     break_ties_by_hash,
@@ -30,6 +34,25 @@ VOTE_PARAMETERS = """votes : {"auto", "hard", "soft"}, default="auto"
         probabilities of unlike learners are not comparable.
     calibrate : {"sigmoid", "isotonic", "temperature"}, CalibratedClassifierCV or None, default=None
         How members are calibrated, so that unlike ones can vote with probabilities."""
+
+
+def _gives_probabilities(ensemble: Any) -> bool:
+    """Whether an ensemble has probabilities, fitted or not; an AttributeError says why not."""
+    if ensemble.votes == HARD:
+        raise AttributeError("predict_proba is not available with votes='hard'")
+    try:
+        if hasattr(ensemble, "estimators_"):
+            members = list(zip(ensemble._list_fitted(), ensemble._models, strict=True))
+        elif ensemble._resolve_votes() == SOFT:  # calibrated members will have some
+            return True
+        else:
+            members = ensemble._list_kept()
+    except ParameterError as error:
+        raise AttributeError(str(error)) from error
+    for name, member in members:
+        if not hasattr(member, "predict_proba"):
+            raise AttributeError(f"predict_proba is not available: member {name!r} has none")
+    return True
 
 
 class VotesEnsemble(ClassifierEnsemble):
@@ -105,6 +128,10 @@ class VotesEnsemble(ClassifierEnsemble):
             return share_labels(votes, self.classes_.size, weights)
         return share_probabilities(votes, weights)
 
+    @abstractmethod
+    def _weights_of_votes(self) -> np.ndarray | None:
+        """Return the weights of the fitted members' votes; None where all are equal."""
+
     def predict_members(self, X: Any) -> np.ndarray:
         """Return what each member votes.
 
@@ -122,14 +149,39 @@ class VotesEnsemble(ClassifierEnsemble):
         votes = self._collect(X, self._method)
         return self.classes_[votes] if self.votes_ == HARD else votes
 
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the mean of the members' probabilities, weighted as their votes are.
 
-def votes_softly(ensemble: Any) -> bool:
-    """Whether an ensemble has probabilities, fitted or not."""
-    fitted = getattr(ensemble, "votes_", None)
-    try:
-        return (fitted or ensemble._resolve_votes()) == SOFT
-    except ParameterError:
-        return False
+        It is there if all members have probabilities, unless ``votes="hard"`` asks for labels.
+        Where members vote with labels, the most probable class need not win the vote.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        return share_probabilities(self._collect(X, "predict_proba"), self._weights_of_votes())
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities, minus infinity for 0.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return log_probabilities(self.predict_proba(X))
 
 
 def are_alike(members: list[Any]) -> bool:

@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.average import fit_simplex_weights
@@ -19,15 +18,17 @@ from sumwise.combine.vote import (
 from sumwise.errors import ParameterError
 from sumwise.estimators.averaging import read_weights
 from sumwise.estimators.composite import FitJob, document_members
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.inputs import check_sample_weight, read_target
+from sumwise.estimators.member_list import read_members_rows
 from sumwise.estimators.parameters import check_choice, extend_parameters
 from sumwise.estimators.validation import encode_labels
 from sumwise.estimators.votes import (
     HARD,
+    SOFT,
     VOTE_PARAMETERS,
     VotesEnsemble,
     decide_votes,
-    votes_softly,
 )
 
 _LEARNED = ("accuracy", "learned")
@@ -41,20 +42,24 @@ class VotingClassifier(VotesEnsemble):
     ----------
     {members}
     rule : {"plurality", "majority", "weighted"}, default="plurality"
-        "plurality": the class with most votes. "majority": the class with more than half of all
-        votes; a row without one is rejected. "weighted": plurality of weighted votes.
+        "plurality": the class with most votes, which are weighted if there are ``weights``.
+        "majority": the class with more than half of all votes; a row without one is rejected.
+        "weighted": plurality of weighted votes; ``weights`` must be given.
     {votes}
     tie : {"random", "confidence"}, default="random"
         Who wins where classes have equally many votes: one of them at random, the same for a row
         whenever and with whatever other rows it comes; or the one whose mean probability is
         highest, for which all members need ``predict_proba``.
     weights : {"accuracy", "learned"}, array-like or None, default=None
-        With ``rule="weighted"``, weights of the votes: given ones, not negative; "accuracy",
+        Weights of the votes, unless ``rule="majority"``: given ones, not negative; "accuracy",
         proportional to the out-of-fold accuracy; or "learned", those that bring the votes nearest
         to the true classes, in squares, out of fold.
     reject_label : label, default="auto"
         What ``predict`` returns for rejected rows; "auto" is -1 for classes that are numbers, and
         "reject" for others.
+    flatten_transform : bool, default=True
+        Whether ``transform`` puts the probabilities of all members side by side, as
+        (n_rows, n_members * n_classes); False: (n_members, n_rows, n_classes).
     {more}
     random_state : int, RandomState or None, default=None
         Seed of the random ties.
@@ -103,6 +108,7 @@ class VotingClassifier(VotesEnsemble):
         tie: str = "random",
         weights: Any = None,
         reject_label: Any = "auto",
+        flatten_transform: bool = True,
         random_state: Any = None,
         **shared: Any,
     ) -> None:
@@ -111,15 +117,17 @@ class VotingClassifier(VotesEnsemble):
         self.tie = tie
         self.weights = weights
         self.reject_label = reject_label
+        self.flatten_transform = flatten_transform
         self.random_state = random_state
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit the members, and learn the weights of their votes if asked to.
 
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members as it is; rows as lists become an array.
         y : array-like of shape (n_rows,)
             Class labels.
         **fit_params : dict
@@ -144,9 +152,10 @@ class VotingClassifier(VotesEnsemble):
     def _check_rule(self) -> None:
         check_choice(self, "rule", ("plurality", "majority", "weighted"))
         check_choice(self, "tie", ("random", "confidence"))
-        if self.rule != "weighted" and self.weights is not None:
+        check_choice(self, "flatten_transform", (True, False))
+        if self.rule == "majority" and self.weights is not None:
             raise ParameterError(
-                f"{type(self).__name__}: rule={self.rule!r} counts all votes alike; with weights "
+                f"{type(self).__name__}: rule='majority' counts all votes alike; with weights "
                 "pass rule='weighted'"
             )
         if self.rule == "weighted" and self.weights is None:
@@ -197,7 +206,46 @@ class VotingClassifier(VotesEnsemble):
 
     def _weights_of_votes(self) -> np.ndarray | None:
         """Weights, or None where all are equal: counts of votes are then exact."""
-        return self.weights_ if self.rule == "weighted" else None
+        return None if self.weights is None else self.weights_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return what each member votes, side by side.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
+            Indices of classes; or probabilities where members vote with these, of shape
+            (n_members, n_rows, n_classes) with ``flatten_transform=False``.
+        """
+        if self.flatten_transform:
+            return super().transform(X)
+        check_is_fitted(self)
+        outputs = self._collect(X, self._method)
+        return outputs if self.votes_ == SOFT else outputs.T
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Checked against ``feature_names_in_``, and not used.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        if self.votes_ == SOFT and not self.flatten_transform:
+            raise ParameterError(
+                "get_feature_names_out is not supported when members vote with probabilities and "
+                "flatten_transform=False"
+            )
+        return super().get_feature_names_out(input_features)
 
     def predict_shares(self, X: Any) -> np.ndarray:
         """Return the share of each class in all votes, weighted where votes are.
@@ -214,20 +262,6 @@ class VotingClassifier(VotesEnsemble):
         """
         check_is_fitted(self)
         return self._share(X, self._weights_of_votes())
-
-    @available_if(votes_softly)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the mean of the members' probabilities, if they vote with these.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        return self.predict_shares(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class that wins the vote, ``reject_label_`` where the row is rejected.
@@ -287,6 +321,7 @@ class VotingClassifier(VotesEnsemble):
 
     def _decide(self, X: Any) -> np.ndarray:
         """Return class indices, ``REJECTED`` among them."""
+        X = read_members_rows(X)
         shares = self.predict_shares(X)
         if self.rule == "majority":
             return vote_by_majority(shares)

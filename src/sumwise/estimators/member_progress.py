@@ -1,0 +1,24 @@
+"""Progress of ensembles of given members: a line on standard error for each member fitted."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def report_fit(what: str | None) -> Iterator[None]:
+    """Write what was fitted and how long that took, once it is; None is not reported.
+
+    Whole lines are written, because several processes may report at once.
+    """
+    start = time.perf_counter()
+    yield
+    if what is not None:
+        sys.stderr.write(f"fitting {what} ... {time.perf_counter() - start:.1f} s\n")
+        sys.stderr.flush()
+
+
+def describe_member(place: int, n_members: int, name: str) -> str:
+    """Name a member and its place among all, from 1."""
+    return f"member {place + 1} of {n_members}: {name}"
