@@ -505,7 +505,9 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)
         if self.verbose and settings.stopping is not None:
-            show_best_round(result, settings.n_rounds, settings.stopping)
+            seen = settings.stopping.watched
+            best_round = result.ensemble.n_rounds
+            show_best_round(result.history[seen], best_round, settings.n_rounds, seen)
         watched, _ = find_watched(self, sets)
         if rows.valid.size and watched != (SCORE if SCORE in result.history else LOSS):
             self._watched = watched
