@@ -1,5 +1,7 @@
 """Cross-validation, round by round."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -139,15 +141,18 @@ def test_models_of_dart_are_those_of_the_best_round():
 
 
 def test_a_callback_stops_all_folds():
-    seen = []
+    lock = threading.Lock()
 
     def stop(state):
-        seen.append(state.round_number)
-        return state.round_number == 5 and seen.count(5) == 2  # one fold of three
+        with lock:
+            seen.append(state.round_number)
+            return seen.count(5) == 1  # the first of three folds
 
     model = GradientBoostingRegressor(**SMALL, callbacks=[stop], early_stopping=False)
-    result = sumwise.cv(model, X, Y, cv=3)
-    assert result.scores["test_loss"].shape == (3, 5)
+    for _ in range(8):  # whichever fold comes first
+        seen = []
+        result = sumwise.cv(model, X, Y, cv=3)
+        assert result.scores["test_loss"].shape == (3, 5)
 
 
 def test_an_error_in_one_fold_ends_all():

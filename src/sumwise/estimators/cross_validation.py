@@ -40,6 +40,14 @@ class CVResult:
         That mean.
     estimators : list of fitted estimators or None
         One per fold, with ``best_iteration`` rounds where early stopping has chosen them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise import CVResult
+    >>> result = CVResult({"test_loss": np.array([[3.0, 2.0], [5.0, 3.0]])}, 2, 2.5)
+    >>> result.to_dict()["test_loss_mean"]
+    array([4. , 2.5])
     """
 
     scores: Mapping[str, np.ndarray]
@@ -191,7 +199,9 @@ class _Steps:
         self._states: list[RoundState] = [None] * n_folds  # type: ignore[list-item]
         self._barrier = threading.Barrier(n_folds, action=self._judge)
         self._shown, self._verbose = shown, bool(estimator.verbose)
-        self._is_done = False
+        # Whether a callback asks to stop; and whether to stop, which changes only while all folds
+        # wait: a fold that still has to read it after one round may find others in the next.
+        self._is_asked = self._is_done = False
         self._begin = time.perf_counter()
         # Rounds of DART cannot be taken from the model of more rounds.
         keep_models = keep_models and self.stops
@@ -203,7 +213,7 @@ class _Steps:
 
         def wait_for_all(state: RoundState, /) -> bool:
             if call_all(others, state):
-                self._is_done = True
+                self._is_asked = True
             self._states[fold_idx] = state
             self._barrier.wait()
             if self._keeps and self._stopping.best_round == state.round_number:
@@ -224,8 +234,8 @@ class _Steps:
             own = [state.scores[name] for state in self._states]
             self._scores.setdefault(name, []).append(own)
         means = {name: float(np.mean(self._scores[name][-1])) for name in names}
-        if self._stopping.should_stop(n_rounds, means[self._watched]):
-            self._is_done = True
+        is_enough = self._stopping.should_stop(n_rounds, means[self._watched])
+        self._is_done = is_enough or self._is_asked
         seconds = time.perf_counter() - self._begin
         call_all(self._shown, RoundState(n_rounds, self._n_asked, means, seconds, lambda: None))
 
