@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sumwise.estimators.averaging import AveragingRegressor
     from sumwise.estimators.bagging import BaggingClassifier, BaggingRegressor
     from sumwise.estimators.bayesian import BayesianAveragingClassifier, BayesianAveragingRegressor
+    from sumwise.estimators.cross_validation import CVResult, cv
     from sumwise.estimators.forests import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
@@ -62,6 +63,7 @@ __all__ = [
     "BayesianBootstrap",
     "Bootstrap",
     "Bundling",
+    "CVResult",
     "Callback",
     "ClassSubsample",
     "Columns",
@@ -105,6 +107,7 @@ __all__ = [
     "VotingClassifier",
     "__version__",
     "check_loss",
+    "cv",
     "diversity_matrix",
     "load",
     "member_predictions",
@@ -121,6 +124,7 @@ _LATER = {
     "BaggingRegressor": "bagging",
     "BayesianAveragingClassifier": "bayesian",
     "BayesianAveragingRegressor": "bayesian",
+    "CVResult": "cross_validation",
     "DecisionTreeClassifier": "trees",
     "DecisionTreeRegressor": "trees",
     "EnsembleSelectionClassifier": "selection",
@@ -138,6 +142,7 @@ _LATER = {
     "StackingClassifier": "stacking",
     "StackingRegressor": "stacking",
     "VotingClassifier": "voting",
+    "cv": "cross_validation",
     "diversity_matrix": "members",
     "member_predictions": "members",
     "oob_permutation_importance": "out_of_bag",

@@ -70,5 +70,5 @@ def test_scores_of_rows_take_its_place():
 
 
 def test_classes_need_a_share_each():
-    with pytest.raises(ParameterError, match="must be 3 numbers, one per class"):
+    with pytest.raises(ParameterError, match="must be 3 numbers, one per output"):
         GradientBoostingClassifier(base_score=0.5).fit(X, THREE)

@@ -664,7 +664,7 @@ def test_nested_parameters():
             r"sampler=None.*Subsample",
         ),
         ({"sampler": Subsample()}, {"sampler__share": 0.5}, r"Subsample.*'share'.*rate"),
-        ({}, {"subsample": 0.5}, r"Invalid parameter 'subsample'"),
+        ({}, {"subsample": 0.5}, r"no parameter 'subsample'; did you mean 'sampler'"),
     ],
 )
 def test_nested_parameters_that_cannot_be_set(params, change, message):
@@ -884,6 +884,9 @@ def test_logarithms_of_probabilities():
 def test_raw_scores_of_a_regressor():
     model = GradientBoostingRegressor(**SMALL, loss="poisson").fit(X, FOUR)
     np.testing.assert_allclose(np.exp(model.predict(X, raw=True)), model.predict(X))
+    several = GradientBoostingRegressor(**SMALL, loss=Quantile((0.2, 0.8))).fit(X, Y)
+    raw = several.predict(X, raw=True)
+    np.testing.assert_array_equal(np.sort(raw, axis=1), several.predict(X))
     assert not hasattr(model, "decision_function")  # scikit-learn's regressors have none
 
 
@@ -1244,7 +1247,7 @@ def test_verbose_writes_losses_to_standard_error(fit, capfd):
     out, err = capfd.readouterr()
     lines = err.splitlines()
     assert out == ""
-    assert len(lines) == len(model.history_["validation_loss"])
+    assert len(lines) == len(model.history_["validation_loss"]) + 1  # the best round
     assert lines[0].startswith("round 1/6  training_loss ")
     assert f"validation_loss {model.history_['validation_loss'][0]:.6g}" in lines[0]
     assert np.array_equal(raw_of(model, X), raw_of(plain, X))

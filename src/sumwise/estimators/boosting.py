@@ -236,9 +236,6 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         """Yield :meth:`predict` after each round."""
         return map(self._labels, self._staged_predict_raw(X))
 
-    def _scores(self, raw: np.ndarray) -> np.ndarray:
-        return raw[:, 0] if raw.shape[1] == 1 else raw
-
     def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
@@ -359,7 +356,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         ndarray of shape (n_rows,), or (n_rows, n_levels) for several quantiles
         """
         scores = self._predict_rounds(X, rounds)
-        return scores[:, 0] if raw else self._predict_mean(scores)
+        return self._scores(scores) if raw else self._predict_mean(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², or for several quantiles the mean D² of their pinball losses.

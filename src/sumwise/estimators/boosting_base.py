@@ -114,7 +114,8 @@ _PARAMETERS = """n_estimators : int, default=100
         Most splits from the root to a leaf. None: no limit for leaf-wise growth; otherwise 6, or
         no limit of its own if ``max_leaves`` is given. Symmetric trees have at most 16 levels.
     min_samples_leaf : int, default=20
-        Fewest rows of a leaf.
+        Fewest rows of a leaf. In symmetric trees, a node that the split of its level would leave
+        with fewer gains nothing by it, and both children keep its value.
     min_child_weight : float, default=1e-3
         Smallest sum of hessians of a leaf.
     min_gain : float, default=0.0
@@ -194,7 +195,9 @@ _PARAMETERS = """n_estimators : int, default=100
     n_jobs : int or None, default=None
         Threads; None or -1 for all CPUs. The model is the same, bit for bit, for any number.
     random_state : int, RandomState or None, default=None
-        Seed of sampling and of the held-out rows.
+        Seed of sampling, of permutations (ordered statistics and ordered boosting) and of the
+        held-out rows. Without a number they differ from fit to fit; only a fit that goes on holds
+        out the same rows as before.
     verbose : bool, default=False
         Show rounds, scores and time left on standard error: a bar with the package rich."""
 
@@ -505,7 +508,9 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             past = make_past(start, matrices)
             result = boost(data, mapper, rows, settings, team, past, matrices, more)
         if self.verbose and settings.stopping is not None:
-            show_best_round(result, settings.n_rounds, settings.stopping)
+            seen = settings.stopping.watched
+            best_round = result.ensemble.n_rounds
+            show_best_round(result.history[seen], best_round, settings.n_rounds, seen)
         watched, _ = find_watched(self, sets)
         if rows.valid.size and watched != (SCORE if SCORE in result.history else LOSS):
             self._watched = watched
@@ -657,6 +662,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         """Raw scores of all rounds (None) or of some."""
         check_is_fitted(self)
         return (self if rounds is None else take_rounds(self, rounds))._predict_raw(X)
+
+    def _scores(self, raw: np.ndarray) -> np.ndarray:
+        """Raw scores as users see them: one output has no axis of its own."""
+        return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
         X = self._check_input(X)

@@ -111,8 +111,13 @@ def find_watched(estimator: Any, sets: Sequence[ValidationSet]) -> tuple[str, bo
 
     And whether lower is better.
     """
-    (name, metric) = list(resolve_metrics(estimator).items())[-1]
-    return f"{sets[-1].name if sets else VALIDATION}_{name}", metric is None
+    return name_watched(estimator, sets[-1].name if sets else VALIDATION)
+
+
+def name_watched(estimator: Any, set_name: str) -> tuple[str, bool]:
+    """Return the name of the last metric on a set, and whether lower is better."""
+    name, metric = list(resolve_metrics(estimator).items())[-1]
+    return f"{set_name}_{name}", metric is None
 
 
 def make_evaluations(

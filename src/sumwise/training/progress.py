@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TextIO
 
+import numpy as np
+
 from sumwise.training.callbacks import Callback, RoundState
-from sumwise.training.rounds import BoostingResult
-from sumwise.training.stopping import OOB, EarlyStopping
+from sumwise.training.stopping import OOB
 
 # Lines of a whole fit where they cannot be overwritten.
 _LINES = 10
@@ -43,15 +44,14 @@ def describe_scores(state: RoundState) -> str:
     return "  ".join(f"{name} {value:.6g}" for name, value in state.scores.items())
 
 
-def show_best_round(result: BoostingResult, n_asked: int, stopping: EarlyStopping) -> None:
-    """Say where early stopping has ended a fit, and which round it chose."""
-    scores, best_round = result.history[stopping.watched], result.ensemble.n_rounds
+def show_best_round(scores: np.ndarray, best_round: int, n_asked: int, watched: str) -> None:
+    """Say where early stopping has ended a fit, and which round it chose by what was watched."""
     n_rounds = len(scores)
     end = f"stopped at round {n_rounds}" if n_rounds < n_asked else f"trained {n_rounds} rounds"
     # The improvement of one round tells nothing of the model.
-    is_sum = stopping.watched == OOB
+    is_sum = watched == OOB
     score = scores[:best_round].sum() if is_sum else scores[best_round - 1]
-    name = "sum of oob_improvement" if is_sum else stopping.watched
+    name = "sum of oob_improvement" if is_sum else watched
     sys.stderr.write(f"{end}, best round {best_round}, {name} {score:.6g}\n")
     sys.stderr.flush()
 
