@@ -19,6 +19,7 @@ from sumwise import (
     load,
 )
 from sumwise.errors import DataError, ModelFileError, ParameterError
+from sumwise.export import native
 from tests.naive import leaf_models as naive
 
 GROWTHS = ["leaf", "depth", "symmetric"]
@@ -210,7 +211,7 @@ def test_files_and_copies(tmp_path):
     assert (tmp_path / "constant").read_bytes()[8] == 2
 
 
-def test_damaged_models_are_refused(tmp_path):
+def test_damaged_models_are_refused(tmp_path, monkeypatch):
     model = fit(HOLES)
     models = model.ensemble_.models
     inner = int(np.flatnonzero(model.ensemble_.feature >= 0)[0])
@@ -227,7 +228,11 @@ def test_damaged_models_are_refused(tmp_path):
         array = getattr(models, name)
         old = array[place]
         array[place] = value
-        model.save(tmp_path / "model")
+        with pytest.raises(ModelFileError, match=r"not saved.*linear model"):
+            model.save(tmp_path / "model")
+        with monkeypatch.context() as patch:
+            patch.setattr(native, "_check_model", lambda model: None)
+            model.save(tmp_path / "model")
         array[place] = old
         with pytest.raises(ModelFileError, match="linear model"):
             load(tmp_path / "model")
@@ -259,6 +264,16 @@ def test_beyond_the_rows_of_a_leaf():
     np.testing.assert_allclose(stays.predict(x), goes_on.predict(x), atol=1e-9)
     np.testing.assert_allclose(stays.predict(far), [0, 20], atol=0.2)
     np.testing.assert_allclose(goes_on.predict(far), [-10, 40], atol=0.2)
+
+
+def test_a_learning_rate_of_each_round():
+    rates = [0.5, 0.3, 0.1]
+    model = fit(HOLES, learning_rate=rates, n_estimators=3)
+    single = fit(HOLES, learning_rate=0.5, n_estimators=1)
+    assert np.array_equal(next(model.staged_predict(HOLES)), single.predict(HOLES))
+    last = slice(model.ensemble_.start[2], None)
+    small = np.abs(model.ensemble_.models.constant[last]).max()
+    assert small < np.abs(single.ensemble_.models.constant).max()
 
 
 def test_units_of_features_do_not_matter():
