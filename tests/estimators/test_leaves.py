@@ -99,6 +99,13 @@ def test_predictions_are_the_sums_of_leaves(growth, table):
         assert model.predict(table[row : row + 1])[0] == stages[-1][row]
 
 
+def test_ranges_of_rounds():
+    model = fit(HOLES)
+    first, last = (model.predict(HOLES, rounds=rounds) for rounds in ((0, 2), (2, 6)))
+    whole = first + last - model.ensemble_.base_score[0]
+    np.testing.assert_allclose(whole, model.predict(HOLES), rtol=1e-9)
+
+
 def test_training_and_prediction_have_the_same_scores():
     model = GradientBoostingRegressor(**SMALL, leaves="linear", sampler="subsample")
     model.set_params(scoring="neg_mean_squared_error", n_iter_no_change=100)

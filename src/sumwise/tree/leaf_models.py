@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from sumwise.data.matrix import Matrix, read_chunks
+from sumwise.data.matrix import Matrix, find_float_type, read_chunks
 from sumwise.kernels.leaf_models import ModelRule, Models, add_model_values, fit_leaf_models
 from sumwise.kernels.threads import Team
 from sumwise.parts import Part, check_flag, check_number
@@ -76,20 +77,16 @@ class _Columns:
     @classmethod
     def of_matrices(cls, matrices: Sequence[Matrix]) -> "_Columns":
         n_rows = sum(X.shape[0] for X in matrices)
-        kinds = [part.values.dtype for X in matrices for _, part in read_chunks(X)]
-        columns = np.empty((matrices[0].shape[1], n_rows), dtype=np.result_type(*kinds))
+        kind = np.result_type(*(find_float_type(X.dtype) for X in matrices))
+        columns = np.empty((matrices[0].shape[1], n_rows), dtype=kind)
         begin = 0
         for X in matrices:
             for first, part in read_chunks(X):
+                rows = slice(begin + first, begin + first + part.n_rows)
                 strides = part.column_stride, part.row_stride
-                itemsize = part.values.itemsize
-                view = np.lib.stride_tricks.as_strided(
-                    part.values,
-                    (columns.shape[0], part.n_rows),
-                    tuple(itemsize * stride for stride in strides),
-                    writeable=False,
-                )
-                columns[:, begin + first : begin + first + part.n_rows] = view
+                bytes_of = tuple(part.values.itemsize * stride for stride in strides)
+                shape = columns.shape[0], part.n_rows
+                columns[:, rows] = as_strided(part.values, shape, bytes_of, writeable=False)
             begin += X.shape[0]
         return cls(columns.ravel(), n_rows)
 
