@@ -23,6 +23,7 @@ from sumwise.sampling import (
 )
 from sumwise.training.boosters import Dart, Forest, Linear, Ordered, Plain
 from sumwise.training.callbacks import Callback, RoundState, Snapshot
+from sumwise.tree import LinearLeaves
 
 if TYPE_CHECKING:
     from sumwise.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
@@ -82,6 +83,7 @@ __all__ = [
     "GroupSubsample",
     "Huber",
     "Linear",
+    "LinearLeaves",
     "MemberPredictions",
     "MultiResponseLinear",
     "Mvs",

@@ -18,7 +18,7 @@ from sumwise import (
     load,
 )
 from sumwise.errors import DataError, ParameterError
-from sumwise.training import refitting
+from sumwise.tree import ensemble
 
 GROWTHS = ["leaf", "depth", "symmetric"]
 SMALL = {"n_estimators": 8, "max_leaves": 8, "min_samples_leaf": 5, "random_state": 0}
@@ -145,7 +145,7 @@ def test_threads_change_no_byte(loss, growth, teams, bytes_of):
 def test_some_rounds_at_a_time(monkeypatch):
     model = fit("huber", n_estimators=7)
     expected = model.refit(X[NEW], SHIFTED[NEW])
-    monkeypatch.setattr(refitting, "_LEAF_BYTES", 4 * 300 * 3)
+    monkeypatch.setattr(ensemble, "_LEAF_BYTES", 4 * 300 * 3)
     again = model.refit(X[NEW], SHIFTED[NEW])
     assert np.array_equal(again.ensemble_.value, expected.ensemble_.value)
 

@@ -85,7 +85,8 @@ def test_several_levels_are_the_levels_one_by_one():
 
 
 def test_a_list_of_one_level_has_a_column():
-    assert (Quantile([0.3]).link, Quantile((0.3,)).n_outputs) == ("sorted", 1)
+    for levels in ([0.3], (0.3,), np.array([0.3])):
+        assert (Quantile(levels).link, Quantile(levels).n_outputs) == ("sorted", 1)
     assert (Quantile(0.3).link, Quantile(0.3).n_outputs) == ("identity", 1)
 
 

@@ -113,6 +113,7 @@ def _boost_in_other_ways() -> None:
             model = GradientBoostingRegressor(n_estimators=2, booster=booster).fit(X, total)
             model.predict(X)
         GradientBoostingRegressor(n_estimators=2, booster="linear").fit(gaps, total).predict(gaps)
+        GradientBoostingRegressor(n_estimators=2, leaves="linear").fit(X, total).predict(X)
     for sampler in ("goss", "mvs", "bayesianbootstrap"):
         GradientBoostingRegressor(n_estimators=2, sampler=sampler).fit(X, total)
     many = np.floor(99 * X)

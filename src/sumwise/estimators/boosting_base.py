@@ -47,6 +47,7 @@ from sumwise.estimators.features import (
 from sumwise.estimators.inputs import check_init_score, check_sample_weight
 from sumwise.estimators.jobs import count_threads, start_team
 from sumwise.estimators.learning_rates import check_learning_rate, find_rates
+from sumwise.estimators.leaves import check_leaves, resolve_leaves
 from sumwise.estimators.losses import (
     name_loss_part,
 )
@@ -83,7 +84,7 @@ from sumwise.training.callbacks import Callback, Snapshot
 from sumwise.training.progress import show_best_round, show_progress
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, OOB, SCORE, EarlyStopping
-from sumwise.tree import GrowthSettings, LinearEnsemble
+from sumwise.tree import GrowthSettings, LinearEnsemble, LinearLeaves
 from sumwise.tree.grower import GROWTH
 
 # Steps that a value costs in a tree, at least; a second thread pays from about 1,000 x 25 on.
@@ -131,6 +132,9 @@ _PARAMETERS = """n_estimators : int, default=100
         or quantiles.
     max_delta_step : float, default=0.0
         Largest leaf value before the learning rate; 0 means no limit.
+    leaves : {"constant", "linear"} or LinearLeaves, default="constant"
+        What leaves hold: a value, or a linear model of the numeric features above them.
+        :class:`LinearLeaves` has a parameter.
     booster : {"plain", "ordered", "dart", "forest", "linear"} or a part, default="plain"
         What a round does: "plain" adds a tree to the model so far; "ordered" grows it on residuals
         of models that have not seen the row; "dart" drops some of the trees before; "forest"
@@ -240,6 +244,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         l1: float = 0.0,
         l2: float = 1.0,
         max_delta_step: float = 0.0,
+        leaves: LinearLeaves | str = "constant",
         # rounds
         booster: Booster | str = "plain",
         sampler: RowSampler | str | None = None,
@@ -284,6 +289,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self.l1 = l1
         self.l2 = l2
         self.max_delta_step = max_delta_step
+        self.leaves = leaves
         self.booster = booster
         self.sampler = sampler
         self.columns = columns
@@ -460,6 +466,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._encoder = encoded.encoder
         self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
+        check_leaves(self, train, loss, len(encoded.variants))
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
@@ -474,6 +481,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             booster=booster,
             sampler=sampler,
             columns=columns,
+            leaves=resolve_leaves(self),
             stopping=self._make_stopping(sets) if stops else None,
             seed=seed,
             track_training_loss=bool(self.track_training_loss) or self._is_watched(),
@@ -550,6 +558,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             "booster": name_part("booster", BOOSTERS, params),
             "sampler": name_part("sampler", ROW_SAMPLERS, params),
             "columns": "Columns",
+            "leaves": "LinearLeaves",
             "categorical_encoding": name_encoding_part(params),
             "bundling": "Bundling",
             "loss": name_loss_part(params),
@@ -582,6 +591,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         check_feature_parameters(self)
         check_choice(self, "sparse_zeros", ("value", "missing"))
         resolve_bundling(self)
+        resolve_leaves(self)
         return GrowthSettings(
             growth=check_choice(self, "growth", tuple(GROWTH)),
             max_leaves=check_integer(self, "max_leaves", 2, optional=True),

@@ -21,13 +21,14 @@ from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
 from sumwise.sampling import ROW_SAMPLERS, Bootstrap, Columns, Pasting, PoissonBootstrap
 from sumwise.training.boosters import BOOSTERS
-from sumwise.tree import Ensemble, LinearEnsemble, TreeEnsemble
+from sumwise.tree import Ensemble, LinearEnsemble, LinearLeaves, TreeEnsemble
 from sumwise.tree.forest import Forest
 
 _KINDS = ("Classifier", "Regressor")
 _PARTS: dict[str, type[Part]] = {
     "Bootstrap": Bootstrap,
     "Columns": Columns,
+    "LinearLeaves": LinearLeaves,
     "Native": Native,
     "Bundling": Bundling,
     "Pasting": Pasting,

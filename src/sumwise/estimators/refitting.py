@@ -59,6 +59,11 @@ def _check_model(model: Any) -> None:
     ensemble = model.ensemble_
     if not isinstance(ensemble, TreeEnsemble):
         raise ParameterError("a model with booster='linear' has no leaves to refit")
+    if ensemble.models is not None:
+        raise ParameterError(
+            "linear leaves cannot be refitted: their models belong to the errors they were fitted "
+            "to; fit the model anew, or go on from it with init_model"
+        )
     if ensemble.stages == "rescaled":
         raise ParameterError(
             "the leaves of booster='dart' cannot be refitted: its rounds have rescaled the trees "

@@ -23,6 +23,12 @@ Where rounds are not those of plain boosting, the header has ``stages`` and ``tr
 which predictions do not depend. From format 3 on it may have ``"model": "linear"``: then the arrays
 are those of :class:`sumwise.tree.LinearEnsemble`, and ``n_rounds`` says how many rounds they have.
 
+From format 4 on there may be arrays of linear models of leaves after those of the trees, see
+:class:`sumwise.tree.LeafModels`: how many features the model of each node has, its constant, the
+least and the most it adds, and all features and coefficients. A node with a model adds the constant
+plus the features times the coefficients, in their order, or the least or the most if that is beyond
+them; if it is not a finite number, the value of the node.
+
 From format 3 on there may be further arrays after those: sizes of the groups of categorical
 features that are encoded, keys of combinations, and sums of targets and of weights by category; see
 :class:`sumwise.data.encoder.CategoryEncoder`.
@@ -44,11 +50,11 @@ from sumwise.export.container import (
 from sumwise.export.files import Source, Target, name_source, read_bytes, write_bytes
 from sumwise.export.forest import FOREST_FORMAT, check_forest, dump_forest, read_forest
 from sumwise.losses.links import LINKS
-from sumwise.tree import Ensemble, LinearEnsemble, TreeEnsemble
+from sumwise.tree import Ensemble, LeafModels, LinearEnsemble, TreeEnsemble
 from sumwise.tree.ensemble import STAGES
 from sumwise.tree.forest import Forest
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _ARRAYS = {
     "start": "<i8",
     "output": "<i4",
@@ -72,9 +78,18 @@ _ENCODING_ARRAYS = {
     "category_sums": "<f8",
     "category_counts": "<f8",
 }
+# What a model with linear leaves has besides.
+_MODEL_ARRAYS = {
+    "model_size": "<i4",
+    "model_constant": "<f8",
+    "model_low": "<f8",
+    "model_high": "<f8",
+    "model_feature": "<i4",
+    "model_coefficient": "<f8",
+}
 _LINEAR_ARRAYS = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
 # The format that files have is the lowest that can hold them: older versions read all they can.
-TREE_FORMAT, LINEAR_FORMAT, _ENCODING_FORMAT = 2, 3, 3
+TREE_FORMAT, LINEAR_FORMAT, _ENCODING_FORMAT, _MODELS_FORMAT = 2, 3, 3, 4
 # What rounds are, where the header does not say otherwise: it does only for other boosters.
 _PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 # Arrays that files of older formats do not have, and the format that brought them.
@@ -106,8 +121,13 @@ def _pack_model(ensemble: Ensemble | Forest, about: dict[str, Any]) -> bytes:
     is_linear = isinstance(ensemble, LinearEnsemble)
     types, version = (_LINEAR_ARRAYS, LINEAR_FORMAT) if is_linear else (_ARRAYS, TREE_FORMAT)
     arrays = {k: getattr(ensemble, k).astype(kind) for k, kind in types.items()}
+    models = getattr(ensemble, "models", None)
+    if models is not None:
+        version = _MODELS_FORMAT
+        of_models = {k: getattr(models, k.removeprefix("model_")) for k in _MODEL_ARRAYS}
+        arrays |= {k: array.astype(_MODEL_ARRAYS[k]) for k, array in of_models.items()}
     if "arrays" in about:
-        own, version = about["arrays"], _ENCODING_FORMAT
+        own, version = about["arrays"], max(version, _ENCODING_FORMAT)
         arrays |= {k: own[k].astype(kind) for k, kind in _ENCODING_ARRAYS.items()}
     header = {
         "about": {k: v for k, v in about.items() if k != "arrays"},
@@ -140,6 +160,8 @@ def parse_model(data: bytes | bytearray | memoryview) -> tuple[Ensemble | Forest
     is_linear = file.version >= LINEAR_FORMAT and header.get("model") == "linear"
     types = _LINEAR_ARRAYS if is_linear else _ARRAYS
     names = [entry["name"] for entry in header["arrays"]]
+    if file.version >= _MODELS_FORMAT and not is_linear and "model_size" in names:
+        types = types | _MODEL_ARRAYS
     if file.version >= _ENCODING_FORMAT and any(name in names for name in _ENCODING_ARRAYS):
         types = types | _ENCODING_ARRAYS
     expected = {k: t for k, t in types.items() if _SINCE.get(k, 1) <= file.version}
@@ -183,7 +205,11 @@ def _make_trees(
     trees_per_round = about_rounds["trees_per_round"]
     if type(trees_per_round) is not int or trees_per_round < 1:
         raise ModelFileError("the number of trees a round is not a positive integer")
-    parts: dict[str, Any] = {**arrays, **about_rounds}
+    of_models = {
+        name.removeprefix("model_"): arrays.pop(name) for name in _MODEL_ARRAYS if name in arrays
+    }
+    models = LeafModels(**of_models) if of_models else None
+    parts: dict[str, Any] = {**arrays, **about_rounds, "models": models}
     return TreeEnsemble(**parts, link=link, n_features=n_features)
 
 
@@ -202,6 +228,21 @@ def _check_linear(e: LinearEnsemble) -> None:
         raise ModelFileError("the arrays do not fit together")
     if not all(np.isfinite(array).all() for array in (e.coefficient, e.intercept, e.base_score)):
         raise ModelFileError("a coefficient, intercept or base score is not a number")
+
+
+def _check_leaf_models(e: TreeEnsemble, models: LeafModels) -> None:
+    """Refuse models that are not those of leaves, or whose features are not there."""
+    size, feature = models.size, models.feature
+    by_node = size, models.constant, models.low, models.high
+    sound = all(array.size == e.feature.size for array in by_node)
+    sound = sound and bool(np.all(models.low <= models.high))
+    sound = sound and bool(np.all(size >= 0)) and bool(np.all(e.feature[size > 0] < 0))
+    sound = sound and int(size.sum(dtype=np.int64)) == feature.size == models.coefficient.size
+    sound = sound and bool(np.all((feature >= 0) & (feature < e.n_features)))
+    if not sound:
+        raise ModelFileError("the linear models do not fit the leaves")
+    if not (np.isfinite(models.constant).all() and np.isfinite(models.coefficient).all()):
+        raise ModelFileError("a number of a linear model is not finite")
 
 
 def _check_trees(e: TreeEnsemble) -> None:
@@ -231,6 +272,8 @@ def _check_trees(e: TreeEnsemble) -> None:
     ):
         raise ModelFileError("a threshold, value or base score is not a number")
     _check_sets(e)
+    if e.models is not None:
+        _check_leaf_models(e, e.models)
 
 
 def _fits_link(n_outputs: int, link: str) -> bool:

@@ -151,7 +151,7 @@ class Quantile(Part, _Robust):
     @property
     def is_list(self) -> bool:
         """Whether predictions have a column for each level."""
-        return isinstance(self.level, (list, tuple))
+        return isinstance(self.level, (list, tuple, np.ndarray)) and np.ndim(self.level) > 0
 
     @property
     def levels(self) -> list[float]:

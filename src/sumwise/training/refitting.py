@@ -1,6 +1,5 @@
 """Refitting: new values for the leaves of a finished model, from other rows; splits stay."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +15,6 @@ from sumwise.training.session import BoostingSettings, TrainingRows, find_base_s
 from sumwise.tree import GrowthSettings, LocationFinder, StepFinder, TreeEnsemble
 
 _CLASS_LINKS = ("logistic", "half_logistic", "softmax")
-# Leaves of so many bytes are found at a time: they are of all rows, and of some of the rounds.
-_LEAF_BYTES = 1 << 28
 
 
 def refit_ensemble(
@@ -76,27 +73,16 @@ class _Refit:
 
     def run(self) -> TreeEnsemble:
         start = self._raw.copy()
-        for first_tree, leaves in self._read_rounds():
+        kind = np.uint16 if self._n_nodes <= 1 << 16 else np.uint32  # as the grower has them
+        for first_tree, leaves in self._ensemble.read_rounds(self._X, self._team):
             scores = start if self._is_mean else self._raw.copy()
             loss = self._take_gradient(scores)
-            for k, leaf in enumerate(leaves):
+            for k, leaf in enumerate(leaves.T.astype(kind, order="C")):
                 self._refit_tree(first_tree + k, leaf, loss, scores)
         return replace(self._ensemble, value=self._value, base_score=self._base_score)
 
     def _blend(self, old: np.ndarray, new: np.ndarray) -> np.ndarray:
         return self._decay * old + (1.0 - self._decay) * new
-
-    def _read_rounds(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the first tree of each round, and the leaves of rows (n_trees, n_rows) in it."""
-        ensemble, n_rows = self._ensemble, self._X.shape[0]
-        n_trees = ensemble.n_outputs * ensemble.trees_per_round
-        n_at_once = max(1, _LEAF_BYTES // (4 * n_trees * max(1, n_rows)))
-        kind = np.uint16 if self._n_nodes <= 1 << 16 else np.uint32  # as the grower has them
-        for first in range(0, ensemble.n_rounds, n_at_once):
-            some = ensemble.take_rounds(first, min(first + n_at_once, ensemble.n_rounds))
-            leaves = some.apply(self._X, self._team)
-            for k in range(0, some.n_trees, n_trees):
-                yield first * n_trees + k, leaves[:, k : k + n_trees].T.astype(kind, order="C")
 
     def _growth_of(self, tree: int) -> GrowthSettings:
         """Settings of a tree, with the learning rate of its round."""

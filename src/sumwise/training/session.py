@@ -24,7 +24,9 @@ from sumwise.training.stopping import OOB, EarlyStopping
 from sumwise.tree import (
     Ensemble,
     GrowthSettings,
+    LeafModeler,
     LeafRefitter,
+    LinearLeaves,
     Tree,
     TreeEnsemble,
     TreeGrower,
@@ -59,10 +61,10 @@ class BoostingSettings:
     """What a fit does, apart from the data.
 
     ``rates`` are the learning rates of all rounds; None where ``growth`` has the one of all.
-    ``booster`` is what a round does; None for plain boosting. ``evaluated`` are sets of validation
-    rows, each measured on its own; None for one set of all. ``make_model`` makes what callbacks get
-    to see of the rounds so far. ``base_score`` has the raw scores to start from; None for the best
-    constant.
+    ``booster`` is what a round does; None for plain boosting. ``leaves`` asks for linear models in
+    leaves; None for values alone. ``evaluated`` are sets of validation rows, each measured on its
+    own; None for one set of all. ``make_model`` makes what callbacks get to see of the rounds so
+    far. ``base_score`` has the raw scores to start from; None for the best constant.
     """
 
     loss: Loss
@@ -72,6 +74,7 @@ class BoostingSettings:
     booster: "Booster | None" = None
     sampler: RowSampler | None = None
     columns: Columns | None = None
+    leaves: LinearLeaves | None = None
     stopping: EarlyStopping | None = None
     seed: int = 0
     track_training_loss: bool = False
@@ -206,6 +209,14 @@ class Session:
         if self.table.data is not None:
             self.grower.set_learning_rate(rate)
 
+    @lazy
+    def modeler(self) -> LeafModeler | None:
+        """For leaves with linear models."""
+        part = self.settings.leaves
+        if part is None:
+            return None
+        return LeafModeler(self.grower, part, self.table.matrices, self.team)
+
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss that they are of."""
         rows = self.rows
@@ -267,9 +278,17 @@ class Session:
         """
         grower, location = self.grower, loss.at_output(output).location
         key = random.make_key(self.settings.seed, random.TREES, number)
-        added_to = scores if location is None else np.empty(0)
+        values_follow = location is not None or self.modeler is not None
+        added_to = np.empty(0) if values_follow else scores
         gradient, hessian = self.gradient[output], self.hessian[output]
         tree = grower.grow_on_gradients(gradient, hessian, sample.seen, key, added_to)
+        if self.modeler is not None:
+            tree = self.modeler.fit(tree, sample.seen, gradient, hessian)
+            self.modeler.add_values(tree, sample.seen, scores)
+            if sample.unseen.size:
+                grower.find_leaves(tree, sample.unseen)
+                self.modeler.add_values(tree, sample.unseen, scores)
+            return tree
         if location is not None:
             tree = self.refitter.refit(tree, sample.seen, scores, location)
         if sample.unseen.size:

@@ -3,10 +3,11 @@
 from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.grower import GrowthSettings, TreeGrower
+from sumwise.tree.leaf_models import LeafModeler, LinearLeaves
 from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.refit import LeafRefitter, LocationFinder
 from sumwise.tree.solve import LeafSolver, StepFinder
-from sumwise.tree.tree import Tree
+from sumwise.tree.tree import LeafModels, Tree
 
 # What a fit ends in.
 Ensemble = TreeEnsemble | LinearEnsemble
@@ -14,9 +15,12 @@ Ensemble = TreeEnsemble | LinearEnsemble
 __all__ = [
     "Ensemble",
     "GrowthSettings",
+    "LeafModeler",
+    "LeafModels",
     "LeafRefitter",
     "LeafSolver",
     "LinearEnsemble",
+    "LinearLeaves",
     "LocationFinder",
     "StepFinder",
     "Tree",

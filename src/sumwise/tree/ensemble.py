@@ -1,21 +1,25 @@
 """TreeEnsemble: trees, the outputs they add to, and the raw scores they give."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from sumwise.data.matrix import Matrix
+from sumwise.data.matrix import Matrix, read_chunks
 from sumwise.errors import ParameterError
+from sumwise.kernels.leaf_models import Models, add_model_predictions
 from sumwise.kernels.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
-from sumwise.tree.tree import Tree, no_sets
+from sumwise.tree.tree import LeafModels, Tree, no_sets
 
 # What an ensemble of fewer rounds may be; see TreeEnsemble.
 STAGES = ("sum", "mean", "rescaled")
+# Leaves of so many bytes are found at a time: they are of all rows, and of some of the rounds.
+_LEAF_BYTES = 1 << 28
 _BY_TREE = ("start", "output")
 _BY_SET = ("set_node", "set_size", "set_categories")
 _BY_NODE = ("feature", "threshold", "missing_left", "left", "value", "gain", "n_rows", "weight")
@@ -47,6 +51,8 @@ class TreeEnsemble:
     stages : {"sum", "mean", "rescaled"}
         What fewer rounds are: "sum", the first trees as they are; "mean", the same with values
         that are shares of fewer trees; "rescaled", not known, for later rounds changed values.
+    models : LeafModels or None
+        Linear models of the leaves, if they have any.
     """
 
     start: np.ndarray
@@ -67,6 +73,7 @@ class TreeEnsemble:
     set_categories: np.ndarray = field(default_factory=no_sets)
     trees_per_round: int = 1
     stages: str = "sum"
+    models: LeafModels | None = None
 
     @classmethod
     def from_trees(
@@ -105,6 +112,7 @@ class TreeEnsemble:
             set_categories=np.concatenate([t.set_categories for t in trees]),
             trees_per_round=trees_per_round,
             stages=stages,
+            models=LeafModels.join([(t.models, t.n_nodes) for t in trees]),
         )
 
     @property
@@ -152,6 +160,7 @@ class TreeEnsemble:
             **by_node,
             **by_set,
             set_categories=self.set_categories[n_before : n_before + n_categories],
+            models=None if self.models is None else self.models.take(nodes),
         )
 
     def append(self, other: "TreeEnsemble") -> "TreeEnsemble":
@@ -167,12 +176,18 @@ class TreeEnsemble:
             k: np.concatenate([getattr(self, k), getattr(moved, k)])
             for k in _BY_TREE + _BY_NODE + _BY_SET
         }
+        sizes = n_nodes, other.feature.size
+        parts = zip((self.models, other.models), sizes, strict=True)
+        joined["models"] = LeafModels.join(list(parts))
         return replace(self, **joined)
 
     def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
         """Raw scores, shape (n_rows, n_outputs); ``is_last`` if no other rows will be predicted."""
         raw = self._start_scores(X)
-        self._predictor.add_values(X, raw, team, is_last)
+        if self.models is None:
+            self._predictor.add_values(X, raw, team, is_last)
+        else:
+            deque(self._add_model_stages(X, raw, team), maxlen=0)
         return raw
 
     def staged_predict_raw(self, X: Matrix, team: Team) -> Iterator[np.ndarray]:
@@ -184,7 +199,9 @@ class TreeEnsemble:
     def add_stages(self, X: Matrix, raw: np.ndarray, team: Team) -> Iterator[None]:
         """Add the values of one round after the other to ``raw`` (n_rows, n_outputs)."""
         self._check_stages(1)
-        if self.stages == "mean":
+        if self.models is not None:
+            yield from self._add_model_stages(X, raw, team)
+        elif self.stages == "mean":
             yield from self._add_mean_stages(X, raw, team)
         else:
             yield from self._predictor.add_stages(X, self._trees_a_round, raw, team)
@@ -195,6 +212,30 @@ class TreeEnsemble:
         for n_rounds, _ in enumerate(stages, start=1):
             raw[:] = start + total * (self.n_rounds / n_rounds)
             yield
+
+    def _add_model_stages(self, X: Matrix, raw: np.ndarray, team: Team) -> Iterator[None]:
+        """Add the values of leaves with linear models, round by round."""
+        for first_tree, leaves in self.read_rounds(X, team):
+            trees = slice(first_tree, first_tree + leaves.shape[1])
+            own = self.start[trees].copy(), self.output[trees].copy()
+            for first, part in read_chunks(X):
+                rows = slice(first, first + part.n_rows)
+                arrays = leaves[rows], *own, self._models, raw[rows]
+                team.run(add_model_predictions, *part, *arrays)
+            yield
+
+    def read_rounds(self, X: Matrix, team: Team) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the first tree of each round, and the leaves of rows in its trees.
+
+        Leaves have shape (n_rows, n_trees) and count within their trees.
+        """
+        n_trees = self._trees_a_round
+        n_at_once = max(1, _LEAF_BYTES // (4 * n_trees * max(1, X.shape[0])))
+        for first in range(0, self.n_rounds, n_at_once):
+            some = self.take_rounds(first, min(first + n_at_once, self.n_rounds))
+            leaves = some.apply(X, team)
+            for k in range(0, some.n_trees, n_trees):
+                yield first * n_trees + k, np.ascontiguousarray(leaves[:, k : k + n_trees])
 
     def _check_stages(self, n_rounds: int) -> None:
         if self.stages == "rescaled" and n_rounds < self.n_rounds:
@@ -217,6 +258,11 @@ class TreeEnsemble:
         raw = np.empty((X.shape[0], self.n_outputs))
         raw[:] = self.base_score
         return raw
+
+    @lazy
+    def _models(self) -> Models:
+        assert self.models is not None
+        return self.models.for_kernels(self.value)
 
     @lazy
     def _predictor(self) -> Predictor:

@@ -333,8 +333,8 @@ class TreeGrower:
         nodes = self._nodes[:n]
         if not np.isfinite(work.value[:n]).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
-        by_node = {name: nodes[name].copy() for name in _KEPT}
-        sets = self._collect_sets(by_node)
+        by_node: dict[str, Any] = {name: nodes[name].copy() for name in _KEPT}
+        sets: dict[str, Any] = self._collect_sets(by_node)
         threshold = self._find_thresholds(by_node, rows)
         if sets:
             threshold[sets["set_node"]] = 0.0

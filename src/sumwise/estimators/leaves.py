@@ -1,0 +1,62 @@
+"""From the parameter ``leaves`` to a part, and what it goes together with."""
+
+from typing import Any
+
+import numpy as np
+
+from sumwise.data.sparse import SparseMatrix
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosters import resolve_booster
+from sumwise.estimators.parameters import check_choice
+from sumwise.estimators.validation import LabeledRows
+from sumwise.losses import Loss
+from sumwise.training.boosters import Plain
+from sumwise.tree import LinearLeaves
+
+
+def resolve_leaves(estimator: Any) -> LinearLeaves | None:
+    """Return the checked part that ``leaves`` stands for; None for values alone."""
+    given = estimator.leaves
+    if isinstance(given, LinearLeaves):
+        given.check()
+    elif check_choice(estimator, "leaves", ("constant", "linear")) == "constant":
+        return None
+    _check_parameters(estimator)
+    return given if isinstance(given, LinearLeaves) else LinearLeaves()
+
+
+def _check_parameters(estimator: Any) -> None:
+    """Refuse parameters that linear leaves cannot obey."""
+    name, booster = type(estimator).__name__, resolve_booster(estimator)
+    if type(booster) is not Plain or booster.trees_per_round != 1:
+        raise ParameterError(
+            f"{name}: leaves={estimator.leaves!r} goes with booster='plain' and one tree per "
+            f"round, not with booster={booster!r}, which changes or averages the values of trees"
+        )
+    directions: Any = estimator.monotonic_cst
+    if isinstance(directions, dict):
+        directions = list(directions.values())
+    if directions is not None and np.any(np.asarray(directions) != 0):
+        raise ParameterError(
+            f"{name}: leaves={estimator.leaves!r} cannot obey monotonic_cst, for slopes of "
+            "neighboring leaves may cross; use leaves='constant'"
+        )
+
+
+def check_leaves(estimator: Any, train: LabeledRows, loss: Loss, n_variants: int) -> None:
+    """Refuse losses and tables that linear leaves are not for."""
+    if resolve_leaves(estimator) is None:
+        return
+    name = f"{type(estimator).__name__}: leaves={estimator.leaves!r}"
+    if loss.location is not None:
+        raise ParameterError(
+            f"{name} takes Newton steps, and the leaves of loss={estimator.loss!r} are medians, "
+            "quantiles or robust locations; use another loss, or leaves='constant'"
+        )
+    if isinstance(train.matrix, SparseMatrix):
+        raise DataError(f"{name} needs a dense X; pass X.toarray(), or use leaves='constant'")
+    if n_variants:
+        raise ParameterError(
+            f"{name} needs one table, and target statistics by several permutations have several; "
+            "pass categorical_encoding=TargetStatistics(permutations=1) or 'native'"
+        )
