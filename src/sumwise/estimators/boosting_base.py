@@ -68,6 +68,7 @@ from sumwise.estimators.splits import Tables, TableSource, check_splits, make_ta
 from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,
+    as_target,
     check_groups,
     hold_out_rows,
     read_validation,
@@ -342,11 +343,11 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             Numbers of any type, strings, categories or dates; NaN and null are missing values,
             infinities are values. A frame of pandas, polars or Arrow gives names, too.
-        y : array-like of shape (n_rows,)
-            Target.
+        y : array-like of shape (n_rows,) or, for a regressor, (n_rows, n_targets)
+            Target, or several of them.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights; a weight of 2 counts as the row twice, of 0 as not at all.
-        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+        init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
             Raw scores to start from, in place of the best constant (with a log link, the best
             constant is added to them). Predictions do not contain them: add them to
             ``decision_function`` or, for a regressor with the identity link, to ``predict``. With a
@@ -382,7 +383,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
             if start is None:
                 self._encodes = find_statistics(self, self.schema_.n_categories) is not None
-            target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
+            target = as_target(self._encode_target(y, start))
             loss = self._make_loss()
             weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
             loss.check_target(target, np.empty(0) if weight is None else weight)
@@ -413,13 +414,13 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         with self._fit_anew():
             growth = self._check_parameters()
             table.describe_features(self)
-            own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
+            own = as_target(self._encode_target(table.y[rows], None))
             loss = self._make_loss()
             own_weight = None if table.weight is None else table.weight[rows]
             own_weight = self._weigh_classes(own, own_weight)
             loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
             # The other rows have a target that every loss can take, and nothing comes of it.
-            target, weight = np.full(table.n_rows, own[0]), None
+            target, weight = as_target(np.repeat(own[:1], table.n_rows, axis=0)), None
             target[rows] = own
             if own_weight is not None:
                 weight = np.zeros(table.n_rows)
@@ -450,7 +451,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             self._seed = seed  # the same rows are held out if another fit goes on
         of_rows = None
         if sampler is not None and sampler.needs_groups:
-            of_rows = require_groups(self, groups, train.target.size)
+            of_rows = require_groups(self, groups, train.n_rows)
         rows = replace(rows, groups=of_rows, classes=getattr(self, "classes_", None))
         encoded = encode_rows(self, train, sets, rows, seed, start, booster, n_jobs or self.n_jobs)
         train, sets, rows = encoded.train, encoded.sets, encoded.rows
@@ -605,7 +606,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         if not stops:
             return train.number(rows, rows[:0])
         labels = train.target[rows] if isinstance(self, ClassifierMixin) else None
-        groups = check_groups(self, groups, train.target.size)
+        groups = check_groups(self, groups, train.n_rows)
         held_out = hold_out_rows(
             rows,
             self.validation_fraction,

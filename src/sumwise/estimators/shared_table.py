@@ -85,7 +85,7 @@ class SharedTable:
 
     @property
     def n_rows(self) -> int:
-        return int(self.y.size)
+        return len(self.y)
 
     @lazy
     def numbers(self) -> Any:
