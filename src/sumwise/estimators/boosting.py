@@ -22,6 +22,7 @@ from sumwise.estimators.losses import (
     score_quantiles,
     takes_many_classes,
 )
+from sumwise.estimators.multi_target import check_strategy, resolve_strategy
 from sumwise.estimators.parameters import (
     check_number,
     extend_parameters,
@@ -30,6 +31,7 @@ from sumwise.estimators.validation import (
     encode_labels,
 )
 from sumwise.losses import Loss, is_custom_loss
+from sumwise.training.boosters import Booster
 from sumwise.tree import GrowthSettings
 
 
@@ -272,11 +274,15 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         function of (y, raw) that returns gradient and hessian; see :func:`sumwise.check_loss` and
         ``docs/guide/losses.md``. The loss of several targets is the sum of theirs.
     {parameters}
+    multi_strategy : {"one_output_per_tree", "multi_output_tree"}, default="one_output_per_tree"
+        How several targets are learned: "one_output_per_tree", each round adds one tree per target,
+        as if each were learned alone; "multi_output_tree", each round adds one tree for all, whose
+        leaves hold a value per target. See ``docs/guide/multi_target.md``.
 
     Attributes
     ----------
     n_trees_ : int
-        Number of trees.
+        Number of trees; a tree for several targets counts as one per target.
     best_iteration_ : int
         Rounds in the model; with early stopping, the best number of rounds.
     n_estimators_, n_iter_ : int
@@ -330,6 +336,11 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     _takes_many_targets = True
     _n_targets = 1
 
+    @extend_parameters(BaseGradientBoosting)
+    def __init__(self, *, multi_strategy: str = "one_output_per_tree", **shared: Any) -> None:
+        super().__init__(**shared)
+        self.multi_strategy = multi_strategy
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # A loss of the user's own says itself how many outputs it has.
@@ -339,7 +350,11 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
 
     def _check_parameters(self) -> GrowthSettings:
         make_regression_loss(self)
+        check_strategy(self)
         return super()._check_parameters()
+
+    def _adapt_booster(self, booster: Booster) -> Booster:
+        return resolve_strategy(self, booster, self._n_targets)
 
     def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
         self._n_targets = _count_targets(y)

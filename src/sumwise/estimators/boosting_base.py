@@ -50,6 +50,7 @@ from sumwise.estimators.learning_rates import check_learning_rate, find_rates
 from sumwise.estimators.losses import (
     name_loss_part,
 )
+from sumwise.estimators.multi_target import refuse_categories
 from sumwise.estimators.parameters import (
     check_callbacks,
     check_choice,
@@ -443,6 +444,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         """Grow the trees; bin the rows, unless they lie in a shared table."""
         seed = find_seed(self, start)
         native, booster, sampler, columns = self._resolve_parts()
+        booster = self._adapt_booster(booster)
         check_features(self, booster, self.schema_.n_categories)
         stops = len(sets) > 0 if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
@@ -458,6 +460,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._encoder = encoded.encoder
         self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
+        if booster.shares_splits:
+            refuse_categories(self, n_categories)
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
@@ -499,6 +503,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                     n_categories,
                     native,
                     seed,
+                    needs_columns=booster.shares_splits,
                 )
                 tables = make_tables(self, source, team)
             data, mapper, more = tables
@@ -624,6 +629,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def _make_stopping(self, sets: Sequence[ValidationSet]) -> EarlyStopping:
         watched = (OOB, False) if stops_by_oob(self) else find_watched(self, sets)
         return EarlyStopping(self.n_iter_no_change, self.tol, *watched)
+
+    def _adapt_booster(self, booster: Booster) -> Booster:
+        """Return what a round does, once the target is known."""
+        return booster
 
     def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
         """Sample weights times the weights of classes, if there are any."""

@@ -29,6 +29,7 @@ from sumwise.tree import (
     Tree,
     TreeEnsemble,
     TreeGrower,
+    VectorGrower,
 )
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ class Session:
             if sampler is not None and sampler.has_factors and not weight.size:
                 weight = np.ones(rows.n_rows)
             target = take_target(rows.target, output)
-            refitters.append(LeafRefitter(self.grower, target, weight, rows.train, self.team))
+            refitters.append(LeafRefitter(self._own_grower, target, weight, rows.train, self.team))
         return refitters
 
     @lazy
@@ -217,6 +218,30 @@ class Session:
             for k in range(rows.n_targets)
         ]
 
+    @lazy
+    def vector_grower(self) -> VectorGrower:
+        """For trees that serve all outputs."""
+        data, mapper, settings = self.table.data, self.table.mapper, self.settings
+        assert data is not None
+        assert mapper is not None
+        columns, n_rows = settings.columns or Columns(), self.rows.train.size
+        sizes = (n_rows, self.n_outputs, self._count_hessians())
+        return VectorGrower(data, mapper, settings.growth, columns, *sizes, self.team)
+
+    def _count_hessians(self) -> int:
+        """How many hessians of a row may differ; 0 if all are 1."""
+        loss, sampler = self.settings.loss, self.settings.sampler
+        if not loss.hessian_is_weight:
+            return loss.n_outputs
+        has_factors = sampler is not None and sampler.has_factors
+        return 1 if self.rows.weight.size or has_factors else 0
+
+    @property
+    def _own_grower(self) -> TreeGrower | VectorGrower:
+        booster = self.settings.booster
+        shares_splits = booster is not None and booster.shares_splits
+        return self.vector_grower if shares_splits else self.grower
+
     def begin_round(self, round_idx: int) -> None:
         """Take the learning rate of a round, where rounds have their own."""
         if self.settings.rates is None:
@@ -225,7 +250,7 @@ class Session:
         growth = replace(self.settings.growth, learning_rate=rate)
         self.settings = replace(self.settings, growth=growth)
         if self.table.data is not None:
-            self.grower.set_learning_rate(rate)
+            self._own_grower.set_learning_rate(rate)
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss that they are of."""
@@ -297,6 +322,28 @@ class Session:
         if sample.unseen.size:
             grower.add_to_scores(tree, sample.unseen, scores)
         return tree
+
+    def grow_vector_tree(
+        self, loss: Loss, number: int, sample: Sample, raw: np.ndarray
+    ) -> list[Tree]:
+        """Grow one tree for all outputs, and add its values to their scores.
+
+        Parameters are as in :meth:`grow_tree`; ``raw`` has the scores of all outputs. Returned is a
+        tree per output.
+        """
+        grower = self.vector_grower
+        key = random.make_key(self.settings.seed, random.TREES, number)
+        trees = grower.grow(self.gradient, self.hessian, sample.seen, key)
+        for output, scores in enumerate(raw):
+            location = loss.at_output(output).location
+            if location is None:
+                grower.add_leaf_values(trees[output], sample.seen, scores)
+            else:
+                own = (trees[output], sample.seen, scores, location)
+                trees[output] = self.get_refitter(output).refit(*own)
+            if sample.unseen.size:
+                grower.add_to_scores(trees[output], sample.unseen, scores)
+        return trees
 
     def add_old_tree(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add the values of a tree of any round to the scores of rows."""

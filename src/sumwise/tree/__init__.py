@@ -7,6 +7,7 @@ from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.refit import LeafRefitter, LocationFinder
 from sumwise.tree.solve import LeafSolver, StepFinder
 from sumwise.tree.tree import Tree
+from sumwise.tree.vector_grower import VectorGrower
 
 # What a fit ends in.
 Ensemble = TreeEnsemble | LinearEnsemble
@@ -23,4 +24,5 @@ __all__ = [
     "TreeConstraints",
     "TreeEnsemble",
     "TreeGrower",
+    "VectorGrower",
 ]
