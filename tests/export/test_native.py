@@ -619,7 +619,7 @@ def test_linear_models_go_to_the_file_and_back():
         ({"n_rounds": None}, "number of rounds"),
         ({"n_rounds": True}, "number of rounds"),
         ({"n_features": 3}, "do not fit together"),
-        ({"link": "identity"}, "do not fit together"),
+        ({"link": "logistic"}, "do not fit together"),
         ({"model": "cubic"}, "does not describe the arrays"),
     ],
 )

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.errors import DataError
 from sumwise.estimators.boosting_base import BaseGradientBoosting, document_parameters
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
 from sumwise.estimators.inputs import check_sample_weight, find_classes
@@ -21,6 +22,7 @@ from sumwise.estimators.losses import (
     score_quantiles,
     takes_many_classes,
 )
+from sumwise.estimators.multi_target import check_strategy, resolve_strategy
 from sumwise.estimators.parameters import (
     check_number,
     extend_parameters,
@@ -28,7 +30,8 @@ from sumwise.estimators.parameters import (
 from sumwise.estimators.validation import (
     encode_labels,
 )
-from sumwise.losses import Loss
+from sumwise.losses import Loss, is_custom_loss
+from sumwise.training.boosters import Booster
 from sumwise.tree import GrowthSettings
 
 
@@ -266,13 +269,17 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         probabilities. :class:`Fair`, :class:`Huber`, :class:`Quantile` (also of several levels) and
         :class:`Tweedie` have parameters. Or an object with a method ``gradient(y, raw)``, or a
         function of (y, raw) that returns gradient and hessian; see :func:`sumwise.check_loss` and
-        ``docs/guide/losses.md``.
+        ``docs/guide/losses.md``. The loss of several targets is the sum of theirs.
     {parameters}
+    multi_strategy : {"one_output_per_tree", "multi_output_tree"}, default="one_output_per_tree"
+        How several targets are learned: "one_output_per_tree", each round adds one tree per target,
+        as if each were learned alone; "multi_output_tree", each round adds one tree for all, whose
+        leaves hold a value per target. See ``docs/guide/multi_target.md``.
 
     Attributes
     ----------
     n_trees_ : int
-        Number of trees.
+        Number of trees; a tree for several targets counts as one per target.
     best_iteration_ : int
         Rounds in the model; with early stopping, the best number of rounds.
     n_estimators_, n_iter_ : int
@@ -285,15 +292,18 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         With a ``sampler`` that leaves rows out at random, how much lower each round made the loss
         of these rows; also of rounds that were cut off.
     coef_, intercept_ : ndarray and float
-        Of a model with ``booster="linear"``; by class, if there are more than two.
+        Of a model with ``booster="linear"``; by target, if there are several.
     history_ : dict of ndarray
         What was measured after each round, also of rounds that were cut off: "validation_loss" and
         "validation_score" (with ``scoring``; "validation_" and its name, if it has several metrics)
         if there were validation rows, "valid_0_loss" and so on of an ``eval_set``,
         "oob_improvement" as above, "training_loss" with ``track_training_loss``, if verbose or
-        with callbacks. A model file does not hold the training loss.
+        with callbacks. The loss of several targets is the mean of theirs. A model file does not
+        hold the training loss.
     ensemble_ : TreeEnsemble or LinearEnsemble
         The trees, or the linear model.
+    n_outputs_ : int
+        Targets that the model predicts.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray
@@ -320,24 +330,46 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         "_watched",
     )
     _links = REGRESSION_LINKS
+    _takes_many_targets = True
+    _n_targets = 1
+
+    @extend_parameters(BaseGradientBoosting)
+    def __init__(self, *, multi_strategy: str = "one_output_per_tree", **shared: Any) -> None:
+        super().__init__(**shared)
+        self.multi_strategy = multi_strategy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # A loss of the user's own says itself how many outputs it has.
+        tags.target_tags.multi_output = not is_custom_loss(self.loss)
         tags.target_tags.positive_only = needs_positive_targets(self.loss)
         return tags
 
     def _check_parameters(self) -> GrowthSettings:
         make_regression_loss(self)
+        check_strategy(self)
         return super()._check_parameters()
 
+    def _adapt_booster(self, booster: Booster) -> Booster:
+        return resolve_strategy(self, booster, self._n_targets)
+
     def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
+        self._n_targets = _count_targets(y)
         return y
 
     def _encode_validation(self, y: np.ndarray) -> np.ndarray:
+        if _count_targets(y) != self._n_targets:
+            raise DataError(f"y_val has {_count_targets(y)} targets, and y {self._n_targets}")
         return y
 
     def _make_loss(self) -> Loss:
-        return make_regression_loss(self)
+        return make_regression_loss(self, self._n_targets)
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of outputs: one per target."""
+        check_is_fitted(self)
+        return self.ensemble_.n_outputs
 
     def predict(self, X: Any, rounds: Any = None, raw: bool = False) -> np.ndarray:
         """Return the predicted value of each row.
@@ -353,18 +385,20 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_levels) for several quantiles
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) for several targets or quantiles
         """
         scores = self._predict_rounds(X, rounds)
         return self._scores(scores) if raw else self._predict_mean(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R², or for several quantiles the mean D² of their pinball losses.
+        """Return R² (the mean over several targets), or D² of several quantiles.
+
+        D² is the mean over the quantiles of the share of the pinball loss that is saved.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : array-like of shape (n_rows,), default=None
 
         Returns
@@ -379,3 +413,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""
         return map(self._predict_mean, self._staged_predict_raw(X))
+
+
+def _count_targets(y: np.ndarray) -> int:
+    return 1 if y.ndim == 1 else y.shape[1]

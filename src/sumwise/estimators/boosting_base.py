@@ -51,6 +51,7 @@ from sumwise.estimators.leaves import check_leaves, resolve_leaves
 from sumwise.estimators.losses import (
     name_loss_part,
 )
+from sumwise.estimators.multi_target import refuse_categories
 from sumwise.estimators.parameters import (
     check_callbacks,
     check_choice,
@@ -69,6 +70,7 @@ from sumwise.estimators.splits import Tables, TableSource, check_splits, make_ta
 from sumwise.estimators.validation import (
     LabeledRows,
     append_rows,
+    as_target,
     check_groups,
     hold_out_rows,
     read_validation,
@@ -351,11 +353,11 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             Numbers of any type, strings, categories or dates; NaN and null are missing values,
             infinities are values. A frame of pandas, polars or Arrow gives names, too.
-        y : array-like of shape (n_rows,)
-            Target.
+        y : array-like of shape (n_rows,) or, for a regressor, (n_rows, n_targets)
+            Target, or several of them.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights; a weight of 2 counts as the row twice, of 0 as not at all.
-        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+        init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
             Raw scores to start from, in place of the best constant (with a log link, the best
             constant is added to them). Predictions do not contain them: add them to
             ``decision_function`` or, for a regressor with the identity link, to ``predict``. With a
@@ -391,7 +393,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             X, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
             if start is None:
                 self._encodes = find_statistics(self, self.schema_.n_categories) is not None
-            target = np.ascontiguousarray(self._encode_target(y, start), dtype=np.float64)
+            target = as_target(self._encode_target(y, start))
             loss = self._make_loss()
             weight = self._weigh_classes(target, check_sample_weight(sample_weight, X.shape[0]))
             loss.check_target(target, np.empty(0) if weight is None else weight)
@@ -422,13 +424,13 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         with self._fit_anew():
             growth = self._check_parameters()
             table.describe_features(self)
-            own = np.ascontiguousarray(self._encode_target(table.y[rows], None), dtype=np.float64)
+            own = as_target(self._encode_target(table.y[rows], None))
             loss = self._make_loss()
             own_weight = None if table.weight is None else table.weight[rows]
             own_weight = self._weigh_classes(own, own_weight)
             loss.check_target(own, np.empty(0) if own_weight is None else own_weight)
             # The other rows have a target that every loss can take, and nothing comes of it.
-            target, weight = np.full(table.n_rows, own[0]), None
+            target, weight = as_target(np.repeat(own[:1], table.n_rows, axis=0)), None
             target[rows] = own
             if own_weight is not None:
                 weight = np.zeros(table.n_rows)
@@ -451,6 +453,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         """Grow the trees; bin the rows, unless they lie in a shared table."""
         seed = find_seed(self, start)
         native, booster, sampler, columns = self._resolve_parts()
+        booster = self._adapt_booster(booster)
         check_features(self, booster, self.schema_.n_categories)
         stops = len(sets) > 0 if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
@@ -459,7 +462,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
             self._seed = seed  # the same rows are held out if another fit goes on
         of_rows = None
         if sampler is not None and sampler.needs_groups:
-            of_rows = require_groups(self, groups, train.target.size)
+            of_rows = require_groups(self, groups, train.n_rows)
         rows = replace(rows, groups=of_rows, classes=getattr(self, "classes_", None))
         encoded = encode_rows(self, train, sets, rows, seed, start, booster, n_jobs or self.n_jobs)
         train, sets, rows = encoded.train, encoded.sets, encoded.rows
@@ -467,6 +470,8 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
         check_leaves(self, train, loss, len(encoded.variants))
+        if booster.shares_splits:
+            refuse_categories(self, n_categories)
         # Before it takes anything from the rows, for the model keeps it; and before training, for
         # scorers and callbacks predict with the rounds so far.
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
@@ -509,6 +514,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
                     n_categories,
                     native,
                     seed,
+                    needs_columns=booster.shares_splits,
                 )
                 tables = make_tables(self, source, team)
             data, mapper, more = tables
@@ -620,7 +626,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         if not stops:
             return train.number(rows, rows[:0])
         labels = train.target[rows] if isinstance(self, ClassifierMixin) else None
-        groups = check_groups(self, groups, train.target.size)
+        groups = check_groups(self, groups, train.n_rows)
         held_out = hold_out_rows(
             rows,
             self.validation_fraction,
@@ -638,6 +644,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def _make_stopping(self, sets: Sequence[ValidationSet]) -> EarlyStopping:
         watched = (OOB, False) if stops_by_oob(self) else find_watched(self, sets)
         return EarlyStopping(self.n_iter_no_change, self.tol, *watched)
+
+    def _adapt_booster(self, booster: Booster) -> Booster:
+        """Return what a round does, once the target is known."""
+        return booster
 
     def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
         """Sample weights times the weights of classes, if there are any."""

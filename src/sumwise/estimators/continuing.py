@@ -93,12 +93,16 @@ def check_start(estimator: Any, start: Any, loss: Loss, init_score: np.ndarray |
             f"feature {k} of X is named {names[k]!r}, and in the model to continue from "
             f"{old_names[k]!r}"
         )
+    if not is_classifier(estimator) and old.n_outputs != loss.n_outputs:
+        raise DataError(
+            f"y has {loss.n_outputs} targets, and the model to continue from {old.n_outputs}"
+        )
     if (old.link, old.n_outputs) != (loss.link, loss.n_outputs):
         raise DataError(
             f"the model to continue from has scores of the kind {old.link!r}, and the loss of this "
             f"fit {loss.link!r}: their trees cannot be added"
         )
-    shifts = type(loss).initial_shift is not Loss.initial_shift
+    shifts = type(loss.at_output(0)).initial_shift is not Loss.initial_shift
     if init_score is not None and old.base_score.any() and not shifts:
         raise DataError(
             "init_score takes the place of a constant to start from, and the model to continue "

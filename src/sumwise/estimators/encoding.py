@@ -212,9 +212,9 @@ class _Encoding:
 
 
 def _make_values(estimator: Any, target: np.ndarray) -> np.ndarray:
-    """What statistics are of, (n_values, n_rows): the target, or a row for each of many classes."""
+    """What statistics are of, (n_values, n_rows): the targets, or one row per class of many."""
     if not is_classifier(estimator) or estimator.classes_.size <= 2:
-        return target[None, :].copy()
+        return np.array(target[None, :] if target.ndim == 1 else target.T, order="C")
     return (target == np.arange(estimator.classes_.size)[:, None]).astype(np.float64)
 
 

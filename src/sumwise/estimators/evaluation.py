@@ -139,7 +139,7 @@ def make_evaluations(
 
     if not sets:
         return [evaluate(VALIDATION, train, valid, 0)] if valid.size else []
-    firsts = np.cumsum([train.target.size, *(part.rows.target.size for part in sets)])
+    firsts = np.cumsum([train.n_rows, *(part.rows.n_rows for part in sets)])
     places = np.searchsorted(valid, firsts)
     return [
         evaluate(part.name, part.rows, valid[places[k] : places[k + 1]], int(firsts[k]))

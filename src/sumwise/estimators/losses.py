@@ -15,6 +15,7 @@ from sumwise.losses import (
     Logistic,
     Loss,
     Multinomial,
+    MultiTarget,
     Quantile,
     is_custom_loss,
     is_loss_function,
@@ -27,23 +28,39 @@ CLASS_LINKS = ("logistic", "half_logistic", "softmax")
 LOSS_PARTS = {k.__name__: k for k in REGRESSION_LOSSES.values() if issubclass(k, Part)}
 
 
-def make_regression_loss(owner: Any) -> Loss:
-    """The loss that a regressor was given, by name, as a part or of the user's own."""
+def make_regression_loss(owner: Any, n_targets: int | None = None) -> Loss:
+    """The loss that a regressor was given, by name, as a part or of the user's own.
+
+    ``n_targets`` is None where y is not known yet.
+    """
     given: Any = owner.loss
     if type(given) in LOSS_PARTS.values():
         given.check()
-        return given
+        return _repeat(given, n_targets)
     if is_custom_loss(given):
-        loss = CustomLoss(given, "identity")
+        loss = CustomLoss(given, "identity", n_outputs=n_targets or 1)
         _check_link(loss, REGRESSION_LINKS)
-        if loss.n_outputs != 1:
+        if n_targets is not None and loss.n_outputs != n_targets:
             raise ParameterError(
-                f"{loss.name}.n_outputs={loss.n_outputs}: a regressor has one output"
+                f"{loss.name}.n_outputs={loss.n_outputs}: a regressor has one output per target, "
+                f"and y has {n_targets}"
             )
         return loss
     parts = "".join(f", {name}(...)" for name in LOSS_PARTS)
     _check_name(owner, ("auto", *REGRESSION_LOSSES, *LOSS_ALIASES), parts)
-    return REGRESSION_LOSSES[_full_name(given)]()
+    return _repeat(REGRESSION_LOSSES[_full_name(given)](), n_targets)
+
+
+def _repeat(loss: Loss, n_targets: int | None) -> Loss:
+    """The loss of each of several targets."""
+    if n_targets is None or n_targets == 1:
+        return loss
+    if loss.n_outputs > 1:
+        raise ParameterError(
+            f"loss={loss!r}: several quantiles are of one target, and y has {n_targets}; fit a "
+            "model per level, or per target"
+        )
+    return MultiTarget([loss] * n_targets)
 
 
 def make_class_loss(owner: Any, n_classes: int) -> Loss:

@@ -40,7 +40,7 @@ _PARTS: dict[str, type[Part]] = {
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_start"}
 # Parameters of later versions; at these defaults they are left out, so that older versions read on.
-_ADDED = {"base_score": None}
+_ADDED = {"base_score": None, "multi_strategy": "one_output_per_tree"}
 # Functions of the user are not saved.
 _MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
 # Where to find classes that are imported when they are needed.
@@ -251,7 +251,8 @@ def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) 
 
 
 def _is_saved(name: str, value: Any) -> bool:
-    if name in _ADDED and value is _ADDED[name]:
+    is_plain = value is None or isinstance(value, str)  # arrays are not compared as a whole
+    if name in _ADDED and is_plain and value == _ADDED[name]:
         return False
     return name not in _NOT_SAVED and not (name in _MAY_BE_FUNCTIONS and _has_functions(value))
 

@@ -14,7 +14,7 @@ from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.inputs import check_init_score, check_sample_weight, read_target
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.learning_rates import find_rates
-from sumwise.estimators.validation import LabeledRows
+from sumwise.estimators.validation import LabeledRows, as_target
 from sumwise.losses import Loss
 from sumwise.training.boost import BoostingSettings
 from sumwise.training.refitting import refit_ensemble
@@ -82,16 +82,18 @@ def _read_rows(
 ) -> tuple[Loss, LabeledRows]:
     """Check what belongs to X, and return it with the loss of the model."""
     n_rows = matrix.shape[0]
-    labels = read_target(y, is_number=not is_classifier(model))
+    many = getattr(model, "_takes_many_targets", False)
+    labels = read_target(y, is_number=not is_classifier(model), many=many)
     if labels is None or len(labels) != n_rows:
         found = "none" if labels is None else len(labels)
         raise DataError(f"X has {n_rows} rows, and y {found}")
-    target = np.ascontiguousarray(model._encode_target(labels, model), dtype=np.float64)
+    target = as_target(model._encode_target(labels, model))
     loss, ensemble = model._make_loss(), model.ensemble_
     if (loss.link, loss.n_outputs) != (ensemble.link, ensemble.n_outputs):
         raise ParameterError(
-            f"loss={model.loss!r}: the model was fitted with another loss, whose scores are of the "
-            f"kind {ensemble.link!r}; set the loss it was fitted with"
+            f"loss={model.loss!r}: the model was fitted with another loss, or number of targets: "
+            f"it has {ensemble.n_outputs} scores per row, of the kind {ensemble.link!r}; set the "
+            "loss it was fitted with"
         )
     weight = model._weigh_classes(target, check_sample_weight(sample_weight, n_rows))
     loss.check_target(target, np.empty(0) if weight is None else weight)

@@ -15,6 +15,7 @@ from sumwise.estimators.categories import find_native, find_statistics, resolve_
 from sumwise.estimators.features import FeatureSchema, read_training_data
 from sumwise.estimators.inputs import check_sample_weight
 from sumwise.estimators.jobs import start_team
+from sumwise.estimators.multi_target import MULTI_OUTPUT_TREE
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.estimators.splits import HISTOGRAM
 from sumwise.lazy import lazy
@@ -85,7 +86,7 @@ class SharedTable:
 
     @property
     def n_rows(self) -> int:
-        return int(self.y.size)
+        return len(self.y)
 
     @lazy
     def numbers(self) -> Any:
@@ -119,14 +120,16 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
     """Whether an estimator can be fitted on a shared table, with these parameters of ``fit``.
 
     A loss of the user's own may look at all rows together, and so must see its own rows alone.
-    Tables whose bins are not fixed are made by each fit for itself. The class is asked, because a
-    wrapper such as FrozenEstimator passes on attributes of what must not be fitted.
+    Tables whose bins are not fixed are made by each fit for itself; so are those of trees for
+    several targets, which need columns. The class is asked, because a wrapper such as
+    FrozenEstimator passes on attributes of what must not be fitted.
     """
     return (
         callable(getattr(type(estimator), "_fit_rows", None))
         and estimator.splits == HISTOGRAM
         and set(params) <= {"sample_weight", "groups"}
         and not is_custom_loss(estimator.loss)
+        and getattr(estimator, "multi_strategy", None) != MULTI_OUTPUT_TREE
     )
 
 

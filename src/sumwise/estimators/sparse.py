@@ -43,6 +43,8 @@ def read_sparse(estimator: Any, X: Any, y: Any = _NO_TARGET) -> Any:
             check_consistent_length(X.source, y)
         given, is_missing = X.matrix, is_missing or X.is_missing
     else:
+        if is_fit:
+            targets["multi_output"] = getattr(estimator, "_takes_many_targets", False)
         given = validate_data(estimator, X, **targets, reset=is_fit, **_CHECKS)
         if is_fit:
             given, y = given

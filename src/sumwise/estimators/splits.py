@@ -12,6 +12,8 @@ from sumwise.data.matrix import Matrix
 from sumwise.data.native import Native
 from sumwise.data.presorted import presort
 from sumwise.data.quantiles import make_quantile_tables
+from sumwise.data.sparse import SparseMatrix
+from sumwise.data.sparse_tables import refuse_large_table
 from sumwise.estimators.parameters import check_choice
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.kernels.threads import Team
@@ -42,6 +44,8 @@ class TableSource:
     native : Native
         How sets of categories are chosen.
     seed : int
+    needs_columns : bool
+        Whether every feature needs a column of its own, also of a sparse X.
     """
 
     X: Matrix
@@ -53,6 +57,7 @@ class TableSource:
     n_categories: np.ndarray
     native: Native
     seed: int
+    needs_columns: bool = False
 
 
 class Tables(NamedTuple):
@@ -85,7 +90,12 @@ def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> T
         source.n_categories,
         source.native,
     )
-    binned = (team, source.X_val, resolve_bundling(estimator), source.rows, source.min_rows)
+    alone = None
+    if source.needs_columns and isinstance(source.X, SparseMatrix):
+        refuse_large_table(*source.X.shape)
+        alone = np.zeros(source.X.shape[1], dtype=np.bool_)  # a dense table
+    screened = (source.rows, source.min_rows, alone)
+    binned = (team, source.X_val, resolve_bundling(estimator), *screened)
     data, *more = (mapper.transform(X, *binned) for X in (source.X, *source.variants))
     return Tables(data, mapper, more)
 

@@ -51,10 +51,14 @@ class LabeledRows:
     init_score: np.ndarray | None
     rows: np.ndarray | None = None
 
+    @property
+    def n_rows(self) -> int:
+        return len(self.target)
+
     def find_rows(self) -> np.ndarray:
         """Row numbers; rows of weight zero take no part."""
         if self.rows is None:
-            return _number_rows(self.target.size, self.weight)
+            return _number_rows(self.n_rows, self.weight)
         return self.rows if self.weight is None else self.rows[self.weight[self.rows] > 0]
 
     def number(self, train: np.ndarray, valid: np.ndarray) -> TrainingRows:
@@ -66,6 +70,11 @@ class LabeledRows:
         """Return X, y and weights of some rows; X is a frame if it was given as one."""
         weight = None if self.weight is None else self.weight[rows]
         return take_rows(self.given, rows), self.y[rows], weight
+
+
+def as_target(y: np.ndarray) -> np.ndarray:
+    """Return y as losses take it: floats, several targets one after the other."""
+    return np.asarray(y, dtype=np.float64, order="F")
 
 
 def _number_rows(n_rows: int, weight: np.ndarray | None) -> np.ndarray:
@@ -92,10 +101,11 @@ def read_validation(
         raise DataError("X_val needs y_val, the target of its rows")
     matrix = read_rows(estimator, X)
     n_rows = matrix.shape[0]
-    labels = read_target(y, is_number=not is_classifier(estimator), name="y_val")
-    if labels.size != n_rows:
-        raise DataError(f"X_val has {n_rows} rows, and y_val {labels.size}")
-    target = np.ascontiguousarray(estimator._encode_validation(labels), dtype=np.float64)
+    many = getattr(estimator, "_takes_many_targets", False)
+    labels = read_target(y, is_number=not is_classifier(estimator), name="y_val", many=many)
+    if len(labels) != n_rows:
+        raise DataError(f"X_val has {n_rows} rows, and y_val {len(labels)}")
+    target = as_target(estimator._encode_validation(labels))
     weight = check_sample_weight(sample_weight, n_rows, "sample_weight_val")
     weight = estimator._weigh_classes(target, weight)
     loss.check_target(target, np.empty(0) if weight is None else weight)
@@ -105,7 +115,7 @@ def read_validation(
 
 def append_rows(train: LabeledRows, sets: Sequence[LabeledRows]) -> TrainingRows:
     """Put validation sets after the training rows, one after the other."""
-    parts, n_train = (train, *sets), train.target.size
+    parts, n_train = (train, *sets), train.n_rows
     if len({part.init_score is None for part in parts}) > 1:
         raise DataError(
             "scores to start from belong to training and to validation rows: pass both init_score "
@@ -114,13 +124,13 @@ def append_rows(train: LabeledRows, sets: Sequence[LabeledRows]) -> TrainingRows
     weight = init_score = None
     if any(part.weight is not None for part in parts):
         weight = np.concatenate(
-            [np.ones(p.target.size) if p.weight is None else p.weight for p in parts]
+            [np.ones(p.n_rows) if p.weight is None else p.weight for p in parts]
         )
     if train.init_score is not None:
         known = [part.init_score for part in parts if part.init_score is not None]
         init_score = np.concatenate(known, axis=1)
     target = np.concatenate([part.target for part in parts])
-    rows = _number_rows(target.size, weight)
+    rows = _number_rows(len(target), weight)
     n_first = np.searchsorted(rows, n_train)
     no_weight = np.empty(0) if weight is None else weight
     return TrainingRows(target, no_weight, rows[:n_first], rows[n_first:], init_score)

@@ -253,7 +253,8 @@ def _check_trees(e: TreeEnsemble) -> None:
     sound = sound and e.output.size == e.start.size and e.n_outputs >= 1 and e.n_trees >= 1
     sound = sound and e.n_trees % (e.n_outputs * e.trees_per_round) == 0
     sound = sound and _fits_link(e.n_outputs, e.link)
-    sound = sound and bool(np.all((e.output >= 0) & (e.output < e.n_outputs)))
+    # The trees of a round come in the order of the outputs.
+    sound = sound and np.array_equal(e.output, np.arange(e.n_trees) % e.n_outputs)
     if not sound:
         raise ModelFileError("the arrays do not fit together")
     ends = np.append(e.start[1:], n_nodes)

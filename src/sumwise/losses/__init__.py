@@ -6,6 +6,7 @@ from sumwise.losses.check import check_loss
 from sumwise.losses.cross_entropy import CrossEntropy
 from sumwise.losses.custom import CustomLoss, is_custom_loss, is_loss_function
 from sumwise.losses.log_link import Gamma, Poisson, Tweedie
+from sumwise.losses.multi_target import MultiTarget
 from sumwise.losses.multinomial import Multinomial
 from sumwise.losses.robust import Absolute, Fair, Huber, LogCosh, Percentage, Quantile
 from sumwise.losses.squared import Squared, SquaredLog
@@ -42,6 +43,7 @@ __all__ = [
     "LogCosh",
     "Logistic",
     "Loss",
+    "MultiTarget",
     "Multinomial",
     "Percentage",
     "Poisson",

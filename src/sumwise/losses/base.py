@@ -35,6 +35,8 @@ class Loss(ABC):
     n_outputs: int = 1
     # Whether the hessian is the second derivative; otherwise it is at least that.
     exact_hessian: ClassVar[bool] = True
+    # Whether the hessian of a row is its weight, whatever its score.
+    hessian_is_weight: bool = False
     # Kernels of kernels.losses.
     _gradient_kernel: Any
     _value_kernel: Any

@@ -13,6 +13,7 @@
 ===============================  ===================================================================
 
 With one output ``y`` and ``raw`` have shape (n_rows,), with more ``raw`` has (n_rows, n_outputs).
+So has ``y`` for a regressor of several targets, which needs one output per target.
 Arrays are the object's to keep or change. Weights are multiplied in here. The methods are called
 from Python, ``gradient`` once a round, on the training rows.
 
@@ -93,7 +94,7 @@ class CustomLoss(Loss):
         init_score: np.ndarray | None,
     ) -> "CustomLoss":
         return CustomLoss(
-            self.source, self._default_link, rows if rows.size < target.size else None
+            self.source, self._default_link, rows if rows.size < len(target) else None
         )
 
     def gradient(
@@ -144,7 +145,7 @@ class CustomLoss(Loss):
                 "loss of each row. Pass an object that has it, or scoring=..."
             )
         y, scores = self._hand_over(target, raw)
-        return self._read("value", self.source.value(y, scores), y.shape)
+        return self._read("value", self.source.value(y, scores), y.shape[:1])
 
     @property
     def has_value(self) -> bool:

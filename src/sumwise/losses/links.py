@@ -1,7 +1,8 @@
 """Links: from raw scores of shape (n_rows, n_outputs) to means or class probabilities.
 
 "identity", "log" (the mean is e^f), "log1p" (it is e^f - 1) and "sigmoid" (the mean is
-1 / (1 + e^-f)) are for regression; so is "sorted", whose outputs are quantiles in ascending order.
+1 / (1 + e^-f)) are for regression, of one target (means of shape (n_rows,)) or more (a column
+each); so is "sorted", whose outputs are quantiles in ascending order.
 "logistic", "half_logistic" and "softmax" give a probability for every class.
 """
 
@@ -26,24 +27,29 @@ def _two_columns(raw: np.ndarray, factor: float) -> np.ndarray:
 
 
 def _sigmoid(raw: np.ndarray) -> np.ndarray:
-    scores = np.ascontiguousarray(raw[:, 0])
-    mean = np.empty(scores.size)
-    kernels.sigmoid(scores, 1.0, mean)
-    return mean
+    scores = np.ascontiguousarray(raw)
+    mean = np.empty_like(scores)
+    kernels.sigmoid(scores.ravel(), 1.0, mean.ravel())
+    return _means(mean)
 
 
 def _exponential(raw: np.ndarray) -> np.ndarray:
-    scores = np.ascontiguousarray(raw[:, 0])
-    mean = np.empty(scores.size)
-    exponential(scores, 1.0, mean)
-    return mean
+    scores = np.ascontiguousarray(raw)
+    mean = np.empty_like(scores)
+    exponential(scores.ravel(), 1.0, mean.ravel())
+    return _means(mean)
+
+
+def _means(columns: np.ndarray) -> np.ndarray:
+    """Means of one target have one dimension."""
+    return columns[:, 0] if columns.shape[1] == 1 else columns
 
 
 def _exponential_less_one(raw: np.ndarray) -> np.ndarray:
-    scores = np.ascontiguousarray(raw[:, 0])
-    mean = np.empty(scores.size)
-    exponential_less_one(scores, mean)
-    return mean
+    scores = np.ascontiguousarray(raw)
+    mean = np.empty_like(scores)
+    exponential_less_one(scores.ravel(), mean.ravel())
+    return _means(mean)
 
 
 def _softmax(raw: np.ndarray) -> np.ndarray:
@@ -53,7 +59,7 @@ def _softmax(raw: np.ndarray) -> np.ndarray:
 
 
 LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "identity": lambda raw: raw[:, 0],
+    "identity": _means,
     "log": _exponential,
     "log1p": _exponential_less_one,
     "sigmoid": _sigmoid,

@@ -54,6 +54,7 @@ class _Robust(Loss):
 
     link = "identity"
     exact_hessian = False
+    hessian_is_weight = True
 
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         assert self.location is not None

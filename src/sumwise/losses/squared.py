@@ -18,6 +18,7 @@ class Squared(Loss):
     """Half the squared error."""
 
     link = "identity"
+    hessian_is_weight = True
     _gradient_kernel = kernels.squared_gradient
     _value_kernel = kernels.squared_value
 
@@ -29,6 +30,7 @@ class SquaredLog(Loss):
     """Half the squared error of logarithms of one plus the target."""
 
     link = "log1p"
+    hessian_is_weight = True
     _gradient_kernel = regression_losses.squared_log_gradient
     _value_kernel = regression_losses.squared_log_value
 

@@ -10,6 +10,7 @@ from sumwise.kernels.refit import add_leaf_values
 from sumwise.kernels.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
+from sumwise.losses.multi_target import take_target
 from sumwise.training.boosters import Plain
 from sumwise.training.session import BoostingSettings, TrainingRows, find_base_score
 from sumwise.tree import GrowthSettings, LocationFinder, StepFinder, TreeEnsemble
@@ -66,10 +67,15 @@ class _Refit:
         return StepFinder(self._n_nodes, self._team)
 
     @lazy
-    def _locations(self) -> LocationFinder:
-        rows = self._rows
-        weight = self._settings.loss.location_weight(rows.target, rows.weight)
-        return LocationFinder(rows.target, weight, rows.train, self._n_nodes, self._team)
+    def _locations(self) -> list[LocationFinder]:
+        """One per target."""
+        rows, loss = self._rows, self._settings.loss
+        targets = [take_target(rows.target, k) for k in range(rows.n_targets)]
+        rest = (rows.train, self._n_nodes, self._team)
+        return [
+            LocationFinder(own, loss.at_output(k).location_weight(own, rows.weight), *rest)
+            for k, own in enumerate(targets)
+        ]
 
     def run(self) -> TreeEnsemble:
         start = self._raw.copy()
@@ -112,7 +118,7 @@ class _Refit:
             found = self._steps.find(growth, train, leaf, left, anchor, *own)
         else:
             weight = ensemble.weight[nodes].copy()
-            found = self._locations.find(
+            found = self._locations[output % len(self._locations)].find(
                 growth, train, leaf, left, anchor, weight, scores[output], location
             )
         old = self._value[nodes]

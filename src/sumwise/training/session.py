@@ -16,6 +16,7 @@ from sumwise.kernels.choose import multiply_rows
 from sumwise.kernels.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
+from sumwise.losses.multi_target import take_target
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
 from sumwise.training.callbacks import Callback
@@ -30,6 +31,7 @@ from sumwise.tree import (
     Tree,
     TreeEnsemble,
     TreeGrower,
+    VectorGrower,
 )
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ class BoostingSettings:
 class TrainingRows:
     """The target and what belongs to it, one entry a row of the table.
 
+    Several targets are columns of ``target``, (n_rows, n_targets), which lie one after the other.
     ``weight`` is empty where all weights are one. ``train`` and ``valid`` are row numbers; rows in
     neither take no part. ``init_score`` has shape (n_outputs, n_rows). ``groups`` are those of the
     first rows of the table, up to the last that trains, and ``classes`` the labels of classes.
@@ -100,6 +103,14 @@ class TrainingRows:
     init_score: np.ndarray | None = None
     groups: np.ndarray | None = None
     classes: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.target)
+
+    @property
+    def n_targets(self) -> int:
+        return 1 if self.target.ndim == 1 else self.target.shape[1]
 
 
 @dataclass(frozen=True)
@@ -166,7 +177,7 @@ class Session:
         self.base_score = (
             find_base_score(settings, rows) if past is None else past.ensemble.base_score
         )
-        self.raw = np.repeat(self.base_score[:, None], rows.target.size, axis=1)
+        self.raw = np.repeat(self.base_score[:, None], rows.n_rows, axis=1)
         if rows.init_score is not None:
             self.raw += rows.init_score
         self.gradient, self.hessian = np.empty_like(self.raw), np.empty_like(self.raw)
@@ -186,18 +197,53 @@ class Session:
         n_rows = self.rows.train.size
         return TreeGrower(data, mapper, self.settings.growth, columns, n_rows, self.team)
 
-    @lazy
-    def refitter(self) -> LeafRefitter:
-        """For losses whose leaves are not what the hessian says."""
-        rows, sampler = self.rows, self.settings.sampler
-        weight = self._location_weight
-        if sampler is not None and sampler.has_factors and not weight.size:
-            weight = np.ones(rows.target.size)
-        return LeafRefitter(self.grower, rows.target, weight, rows.train, self.team)
+    def get_refitter(self, output: int) -> LeafRefitter:
+        """For losses whose leaves are not what the hessian says; one per target."""
+        return self._refitters[output % len(self._refitters)]
 
     @lazy
-    def _location_weight(self) -> np.ndarray:
-        return self.settings.loss.location_weight(self.rows.target, self.rows.weight)
+    def _refitters(self) -> list[LeafRefitter]:
+        rows, sampler = self.rows, self.settings.sampler
+        refitters = []
+        for output, weight in enumerate(self._location_weights):
+            if sampler is not None and sampler.has_factors and not weight.size:
+                weight = np.ones(rows.n_rows)
+            target = take_target(rows.target, output)
+            refitters.append(LeafRefitter(self._own_grower, target, weight, rows.train, self.team))
+        return refitters
+
+    @lazy
+    def _location_weights(self) -> list[np.ndarray]:
+        """The weights of rows in locations, for each target."""
+        loss, rows = self.settings.loss, self.rows
+        return [
+            loss.at_output(k).location_weight(take_target(rows.target, k), rows.weight)
+            for k in range(rows.n_targets)
+        ]
+
+    @lazy
+    def vector_grower(self) -> VectorGrower:
+        """For trees that serve all outputs."""
+        data, mapper, settings = self.table.data, self.table.mapper, self.settings
+        assert data is not None
+        assert mapper is not None
+        columns, n_rows = settings.columns or Columns(), self.rows.train.size
+        sizes = (n_rows, self.n_outputs, self._count_hessians())
+        return VectorGrower(data, mapper, settings.growth, columns, *sizes, self.team)
+
+    def _count_hessians(self) -> int:
+        """How many hessians of a row may differ; 0 if all are 1."""
+        loss, sampler = self.settings.loss, self.settings.sampler
+        if not loss.hessian_is_weight:
+            return loss.n_outputs
+        has_factors = sampler is not None and sampler.has_factors
+        return 1 if self.rows.weight.size or has_factors else 0
+
+    @property
+    def _own_grower(self) -> TreeGrower | VectorGrower:
+        booster = self.settings.booster
+        shares_splits = booster is not None and booster.shares_splits
+        return self.vector_grower if shares_splits else self.grower
 
     def begin_round(self, round_idx: int) -> None:
         """Take the learning rate of a round, where rounds have their own."""
@@ -207,7 +253,7 @@ class Session:
         growth = replace(self.settings.growth, learning_rate=rate)
         self.settings = replace(self.settings, growth=growth)
         if self.table.data is not None:
-            self.grower.set_learning_rate(rate)
+            self._own_grower.set_learning_rate(rate)
 
     @lazy
     def modeler(self) -> LeafModeler | None:
@@ -245,7 +291,7 @@ class Session:
         self._apply_factors(drawn)
         left_out = drawn.left_out
         if left_out is None:
-            is_seen = np.zeros(rows.target.size, dtype=np.bool_)
+            is_seen = np.zeros(rows.n_rows, dtype=np.bool_)
             is_seen[drawn.rows] = True
             left_out = rows.train[~is_seen[rows.train]]
         unseen = np.concatenate([left_out, rows.valid])
@@ -257,7 +303,8 @@ class Session:
         for values in (self.gradient, self.hessian):
             self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
         if self.settings.loss.location is not None:
-            self.refitter.weigh(drawn.rows, self._location_weight, drawn.factor)
+            for refitter, weight in zip(self._refitters, self._location_weights, strict=True):
+                refitter.weigh(drawn.rows, weight, drawn.factor)
 
     def grow_tree(
         self, loss: Loss, output: int, number: int, sample: Sample, scores: np.ndarray
@@ -290,10 +337,32 @@ class Session:
                 self.modeler.add_values(tree, sample.unseen, scores)
             return tree
         if location is not None:
-            tree = self.refitter.refit(tree, sample.seen, scores, location)
+            tree = self.get_refitter(output).refit(tree, sample.seen, scores, location)
         if sample.unseen.size:
             grower.add_to_scores(tree, sample.unseen, scores)
         return tree
+
+    def grow_vector_tree(
+        self, loss: Loss, number: int, sample: Sample, raw: np.ndarray
+    ) -> list[Tree]:
+        """Grow one tree for all outputs, and add its values to their scores.
+
+        Parameters are as in :meth:`grow_tree`; ``raw`` has the scores of all outputs. Returned is a
+        tree per output.
+        """
+        grower = self.vector_grower
+        key = random.make_key(self.settings.seed, random.TREES, number)
+        trees = grower.grow(self.gradient, self.hessian, sample.seen, key)
+        for output, scores in enumerate(raw):
+            location = loss.at_output(output).location
+            if location is None:
+                grower.add_leaf_values(trees[output], sample.seen, scores)
+            else:
+                own = (trees[output], sample.seen, scores, location)
+                trees[output] = self.get_refitter(output).refit(*own)
+            if sample.unseen.size:
+                grower.add_to_scores(trees[output], sample.unseen, scores)
+        return trees
 
     def add_old_tree(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add the values of a tree of any round to the scores of rows."""

@@ -8,6 +8,7 @@ from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.refit import LeafRefitter, LocationFinder
 from sumwise.tree.solve import LeafSolver, StepFinder
 from sumwise.tree.tree import LeafModels, Tree
+from sumwise.tree.vector_grower import VectorGrower
 
 # What a fit ends in.
 Ensemble = TreeEnsemble | LinearEnsemble
@@ -27,4 +28,5 @@ __all__ = [
     "TreeConstraints",
     "TreeEnsemble",
     "TreeGrower",
+    "VectorGrower",
 ]

@@ -1,7 +1,7 @@
 """The grower: settings in, trees out. Owns the buffers that live as long as a fit."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -96,6 +96,47 @@ class GrowthSettings:
             leaves = min(leaves, 1 << depth)
         return leaves, _UNLIMITED_DEPTH if depth is None else depth
 
+    def make_options(self, columns: Columns, n_rows: int) -> layout.GrowthOptions:
+        """Return what the policy allows for a number of rows, as kernels take it."""
+        max_leaves, max_depth = self.limits(n_rows)
+        return layout.GrowthOptions(
+            growth=GROWTH[self.growth],
+            max_leaves=max_leaves,
+            max_depth=max_depth,
+            min_samples_leaf=max(1, self.min_samples_leaf),
+            min_gain=float(self.min_gain),
+            columns_by_tree=float(columns.by_tree),
+            columns_by_level=float(columns.by_level),
+            columns_by_node=float(columns.by_node),
+        )
+
+
+def count_slots(options: layout.GrowthOptions, n_rows: int, n_bytes: int) -> int:
+    """Histograms that may be alive at once: one for each leaf that can still be split."""
+    alive = min(options.max_leaves, n_rows // (2 * options.min_samples_leaf)) + 1
+    if options.growth == layout.SYMMETRIC:
+        if alive * n_bytes > _SYMMETRIC_POOL_BYTES:
+            raise ParameterError(
+                f"symmetric growth to max_depth={options.max_depth} would keep "
+                f"{alive * n_bytes / 2**30:.1f} GiB of histograms; lower max_depth or "
+                "max_bins, or raise min_samples_leaf"
+            )
+        return alive
+    return min(alive, max(1, _POOL_BYTES // max(1, n_bytes)))
+
+
+def refuse_gradients() -> NoReturn:
+    """Raise the error of gradients that cannot be summed."""
+    raise TrainingError(
+        f"gradients are not finite or beyond {layout.LARGEST_GRADIENT:g}: targets, weights "
+        "or scores are too large in magnitude; scale them down, or lower learning_rate"
+    )
+
+
+def refuse_value() -> NoReturn:
+    """Raise the error of a leaf without a value."""
+    raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
+
 
 class TreeGrower:
     """Grows trees on one binned table.
@@ -131,24 +172,14 @@ class TreeGrower:
         self._thresholds, self._threshold_start = mapper.flatten()
         self._settings = settings
         self._team = team
-        max_leaves, max_depth = settings.limits(n_rows)
-        self._options = layout.GrowthOptions(
-            growth=GROWTH[settings.growth],
-            max_leaves=max_leaves,
-            max_depth=max_depth,
-            min_samples_leaf=max(1, settings.min_samples_leaf),
-            min_gain=float(settings.min_gain),
-            columns_by_tree=float(columns.by_tree),
-            columns_by_level=float(columns.by_level),
-            columns_by_node=float(columns.by_node),
-        )
+        self._options = settings.make_options(columns, n_rows)
         # Other kinds of tables have more than bins: they stay as they are.
         is_plain = type(data) is BinnedData
         self._samples = is_plain and sampling_pays(data, columns.by_tree, n_rows)
         self._n_rows = n_rows
         self._work = self._allocate_workspace(n_rows)
-        self._nodes = np.zeros(2 * max_leaves - 1, dtype=layout.NODE_FIELDS)
-        depth = max_depth if settings.growth == "symmetric" else 0
+        self._nodes = np.zeros(2 * self._options.max_leaves - 1, dtype=layout.NODE_FIELDS)
+        depth = self._options.max_depth if settings.growth == "symmetric" else 0
         self._constraints = allocate_constraints(
             settings.constraints, data.n_features, self._nodes.size, depth
         )
@@ -325,14 +356,11 @@ class TreeGrower:
             scores,
         )
         if work.control[layout.STATUS] == layout.OUT_OF_RANGE:
-            raise TrainingError(
-                f"gradients are not finite or beyond {layout.LARGEST_GRADIENT:g}: targets, weights "
-                "or scores are too large in magnitude; scale them down, or lower learning_rate"
-            )
+            refuse_gradients()
         n = int(work.control[layout.N_NODES])
         nodes = self._nodes[:n]
         if not np.isfinite(work.value[:n]).all():
-            raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
+            refuse_value()
         by_node: dict[str, Any] = {name: nodes[name].copy() for name in _KEPT}
         sets: dict[str, Any] = self._collect_sets(by_node)
         threshold = self._find_thresholds(by_node, rows)
@@ -444,7 +472,7 @@ class TreeGrower:
 
     def _allocate_histograms(self, n_rows: int) -> dict[str, np.ndarray]:
         length = self._count_sums()
-        n_slots = self._count_slots(n_rows, 8 * length)
+        n_slots = count_slots(self._options, n_rows, 8 * length)
         return {
             # Pages that are never touched cost no memory.
             "histograms": np.empty((n_slots + 2, length), dtype=np.int64),
@@ -536,17 +564,3 @@ class TreeGrower:
             node_size=np.zeros(n_nodes, dtype=np.int32),
             node_set=np.empty((n_nodes, n_set), dtype=np.int32),
         )
-
-    def _count_slots(self, n_rows: int, n_bytes: int) -> int:
-        """Histograms that may be alive at once: one for each leaf that can still be split."""
-        options = self._options
-        alive = min(options.max_leaves, n_rows // (2 * options.min_samples_leaf)) + 1
-        if options.growth == layout.SYMMETRIC:
-            if alive * n_bytes > _SYMMETRIC_POOL_BYTES:
-                raise ParameterError(
-                    f"symmetric growth to max_depth={options.max_depth} would keep "
-                    f"{alive * n_bytes / 2**30:.1f} GiB of histograms; lower max_depth or "
-                    "max_bins, or raise min_samples_leaf"
-                )
-            return alive
-        return min(alive, max(1, _POOL_BYTES // max(1, n_bytes)))

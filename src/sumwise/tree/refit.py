@@ -1,6 +1,7 @@
 """Refit the leaves of a tree to the residuals of their rows."""
 
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -9,8 +10,19 @@ from sumwise.kernels.location import N_DIGIT_VALUES, weigh_in_units
 from sumwise.kernels.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
 from sumwise.kernels.threads import Team
 from sumwise.losses import Location
-from sumwise.tree.grower import GrowthSettings, TreeGrower
+from sumwise.tree.grower import GrowthSettings
 from sumwise.tree.tree import Tree
+
+
+class Grower(Protocol):
+    """What a refitter asks the grower of trees."""
+
+    @property
+    def settings(self) -> GrowthSettings: ...
+
+    def get_leaves(self, tree: Tree) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def constrain_values(self, value: np.ndarray) -> np.ndarray: ...
 
 
 class LocationFinder:
@@ -110,7 +122,7 @@ class LeafRefitter:
 
     Parameters
     ----------
-    grower : TreeGrower
+    grower : TreeGrower or VectorGrower
         It grew the trees.
     target, weight : ndarray
         Of all rows of the table; no weights stand for weights of one.
@@ -121,7 +133,7 @@ class LeafRefitter:
 
     def __init__(
         self,
-        grower: TreeGrower,
+        grower: Grower,
         target: np.ndarray,
         weight: np.ndarray,
         rows: np.ndarray,

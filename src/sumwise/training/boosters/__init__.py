@@ -6,7 +6,18 @@ from sumwise.training.boosters.forest import Forest
 from sumwise.training.boosters.linear import Linear
 from sumwise.training.boosters.ordered import Ordered
 from sumwise.training.boosters.plain import Plain
+from sumwise.training.boosters.vector import VectorLeaves
 
 BOOSTERS: tuple[type[Booster], ...] = (Plain, Ordered, Dart, Forest, Linear)
 
-__all__ = ["BOOSTERS", "Booster", "BoosterRun", "Dart", "Forest", "Linear", "Ordered", "Plain"]
+__all__ = [
+    "BOOSTERS",
+    "Booster",
+    "BoosterRun",
+    "Dart",
+    "Forest",
+    "Linear",
+    "Ordered",
+    "Plain",
+    "VectorLeaves",
+]

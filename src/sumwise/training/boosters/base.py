@@ -32,6 +32,8 @@ class Booster(Part):
 
     # Whether models are made of trees, which need a binned table.
     grows_trees: ClassVar[bool] = True
+    # Whether the trees of a round have the same splits: one tree with vector leaves.
+    shares_splits: ClassVar[bool] = False
     # Why a fit cannot go on from the rounds of another one; empty if it can.
     stands_alone: ClassVar[str] = ""
 

@@ -157,7 +157,7 @@ class _LinearRun(BoosterRun):
         total = exact_sum(weight[sample.seen]) if weight.size else float(sample.seen.size)
         rate = session.settings.growth.learning_rate
         rule = float(rate), float(booster.l1 * total), float(booster.l2 * total)
-        is_seen = np.zeros(session.rows.target.size, dtype=np.bool_)
+        is_seen = np.zeros(session.rows.n_rows, dtype=np.bool_)
         is_seen[sample.seen] = True
         is_seen = is_seen[train]
         old = self.rounds.last

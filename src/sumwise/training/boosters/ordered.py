@@ -150,7 +150,7 @@ class _OrderedRun(PermutedRun):
         team, rows = self.session.team, self.session.rows
         factor = None
         if sample.seen.size < rows.train.size or sample.factor.size:
-            factor = np.zeros(rows.target.size)  # rows that are not seen teach nothing
+            factor = np.zeros(rows.n_rows)  # rows that are not seen teach nothing
             factor[sample.seen] = sample.factor if sample.factor.size else 1.0
         for models, own, derivatives in zip(
             self._models, self._targets, self._own_gradients, strict=True

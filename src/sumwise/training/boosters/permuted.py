@@ -104,7 +104,8 @@ class PermutedRun(BoosterRun):
         location = loss.at_output(output).location
         if location is not None:
             scores = self._scores[number][output]
-            return self.session.refitter.find_values(grown, sample.seen, scores, location)
+            refitter = self.session.get_refitter(output)
+            return refitter.find_values(grown, sample.seen, scores, location)
         gradient, hessian = self._gradients[number]
         return self._solver.solve(grown, sample.seen, gradient[output], hessian[output])
 
