@@ -25,6 +25,8 @@ def resolve_strategy(estimator: Any, booster: Booster, n_targets: int) -> Booste
         _refuse(estimator, "booster", "its trees are those of booster='plain'")
     if estimator.splits != HISTOGRAM:
         _refuse(estimator, "splits", "its splits are those of splits='histogram'")
+    if estimator.leaves != "constant":
+        _refuse(estimator, "leaves", "its leaves hold one value per target")
     for name in ("monotonic_cst", "interaction_cst"):
         if getattr(estimator, name) is not None:
             _refuse(estimator, name, "it knows no constraints")

@@ -40,7 +40,7 @@ _PARTS: dict[str, type[Part]] = {
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_start"}
 # Parameters of later versions; at these defaults they are left out, so that older versions read on.
-_ADDED = {"base_score": None, "multi_strategy": "one_output_per_tree"}
+_ADDED = {"base_score": None, "leaves": "constant", "multi_strategy": "one_output_per_tree"}
 # Functions of the user are not saved.
 _MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
 # Where to find classes that are imported when they are needed.
