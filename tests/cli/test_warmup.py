@@ -64,6 +64,8 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     for loss in REGRESSION_LOSSES:
         model = GradientBoostingRegressor(growth=growth, n_estimators=2, loss=loss, n_jobs=2)
         model.fit(X, np.linspace(0.1, 0.9, 3000)).predict(X[:1])
+        model.set_params(multi_strategy="multi_output_tree")
+        model.fit(X, np.random.default_rng(0).random((3000, 3))).predict(X)
     codes = np.abs(X).round()
     model = GradientBoostingRegressor(
         growth=growth, n_estimators=3, categorical_features=[1, 3], sampler=Subsample()

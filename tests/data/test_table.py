@@ -493,3 +493,9 @@ def test_integers_beyond_floats_are_refused_when_they_are_read():
     column = read_table([[10**400], [1]]).columns[0]
     with pytest.raises(DataError, match="column 0 has integers beyond the range of float64"):
         column.read(0, 2)
+
+
+@pytest.mark.parametrize("kind", [sparse.dok_array, sparse.dok_matrix, sparse.lil_array])
+def test_sparse_matrices_that_are_dictionaries_pass(kind):
+    X = kind(np.eye(3))
+    assert read_table(X) is X

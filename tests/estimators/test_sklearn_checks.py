@@ -31,6 +31,7 @@ CATEGORIES = {"leaf": "auto", "depth": None, "symmetric": "auto"}
     + [
         GradientBoostingClassifier(**SMALL, interaction_cst="no_interactions"),
         GradientBoostingRegressor(**SMALL, growth="symmetric", interaction_cst="pairwise"),
+        GradientBoostingRegressor(**SMALL, multi_strategy="multi_output_tree"),
     ]
 )
 def test_sklearn_checks(estimator, check):

@@ -106,6 +106,12 @@ def _boost_with_losses() -> None:
         GradientBoostingRegressor(**_DRAWN, loss=loss).fit(X, y, weight).predict(X)
 
 
+def _boost_several_targets() -> None:
+    X, _, _, total, _ = _make_data()
+    model = GradientBoostingRegressor(**_DRAWN, multi_strategy="multi_output_tree")
+    model.fit(X, np.column_stack([total, X[:, 0]]))
+
+
 def _boost_in_other_ways() -> None:
     for kind in _TYPES:
         X, _, gaps, total, _ = _make_data(kind)
@@ -165,6 +171,7 @@ def list_steps() -> dict[str, Callable[[], None]]:
         "boosting of numbers": _boost_numbers,
         **growers,
         "losses": _boost_with_losses,
+        "several targets": _boost_several_targets,
         "boosters, samplers, target statistics": _boost_in_other_ways,
         "forests and bagging": _grow_forests,
         "AdaBoost": _reweigh,
