@@ -553,7 +553,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.leaves == "constant"
         tags.input_tags.string = True  # read by column: as categories, or refused by name
         tags.input_tags.categorical = self.categorical_features is not None
         return tags

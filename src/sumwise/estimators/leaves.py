@@ -54,7 +54,10 @@ def check_leaves(estimator: Any, train: LabeledRows, loss: Loss, n_variants: int
             "quantiles or robust locations; use another loss, or leaves='constant'"
         )
     if isinstance(train.matrix, SparseMatrix):
-        raise DataError(f"{name} needs a dense X; pass X.toarray(), or use leaves='constant'")
+        raise DataError(
+            f"{name} needs a dense X, and this is sparse; pass X.toarray(), or use "
+            "leaves='constant'"
+        )
     if n_variants:
         raise ParameterError(
             f"{name} needs one table, and target statistics by several permutations have several; "
