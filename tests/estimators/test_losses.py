@@ -443,6 +443,13 @@ def test_several_quantiles_with_other_parts(tmp_path):
     assert model.ensemble_.base_score.tolist() == [0.0] * 3
 
 
+@pytest.mark.parametrize("levels", [[0.1, 0.9], [0.5]], ids=str)
+def test_several_quantiles_are_of_one_target(levels):
+    model = GradientBoostingRegressor(loss=Quantile(levels))
+    with pytest.raises(ParameterError, match="several quantiles are of one target"):
+        model.fit(X, np.column_stack([Y, Y]))
+
+
 def test_huge_targets_are_refused():
     with pytest.raises(TrainingError, match="too large"):
         GradientBoostingRegressor(loss="huber").fit(X, 1e200 * np.sign(Y))

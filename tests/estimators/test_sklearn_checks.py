@@ -45,6 +45,8 @@ def test_sklearn_checks(estimator, check):
         GradientBoostingRegressor(**SMALL, booster=Forest(bootstrap=False)),
         GradientBoostingClassifier(**SMALL, booster="linear", categorical_features=None),
         GradientBoostingRegressor(**SMALL, booster="linear", categorical_features=None),
+        GradientBoostingClassifier(**SMALL, leaves="linear", growth="symmetric"),
+        GradientBoostingRegressor(**SMALL, leaves="linear"),
     ]
 )
 def test_sklearn_checks_of_boosters(estimator, check):

@@ -469,7 +469,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
         self._encoder = encoded.encoder
         self._encodes = encoded.encoder is not None
         X, weight, n_categories = train.matrix, train.weight, encoded.n_categories
-        check_leaves(self, train, loss, len(encoded.variants))
+        check_leaves(self, train, loss)
         if booster.shares_splits:
             refuse_categories(self, n_categories)
         # Before it takes anything from the rows, for the model keeps it; and before training, for
@@ -553,7 +553,7 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.leaves == "constant"
         tags.input_tags.string = True  # read by column: as categories, or refused by name
         tags.input_tags.categorical = self.categorical_features is not None
         return tags

@@ -88,7 +88,8 @@ def encode_rows(
         part = None if old is None else TargetStatistics()
     if part is None:
         return EncodedRows(train, sets, rows, n_categories)
-    part = TargetStatistics(**{**part.get_params(), "permutations": _count(booster, part)})
+    n_permutations = _count(estimator, booster, part)
+    part = TargetStatistics(**{**part.get_params(), "permutations": n_permutations})
     n_steps = _STEPS_PER_VALUE * train.matrix.size * int(part.permutations)
     with start_team(n_jobs, n_steps) as team:
         work = _Encoding(estimator, part, train, rows, seed, n_categories, team)
@@ -102,13 +103,12 @@ def encode_rows(
     return EncodedRows(train, sets, rows, n_encoded, matrices[1:], encoder)
 
 
-def _count(booster: Booster, part: TargetStatistics) -> int:
+def _count(estimator: Any, booster: Booster, part: TargetStatistics) -> int:
     """Permutations of a fit: those of the booster, if it has any, else of the encoding."""
     if isinstance(booster, Ordered):
         return int(booster.permutations)
-    if isinstance(booster, Plain) and booster.trees_per_round == 1:
-        return int(part.permutations)
-    return 1  # rounds of others do not take turns
+    takes_turns = isinstance(booster, Plain) and booster.trees_per_round == 1
+    return int(part.permutations) if takes_turns and estimator.leaves == "constant" else 1
 
 
 class _Encoding:

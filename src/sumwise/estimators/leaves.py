@@ -43,7 +43,7 @@ def _check_parameters(estimator: Any) -> None:
         )
 
 
-def check_leaves(estimator: Any, train: LabeledRows, loss: Loss, n_variants: int) -> None:
+def check_leaves(estimator: Any, train: LabeledRows, loss: Loss) -> None:
     """Refuse losses and tables that linear leaves are not for."""
     if resolve_leaves(estimator) is None:
         return
@@ -54,9 +54,7 @@ def check_leaves(estimator: Any, train: LabeledRows, loss: Loss, n_variants: int
             "quantiles or robust locations; use another loss, or leaves='constant'"
         )
     if isinstance(train.matrix, SparseMatrix):
-        raise DataError(f"{name} needs a dense X; pass X.toarray(), or use leaves='constant'")
-    if n_variants:
-        raise ParameterError(
-            f"{name} needs one table, and target statistics by several permutations have several; "
-            "pass categorical_encoding=TargetStatistics(permutations=1) or 'native'"
+        raise DataError(
+            f"{name} needs a dense X, and this is sparse; pass X.toarray(), or use "
+            "leaves='constant'"
         )

@@ -55,7 +55,7 @@ def _repeat(loss: Loss, n_targets: int | None) -> Loss:
     """The loss of each of several targets."""
     if n_targets is None or n_targets == 1:
         return loss
-    if loss.n_outputs > 1:
+    if loss.link == "sorted":
         raise ParameterError(
             f"loss={loss!r}: several quantiles are of one target, and y has {n_targets}; fit a "
             "model per level, or per target"

@@ -24,9 +24,9 @@ class LinearLeaves(Part):
     Parameters
     ----------
     l2 : float, default=1.0
-        Penalty on the squares of the coefficients of standardized features: as many rows (by
-        hessian) without any slope. It does not depend on the units of the features. LightGBM's
-        ``linear_lambda`` is of features as they are.
+        Penalty on the squared coefficients of standardized features. It counts like that many rows
+        (by hessian) that show no slope, whatever the units of the features. LightGBM's
+        ``linear_lambda`` penalizes the coefficients of features as they are.
     extrapolate : bool, default=False
         Whether a leaf follows its line beyond the values of its training rows, as LightGBM's do. If
         not, it adds no less and no more than for any of these rows. Lines that go on suit
