@@ -89,7 +89,7 @@ def test_useless_members_get_no_weight():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("weights", LEARNED)
-@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e300])
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e290])
 def test_extreme_targets_get_the_weights_of_ordinary_ones(weights, scale):
     members = [(f"near{k}", KNeighborsRegressor(k)) for k in (3, 20, 50)]
     usual = AveragingRegressor(members, weights=weights).fit(X, Y)

@@ -152,7 +152,7 @@ def test_classifiers_need_probabilities():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("options", [{"weights": "bic", "n_parameters": [3, 1, 2]}, {}])
-@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e300])
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e290])
 def test_extreme_targets_get_the_weights_of_ordinary_ones(options, scale):
     X, y = make_line()
     members = [KNeighborsRegressor(k) for k in (20, 3, 50)]

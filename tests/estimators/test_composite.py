@@ -283,3 +283,17 @@ def test_an_ensemble_can_be_a_member():
     assert model.fit(X_IRIS, Y_IRIS).score(X_IRIS, Y_IRIS) > 0.9
     model.set_params(inner__tree__max_depth=2)
     assert model.get_params()["inner__tree__max_depth"] == 2
+
+
+def test_progress_has_a_line_for_each_fit(capsys):
+    frozen = FrozenEstimator(LinearRegression().fit(X_DIABETES, Y_DIABETES))
+    members = [*number_members()[:2], ("frozen", frozen)]
+    model = AveragingRegressor(members, weights="inverse_error", cv=3, verbose=True)
+    model.fit(X_DIABETES, Y_DIABETES)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" ... ")[0] for line in lines] == [
+        "fitting member 1 of 3: tree, 3 folds",
+        "fitting member 2 of 3: line, 3 folds",
+        "fitting member 1 of 3: tree",
+        "fitting member 2 of 3: line",
+    ]

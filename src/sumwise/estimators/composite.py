@@ -252,17 +252,11 @@ class MemberEnsemble(TransformerMixin, MemberList):
 
     def _fit_members(self, job: FitJob) -> None:
         """Fit the members of a job; with this the ensemble is fitted."""
-        n_members = len(job.members)
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_reported)(
-                describe_member(k, n_members, job.names[k]) if self.verbose else None,
-                f"member {job.names[k]!r}",
-                member,
-                job.X,
-                job.y,
-                job.params[k],
+                self._describe(job, k), f"member {job.names[k]!r}", member, job.X, job.y, params
             )
-            for k, member in enumerate(job.members)
+            for k, (member, params) in enumerate(zip(job.members, job.params, strict=True))
         )
         self._models = fitted
         self.estimators_ = [
@@ -270,6 +264,12 @@ class MemberEnsemble(TransformerMixin, MemberList):
             for given, model in zip(job.given, fitted, strict=True)
         ]
         self.named_estimators_ = self._name_fitted(job.names, self.estimators_)
+
+    def _describe(self, job: FitJob, k: int) -> str | None:
+        """Return what to report of a member; None for nothing."""
+        if not self.verbose or is_frozen(job.members[k]):
+            return None
+        return describe_member(k, len(job.members), job.names[k])
 
     def _predict_held_out(self, job: FitJob, method: str) -> HeldOut:
         """Return out-of-fold predictions; fitted members predict rows as they are."""

@@ -240,23 +240,6 @@ def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.array([place[label] for label in found.tolist()], dtype=np.intp)[inverse]
 
 
-def find_scorer(estimator: Any) -> Callable[..., Any] | None:
-    """Return what ``scoring`` stands for, None for the loss."""
-    scoring = estimator.scoring
-    if callable(scoring):
-        return scoring
-    if isinstance(scoring, str) and scoring == "loss":
-        return None
-    from sklearn.metrics import get_scorer, get_scorer_names
-
-    if not isinstance(scoring, str) or scoring not in get_scorer_names():
-        raise ParameterError(
-            f"{type(estimator).__name__}: scoring={scoring!r}; must be 'loss', the name of a "
-            "scikit-learn scorer or a function of (estimator, X, y)"
-        )
-    return get_scorer(scoring)
-
-
 class _EnsembleSoFar:
     """Stands for an ensemble whose trees are put together only if somebody asks for them."""
 
