@@ -181,7 +181,7 @@ def test_labels_of_four_classes_are_sorted():
     ids=["mixed", "continuous"],
 )
 def test_labels_that_are_no_classes(labels):
-    with pytest.raises(ValueError, match="Unknown label type|mixes labels of different types"):
+    with pytest.raises(ValueError, match=r"Unknown label type|mixes labels of different types"):
         GradientBoostingClassifier().fit(X, labels)
 
 
