@@ -24,6 +24,13 @@ def test_the_mean_of_a_regressor(loss, tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+@pytest.mark.parametrize("base_score", [2.0, [1.0, 3.0]])
+def test_one_mean_for_all_targets_or_one_each(base_score):
+    model = GradientBoostingRegressor(**ONE, base_score=base_score)
+    model.fit(X, np.column_stack([Y, -Y]))
+    np.testing.assert_allclose(model.predict(X), np.broadcast_to(base_score, (120, 2)))
+
+
 @pytest.mark.parametrize("loss", ["log_loss", "exponential"])
 def test_the_probability_of_the_second_class(loss):
     model = GradientBoostingClassifier(**ONE, loss=loss, base_score=0.2).fit(X, THREE > 1)

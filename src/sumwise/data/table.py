@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.data.matrix import EXACT_INTEGER, rounds_integers
-from sumwise.data.sparse import has_sparse_type, read_sparse_frame
+from sumwise.data.sparse import has_sparse_type, is_sparse, read_sparse_frame
 from sumwise.errors import DataError
 from sumwise.lazy import lazy
 
@@ -422,7 +422,7 @@ def refuse_repeated_names(X: Any) -> None:
 
 def _refuse_one_dimension(X: Any) -> None:
     """Raise DataError for one column or row, and for dicts; say how to make a frame of them."""
-    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # SciPy's DOK matrices are dicts, too
+    if isinstance(X, Mapping) and not is_sparse(X):  # one of SciPy's formats is a dict
         raise DataError(
             "Expected a frame or a 2D array, got a dict; pass pandas.DataFrame(X), or "
             "pandas.DataFrame([X]) if it is one row"

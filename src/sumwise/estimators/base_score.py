@@ -49,6 +49,8 @@ def find_base_score(estimator: Any, loss: Loss) -> np.ndarray | None:
     if estimator.base_score is None:
         return None
     mean = np.atleast_1d(np.asarray(estimator.base_score, dtype=np.float64))
+    if np.ndim(estimator.base_score) == 0 and loss.link != "softmax":
+        mean = np.repeat(mean, loss.n_outputs)  # the same for all targets or quantiles
     if mean.size != loss.n_outputs:
         _refuse(estimator, f"must be {loss.n_outputs} numbers, one per output")
     if isinstance(loss, CustomLoss) and loss.inverse_link:

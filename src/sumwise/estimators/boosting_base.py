@@ -680,8 +680,10 @@ class BaseGradientBoosting(SavedModelMixin, BaseEstimator):
 
     def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
         """Raw scores of all rounds (None) or of some."""
+        if rounds is None:
+            return self._predict_raw(X)
         check_is_fitted(self)
-        return (self if rounds is None else take_rounds(self, rounds))._predict_raw(X)
+        return take_rounds(self, rounds)._predict_raw(X)
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         """Raw scores as users see them: one output has no axis of its own."""
