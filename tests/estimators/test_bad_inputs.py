@@ -196,7 +196,7 @@ def test_bad_parameters(name):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"loss": "hinge"}, "loss='hinge'; must be one of 'auto', 'log_loss', 'exponential' or an"),
+        ({"loss": "hinge"}, "loss='hinge'; must be one of 'auto', 'log_loss', 'exponential', an"),
         ({"loss": "exponential"}, "loss='exponential' is for two classes; y has 3"),
         ({"monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst is for two classes.*; y has 3"),
         ({"class_weight": {7: 1.0}}, "class_weight has 7, which is not a class of y"),

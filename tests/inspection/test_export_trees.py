@@ -15,6 +15,7 @@ from sumwise import (
     DecisionTreeRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    Quantile,
     RandomForestClassifier,
 )
 from sumwise.errors import ParameterError
@@ -117,6 +118,10 @@ def test_the_class_that_a_tree_adds_to():
     model = GradientBoostingClassifier(n_estimators=2).fit(IRIS, SPECIES)
     assert export_text(model, 4, class_names=NAMES).startswith("score of class versicolor\n|--- ")
     assert "score of class 1\\n" in export_graphviz(model, tree=4)
+    quantiles = GradientBoostingRegressor(loss=Quantile([0.1, 0.9]), n_estimators=2).fit(
+        IRIS, SPECIES
+    )
+    assert export_text(quantiles, -1).startswith("output 1\n|--- ")
     two = GradientBoostingClassifier(n_estimators=2).fit(IRIS[:100], SPECIES[:100])
     assert export_text(two).startswith("|--- ")
 

@@ -80,7 +80,7 @@ def export_text(
     _check_count("decimals", decimals, 0)
     view = TreeView(model, tree, feature_names, class_names)
     writer = _TextWriter(view, max_depth, spacing, decimals, show_weights, max_categories)
-    header = [f"score of class {view.output}"] if view.output else []
+    header = [view.output] if view.output else []
     return "".join(f"{line}\n" for line in [*header, *writer.write(0, 0)])
 
 
@@ -272,7 +272,7 @@ class _DotWriter:
         if self._node_ids:
             yield f"node #{node}"
         if node == 0 and view.output:
-            yield f"score of class {view.output}"
+            yield view.output
         if not view.is_leaf(node):
             test, _ = view.write_test(node, self._precision, _CATEGORIES_IN_NODE)
             yield f"{test} or missing" if tree.missing_left[node] else test

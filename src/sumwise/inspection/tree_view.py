@@ -33,7 +33,7 @@ class TreeView:
     classes : tuple of str
         Names of the classes whose shares are the values of nodes; empty for numbers.
     output : str
-        The class whose score the tree adds to, where boosting has one tree per class; else "".
+        What the tree adds to, where boosting has several outputs, as the score of a class; else "".
     """
 
     def __init__(
@@ -92,8 +92,10 @@ class TreeView:
         self.output = ""
         if isinstance(trees, Forest):
             self.classes = tuple(map(str, names))
-        elif len(names) == trees.n_outputs > 1:
-            self.output = str(names[trees.output[number]])
+        elif trees.n_outputs > 1:
+            output = int(trees.output[number])
+            is_class = len(names) == trees.n_outputs
+            self.output = f"score of class {names[output]}" if is_class else f"output {output}"
 
     def is_leaf(self, node: int) -> bool:
         return bool(self.tree.left[node] < 0)
