@@ -91,9 +91,9 @@ def partial_dependence(
     >>> model = GradientBoostingRegressor(random_state=0).fit(X, y)
     >>> result = partial_dependence(model, X, "bmi", grid_resolution=3)
     >>> result.grid_values[0].round(3)
-    array([-0.067,  0.006,  0.079])
+    array([-0.067,  0.01 ,  0.087])
     >>> result.average.round()
-    array([[131., 146., 186.]])
+    array([[123., 172., 212.]])
     """
     if method not in _METHODS:
         raise ParameterError(f"method={method!r}: must be one of {', '.join(map(repr, _METHODS))}")
