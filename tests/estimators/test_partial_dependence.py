@@ -66,6 +66,7 @@ def test_boosting_gives_what_scikit_learns_gives_and_the_constant():
     ("model", "target", "n_outputs"),
     [
         (GradientBoostingRegressor(**SMALL), Y, 1),
+        (GradientBoostingRegressor(**SMALL), np.column_stack([Y, -Y]), 2),
         (GradientBoostingClassifier(**SMALL), BINARY, 1),
         (GradientBoostingClassifier(**SMALL), THREE, 3),
         (RandomForestRegressor(5, random_state=0), Y, 1),
@@ -254,3 +255,7 @@ def test_models_without_trees():
     with pytest.raises(ParameterError, match="statistics of categories"):
         partial_dependence(encoded, FRAME, "a", method="recursion")
     assert partial_dependence(encoded, FRAME, "a", grid_resolution=3).average.shape == (1, 3)
+    leaves = GradientBoostingRegressor(**SMALL, leaves="linear").fit(X, Y)
+    with pytest.raises(ParameterError, match="the leaves hold linear models"):
+        partial_dependence(leaves, X, 0, method="recursion")
+    assert partial_dependence(leaves, X, 0, grid_resolution=3).average.shape == (1, 3)

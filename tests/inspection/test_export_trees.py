@@ -126,6 +126,18 @@ def test_the_class_that_a_tree_adds_to():
     assert export_text(two).startswith("|--- ")
 
 
+def test_linear_leaves_are_formulas():
+    X = np.linspace(-1, 1, 200)[:, None]
+    model = GradientBoostingRegressor(n_estimators=1, max_leaves=2, leaves="linear")
+    model.fit(X, np.abs(X[:, 0]))
+    sides = re.findall(
+        r"value: \[-?0.\d\d ([-+]) 0.\d\d \* slope\]", export_text(model, feature_names=["slope"])
+    )
+    assert sides == ["-", "+"]
+    assert re.search(r"value = -?0.\d{3} - 0.\d{3} \* x0", export_graphviz(model))
+    assert "leaves with linear models" in repr(model.ensemble_)
+
+
 def test_encoded_categories_have_names():
     X = pd.DataFrame({"city": [f"c{i % 20}" for i in range(200)], "a": np.arange(200.0)})
     y = (np.arange(200) % 20 > 9) + 0.0

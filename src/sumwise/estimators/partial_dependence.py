@@ -133,6 +133,8 @@ def _find_obstacle(
         return f"{name} has no trees of sumwise to walk through"
     if getattr(estimator, "_encoder", None) is not None:
         return "the trees split on statistics of categories, which several features may share"
+    if isinstance(trees, TreeEnsemble) and trees.models is not None:
+        return "the leaves hold linear models, which depend on other features, too"
     if sample_weight is not None:
         return "sample_weight is for means of predictions"
     if kind != "average":

@@ -280,7 +280,7 @@ def _check_trees(e: TreeEnsemble) -> None:
 def _fits_link(n_outputs: int, link: str) -> bool:
     if link == "softmax":
         return n_outputs > 2
-    return n_outputs >= 1 if link == "sorted" else n_outputs == 1
+    return n_outputs == 1 if link in ("logistic", "half_logistic") else n_outputs >= 1
 
 
 def _check_sets(e: TreeEnsemble) -> None:

@@ -57,8 +57,8 @@ def export_text(
     -------
     str
         Two lines per split, its sides: "or missing" is where missing values go. Leaves of
-        boosting have what the tree adds to the raw score; those of regression trees their
-        prediction, and of classification trees the class.
+        boosting have what the tree adds to the raw score, a formula if it is a linear model; those
+        of regression trees their prediction, and of classification trees the class.
 
     Examples
     --------
@@ -203,6 +203,8 @@ class _TextWriter:
 
     def _describe_leaf(self, node: int) -> str:
         view, value = self._view, self._view.tree.value[node]
+        if view.list_terms(node):
+            return f"value: [{view.write_model(node, self._decimals)}]"
         if not view.classes:
             return f"value: {self._write_list(value)}"
         shares = view.find_shares(node)
@@ -279,6 +281,9 @@ class _DotWriter:
         yield f"samples = {tree.n_rows[node]}"
         values = view.find_shares(node) if view.classes else tree.value[node]
         numbers = [f"{value:.{self._precision}f}" for value in values]
+        if view.list_terms(node):
+            yield f"value = {view.write_model(node, self._precision)}"
+            return
         yield f"value = {numbers[0] if len(numbers) == 1 else '[' + ', '.join(numbers) + ']'}"
         if view.classes and self._names_classes:
             yield f"class = {view.classes[int(values.argmax())]}"

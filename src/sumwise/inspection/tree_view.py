@@ -114,6 +114,24 @@ class TreeView:
         # A forest of two classes knows the share of the second; of one class there is no doubt.
         return np.append(1.0 - value, value)[: len(self.classes)] if value.size == 1 else value
 
+    def list_terms(self, node: int) -> list[tuple[str, float]]:
+        """Return names and coefficients of a leaf's linear model; nothing if it has none."""
+        models = self.tree.models
+        if models is None:
+            return []
+        terms = slice(*models.first[[node, node + 1]])
+        names = [self._names[feature] for feature in models.feature[terms].tolist()]
+        return list(zip(names, models.coefficient[terms].tolist(), strict=True))
+
+    def write_model(self, node: int, decimals: int) -> str:
+        """Write the linear model of a leaf that has one."""
+        assert self.tree.models is not None
+        text = f"{self.tree.models.constant[node]:.{decimals}f}"
+        for name, coefficient in self.list_terms(node):
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {abs(coefficient):.{decimals}f} * {name}"
+        return text
+
     def write_test(
         self,
         node: int,

@@ -229,7 +229,9 @@ class _Writer:
             shares = view.find_shares(node)
             best = int(shares.argmax())
             return f"{shorten(view.classes[best], _LONGEST_NAME)} {shares[best]:.0%}"
-        return ", ".join(format_number(number) for number in view.tree.value[node][:4])
+        value = ", ".join(format_number(number) for number in view.tree.value[node][:4])
+        names = [shorten(name, _LONGEST_NAME) for name, _ in view.list_terms(node)[:2]]
+        return f"{value}, linear in\n{', '.join(names)}" if names else value
 
 
 class _Walk:

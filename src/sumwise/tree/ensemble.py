@@ -118,9 +118,11 @@ class TreeEnsemble:
     def __repr__(self) -> str:
         n_leaves = int((self.feature < 0).sum())
         outputs = f", {self.n_outputs} outputs" if self.n_outputs > 1 else ""
+        linear = "" if self.models is None else " with linear models"
         return (
             f"<{type(self).__name__}: {self.n_trees:,} trees in {self.n_rounds:,} rounds, "
-            f"{n_leaves:,} leaves, {self.n_features:,} features{outputs}, link {self.link!r}>"
+            f"{n_leaves:,} leaves{linear}, {self.n_features:,} features{outputs}, "
+            f"link {self.link!r}>"
         )
 
     @property
@@ -159,6 +161,7 @@ class TreeEnsemble:
             set_node=(self.set_node[sets] - first).astype(np.int32),
             set_size=self.set_size[sets],
             set_categories=self.set_categories[ends[sets.start] : ends[sets.stop]],
+            models=None if self.models is None else self.models.take(slice(first, last)),
         )
 
     def truncate(self, n_rounds: int) -> "TreeEnsemble":
