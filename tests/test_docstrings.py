@@ -10,7 +10,7 @@ import pytest
 from matplotlib import pyplot
 
 import sumwise
-from sumwise import diversity, plotting, theory
+from sumwise import diversity, inspection, plotting, theory
 
 matplotlib.use("Agg")
 
@@ -21,7 +21,7 @@ THEORY = [
 ]
 PUBLIC = [
     *((sumwise, name) for name in sumwise.__all__ if not name.startswith("_")),
-    *((module, name) for module in (diversity, plotting) for name in module.__all__),
+    *((module, name) for module in (diversity, inspection, plotting) for name in module.__all__),
     *((theory, name) for name in THEORY),
 ]
 READMES = ["README.md", "README.zh.md"]

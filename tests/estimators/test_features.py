@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, load
 from sumwise.data import matrix
+from sumwise.data.categories import Dictionary
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.features import FeatureSchema
 
@@ -514,3 +515,25 @@ def test_schema_through_json():
 def test_bad_json(data):
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         FeatureSchema.from_json(data, 4)
+
+
+# Summary
+
+
+def test_the_summary_is_a_few_lines():
+    assert repr(FeatureSchema.of_numbers(1000)) == (
+        "<FeatureSchema of 1,000 features: 1,000 numbers>"
+    )
+    words = Dictionary(np.array([*"abcdefg"], dtype=object))
+    kinds = ["number", "category", "date", "duration", "category"]
+    schema = FeatureSchema.of_kinds(kinds, {1: words, 4: Dictionary(np.array([1, 2]))})
+    assert repr(schema).splitlines() == [
+        "<FeatureSchema of 5 features: 1 numbers, 2 categories, 1 dates, 1 durations>",
+        "  feature 1: 7 categories ('a', 'b', 'c', 'd', 'e', ...)",
+        "  feature 2: dates",
+        "  feature 3: durations",
+        "  feature 4: 2 categories (1, 2)",
+    ]
+    many = FeatureSchema.of_kinds(["date"] * 20, {})
+    assert repr(many).splitlines()[-1] == "  and 12 more"
+    assert len(repr(many).splitlines()) == 10

@@ -7,6 +7,7 @@ import pytest
 from matplotlib import pyplot
 
 from sumwise.errors import ParameterError
+from sumwise.inspection.colors import COLORS
 from sumwise.plotting import (
     LabeledValues,
     RejectCurve,
@@ -14,7 +15,7 @@ from sumwise.plotting import (
     plot_reject_curve,
     plot_weights,
 )
-from sumwise.plotting.axes import COLORS, MARKERS
+from sumwise.plotting.axes import MARKERS
 
 DATA = LabeledValues(("a", "b"), np.array([1.0, 2.0]))
 

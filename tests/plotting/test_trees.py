@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sumwise import DecisionTreeClassifier, RandomForestRegressor
+from sumwise import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
 from sumwise.errors import ParameterError
 from sumwise.plotting import plot_tree, tree_layout
 from sumwise.tree import Tree, TreeEnsemble
@@ -64,7 +64,7 @@ def test_the_layout_of_a_tree():
 def test_nodes_say_what_they_do():
     assert tree_layout(Model, -1).text == (
         "size <= 2.5\nor missing, 3,000 rows",
-        "color in {red, green, a name that is too ... and 2 more}\n1,200 rows",
+        "color in {red, green,\na name that is too ... and 2 more}\n1,200 rows",
         "-2\n1,000 rows",
         "0.25\n200 rows",
         "1.5\n1,800 rows",
@@ -123,3 +123,36 @@ def test_trees_of_a_forest_can_be_drawn():
         tree_layout(model, 3)
     both = RandomForestRegressor(1, bootstrap=False).fit(X, np.column_stack([y, -y]))
     assert any(text.startswith("1, -1") for text in tree_layout(both).text)
+
+
+def test_long_names_and_whole_numbers_can_be_read():
+    cities = ["Saint-Germain-en-Laye", "Basel, the city on the Rhine", "Bern", "Chur"]
+    X = pd.DataFrame({"city": cities * 50, "year": np.arange(200) + 1900})
+    y = X["city"].isin(cities[:2]) * 5.0 + (X["year"] > 2010)
+    text = tree_layout(DecisionTreeRegressor(max_depth=2).fit(X, y)).text
+    lines = text[0].split("\n")
+    assert lines[0] in ("city in {Bern, Chur}", "city in {Basel, the city on th...,")
+    assert max(map(len, lines)) <= 40
+    assert any(t.startswith("year <= 2010.5\n") for t in text)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+def test_classes_have_colors_and_a_legend(n_classes):
+    y = np.arange(240) % n_classes
+    layout = tree_layout(DecisionTreeClassifier().fit(y[:, None] + 0.0, y))
+    assert layout.classes == tuple(map(str, range(n_classes)))
+    assert layout.share[layout.is_leaf].tolist() == [1.0] * n_classes
+    ax = plot_tree(layout)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(layout.classes)
+    colors = {patch.get_facecolor() for patch in ax.get_legend().get_patches()}
+    assert len(colors) == n_classes
+    boxes = [text.get_bbox_patch() for text in ax.texts]
+    fills = [box.get_facecolor() for box in boxes[: len(layout.node)]]
+    assert {fills[i] for i in np.flatnonzero(layout.is_leaf)} == colors
+    names = [f"class {k}" for k in range(n_classes)]
+    named = tree_layout(DecisionTreeClassifier().fit(y[:, None] + 0.0, y), class_names=names)
+    assert named.classes == tuple(names)
+
+
+def test_numbers_have_no_legend():
+    assert plot_tree(tree_layout(ENSEMBLE, 1)).get_legend() is None

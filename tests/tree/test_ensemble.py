@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sumwise.kernels.threads import Team
-from sumwise.tree import Tree, TreeEnsemble
+from sumwise.tree import LinearEnsemble, Tree, TreeEnsemble
 
 NAN, INF = np.nan, np.inf
 BY_NODE = ["feature", "threshold", "missing_left", "left", "value", "gain", "n_rows", "weight"]
@@ -166,3 +166,49 @@ def test_predictions_by_link():
 def test_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         join().link = "softmax"
+
+
+def test_the_summary_is_short():
+    tree = make_stump()
+    one = TreeEnsemble.from_trees([tree] * 4, [0] * 4, np.zeros(1), "identity", 2)
+    assert repr(one) == (
+        "<TreeEnsemble: 4 trees in 4 rounds, 8 leaves, 2 features, link 'identity'>"
+    )
+    three = TreeEnsemble.from_trees([tree] * 6, [0, 1, 2] * 2, np.zeros(3), "softmax", 2)
+    assert repr(three) == (
+        "<TreeEnsemble: 6 trees in 2 rounds, 12 leaves, 2 features, 3 outputs, link 'softmax'>"
+    )
+    assert repr(tree) == "<Tree: 3 nodes, 2 leaves>"
+    linear = LinearEnsemble(np.zeros((5, 1, 3)), np.zeros((5, 1)), np.zeros(1), "log")
+    assert repr(linear) == "<LinearEnsemble: 5 rounds, 3 features, link 'log'>"
+
+
+def test_a_tree_can_be_taken_out():
+    def first_set(node, categories):
+        return dataclasses.replace(
+            make_stump(),
+            set_node=np.array([node], dtype=np.int32),
+            set_size=np.array([len(categories)], dtype=np.int32),
+            set_categories=np.array(categories, dtype=np.int32),
+        )
+
+    trees = [make_stump(), first_set(0, [1, 4]), make_stump(), first_set(0, [2])]
+    ensemble = TreeEnsemble.from_trees(trees, [0] * 4, np.zeros(1), "identity", 2)
+    for number, tree in enumerate(trees):
+        found = ensemble.to_tree(number)
+        for field in dataclasses.fields(Tree):
+            assert np.array_equal(getattr(found, field.name), getattr(tree, field.name))
+
+
+def make_stump():
+    return Tree(
+        feature=np.array([1, -1, -1], dtype=np.int32),
+        threshold=np.array([0.5, 0, 0]),
+        split_bin=np.zeros(3, dtype=np.uint8),
+        missing_left=np.array([1, 0, 0], dtype=np.uint8),
+        left=np.array([1, -1, -1], dtype=np.int32),
+        value=np.array([[0.0], [-1.0], [2.0]]),
+        gain=np.array([3.0, 0, 0]),
+        n_rows=np.array([5, 3, 2]),
+        weight=np.array([5.0, 3.0, 2.0]),
+    )

@@ -1,6 +1,7 @@
 """What an estimator remembers of its features, and checks of X and y against it."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,8 @@ from sumwise.estimators.parameters import check_choice
 from sumwise.estimators.sparse import read_sparse, refuse_categories
 from sumwise.lazy import lazy
 
+# Features that the summary of a schema lists.
+_MOST_SHOWN = 8
 _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
 
 
@@ -62,6 +65,22 @@ class FeatureSchema:
     def of_numbers(cls, n_features: int) -> "FeatureSchema":
         """The schema of a matrix of numbers."""
         return cls(n_features, {}, {})
+
+    def __repr__(self) -> str:
+        """A line for all features, and one for each of the first that are not plain numbers."""
+        counts = Counter(self.special.values())
+        counts[NUMBER] = self.n_features - len(self.special)
+        kinds = ", ".join(f"{counts[k]:,} {_PLURAL[k]}" for k in KINDS if counts[k])
+        lines = [f"<FeatureSchema of {self.n_features:,} features: {kinds}>"]
+        for feature, kind in sorted(self.special.items())[:_MOST_SHOWN]:
+            lines.append(f"  feature {feature}: {_PLURAL[kind]}")
+            if kind == CATEGORY:
+                values = self.dictionaries[feature].values
+                lines[-1] = f"  feature {feature}: {values.size:,} {_PLURAL[kind]}"
+                lines[-1] += f" ({_list([repr(value) for value in values[:6].tolist()])})"
+        if len(self.special) > _MOST_SHOWN:
+            lines.append(f"  and {len(self.special) - _MOST_SHOWN:,} more")
+        return "\n".join(lines)
 
     @lazy
     def kinds(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Where pictures are drawn, and colors that can be told apart by color-blind readers."""
+"""Where pictures are drawn, and the markers and lines of what is drawn."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,8 +8,7 @@ from sumwise.errors import ParameterError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, the strongest colors first. Where there are points, markers differ, too.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+# Where there are points, markers differ, too.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 

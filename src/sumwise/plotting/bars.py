@@ -6,7 +6,8 @@ import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.members import open_ensemble
-from sumwise.plotting.axes import COLORS, check_data, get_axes
+from sumwise.inspection.colors import COLORS
+from sumwise.plotting.axes import check_data, get_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sumwise.diversity import KappaErrorPoints, PairwiseMatrix
-from sumwise.plotting.axes import COLORS, MARKERS, check_data, get_axes, name_data
+from sumwise.inspection.colors import COLORS
+from sumwise.plotting.axes import MARKERS, check_data, get_axes, name_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sumwise.errors import DataError
-from sumwise.plotting.axes import COLORS, LINES, check_data, get_axes
+from sumwise.inspection.colors import COLORS
+from sumwise.plotting.axes import LINES, check_data, get_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,8 @@ import numpy as np
 
 from sumwise.diversity.inputs import check_length, read_labels, read_numbers, read_sample_weight
 from sumwise.errors import DataError
-from sumwise.plotting.axes import COLORS, LINES, get_axes, name_data
+from sumwise.inspection.colors import COLORS
+from sumwise.plotting.axes import LINES, get_axes, name_data
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

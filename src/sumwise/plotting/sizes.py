@@ -6,7 +6,8 @@ import numpy as np
 
 from sumwise.diversity.inputs import encode, read_ensemble
 from sumwise.errors import ParameterError
-from sumwise.plotting.axes import COLORS, LINES, check_data, get_axes
+from sumwise.inspection.colors import COLORS
+from sumwise.plotting.axes import LINES, check_data, get_axes
 from sumwise.theory import hoeffding_bound, majority_vote_error
 
 if TYPE_CHECKING:

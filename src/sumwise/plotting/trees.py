@@ -1,22 +1,22 @@
 """A single tree of an ensemble."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import ParameterError
+from sumwise.inspection.colors import color_of_class
+from sumwise.inspection.tree_view import TreeView, format_number, shorten
 from sumwise.plotting.axes import check_data, get_axes
-from sumwise.tree import TreeEnsemble
-from sumwise.tree.forest import Forest
-from sumwise.tree.forest_view import convert_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Categories of a set that are written out.
+# Categories of a set that are written out, characters of a name, and of a line.
 _MOST_CATEGORIES = 3
 _LONGEST_NAME = 22
+_LONGEST_LINE = 28
 _SPLIT, _RISE, _FALL = "#FFFFFF", "#FBE3C8", "#CFE6F5"
 
 
@@ -39,6 +39,10 @@ class TreeLayout(NamedTuple):
         Training rows.
     text : tuple of str
         What is written in the nodes. A row goes left where it holds.
+    classes : tuple of str
+        Names of the classes of a classification tree; empty for other trees.
+    best_class, share : ndarray
+        Index of the class that most rows of a node have, and its share; zeros for other trees.
 
     Examples
     --------
@@ -59,6 +63,9 @@ class TreeLayout(NamedTuple):
     value: np.ndarray
     n_rows: np.ndarray
     text: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    best_class: np.ndarray = np.zeros(0, dtype=np.intp)
+    share: np.ndarray = np.zeros(0)
 
 
 def tree_layout(
@@ -67,6 +74,7 @@ def tree_layout(
     *,
     max_depth: int | None = None,
     feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
 ) -> TreeLayout:
     """Find places for the nodes of a tree.
 
@@ -80,6 +88,8 @@ def tree_layout(
         Levels of splits to show; None for all.
     feature_names : sequence of str, default=None
         Names of features; None for those that the estimator saw, or x0, x1, ...
+    class_names : sequence of str, default=None
+        Names of classes; None for the labels.
 
     Returns
     -------
@@ -96,37 +106,10 @@ def tree_layout(
     s5 <= -0.00376
     442 rows
     """
-    trees = getattr(model, "forest_", getattr(model, "ensemble_", model))
-    if not isinstance(trees, (TreeEnsemble, Forest)):
-        raise ParameterError(
-            f"{type(model).__name__} has no trees of sumwise: it is not fitted, or of another kind"
-        )
-    if not -trees.n_trees <= tree < trees.n_trees:
-        raise ParameterError(f"tree={tree}: the model has {trees.n_trees} trees")
-    leaves = None
-    if isinstance(trees, Forest):
-        tree %= trees.n_trees
-        ensemble = convert_tree(trees, tree)
-        leaves, tree = _describe_leaves(model, trees.select(tree, tree + 1)), 0
-    else:
-        ensemble = trees
     if max_depth is not None and max_depth < 0:
         raise ParameterError(f"max_depth={max_depth}: must be at least 0, or None")
-    encoder = getattr(model, "_encoder", None)
-    n_features = ensemble.n_features if encoder is None else encoder.n_features
-    if feature_names is None:
-        default = [f"x{i}" for i in range(n_features)]
-        feature_names = list(getattr(model, "feature_names_in_", default))
-    elif len(feature_names) != n_features:
-        raise ParameterError(
-            f"feature_names has {len(feature_names)} names for {n_features} features"
-        )
-    dictionaries = getattr(getattr(model, "schema_", None), "dictionaries", {})
-    if encoder is not None:  # trees know columns, of which a feature may have several
-        feature_names = encoder.name_columns(feature_names)
-        dictionaries = encoder.take_originals(dictionaries)
-    writer = _Writer(ensemble, feature_names, dictionaries, leaves)
-    return _Walk(ensemble, max_depth).lay_out(int(ensemble.start[tree]), writer)
+    view = TreeView(model, tree, feature_names, class_names)
+    return _Walk(view, max_depth).lay_out()
 
 
 def plot_tree(layout: TreeLayout, ax: "Axes | None" = None) -> "Axes":
@@ -156,14 +139,16 @@ def plot_tree(layout: TreeLayout, ax: "Axes | None" = None) -> "Axes":
     """
     check_data(TreeLayout, layout, "tree_layout")
     width, height = float(layout.x.max()) + 1.0, int(layout.depth.max()) + 1
-    widest = max(len(line) for text in layout.text for line in text.split("\n"))
-    ax = get_axes(ax, max(4.0, width * (0.35 + 0.075 * widest)), 0.4 + 1.15 * height)
+    lines = [text.split("\n") for text in layout.text]
+    widest = max(len(line) for own in lines for line in own)
+    tallest = max(map(len, lines))
+    level = 0.6 + 0.18 * tallest + 0.15 * (tallest > 2)
+    ax = get_axes(ax, max(4.0, width * (0.35 + 0.075 * widest)), 0.4 + level * height)
     for child, parent in enumerate(layout.parent):
         if parent >= 0:
             ends = [parent, child]
             ax.plot(layout.x[ends], -layout.depth[ends], color="0.6", linewidth=1.0, zorder=1)
     for i, text in enumerate(layout.text):
-        color = _SPLIT if not layout.is_leaf[i] else _RISE if layout.value[i] >= 0 else _FALL
         ax.text(
             layout.x[i],
             -layout.depth[i],
@@ -172,8 +157,13 @@ def plot_tree(layout: TreeLayout, ax: "Axes | None" = None) -> "Axes":
             va="center",
             fontsize=8,
             zorder=2,
-            bbox={"boxstyle": "round,pad=0.35", "facecolor": color, "edgecolor": "0.4"},
+            bbox={
+                "boxstyle": "round,pad=0.35",
+                "facecolor": _find_color(layout, i),
+                "edgecolor": "0.4",
+            },
         )
+    _explain_colors(layout, ax)
     if len(layout.text) > 2:
         for child, word in ((1, "yes"), (int(np.flatnonzero(layout.parent == 0)[1]), "no")):
             middle = (layout.x[0] + layout.x[child]) / 2
@@ -186,80 +176,76 @@ def plot_tree(layout: TreeLayout, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def _describe_leaves(model: Any, forest: Forest) -> dict[int, str]:
-    """Say what leaves of one tree predict, where that is more than a number."""
-    value, classes = forest.value, getattr(model, "classes_", None)
-    if classes is not None:
-        shares = value if classes.size > 2 else np.column_stack([1.0 - value, value])
-        best = shares.argmax(axis=1)
-        pairs = zip(best.tolist(), shares.max(axis=1).tolist(), strict=True)
-        texts = [f"{_shorten(str(classes[k]))} {share:.0%}" for k, share in pairs]
-    elif forest.n_columns > 1:
-        texts = [", ".join(f"{number:.3g}" for number in row) for row in value[:, :4]]
-    else:
-        return {}
-    return dict(zip(forest.leaf_nodes.tolist(), texts, strict=True))
+def _find_color(layout: TreeLayout, i: int) -> str:
+    if not layout.is_leaf[i]:
+        return _SPLIT
+    if layout.classes:
+        return color_of_class(
+            int(layout.best_class[i]), float(layout.share[i]), len(layout.classes)
+        )
+    return _RISE if layout.value[i] >= 0 else _FALL
+
+
+def _explain_colors(layout: TreeLayout, ax: "Axes") -> None:
+    """Show the color of each class that a leaf has."""
+    shown = sorted(set(layout.best_class[layout.is_leaf].tolist())) if layout.classes else []
+    if not shown:
+        return
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(
+            facecolor=color_of_class(k, 1.0, len(layout.classes)),
+            edgecolor="0.4",
+            label=shorten(layout.classes[k], _LONGEST_NAME),
+        )
+        for k in shown
+    ]
+    ax.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=4, frameon=False
+    )
 
 
 class _Writer:
     """Says in words what a node is."""
 
-    def __init__(
-        self,
-        ensemble: TreeEnsemble,
-        names: Sequence[str],
-        dictionaries: Mapping[int, Any],
-        leaves: Mapping[int, str] | None = None,
-    ) -> None:
-        self._ensemble, self._dictionaries = ensemble, dictionaries
-        self._leaves = {} if leaves is None else leaves
-        self._names = [str(name) for name in names]
-        ends = np.cumsum(ensemble.set_size)
-        self._sets = {
-            int(node): ensemble.set_categories[end - size : end]
-            for node, size, end in zip(ensemble.set_node, ensemble.set_size, ends, strict=True)
-        }
+    def __init__(self, view: TreeView) -> None:
+        self._view = view
 
     def write(self, node: int, is_cut: bool) -> str:
-        ensemble = self._ensemble
-        rows = f"{ensemble.n_rows[node]:,} rows"
-        feature = int(ensemble.feature[node])
-        if feature < 0:
-            return f"{self._leaves.get(node, f'{ensemble.value[node]:.3g}')}\n{rows}"
+        view = self._view
+        rows = f"{view.tree.n_rows[node]:,} rows"
+        if view.is_leaf(node):
+            return f"{self._describe_leaf(node)}\n{rows}"
         if is_cut:
             return f"...\n{rows}"
-        name = _shorten(self._names[feature])
-        if node in self._sets:
-            test = f"{name} in {self._write_set(feature, self._sets[node])}"
-        elif np.isposinf(ensemble.threshold[node]):
-            return f"{name} is known\n{rows}"  # all values go left, what is missing goes right
-        else:
-            test = f"{name} <= {ensemble.threshold[node]:.3g}"
+        test, _ = view.write_test(node, None, _MOST_CATEGORIES, _LONGEST_NAME, _LONGEST_LINE)
         # Missing values go right unless it is said.
-        return f"{test}\n{'or missing, ' if ensemble.missing_left[node] else ''}{rows}"
+        return f"{test}\n{'or missing, ' if view.tree.missing_left[node] else ''}{rows}"
 
-    def _write_set(self, feature: int, codes: np.ndarray) -> str:
-        dictionary = self._dictionaries.get(feature)
-        shown = codes[:_MOST_CATEGORIES]
-        values = shown if dictionary is None else dictionary.values[shown]
-        words = [_shorten(str(value)) for value in values]
-        left_out = codes.size - shown.size
-        return "{" + ", ".join(words) + (f" and {left_out} more" if left_out else "") + "}"
+    def _describe_leaf(self, node: int) -> str:
+        view = self._view
+        if view.classes:
+            shares = view.find_shares(node)
+            best = int(shares.argmax())
+            return f"{shorten(view.classes[best], _LONGEST_NAME)} {shares[best]:.0%}"
+        value = ", ".join(format_number(number) for number in view.tree.value[node][:4])
+        names = [shorten(name, _LONGEST_NAME) for name, _ in view.list_terms(node)[:2]]
+        return f"{value}, linear in\n{', '.join(names)}" if names else value
 
 
 class _Walk:
     """Visits the nodes that are drawn, parents first."""
 
-    def __init__(self, ensemble: TreeEnsemble, max_depth: int | None) -> None:
-        self._left = ensemble.left
-        self._ensemble = ensemble
+    def __init__(self, view: TreeView, max_depth: int | None) -> None:
+        self._view = view
         self._max_depth = np.inf if max_depth is None else max_depth
 
-    def lay_out(self, root: int, writer: _Writer) -> TreeLayout:
+    def lay_out(self) -> TreeLayout:
         nodes: list[int] = []
         parents: list[int] = []
         depths: list[int] = []
-        waiting = [(root, -1, 0)]
+        waiting = [(0, -1, 0)]
         while waiting:
             node, parent, depth = waiting.pop()
             place = len(nodes)
@@ -267,7 +253,7 @@ class _Walk:
             parents.append(parent)
             depths.append(depth)
             if self._is_open(node, depth):
-                left = int(self._left[node])
+                left = int(self._view.tree.left[node])
                 waiting += [(left + 1, place, depth + 1), (left, place, depth + 1)]
         ends = [not self._is_open(n, d) for n, d in zip(nodes, depths, strict=True)]
         x = np.zeros(len(nodes))
@@ -275,22 +261,25 @@ class _Walk:
         # Children come after their parents, so from the end all have their places before.
         for place in range(len(nodes) - 1, 0, -1):
             x[parents[place]] += x[place] / 2
-        is_split = self._ensemble.feature[nodes] >= 0
+        tree, writer = self._view.tree, _Writer(self._view)
+        is_split = tree.feature[nodes] >= 0
         cut = np.array(ends) & is_split
+        shares = np.zeros((len(nodes), 1))
+        if self._view.classes:
+            shares = np.stack([self._view.find_shares(node) for node in nodes])
         return TreeLayout(
-            np.array(nodes),
+            np.array(nodes) + self._view.first_node,
             np.array(parents),
             x,
             np.array(depths),
             ~is_split,
-            self._ensemble.value[nodes],
-            self._ensemble.n_rows[nodes],
+            tree.value[nodes, 0],
+            tree.n_rows[nodes],
             tuple(writer.write(n, bool(c)) for n, c in zip(nodes, cut, strict=True)),
+            self._view.classes,
+            shares.argmax(axis=1),
+            shares.max(axis=1),
         )
 
     def _is_open(self, node: int, depth: int) -> bool:
-        return bool(self._left[node] >= 0) and depth < self._max_depth
-
-
-def _shorten(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
+        return not self._view.is_leaf(node) and depth < self._max_depth

@@ -115,6 +115,16 @@ class TreeEnsemble:
             models=LeafModels.join([(t.models, t.n_nodes) for t in trees]),
         )
 
+    def __repr__(self) -> str:
+        n_leaves = int((self.feature < 0).sum())
+        outputs = f", {self.n_outputs} outputs" if self.n_outputs > 1 else ""
+        linear = "" if self.models is None else " with linear models"
+        return (
+            f"<{type(self).__name__}: {self.n_trees:,} trees in {self.n_rounds:,} rounds, "
+            f"{n_leaves:,} leaves{linear}, {self.n_features:,} features{outputs}, "
+            f"link {self.link!r}>"
+        )
+
     @property
     def n_trees(self) -> int:
         return int(self.start.size)
@@ -130,6 +140,29 @@ class TreeEnsemble:
     @property
     def _trees_a_round(self) -> int:
         return self.n_outputs * self.trees_per_round
+
+    def to_tree(self, number: int) -> Tree:
+        """Return one tree, with nodes numbered within it."""
+        first = int(self.start[number])
+        last = int(self.start[number + 1]) if number + 1 < self.n_trees else self.feature.size
+        left = self.left[first:last]
+        sets = slice(*np.searchsorted(self.set_node, [first, last]))
+        ends = np.concatenate([[0], np.cumsum(self.set_size)])
+        return Tree(
+            feature=self.feature[first:last],
+            threshold=self.threshold[first:last],
+            split_bin=np.zeros(last - first, dtype=np.uint8),
+            missing_left=self.missing_left[first:last],
+            left=np.where(left < 0, -1, left - first).astype(np.int32),
+            value=self.value[first:last].reshape(last - first, -1),
+            gain=self.gain[first:last],
+            n_rows=self.n_rows[first:last],
+            weight=self.weight[first:last],
+            set_node=(self.set_node[sets] - first).astype(np.int32),
+            set_size=self.set_size[sets],
+            set_categories=self.set_categories[ends[sets.start] : ends[sets.stop]],
+            models=None if self.models is None else self.models.take(slice(first, last)),
+        )
 
     def truncate(self, n_rounds: int) -> "TreeEnsemble":
         """Return the ensemble of the first rounds."""

@@ -123,6 +123,13 @@ class Forest:
             mapper=mapper,
         )
 
+    def __repr__(self) -> str:
+        columns = f", {self.n_columns} columns" if self.n_columns > 1 else ""
+        return (
+            f"<{type(self).__name__}: {self.n_trees:,} trees, {len(self.value):,} leaves, "
+            f"{self.n_features:,} features{columns}>"
+        )
+
     @property
     def n_trees(self) -> int:
         return int(self.start.size - 1)

@@ -37,6 +37,13 @@ class LinearEnsemble:
     base_score: np.ndarray
     link: str
 
+    def __repr__(self) -> str:
+        outputs = f", {self.n_outputs} outputs" if self.n_outputs > 1 else ""
+        return (
+            f"<{type(self).__name__}: {self.n_rounds:,} rounds, "
+            f"{self.n_features:,} features{outputs}, link {self.link!r}>"
+        )
+
     @property
     def n_features(self) -> int:
         return int(self.coefficient.shape[2])

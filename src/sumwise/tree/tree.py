@@ -126,6 +126,9 @@ class Tree:
     set_categories: np.ndarray = field(default_factory=no_sets)
     models: LeafModels | None = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_nodes:,} nodes, {self.n_leaves:,} leaves>"
+
     @property
     def n_nodes(self) -> int:
         return int(self.feature.size)

@@ -1,0 +1,270 @@
+"""Partial dependence of predictions on one or two features."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats.mstats import mquantiles  # type: ignore[import-untyped]
+from sklearn import inspection
+from sklearn.base import is_classifier
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.data.categories import Dictionary
+from sumwise.data.encoder import read_column
+from sumwise.data.sparse import SparseMatrix
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.features import FeatureSchema, read_rows
+from sumwise.inspection.dependence import depend_on
+from sumwise.tree import TreeEnsemble
+from sumwise.tree.forest import Forest
+
+_METHODS = ("auto", "recursion", "brute")
+
+
+def partial_dependence(
+    estimator: Any,
+    X: Any,
+    features: Any,
+    *,
+    sample_weight: Any = None,
+    categorical_features: Any = None,
+    feature_names: Sequence[str] | None = None,
+    response_method: str = "auto",
+    percentiles: tuple[float, float] = (0.05, 0.95),
+    grid_resolution: int = 100,
+    custom_values: Mapping[Any, Any] | None = None,
+    method: str = "auto",
+    kind: str = "average",
+) -> Bunch:
+    """Return the mean response of a model as a function of some features.
+
+    The parameters and the result are those of :func:`sklearn.inspection.partial_dependence`, which
+    takes the models of sumwise, too, but by ``method="brute"`` alone.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A model of sumwise; with ``method="brute"`` any classifier or regressor.
+    X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+        Rows that the grid is made of. By "brute", also those that predictions are averaged over.
+    features : int, str or list of these
+        The feature, or two or more for their joint grid.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Weights of the mean; by "brute" only.
+    categorical_features : array-like, default=None
+        Features whose grid is all of their values: indices, names or booleans. None for the
+        features that are categories in the model.
+    feature_names : sequence of str, default=None
+        Names of features; None for those of ``fit``.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        What of a classifier is averaged by "brute".
+    percentiles : tuple of float, default=(0.05, 0.95)
+        Ends of the grid.
+    grid_resolution : int, default=100
+        Points of the grid for each feature; if it has fewer values, these.
+    custom_values : dict, default=None
+        Values of the grid by feature, in place of those above.
+    method : {"auto", "recursion", "brute"}, default="auto"
+        "brute": every row is predicted with every value of the grid. "recursion": the trees of
+        gradient boosting, a forest or a decision tree are walked with the grid alone, and sides of
+        other splits weigh as training rows did (in forests, their weights), which is much quicker.
+        It gives raw scores of boosting, with the constant that training begins with (scikit-learn's
+        leaves it out), and predictions or probabilities of a forest. "auto": "recursion" where
+        it gives predictions of a regressor, or scores of a classifier whose ``response_method`` is
+        "auto" or "decision_function" (of a forest, "auto" or "predict_proba"); else "brute".
+    kind : {"average", "individual", "both"}, default="average"
+        The mean, a curve for each row, or both; by "brute" except for "average".
+
+    Returns
+    -------
+    Bunch
+        ``grid_values``, a list of arrays; ``average`` of shape (n_outputs, n_values, ...), where
+        two classes are one output; and ``individual`` of shape (n_outputs, n_rows, n_values, ...).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise import GradientBoostingRegressor
+    >>> from sumwise.inspection import partial_dependence
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GradientBoostingRegressor(random_state=0).fit(X, y)
+    >>> result = partial_dependence(model, X, "bmi", grid_resolution=3)
+    >>> result.grid_values[0].round(3)
+    array([-0.067,  0.01 ,  0.087])
+    >>> result.average.round()
+    array([[123., 172., 212.]])
+    """
+    if method not in _METHODS:
+        raise ParameterError(f"method={method!r}: must be one of {', '.join(map(repr, _METHODS))}")
+    check_is_fitted(estimator)
+    obstacle = _find_obstacle(estimator, sample_weight, response_method, kind)
+    if method == "recursion" and obstacle is not None:
+        raise ParameterError(f"method='recursion': {obstacle}; use method='brute'")
+    if method == "recursion" or (method == "auto" and obstacle is None and _predicts(estimator)):
+        grid = _GridMaker(estimator, X, feature_names, percentiles, grid_resolution)
+        return _respond(estimator, grid, features, categorical_features, custom_values or {})
+    if categorical_features is None:
+        schema = getattr(estimator, "schema_", None)
+        categorical_features = sorted(getattr(schema, "dictionaries", ())) or None
+    return inspection.partial_dependence(
+        estimator,
+        X,
+        features,
+        sample_weight=sample_weight,
+        categorical_features=categorical_features,
+        feature_names=feature_names,
+        response_method=response_method,
+        percentiles=percentiles,
+        grid_resolution=grid_resolution,
+        custom_values=custom_values,
+        method="brute",
+        kind=kind,
+    )
+
+
+def _find_obstacle(
+    estimator: Any, sample_weight: Any, response_method: str, kind: str
+) -> str | None:
+    """Say why the trees alone cannot tell the answer; None if they can."""
+    name = type(estimator).__name__
+    trees = _get_trees(estimator)
+    if trees is None:
+        return f"{name} has no trees of sumwise to walk through"
+    if getattr(estimator, "_encoder", None) is not None:
+        return "the trees split on statistics of categories, which several features may share"
+    if isinstance(trees, TreeEnsemble) and trees.models is not None:
+        return "the leaves hold linear models, which depend on other features, too"
+    if sample_weight is not None:
+        return "sample_weight is for means of predictions"
+    if kind != "average":
+        return f"kind={kind!r} is of predictions of rows"
+    raw = "decision_function" if isinstance(trees, TreeEnsemble) else "predict_proba"
+    allowed = ("auto", raw) if is_classifier(estimator) else ("auto",)
+    if response_method not in allowed:
+        return f"response_method={response_method!r} must be {' or '.join(map(repr, allowed))}"
+    return None
+
+
+def _get_trees(estimator: Any) -> TreeEnsemble | Forest | None:
+    trees = getattr(estimator, "forest_", getattr(estimator, "ensemble_", None))
+    return trees if isinstance(trees, (TreeEnsemble, Forest)) else None
+
+
+def _predicts(estimator: Any) -> bool:
+    """Whether what the trees add up to is a prediction, or the score of a classifier."""
+    trees = _get_trees(estimator)
+    if isinstance(trees, Forest) or is_classifier(estimator):
+        return True
+    return trees is not None and trees.link == "identity" and estimator._custom_link is None
+
+
+def _respond(
+    estimator: Any,
+    grid: "_GridMaker",
+    features: Any,
+    categorical: Any,
+    custom_values: Mapping[Any, Any],
+) -> Bunch:
+    if isinstance(features, (str, int, np.integer)):
+        features = [features]
+    indices = [grid.find_feature(feature) for feature in features]
+    is_category = grid.find_categories(categorical)
+    axes, numbers = [], []
+    for feature, index in zip(features, indices, strict=True):
+        own = custom_values.get(feature)
+        values, as_numbers = grid.make_axis(index, bool(is_category[index]), own)
+        axes.append(values)
+        numbers.append(as_numbers)
+    trees = _get_trees(estimator)
+    assert trees is not None
+    return Bunch(grid_values=axes, average=depend_on(trees, indices, numbers))
+
+
+class _GridMaker:
+    """Finds values of features to respond to, as scikit-learn does; missing ones are left out."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        names: Sequence[str] | None,
+        percentiles: tuple[float, float],
+        resolution: int,
+    ) -> None:
+        low, high = percentiles
+        if not 0 <= low < high <= 1:
+            raise ParameterError(f"percentiles={percentiles}: must be two of [0, 1], ascending")
+        if resolution <= 1:
+            raise ParameterError(f"grid_resolution={resolution}: must be at least 2")
+        self._matrix = read_rows(estimator, X)
+        self._schema: FeatureSchema = estimator.schema_
+        self._names = getattr(estimator, "feature_names_in_", ()) if names is None else names
+        self._names = [str(name) for name in self._names]
+        self._percentiles, self._resolution = percentiles, resolution
+
+    def find_feature(self, feature: Any) -> int:
+        """Return the index of a feature that is given by name or index."""
+        if isinstance(feature, str):
+            if feature not in self._names:
+                raise ParameterError(f"features: there is no feature of the name {feature!r}")
+            return self._names.index(feature)
+        if not 0 <= feature < self._matrix.shape[1]:
+            last = self._matrix.shape[1] - 1
+            raise ParameterError(f"features: {feature!r} must be a name or an index of 0 to {last}")
+        return int(feature)
+
+    def find_categories(self, chosen: Any) -> np.ndarray:
+        """Return which features take all of their values, as a mask."""
+        mask = np.zeros(self._matrix.shape[1], dtype=np.bool_)
+        mask[list(self._schema.dictionaries)] = True
+        if chosen is not None:
+            items = np.asarray(chosen).ravel()
+            if items.dtype == np.bool_:
+                mask |= items
+            else:
+                mask[[self.find_feature(item) for item in items.tolist()]] = True
+        return mask
+
+    def make_axis(self, feature: int, is_all: bool, custom: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return values of a feature, and the numbers that trees know them by."""
+        dictionary = self._schema.dictionaries.get(feature)
+        if custom is not None:
+            return _read_custom(custom, dictionary)
+        column = self._read(feature)
+        values = np.unique(column[~np.isnan(column)])
+        if values.size == 0:
+            raise DataError(f"X has no value of feature {feature}; pass custom_values")
+        if dictionary is not None:
+            return dictionary.values[values.astype(np.intp)], values
+        if not is_all and values.size >= self._resolution:
+            finite = column[np.isfinite(column)]
+            low, high = mquantiles(finite, prob=self._percentiles)
+            if np.isclose(low, high):
+                raise DataError(
+                    f"the percentiles {self._percentiles} of feature {feature} are too close to "
+                    "each other; choose others, or pass custom_values"
+                )
+            values = np.linspace(low, high, num=self._resolution)
+        return values, values
+
+    def _read(self, feature: int) -> np.ndarray:
+        matrix = self._matrix
+        if isinstance(matrix, SparseMatrix):
+            stored = matrix.given.tocsc()[:, [feature]].tocoo()
+            column = np.full(matrix.shape[0], matrix.absent)
+            column[stored.row] = stored.data
+            return column
+        return read_column(matrix, feature)(0, matrix.shape[0]).astype(np.float64)
+
+
+def _read_custom(values: Any, dictionary: Dictionary | None) -> tuple[np.ndarray, np.ndarray]:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ParameterError(f"custom_values must have one dimension, not {array.ndim}")
+    if dictionary is None:
+        return array, array.astype(np.float64)
+    if dictionary.holds == "strings":
+        array = np.asarray(values, dtype=object)
+    codes = dictionary.find(array)
+    return array, np.where(codes < 0, np.nan, codes)
