@@ -8,6 +8,7 @@ import numpy as np
 
 from sumwise.errors import DataWarning, ParameterError
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.noisy_trees import can_share_table, grow_noisy_trees
 from sumwise.estimators.parameters import check_number, extend_parameters
 from sumwise.estimators.repeated import (
     REPEATED_TEXTS,
@@ -18,6 +19,7 @@ from sumwise.estimators.repeated import (
     find_member_seed,
     takes_weights,
 )
+from sumwise.estimators.table_trees import draw_seed
 from sumwise.kernels import random
 
 
@@ -84,8 +86,8 @@ class _NoisyEnsemble(RepeatedEnsemble):
         -------
         self
         """
+        self._forget_members()
         self._check_parameters()
-        self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         X, y, weight = self._start_fit(X, y, sample_weight)
         learner = self.estimator_
         can_weigh = takes_weights(learner)
@@ -93,7 +95,7 @@ class _NoisyEnsemble(RepeatedEnsemble):
             raise ParameterError(
                 f"{type(self).__name__}: {type(learner).__name__} cannot take sample weights"
             )
-        self._seed = self._draw_seed()
+        self._seed = draw_seed(self.random_state)
         recipe = NoiseRecipe(
             learner,
             self._seed,
@@ -102,7 +104,12 @@ class _NoisyEnsemble(RepeatedEnsemble):
             None,
             *self._find_noise(y, weight),
         )
-        self.estimators_ = self._fit_members(recipe, X, y, weight)
+        if can_share_table(recipe):
+            self._trees = grow_noisy_trees(
+                recipe, X, y, weight, int(self.n_estimators), self.n_jobs, bool(self.verbose)
+            )
+        else:
+            self.estimators_ = self._fit_members(recipe, X, y, weight)
         return self
 
     def _check_parameters(self) -> None:

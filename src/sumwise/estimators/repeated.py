@@ -20,7 +20,7 @@ from sklearn.base import (
     is_classifier,
     is_regressor,
 )
-from sklearn.utils import check_array, check_random_state, get_tags, indexable
+from sklearn.utils import check_array, get_tags, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -46,6 +46,7 @@ from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_integer
 from sumwise.estimators.persistence import NotSavedMixin
+from sumwise.estimators.table_trees import MembersMixin
 from sumwise.estimators.validation import encode_labels
 from sumwise.estimators.votes import HARD, SOFT, decide_votes
 from sumwise.kernels import random
@@ -160,6 +161,10 @@ class Recipe:
         drawn = seeds.randint(np.iinfo(np.int32).max, size=len(names))
         return member.set_params(**dict(zip(names, map(int, drawn), strict=True)))
 
+    def draw_features(self, number: int) -> np.ndarray | None:
+        """Return the features of a member, ascending; None if all are taken as they are."""
+        return None
+
     def fit(self, number: int, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Return a fitted member."""
         raise NotImplementedError
@@ -180,18 +185,18 @@ class Recipe:
             X, y = take_rows(X, rows), y[rows]
         if weight is not None:
             params["sample_weight"] = weight
-        return member.fit(X, y, **params)
+        member.fit(X, y, **params)  # which need not return the member
+        return member
 
 
 def _is_seed(name: str) -> bool:
     return name == "random_state" or name.endswith("__random_state")
 
 
-class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
+class RepeatedEnsemble(MembersMixin, NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of ensembles of one base learner."""
 
     _seed: int
-    estimators_: list[Any]
     _method = "predict"  # what members are asked for
 
     def __init__(
@@ -291,9 +296,6 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         raise NotImplementedError
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
     def _fit_members(
         self, recipe: Recipe, X: Any, y: np.ndarray, weight: np.ndarray | None, first: int = 0
     ) -> list[Any]:
@@ -322,7 +324,7 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _list_features(self) -> Sequence[np.ndarray | None]:
         """The features of each member, None for all."""
-        return [None] * len(self.estimators_)
+        return [None] * self._count_members()
 
     def _get_reader(self) -> Reader:
         """Return what reads the predictions of a member, in the form that is summed up."""
@@ -330,6 +332,8 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _average(self, X: Any, method: str, params: Mapping[str, Any]) -> np.ndarray:
         """Return the mean of what the members predict."""
+        if "_trees" in self.__dict__ and not params:
+            return self._trees.average(X, method, self.n_jobs)
         members = list(zip(self.estimators_, self._list_features(), strict=True))
         blocks = [
             members[i : i + MEMBERS_PER_BLOCK] for i in range(0, len(members), MEMBERS_PER_BLOCK)
@@ -362,9 +366,6 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _show(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimators_")
 
 
 def _sum_block(
@@ -456,6 +457,12 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         return encode_labels("y", y, self.classes_)
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        check_is_fitted(self)
+        return int(self.classes_.size)
 
     def _resolve_votes(self) -> str:
         """Return "hard" or "soft"; raise if that cannot be."""
