@@ -21,6 +21,7 @@ from sumwise.estimators.bagged_trees import (
     grow_together,
 )
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.members import name_failure
 from sumwise.estimators.out_of_bag import (
     OOB_ATTRIBUTES,
     OOB_PARAMETER,
@@ -190,8 +191,8 @@ class BaggingRecipe(Recipe):
         elif np.all(row_weight == 1.0):
             row_weight = None
         if self.n_classes is None:
-            return _Fitted(self.fit_rows(member, X, y, rows, row_weight), [])
-        return _Fitted(fit_or_stay_constant(self, member, X, y, rows, row_weight), [])
+            return _Fitted(self.fit_rows(number, member, X, y, rows, row_weight), [])
+        return _Fitted(fit_or_stay_constant(self, number, member, X, y, rows, row_weight), [])
 
     def _fit_epochs(
         self,
@@ -214,20 +215,20 @@ class BaggingRecipe(Recipe):
             row_weight: np.ndarray | None = drawn[rows].astype(np.float64)
         else:
             rows, row_weight = np.repeat(np.arange(len(y)), drawn), None
-        return _Fitted(
-            *fit_until_stopped(
+        watched_weight = None if weight is None else weight[watched]
+        if watched_weight is not None and not watched_weight.any():
+            watched_weight = None
+        params = {k: take_if_by_row(v, rows, len(y)) for k, v in self.fit_params.items()}
+        with name_failure(f"member {number}", member):
+            fitted, losses = fit_until_stopped(
                 member,
                 self.stopping,
                 (take_rows(X, rows), y[rows], row_weight),
-                (
-                    take_rows(X, watched),
-                    y[watched],
-                    None if weight is None or not weight[watched].any() else weight[watched],
-                ),
+                (take_rows(X, watched), y[watched], watched_weight),
                 self.n_classes,
-                {k: take_if_by_row(v, rows, len(y)) for k, v in self.fit_params.items()},
+                params,
             )
-        )
+        return _Fitted(fitted, losses)
 
 
 class Bagging(RepeatedEnsemble):

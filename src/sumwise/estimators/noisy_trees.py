@@ -1,4 +1,4 @@
-"""Decision trees that learn noisy targets: X is read and binned once, and they grow side by side."""
+"""Decision trees of noisy targets: X is read and binned once, and they grow side by side."""
 
 import threading
 import time

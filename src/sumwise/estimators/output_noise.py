@@ -8,6 +8,7 @@ import numpy as np
 
 from sumwise.errors import DataWarning, ParameterError
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.forest_targets import find_scale
 from sumwise.estimators.noisy_trees import can_share_table, grow_noisy_trees
 from sumwise.estimators.parameters import check_number, extend_parameters
 from sumwise.estimators.repeated import (
@@ -49,7 +50,8 @@ class NoiseRecipe(Recipe):
         return y + draws.standard_normal(y.shape) * self.deviation
 
     def fit(self, number: int, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
-        return self.fit_rows(self.make_member(number), X, self.disturb(number, y), None, weight)
+        member = self.make_member(number)
+        return self.fit_rows(number, member, X, self.disturb(number, y), None, weight)
 
 
 class _NoisyEnsemble(RepeatedEnsemble):
@@ -250,6 +252,8 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
     def _find_noise(
         self, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        mean = np.average(y, axis=0, weights=weight)
-        deviation = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
+        scale = find_scale(y)  # squares of huge or tiny numbers would not be numbers
+        scaled = y / scale
+        mean = np.average(scaled, axis=0, weights=weight)
+        deviation = scale * np.sqrt(np.average((scaled - mean) ** 2, axis=0, weights=weight))
         return None, np.asarray(self.noise * deviation)

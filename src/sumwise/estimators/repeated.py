@@ -20,7 +20,7 @@ from sklearn.base import (
     is_classifier,
     is_regressor,
 )
-from sklearn.utils import check_array, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -39,10 +39,12 @@ from sklearn.utils.validation import (
 )
 
 from sumwise.combine.classes import normalize_probabilities, one_hot, place_classes
-from sumwise.data.table import collect_lazy, read_array, take_features, take_rows
+from sumwise.data.table import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.features import check_features
 from sumwise.estimators.inputs import check_sample_weight, read_target
+from sumwise.estimators.member_list import read_members_rows
+from sumwise.estimators.members import fit_member
 from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_integer
 from sumwise.estimators.persistence import NotSavedMixin
@@ -103,7 +105,7 @@ def find_member_seed(seed: int, purpose: int, number: int) -> int:
 
 def open_rows(owner: Any, X: Any, y: Any) -> Any:
     """Return X as something whose rows can be taken; remember its features."""
-    X = collect_lazy(X)
+    X = read_members_rows(X)
     check_features(owner, X, y)
     X = indexable(X)[0]
     if count_rows(X) == 0:
@@ -171,6 +173,7 @@ class Recipe:
 
     def fit_rows(
         self,
+        number: int,
         member: Any,
         X: Any,
         y: np.ndarray,
@@ -185,8 +188,7 @@ class Recipe:
             X, y = take_rows(X, rows), y[rows]
         if weight is not None:
             params["sample_weight"] = weight
-        member.fit(X, y, **params)  # which need not return the member
-        return member
+        return fit_member(f"member {number}", member, X, y, params)
 
 
 def _is_seed(name: str) -> bool:
@@ -312,7 +314,7 @@ class RepeatedEnsemble(MembersMixin, NotSavedMixin, MetaEstimatorMixin, BaseEsti
     def _check_rows(self, X: Any) -> Any:
         """Return rows to predict."""
         check_is_fitted(self)
-        X = collect_lazy(X)
+        X = read_members_rows(X)
         if getattr(X, "ndim", 2) > 1:
             check_features(self, X, reset=False)
         elif hasattr(self, "n_features_in_"):  # as it is not where rows are texts
@@ -413,12 +415,9 @@ class RepeatedRegressor(RegressorMixin, RepeatedEnsemble):
     """Regressors that are averaged; with several outputs if the base learner has them."""
 
     def _read_target(self, y: Any) -> np.ndarray:
-        values = np.asarray(read_array(y))
-        if values.ndim == 2 and values.shape[1] > 1:
-            self.n_outputs_ = values.shape[1]
-            return check_array(values, dtype=np.float64, input_name="y")
-        self.n_outputs_ = 1
-        return read_target(y, is_number=True)
+        y = read_target(y, is_number=True, many=True)
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        return y
 
     def _get_reader(self) -> Reader:
         return read_numbers
@@ -587,6 +586,7 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
 
 def fit_or_stay_constant(
     recipe: Recipe,
+    number: int,
     member: Any,
     X: Any,
     y: np.ndarray,
@@ -595,7 +595,7 @@ def fit_or_stay_constant(
 ) -> Any:
     """Fit a classifier; one that refuses a bag of one class is replaced by that class."""
     try:
-        return recipe.fit_rows(member, X, y, rows, weight)
+        return recipe.fit_rows(number, member, X, y, rows, weight)
     except ValueError:
         if np.unique(y[rows]).size > 1 or np.unique(y).size == 1:
             raise
