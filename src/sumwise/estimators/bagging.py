@@ -60,15 +60,16 @@ _SAMPLINGS: dict[str, type] = {
     "bayesian": BayesianBootstrap,
 }
 
-# Rows drawn for each row of X. Members without sample weights get copies of them all.
-_LARGEST_RATE = 100
+# Members without sample weights get copies of all rows drawn: no more than so many, or so many for
+# each row of X.
+_MOST_ROWS, _LARGEST_RATE = 10_000_000, 100
 
 BAGGING_PARAMETERS = """n_estimators : int, default=10
         Number of members.
     max_samples : int, float or None, default=None
         Rows drawn for a member: a number, or a share of the rows, in (0, 1]. None for as many as
-        there are. Without replacement, no more than there are; with replacement, at most 100 times
-        as many. With a part as ``sampling``, the part's ``rate`` says it.
+        there are. Without replacement, no more than there are; with replacement, at most ten
+        million or 100 times as many. With a part as ``sampling``, the part's ``rate`` says it.
     max_features : int or float, default=1.0
         Features drawn for a member: a number, or a share, in (0, 1]. With all rows
         (``bootstrap=False``) this is the random subspace method, with some of the rows random
@@ -386,10 +387,11 @@ class Bagging(RepeatedEnsemble):
                 )
             part.rate = self._read_max_samples(n_rows, isinstance(part, Pasting))
         part.check()
-        if getattr(part, "rate", 0.0) > _LARGEST_RATE:
+        n_drawn = getattr(part, "rate", 0.0) * n_rows
+        if n_drawn > max(_MOST_ROWS, _LARGEST_RATE * n_rows):
             raise ParameterError(
-                f"{own}: max_samples={self.max_samples!r} and sampling={given!r} would draw more "
-                f"than {_LARGEST_RATE} times the {n_rows} rows of X for every member; draw fewer"
+                f"{own}: max_samples={self.max_samples!r} and sampling={given!r} would draw "
+                f"{n_drawn:.0f} rows for every member, and X has {n_rows}; draw fewer"
             )
         return part
 

@@ -295,7 +295,8 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         ndarray of shape (n_rows, n_classes)
             Sums of losses, or Hamming distances.
         """
-        margins = self._find_margins(self.estimators_, self._check_rows(X))
+        X = self._check_rows(X)
+        margins = self._find_margins(self.estimators_, X)
         if self.decoding == "hamming":
             return measure_hamming(self.code_book_, margins)
         return measure_loss(self.code_book_, margins, self.loss)

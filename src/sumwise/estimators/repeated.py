@@ -107,10 +107,15 @@ def open_rows(owner: Any, X: Any, y: Any) -> Any:
     """Return X as something whose rows can be taken; remember its features."""
     X = read_members_rows(X)
     check_features(owner, X, y)
-    X = indexable(X)[0]
+    X = _make_indexable(X)
     if count_rows(X) == 0:
         raise DataError("Found array with 0 sample(s): there is nothing to learn from")
     return X
+
+
+def _make_indexable(X: Any) -> Any:
+    """Return X as something whose rows can be taken; sparse matrices by row or by column."""
+    return X if getattr(X, "format", None) in ("csr", "csc") else indexable(X)[0]
 
 
 def takes_weights(estimator: Any) -> bool:
@@ -322,7 +327,7 @@ class RepeatedEnsemble(MembersMixin, NotSavedMixin, MetaEstimatorMixin, BaseEsti
                 "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(1, -1) is "
                 "one row, X.reshape(-1, 1) one feature"
             )
-        return indexable(X)[0]
+        return _make_indexable(X)
 
     def _list_features(self) -> Sequence[np.ndarray | None]:
         """The features of each member, None for all."""
