@@ -1,4 +1,4 @@
-"""AdaBoost of any base learner, and of shallow trees on one binned table."""
+"""AdaBoost of any base learner, and of trees on one binned table."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -103,7 +103,8 @@ _PARAMETERS = """n_estimators : int, default=50
 _ATTRIBUTES = """estimator_ : estimator
         The base learner that was used.
     estimators_ : list of estimators
-        The fitted learners.
+        The fitted learners, also as ``model[0]`` and so on; decision trees of sumwise are made when
+        they are asked for.
     estimator_errors_ : ndarray
         Error of each, by the weights that rows had in its round, over all rows.
     method_ : {"reweight", "resample"}
@@ -227,8 +228,9 @@ class BaseAdaBoost(MembersMixin, NumbersReader, NotSavedMixin, MetaEstimatorMixi
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Numbers, with NaN for missing ones, for the default base learner; whatever another one
-            takes for that, to which it is passed as it is.
+            Numbers, strings or categories, with missing values, for the default base learner and
+            decision trees of sumwise; whatever another one takes for that, to which it is passed as
+            it is, but that lists of rows become an array.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the first round; equal ones, if None.
@@ -505,7 +507,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     ----------
     estimator : estimator or None, default=None
         The base learner, of which clones are fitted; any classifier. None for decision stumps,
-        which are grown on one binned table and so are much faster than others.
+        which are grown on one binned table and so are much faster than others; where X has
+        categories, for decision trees of depth one, which split them by sets.
     {parameters}
 
     Attributes
@@ -731,7 +734,8 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
     ----------
     estimator : estimator or None, default=None
         The base learner, of which clones are fitted; any regressor. None for trees of three
-        levels, which are grown on one binned table and so are much faster than others.
+        levels, which are grown on one binned table and so are much faster than others; where X has
+        categories, for decision trees of depth three, which split them by sets.
     {parameters}
     loss : {"linear", "square", "exponential"}, default="linear"
         The loss of a row, from its distance d relative to the largest of all rows: d, d squared,

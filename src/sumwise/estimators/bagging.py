@@ -752,6 +752,8 @@ class BaggingClassifier(RepeatedClassifier, Bagging):
     ----------
     classes_ : ndarray
         Class labels, sorted.
+    n_classes_ : int
+        Their number.
     votes_ : {"hard", "soft"}
         What members vote with.
     {attributes}

@@ -147,11 +147,19 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
     ----------
     classes_ : ndarray
         Class labels, sorted.
+    n_classes_ : int
+        Their number.
     votes_ : {"hard", "soft"}
         What members vote with.
     flip_rate_ : float
         Share of the labels that were flipped, in the mean.
     {attributes}
+
+    Notes
+    -----
+    Decision trees of sumwise share one table: X is read and binned once, and members grow side by
+    side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_`` are made when
+    they are asked for.
 
     Examples
     --------
@@ -223,6 +231,12 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
     Attributes
     ----------
     {attributes}
+
+    Notes
+    -----
+    Decision trees of sumwise share one table: X is read and binned once, and members grow side by
+    side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_`` are made when
+    they are asked for.
 
     Examples
     --------

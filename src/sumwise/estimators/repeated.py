@@ -71,7 +71,8 @@ JOB_PARAMETERS = """n_jobs : int or None, default=None
     random_state : int, RandomState or None, default=None
         Seed of everything that is drawn, and of the members' own seeds.
     verbose : int, default=0
-        Passed to joblib."""
+        Whether to show progress on standard error: members that joblib has fitted (it is passed
+        this number), or trees that have grown."""
 
 VOTE_PARAMETERS = """votes : {"auto", "soft", "hard"}, default="auto"
         "soft": the mean of the members' probabilities decides; "hard": members vote with labels.
@@ -84,7 +85,7 @@ VOTE_PARAMETERS = """votes : {"auto", "soft", "hard"}, default="auto"
 REPEATED_ATTRIBUTES = """estimator_ : estimator
         The base learner, not fitted.
     estimators_ : list of estimators
-        The fitted members.
+        The fitted members, also as ``model[0]`` and so on.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray
