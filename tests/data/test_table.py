@@ -311,7 +311,9 @@ def test_arrays_are_left_alone(dtype):
     assert read_table(X) is X
 
 
-@pytest.mark.parametrize("X", [sparse.csr_matrix((2, 2)), "text", None, 5, [[1, 2], [3]]])
+@pytest.mark.parametrize(
+    "X", [sparse.csr_matrix((2, 2)), sparse.dok_array((2, 2)), "text", None, 5, [[1, 2], [3]]]
+)
 def test_other_things_are_left_alone(X):
     assert read_table(X) is X
 

@@ -427,7 +427,7 @@ def refuse_repeated_names(X: Any) -> None:
 
 def _refuse_one_dimension(X: Any) -> None:
     """Raise DataError for one column or row, and for dicts; say how to make a frame of them."""
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "tocsr"):  # a sparse matrix by keys is a dict, too
         raise DataError(
             "Expected a frame or a 2D array, got a dict; pass pandas.DataFrame(X), or "
             "pandas.DataFrame([X]) if it is one row"
