@@ -500,7 +500,8 @@ def test_threads_change_nothing(kind, method, monkeypatch):
             model = AdaBoostClassifier(**settings).fit(X, labels, weight)
             outputs = [model.decision_function(X), model.exponential_loss_]
         outputs += [model.estimator_weights_, model.estimator_errors_]
-        outputs += [array for member in model.estimators_ for array in vars(member.tree_).values()]
+        fields = [field for member in model for field in vars(member.tree_).values()]
+        outputs += [field for field in fields if field is not None]
         results.append(b"".join(output.tobytes() for output in outputs))
     assert results[0] == results[1] == results[2]
 

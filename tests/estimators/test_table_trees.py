@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn.tree
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
 
 from sumwise import (
     AdaBoostClassifier,
@@ -70,8 +71,24 @@ def test_pickles_from_before_members_were_a_property():
     old.__setstate__(state)
     np.testing.assert_array_equal(old.predict(X), model.predict(X))
     assert len(pickle.loads(pickle.dumps(old)).estimators_) == 3
+    state = dict(BaggingClassifier(n_estimators=2).fit(X, y).__getstate__())
+    old = BaggingClassifier.__new__(BaggingClassifier)
+    old.__setstate__({**state, "estimators_features_": [np.arange(4)] * 2})
+    assert len(old.fit(X[:, :2], y).estimators_features_[0]) == 2
 
 
 def test_seeds_are_those_that_an_estimator_draws():
     expected = np.random.RandomState(7).randint(np.iinfo(np.int32).max)
     assert draw_seed(7) == draw_seed(np.random.RandomState(7)) == expected
+
+
+@EACH
+def test_a_fit_that_fails_leaves_nothing(model):
+    X, y = IRIS if "Classifier" in type(model).__name__ else DIABETES
+    model = model.set_params(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"sample_weight|weights"):
+        model.fit(X[:, :2], y, sample_weight=-np.ones(len(y)))
+    assert not [name for name in vars(model) if name.endswith("_")]
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert len(model.fit(X, y)) == 4

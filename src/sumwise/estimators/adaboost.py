@@ -32,6 +32,7 @@ from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosted_trees import TreeLearner, can_share_table, raise_weights
 from sumwise.estimators.features import check_features, read_rows
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.forest_base import copy_features
 from sumwise.estimators.inputs import check_sample_weight, find_classes, read_target
 from sumwise.estimators.jobs import start_team
@@ -222,6 +223,7 @@ class BaseAdaBoost(MembersMixin, NumbersReader, NotSavedMixin, MetaEstimatorMixi
         self.random_state = random_state
         self.verbose = verbose
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the learners.
 
@@ -380,7 +382,6 @@ class BaseAdaBoost(MembersMixin, NumbersReader, NotSavedMixin, MetaEstimatorMixi
         if self.n_jobs is not None:
             reader.n_jobs = self.n_jobs
         train = reader._read_training(X, y, sample_weight)
-        self.__dict__.pop("feature_names_in_", None)
         copy_features(reader, self)
         target, n_rows = self._encode_target(train.y), train.matrix.shape[0]
         weight = normalize_weights(train.weight, n_rows)
@@ -568,7 +569,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
             f"{type(self.estimator_).__name__} takes no sample_weight, so rows are drawn by their "
             "weights instead, at random; method='resample' says that this is what you want",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return RESAMPLE
 
@@ -805,7 +806,7 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
             "largest, not below one half: it is the only learner. Another loss or base learner may "
             "help",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _make_ensemble(self, trees: list[Tree]) -> TreeEnsemble:

@@ -21,6 +21,7 @@ from sumwise.estimators.bagged_trees import (
     grow_together,
 )
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.fitted_state import forget_fit
 from sumwise.estimators.members import name_failure
 from sumwise.estimators.out_of_bag import (
     OOB_ATTRIBUTES,
@@ -292,35 +293,32 @@ class Bagging(RepeatedEnsemble):
         self
         """
         kept = self._take_old() if self.warm_start else None
-        self._forget_members()
-        self._forget_out_of_bag()
-        self._check_parameters()
-        X, y, weight = self._start_fit(X, y, sample_weight)
-        seed = draw_seed(self.random_state) if kept is None else kept.recipe.seed
-        recipe = self._make_recipe(seed, y, weight, self._route("fit", fit_params))
-        if kept is not None:
-            self._check_continuation(kept, y, recipe)
-        self._recipe, self._seed, self._n_rows, self._weight = recipe, seed, len(y), weight
-        can_share = can_grow_together(recipe, is_classifier(self))
+        self._forget_fit()
         try:
+            self._check_parameters()
+            X, y, weight = self._start_fit(X, y, sample_weight)
+            seed = draw_seed(self.random_state) if kept is None else kept.recipe.seed
+            recipe = self._make_recipe(seed, y, weight, self._route("fit", fit_params))
+            if kept is not None:
+                self._check_continuation(kept, y, recipe)
+            self._recipe, self._seed, self._n_rows, self._weight = recipe, seed, len(y), weight
+            can_share = can_grow_together(recipe, is_classifier(self))
             if can_share and (kept is None or kept.trees is not None):
                 out_of_bag = self._fit_trees(X, y, weight, None if kept is None else kept.trees)
             else:
                 out_of_bag = self._fit_each(X, y, weight, kept)
                 if is_classifier(self):
                     warn_of_constants(self, self._members)
-            if out_of_bag is not None:
+            if out_of_bag is not None:  # not before there are members, which may break ties
                 self._set_oob_score(X, y, weight, out_of_bag)
-        except BaseException:  # of a metric, or a warning that is an error: ties need the members
-            self._forget_members()
-            self._forget_out_of_bag()
+        except BaseException:  # also an interrupt
+            self._forget_fit()
             raise
         return self
 
-    def _forget_out_of_bag(self) -> None:
-        names = ("score_", "score_is_optimistic_", "decision_function_", "prediction_", "losses_")
-        for name in names:
-            self.__dict__.pop("oob_" + name, None)
+    def _forget_fit(self) -> None:
+        self._forget_members()
+        forget_fit(self)
 
     def _fit_trees(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: BaggedTrees | None

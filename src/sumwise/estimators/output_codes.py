@@ -31,6 +31,7 @@ from sumwise.combine.output_codes import (
 from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.features import check_features
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.member_list import read_members_rows
 from sumwise.estimators.members import fit_member
@@ -135,6 +136,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         self.random_state = random_state
         self.verbose = verbose
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Make a code, and fit a member for each of its columns.
 
@@ -153,7 +155,6 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         -------
         self
         """
-        self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         self._check_parameters()
         X = open_rows(self, X, y)
         y = read_target(y, is_number=False)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sumwise.errors import DataWarning, ParameterError
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.forest_targets import find_scale
 from sumwise.estimators.noisy_trees import can_share_table, grow_noisy_trees
 from sumwise.estimators.parameters import check_number, extend_parameters
@@ -70,6 +71,7 @@ class _NoisyEnsemble(RepeatedEnsemble):
             estimator, n_estimators, n_jobs=n_jobs, random_state=random_state, verbose=verbose
         )
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit each member on all rows, with noise of its own in the targets.
 
@@ -206,7 +208,7 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
                 f"{type(self).__name__}: flip_rate={self.flip_rate} would change the proportions "
                 f"of the classes; at most {highest:.3g} of the labels can be flipped, and are",
                 DataWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         flips = np.tile(q * (self.flip_rate_ / mixed if mixed > 0.0 else 0.0), (q.size, 1))
         np.fill_diagonal(flips, 0.0)

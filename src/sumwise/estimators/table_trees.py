@@ -92,7 +92,6 @@ class MembersMixin:
         self._members = members
 
     def _forget_members(self) -> None:
-        """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
         for name in ("_members", "_trees"):
             self.__dict__.pop(name, None)
 
@@ -103,10 +102,12 @@ class MembersMixin:
         return "_trees" in self.__dict__ or "_members" in self.__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "estimators_" in state:  # a list, before it became a property
-            state = {**state, "_members": state["estimators_"]}
-            del state["estimators_"]
-        super().__setstate__(state)  # type: ignore[misc]
+        # What is a property now was an attribute in older pickles.
+        own = type(self)
+        kept = {k: v for k, v in state.items() if not isinstance(getattr(own, k, None), property)}
+        if "estimators_" in state:
+            kept["_members"] = state["estimators_"]
+        super().__setstate__(kept)  # type: ignore[misc]
 
     def __len__(self) -> int:
         """Return the number of members."""
