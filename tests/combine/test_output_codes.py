@@ -6,6 +6,7 @@ import pytest
 from sumwise.combine.output_codes import (
     LOSSES,
     count_columns,
+    couple_probabilities,
     make_exhaustive_code,
     make_random_code,
     make_tree_code,
@@ -103,3 +104,39 @@ def test_losses_by_definition(loss):
 
 def test_number_of_columns():
     assert [count_columns(k) for k in (2, 3, 4)] == [1, 3, 7]
+
+
+@pytest.mark.parametrize("kind", ["exhaustive", "random", "tree", "ternary"])
+def test_coupling_finds_the_probabilities_that_explain_all_sides(kind):
+    draws = np.random.RandomState(0)
+    code = {
+        "exhaustive": lambda: make_exhaustive_code(5),
+        "random": lambda: make_random_code(5, 9, draws),
+        "tree": lambda: make_tree_code(draws.uniform(size=(5, 5))),
+        "ternary": lambda: draws.randint(-1, 2, size=(5, 30)),
+    }[kind]()
+    q = draws.dirichlet(np.ones(5), size=20)
+    one, other = q @ (code == 1), q @ (code == -1)
+    used = (one > 0) & (other > 0)
+    sides = np.where(used, one / np.maximum(one + other, 1e-9), one > 0)
+    np.testing.assert_allclose(couple_probabilities(code, sides), q, atol=1e-4)
+
+
+def test_coupling_of_sure_and_of_contradicting_sides():
+    code = make_exhaustive_code(3)
+    sure = (code[1] == 1).astype(float)[np.newaxis]
+    np.testing.assert_allclose(couple_probabilities(code, sure), [[0, 1, 0]], atol=1e-5)
+    for sides in (np.zeros((1, 3)), np.ones((1, 3))):
+        q = couple_probabilities(code, sides)
+        assert np.isfinite(q).all()
+        assert q.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(couple_probabilities(code[:1, :0], np.empty((2, 0))), [[1], [1]])
+
+
+def test_coupling_of_a_row_does_not_depend_on_others():
+    code, draws = make_exhaustive_code(4), np.random.RandomState(0)
+    sides = draws.uniform(size=(50, code.shape[1]))
+    together = couple_probabilities(code, sides)
+    for row in (0, 17):
+        alone = couple_probabilities(code, sides[row : row + 1])
+        np.testing.assert_allclose(alone[0], together[row], rtol=1e-12)

@@ -408,6 +408,10 @@ def test_rows_are_taken_from_sparse_matrices_and_lists():
         take_rows(sparse.csr_matrix(matrix).tocoo(), rows).toarray(), matrix[rows]
     )
     assert take_rows(["a", "b", "c"], rows) == ["c", "a"]
+    for taken in (take_rows, take_features):
+        by_column, by_row = sparse.csc_array(matrix), sparse.csr_array(matrix)
+        assert taken(by_column, np.array([1, 0])).format == "csc"
+        assert taken(by_row, np.array([1, 0])).format == "csr"
 
 
 def as_columns(table):

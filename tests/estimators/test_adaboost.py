@@ -13,7 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, learning_curve
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -26,6 +26,8 @@ from sumwise import (
     diversity_matrix,
     member_predictions,
 )
+from sumwise import DecisionTreeClassifier as OwnTree
+from sumwise import DecisionTreeRegressor as OwnTreeRegressor
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators import jobs
 from sumwise.estimators.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
@@ -192,9 +194,55 @@ def test_a_failed_fit_leaves_no_old_model():
         model.predict(np.ones((4, 1)))
 
 
-def test_one_class_is_an_error():
-    with pytest.raises(DataError, match="only one class"):
-        AdaBoostClassifier(GaussianNB()).fit(np.eye(3), [1, 1, 1])
+@pytest.mark.parametrize("method", ["reweight", "resample"])
+@pytest.mark.parametrize(
+    "base", [None, OwnTree(max_depth=2), DecisionTreeClassifier(), GaussianNB()], ids=str
+)
+def test_one_class_only(base, method):
+    X, y = np.eye(3), ["a", "a", "a"]
+    model = AdaBoostClassifier(base, method=method).fit(X, y)
+    assert (len(model), model.n_classes_, model.stop_reason_) == (1, 1, "perfect")
+    np.testing.assert_array_equal(model.predict(X), y)
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((3, 1)))
+    np.testing.assert_array_equal(model.predict_log_proba(X), np.zeros((3, 1)))
+    np.testing.assert_array_equal(model.decision_function(X), np.zeros((3, 1)))
+    np.testing.assert_array_equal(next(model.staged_predict(X)), y)
+    assert np.isfinite(model.estimator_weights_).all()
+
+
+def test_learning_curves_begin_with_one_class():
+    X, y = CANCER
+    order = np.argsort(y, kind="stable")
+    _, train, test = learning_curve(
+        AdaBoostClassifier(n_estimators=2), X[order], y[order], train_sizes=[20, 370], cv=3
+    )
+    assert np.isfinite(train).all()
+    assert np.isfinite(test).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "base", [None, OwnTreeRegressor(max_depth=3), DecisionTreeRegressor(max_depth=3)], ids=str
+)
+def test_targets_at_the_limit_of_floats_are_refused(base):
+    X, y = DIABETES
+    y = (y - y.mean()) / np.abs(y - y.mean()).max()
+    model = AdaBoostRegressor(base, n_estimators=3, random_state=0)
+    for largest in (1e308, 1.7e308):
+        with pytest.raises(DataError, match=r"y has .* in row \d+: .* too large .*; scale y"):
+            model.fit(X, largest * y)
+        assert not hasattr(model, "estimators_")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [-900, -500, 500, 980])
+def test_huge_and_tiny_targets_are_as_others(exponent):
+    X, y = DIABETES
+    model = AdaBoostRegressor(n_estimators=10, random_state=0)
+    expected, importance = model.fit(X, y).predict(X), model.feature_importances_
+    model.fit(X, np.ldexp(y, exponent))
+    np.testing.assert_array_equal(model.predict(X), np.ldexp(expected, exponent))
+    np.testing.assert_allclose(model.feature_importances_, importance, rtol=1e-9)
 
 
 def test_a_regressor_keeps_its_only_learner_and_warns():
@@ -419,14 +467,6 @@ def test_missing_values_have_a_direction():
     assert model.__sklearn_tags__().input_tags.allow_nan
 
 
-def test_categories_are_refused_by_name():
-    frame = pd.DataFrame({"size": np.arange(6.0), "color": list("rgbrgb")})
-    with pytest.raises(DataError, match=r"column 'color' holds strings or categories"):
-        AdaBoostClassifier().fit(frame, [0, 1] * 3)
-    with pytest.raises(DataError, match=r"column 1 holds strings or categories"):
-        AdaBoostClassifier().fit(frame.to_numpy(), [0, 1] * 3)
-
-
 def test_frames_give_the_same_model():
     X, y = IRIS
     frame = pd.DataFrame(X, columns=list("abcd"))
@@ -460,7 +500,8 @@ def test_threads_change_nothing(kind, method, monkeypatch):
             model = AdaBoostClassifier(**settings).fit(X, labels, weight)
             outputs = [model.decision_function(X), model.exponential_loss_]
         outputs += [model.estimator_weights_, model.estimator_errors_]
-        outputs += [array for member in model.estimators_ for array in vars(member.tree_).values()]
+        fields = [field for member in model for field in vars(member.tree_).values()]
+        outputs += [field for field in fields if field is not None]
         results.append(b"".join(output.tobytes() for output in outputs))
     assert results[0] == results[1] == results[2]
 
@@ -535,3 +576,47 @@ def test_diversity_of_members():
     np.testing.assert_array_equal(
         member_predictions(model, X).values[:, 1], model.estimators_[1].predict(X)
     )
+
+
+# --- progress, failures, and what members get ---
+
+
+@pytest.mark.parametrize("base", [None, OwnTree(max_depth=2), GaussianNB()], ids=str)
+def test_progress_is_shown_on_standard_error(base, capsys):
+    model = AdaBoostClassifier(base, n_estimators=3).fit(*IRIS)
+    assert capsys.readouterr() == ("", "")
+    model.set_params(verbose=1).fit(*IRIS)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"round 3/3  error {model.estimator_errors_[2]:.6g}" in shown.err
+
+
+class Returnless(LogisticRegression):
+    """Its fit returns nothing, and needs an array."""
+
+    def fit(self, X, y, sample_weight=None):
+        assert X.shape == (150, 4)
+        super().fit(X, y, sample_weight)
+
+
+def test_members_need_not_return_themselves_and_get_arrays_for_lists():
+    X, y = IRIS
+    model = AdaBoostClassifier(Returnless(max_iter=500), n_estimators=2).fit(X.tolist(), y.tolist())
+    assert all(isinstance(member, Returnless) for member in model)
+    assert model.score(X.tolist(), y) > 0.8
+
+
+class Fragile(DecisionTreeRegressor):
+    """Fails as soon as it draws a certain seed."""
+
+    def fit(self, X, y, sample_weight=None):
+        if np.unique(y).size < 190:
+            raise ValueError("what a pity")
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_learner_that_fails_is_named():
+    model = AdaBoostRegressor(Fragile(max_depth=2), random_state=0)
+    with pytest.raises(ValueError, match=r"learner \d+ \(Fragile\) failed to fit: what a pity"):
+        model.fit(*DIABETES)
+    assert not hasattr(model, "estimators_")

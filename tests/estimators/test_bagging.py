@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -551,3 +552,106 @@ def test_bagging_cuts_variance():
     rows, y = make_classification(400, random_state=0, flip_y=0.1)
     tree = cross_val_score(DecisionTreeClassifier(random_state=0), rows, y).mean()
     assert cross_val_score(BaggingClassifier(n_estimators=40), rows, y).mean() > tree + 0.02
+
+
+# --- failures, and what members get ---
+
+
+class Returnless(LogisticRegression):
+    """Its fit returns nothing, and needs an array."""
+
+    def fit(self, X, y, sample_weight=None):
+        assert X.shape[1] == 4
+        super().fit(X, y, sample_weight)
+
+
+def test_members_need_not_return_themselves_and_get_arrays_for_lists():
+    model = BaggingClassifier(Returnless(max_iter=500), 3).fit(X.tolist(), Y.tolist())
+    assert all(isinstance(member, Returnless) for member in model)
+    assert model.score(X.tolist(), Y) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_array"])
+def test_sparse_matrices_keep_their_format(kind):
+    rows = getattr(sparse, kind)(X_NUMBER)
+    for max_features in (1.0, 0.5):
+        model = BaggingRegressor(Recorder(), 2, max_features=max_features).fit(rows, Y_NUMBER)
+        assert all(type(member.seen_[0]) is type(rows) for member in model)
+
+
+def test_a_member_that_fails_is_named_and_missing_values_are_told():
+    missing = X.copy()
+    missing[:, 2] = np.nan
+    model = BaggingClassifier(LogisticRegression(), 3)
+    with pytest.raises(
+        ValueError, match=r"member 0 \(LogisticRegression\) failed to fit: Input X c"
+    ):
+        model.fit(missing, Y)
+    with pytest.raises(ValueError, match="LogisticRegression does not accept missing values"):
+        model.fit(missing, Y)
+    assert not model.__sklearn_tags__().input_tags.allow_nan
+
+
+def refuse(*_):
+    raise RuntimeError("no score")
+
+
+@pytest.mark.parametrize("learner", [None, KNeighborsClassifier()])
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_a_scorer_that_fails_leaves_no_model(learner, is_fitted):
+    model = BaggingClassifier(learner, 3, oob_score=True, random_state=0)
+    if is_fitted:
+        with warnings.catch_warnings(action="ignore"):
+            model.fit(X, Y)
+    model.set_params(oob_score=refuse)
+    with pytest.raises(RuntimeError, match="no score"), warnings.catch_warnings(action="ignore"):
+        model.fit(X, Y)
+    assert not hasattr(model, "estimators_")
+    assert not hasattr(model, "oob_score_")
+    assert not hasattr(model, "oob_decision_function_")
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_parameters_that_are_refused_leave_no_old_model():
+    model = BaggingClassifier(n_estimators=3).fit(X, Y)
+    with pytest.raises(ParameterError):
+        model.set_params(votes="hard", max_samples=0.0).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_rows_drawn_with_replacement_are_bounded():
+    small = X[::10], Y[::10]
+    model = BaggingClassifier(KNeighborsClassifier(), 2, max_samples=100).fit(*small)
+    assert [rows.size for rows in model.estimators_samples_] == [100, 100]
+    for parameters in ({"max_samples": 10**9}, {"max_samples": None, "sampling": Bootstrap(1e9)}):
+        with pytest.raises(ParameterError, match=r"would draw 1.*000 rows for every member"):
+            model.set_params(**parameters).fit(*small)
+    with pytest.raises(ParameterError, match=r"max_samples=1000000000.0; must be"):
+        model.set_params(max_samples=1e9, sampling=None).fit(*small)
+
+
+@pytest.mark.parametrize("largest", [1e305, 1.7e308])
+@pytest.mark.parametrize("learner", [None, DecisionTreeRegressor()])
+@pytest.mark.filterwarnings("error")
+def test_targets_at_the_limit_of_floats_are_refused(learner, largest):
+    y = largest * (Y_NUMBER / Y_NUMBER.max())
+    with pytest.raises(DataError, match=r"y has .* in row \d+: .* scale y"):
+        BaggingRegressor(learner, 3).fit(X_NUMBER, y)
+
+
+def test_features_of_members_are_known_after_fit():
+    assert not hasattr(BaggingRegressor(), "estimators_features_")
+    model = BaggingRegressor(n_estimators=2, max_features=3).fit(X_NUMBER, Y_NUMBER)
+    assert [own.size for own in model.estimators_features_] == [3, 3]
+
+
+def test_progress_is_shown_on_standard_error(capsys):
+    for learner, line in ((None, "round 3/3"), (LinearRegression(), "3 out of   3")):
+        model = BaggingRegressor(learner, 3).fit(X_NUMBER, Y_NUMBER)
+        assert capsys.readouterr() == ("", "")
+        model.set_params(verbose=10).fit(X_NUMBER, Y_NUMBER)
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert line in shown.err

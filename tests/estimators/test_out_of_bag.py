@@ -10,7 +10,14 @@ import sklearn.ensemble
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
-from sklearn.metrics import accuracy_score, get_scorer, log_loss, make_scorer, r2_score
+from sklearn.metrics import (
+    accuracy_score,
+    get_scorer,
+    log_loss,
+    make_scorer,
+    mean_squared_error,
+    r2_score,
+)
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -333,3 +340,38 @@ def test_what_cannot_stop_is_refused():
     ):
         with pytest.raises(ParameterError, match="OobStopping"):
             BaggingClassifier(SGDClassifier(), early_stopping=wrong).fit(X, Y)
+
+
+def test_metrics_are_given_the_weights_that_they_take():
+    X, y = load_diabetes(return_X_y=True)
+    weight = np.random.RandomState(0).uniform(0.5, 2.0, len(y))
+
+    def fit(score):
+        return BaggingRegressor(n_estimators=30, oob_score=score, random_state=0).fit(X, y, weight)
+
+    model = fit(mean_squared_error)
+    rows = np.isfinite(model.oob_prediction_)
+    expected = mean_squared_error(y[rows], model.oob_prediction_[rows], sample_weight=weight[rows])
+    assert model.oob_score_ == pytest.approx(expected)
+    assert fit("neg_mean_squared_error").oob_score_ == pytest.approx(-expected)
+    worst = np.abs(y - model.oob_prediction_)[rows].max()
+    for score in ("neg_max_error", lambda y, p: -np.abs(y - p).max()):  # neither takes weights
+        assert fit(score).oob_score_ == pytest.approx(-worst)
+
+
+class Sour(SGDRegressor):
+    """Its predictions cannot be had after the first epoch."""
+
+    def predict(self, X):
+        if self.t_ > 400:
+            raise RuntimeError("no loss")
+        return super().predict(X)
+
+
+def test_a_loss_that_fails_leaves_no_model():
+    X, y = load_diabetes(return_X_y=True)
+    model = BaggingRegressor(SGDRegressor(), 2, early_stopping="oob", random_state=0).fit(X, y)
+    with pytest.raises(RuntimeError, match=r"member 0 \(Sour\) failed to fit: no loss"):
+        model.set_params(estimator=Sour()).fit(X, y)
+    assert not hasattr(model, "estimators_")
+    assert not hasattr(model, "oob_losses_")

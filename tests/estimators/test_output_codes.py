@@ -8,6 +8,7 @@ import pytest
 import sklearn
 import sklearn.multiclass
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -160,8 +161,6 @@ def test_what_cannot_be_is_refused(parameters, message):
 
 def test_bad_rows():
     model = OutputCodeClassifier(LogisticRegression())
-    with pytest.raises(DataError, match="one class only, 'a'"):
-        model.fit(X, ["a"] * 150)
     with pytest.raises(DataError, match="11 classes: use a random code"):
         model.set_params(code="exhaustive").fit(DIGITS[:150], np.arange(150) % 12)
     with pytest.raises(DataError, match="'rare' has one"):
@@ -171,3 +170,71 @@ def test_bad_rows():
         member_predictions(model, X)
     with pytest.raises(TypeError, match="use pickle"):
         model.save("model.sumwise")
+
+
+@pytest.mark.parametrize("decoding", ["loss", "hamming"])
+@pytest.mark.parametrize("code", ["random", "exhaustive", "data", [[1, -1]]])
+def test_one_class_needs_no_members(code, decoding):
+    model = OutputCodeClassifier(GaussianNB(), code=code, decoding=decoding).fit(X, ["a"] * 150)
+    assert (model.estimators_, model.n_classes_, model.code_book_.shape) == ([], 1, (1, 0))
+    np.testing.assert_array_equal(model.predict(X[:2]), ["a", "a"])
+    np.testing.assert_array_equal(model.predict_proba(X[:2]), np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("code", ["random", "exhaustive", "data"])
+def test_probabilities(code):
+    model = OutputCodeClassifier(GaussianNB(), code=code, random_state=0).fit(X, LABELS)
+    shares = model.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (shares >= 0.0).all()
+    assert np.mean(model.classes_[shares.argmax(axis=1)] == LABELS) > 0.9
+    np.testing.assert_allclose(model.predict_proba(X[7:9]), shares[7:9], rtol=1e-9)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(model.predict_log_proba(X), np.log(shares))
+
+
+def test_probabilities_of_two_classes_are_those_of_the_member():
+    model = OutputCodeClassifier(GaussianNB()).fit(X[:100], LABELS[:100])
+    (member,) = model.estimators_
+    side = member.predict_proba(X)[:, 1]
+    columns = [side, 1.0 - side] if model.code_book_[0, 0] == 1 else [1.0 - side, side]
+    np.testing.assert_allclose(model.predict_proba(X), np.column_stack(columns), atol=1e-12)
+
+
+def test_probabilities_are_there_if_members_have_them_and_can_be_calibrated():
+    assert not hasattr(OutputCodeClassifier(LinearSVC()), "predict_proba")
+    assert not hasattr(OutputCodeClassifier(LinearSVC()).fit(X, Y), "predict_log_proba")
+    model = CalibratedClassifierCV(OutputCodeClassifier(GaussianNB(), random_state=0)).fit(X, Y)
+    assert model.score(X, Y) > 0.9
+
+
+class Returnless(GaussianNB):
+    """Its fit returns nothing, and needs an array."""
+
+    def fit(self, X, y):
+        assert X.shape == (150, 4)
+        super().fit(X, y)
+
+
+def test_members_need_not_return_themselves_and_get_arrays_for_lists():
+    model = OutputCodeClassifier(Returnless(), random_state=0).fit(X.tolist(), Y.tolist())
+    assert all(isinstance(member, Returnless) for member in model.estimators_)
+    assert model.score(X.tolist(), Y) > 0.8
+
+
+def test_a_member_that_fails_is_named():
+    missing = np.where(X > 7.0, np.nan, X)
+    model = OutputCodeClassifier(GaussianNB())
+    with pytest.raises(
+        ValueError, match=r"member 0 \(GaussianNB\) failed to fit: Input X contains"
+    ):
+        model.fit(missing, Y)
+
+
+def test_progress_is_shown_on_standard_error(capsys):
+    model = OutputCodeClassifier(GaussianNB(), random_state=0).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    model.set_params(verbose=10).fit(X, Y)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "3 out of   3" in shown.err

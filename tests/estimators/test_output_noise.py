@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sumwise import OutputFlippingClassifier, OutputSmearingRegressor, member_predictions
-from sumwise.errors import DataWarning, ParameterError
+from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.output_noise import NoiseRecipe
 
 X, Y = load_iris(return_X_y=True)
@@ -137,3 +137,24 @@ def test_one_class_has_nothing_to_flip():
     with pytest.warns(DataWarning, match="at most 0 of the labels"):
         model = OutputFlippingClassifier(n_estimators=2).fit(X, ["a"] * 150)
     assert set(model.predict(X)) == {"a"}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exponent", [-900, 900])
+def test_noise_of_huge_and_tiny_targets_is_as_of_others(exponent):
+    y = np.ldexp(Y_NUMBER, exponent)
+    model, huge = (OutputSmearingRegressor(n_estimators=3, random_state=0) for _ in range(2))
+    expected = model.fit(X_NUMBER, Y_NUMBER).predict(X_NUMBER)
+    np.testing.assert_allclose(
+        huge.fit(X_NUMBER, y).predict(X_NUMBER), np.ldexp(expected, exponent)
+    )
+    with pytest.raises(DataError, match="scale y"):
+        huge.fit(X_NUMBER, 1e305 * Y_NUMBER)
+
+
+def test_one_class_only():
+    model = OutputFlippingClassifier(n_estimators=3)
+    with pytest.warns(DataWarning, match="at most 0 of the labels can be flipped"):
+        model.fit(X, ["a"] * 150)
+    assert (len(model), model.n_classes_) == (3, 1)
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((150, 1)))

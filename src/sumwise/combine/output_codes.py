@@ -13,6 +13,10 @@ from sumwise.errors import DataError
 MOST_EXHAUSTIVE_CLASSES = 11
 _N_DRAWS = 200
 
+# Probabilities of a row are settled once none changes by more than this.
+_TOLERANCE = 1e-7
+_MOST_STEPS = 1000
+
 LOSSES = ("logistic", "exponential", "hinge", "squared", "linear")
 
 
@@ -180,3 +184,58 @@ def _find_loss(z: np.ndarray, loss: str) -> np.ndarray:
     if loss == "hinge":
         return np.maximum(0.0, 1.0 - z)
     return (1.0 - z) ** 2 if loss == "squared" else -z
+
+
+def couple_probabilities(code: np.ndarray, sides: np.ndarray) -> np.ndarray:
+    """Return the probabilities of classes that agree best with those of the learners' sides.
+
+    With q the probabilities of classes, a learner's side of 1 has the probability r, the sum of q
+    over the classes of 1 as a share of that over the classes of both sides. The q are those for
+    which what the learners say is likeliest: they minimize the sum, over the learners, of the
+    Kullback-Leibler divergences of r from ``sides``. Where some q explain all learners exactly,
+    these are the result. This is the generalized Bradley-Terry model of Huang, Weng and Lin (2006),
+    whose Algorithm 2 solves it.
+
+    Parameters
+    ----------
+    code : ndarray of shape (n_classes, n_columns)
+    sides : ndarray of shape (n_rows, n_columns)
+        Probability of the side of 1, one per learner.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sumwise.combine.output_codes import couple_probabilities, make_exhaustive_code
+    >>> code, q = make_exhaustive_code(3), np.array([[0.5, 0.2, 0.3]])
+    >>> couple_probabilities(code, q @ (code == 1)).round(3)
+    array([[0.5, 0.2, 0.3]])
+    """
+    n_rows, n_classes = sides.shape[0], code.shape[0]
+    of_one, of_other = (code == 1).astype(np.float64), (code == -1).astype(np.float64)
+    result = np.full((n_rows, n_classes), 1.0 / n_classes)
+    active = np.arange(n_rows)  # each row ends on its own, whatever others it comes with
+    for _ in range(_MOST_STEPS if code.shape[1] else 0):
+        before, said = result[active], sides[active]
+        after = _couple_once(before, said, of_one, of_other)
+        result[active] = after
+        active = active[np.abs(after - before).max(axis=1) > _TOLERANCE]
+        if active.size == 0:
+            break
+    return result
+
+
+def _couple_once(
+    q: np.ndarray, sides: np.ndarray, of_one: np.ndarray, of_other: np.ndarray
+) -> np.ndarray:
+    """Multiply each probability by what learners say of its sides, relative to what q says."""
+    tiny = np.finfo(np.float64).tiny
+    one, other = np.maximum(q @ of_one, tiny), np.maximum(q @ of_other, tiny)
+    # A side that has lost all its probability has none to be multiplied; it must not overflow.
+    said = np.minimum(sides / one, 1e100) @ of_one.T
+    said += np.minimum((1.0 - sides) / other, 1e100) @ of_other.T
+    q = q * said / ((1.0 / (one + other)) @ (of_one + of_other).T)
+    return q / q.sum(axis=1, keepdims=True)

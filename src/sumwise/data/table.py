@@ -310,13 +310,18 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     if isinstance(X, (list, tuple)):
         return [X[row] for row in rows]
     if hasattr(X, "tocsr"):
-        return X.tocsr()[rows]
+        return _keep_format(X, X.tocsr()[rows])
     import narwhals as nw
 
     X = collect_lazy(X)
     refuse_repeated_names(X)
     values = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
     return values[rows].to_native() if hasattr(values, "to_native") else np.asarray(X)[rows]
+
+
+def _keep_format(X: Any, taken: Any) -> Any:
+    """Return what was taken of a sparse matrix, by column as X is, and otherwise by row."""
+    return taken.tocsc() if getattr(X, "format", "csr") == "csc" else taken.tocsr()
 
 
 def take_features(X: Any, features: np.ndarray | None) -> Any:
@@ -330,7 +335,7 @@ def take_features(X: Any, features: np.ndarray | None) -> Any:
     if isinstance(X, (list, tuple)):
         X = np.asarray(X)
     if hasattr(X, "tocsc"):
-        return X.tocsc()[:, features].tocsr()
+        return _keep_format(X, X.tocsc()[:, features])
     frame = None if isinstance(X, np.ndarray) else _open_frame(X)
     if frame is None:
         return np.asarray(X)[:, features]

@@ -1,7 +1,8 @@
-"""AdaBoost of any base learner, and of shallow trees on one binned table."""
+"""AdaBoost of any base learner, and of trees on one binned table."""
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from itertools import accumulate
 from typing import Any, Self
@@ -29,9 +30,14 @@ from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosted_trees import TreeLearner, can_share_table, raise_weights
 from sumwise.estimators.features import check_features, read_rows
+from sumwise.estimators.fitted_state import fit_as_a_whole
+from sumwise.estimators.forest_base import copy_features
 from sumwise.estimators.inputs import check_sample_weight, find_classes, read_target
 from sumwise.estimators.jobs import start_team
+from sumwise.estimators.member_list import read_members_rows
+from sumwise.estimators.members import fit_member
 from sumwise.estimators.parameters import (
     check_choice,
     check_integer,
@@ -39,6 +45,7 @@ from sumwise.estimators.parameters import (
     extend_parameters,
 )
 from sumwise.estimators.persistence import NotSavedMixin
+from sumwise.estimators.repeated import open_rows
 from sumwise.estimators.shallow_trees import (
     VALUES_A_STEP,
     BaseShallowTree,
@@ -50,17 +57,20 @@ from sumwise.estimators.shallow_trees import (
     join_trees,
     normalize_weights,
 )
+from sumwise.estimators.table_trees import MembersMixin
+from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.kernels.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.training.adaboost import (
     LOSSES,
     AdaBoostResult,
     ClassRule,
+    Learn,
     NumberRule,
     Rule,
     boost_learners,
 )
-from sumwise.training.reweight import SMALLEST_ERROR
+from sumwise.training.progress import show_progress
 from sumwise.tree import Tree, TreeEnsemble
 
 REWEIGHT, RESAMPLE = "reweight", "resample"
@@ -83,15 +93,19 @@ _PARAMETERS = """n_estimators : int, default=50
         away and another sample drawn, from the same weights. Learners that are given the weights
         would come out the same, so there training ends at once.
     n_jobs : int or None, default=None
-        Threads of the default base learner, which learns and predicts with the same result for any
-        number; None and -1 for all CPUs. Other base learners have an ``n_jobs`` of their own.
+        Threads of the default base learner and of decision trees of sumwise, which learn and
+        predict with the same result for any number; None and -1 for all CPUs. Other base learners
+        have an ``n_jobs`` of their own.
     random_state : int, RandomState or None, default=None
-        Seed of the rows drawn, and of base learners that have a ``random_state``."""
+        Seed of the rows drawn, and of base learners that have a ``random_state``.
+    verbose : int, default=0
+        Whether to show the rounds on standard error, with the error of each."""
 
 _ATTRIBUTES = """estimator_ : estimator
         The base learner that was used.
     estimators_ : list of estimators
-        The fitted learners.
+        The fitted learners, also as ``model[0]`` and so on; decision trees of sumwise are made when
+        they are asked for.
     estimator_errors_ : ndarray
         Error of each, by the weights that rows had in its round, over all rows.
     method_ : {"reweight", "resample"}
@@ -150,22 +164,23 @@ class MemberLearner:
     ) -> None:
         self._base, self._X, self._y = base, X, y
         self._method, self._random, self._read = method, random, read
-        self._needs_classes = needs_classes
+        self._needs_classes, self._n_tries = needs_classes, 0
 
     def __call__(self, weight: np.ndarray) -> tuple[Any, np.ndarray] | None:
         """Return a fitted member, and what it predicts of the rows."""
         member = clone(self._base)
         _seed(member, self._random)
+        label = f"learner {self._n_tries}"
+        self._n_tries += 1
         if self._method == REWEIGHT:
-            # Some learners cannot tell much smaller weights from none.
-            told = np.where(weight > 0.0, np.maximum(weight, SMALLEST_ERROR), 0.0)
-            member.fit(self._X, self._y, sample_weight=told)
+            params = {"sample_weight": raise_weights(weight)}
+            fit_member(label, member, self._X, self._y, params)
         else:
             rows = self._random.choice(weight.size, weight.size, p=weight)
             y = self._y[rows]
             if self._needs_classes and (y == y[0]).all():
                 return None
-            member.fit(take_rows(self._X, rows), y)
+            fit_member(label, member, take_rows(self._X, rows), y, {})
         return member, self._read(member.predict(self._X))
 
 
@@ -180,10 +195,10 @@ def _seed(member: Any, random: np.random.RandomState) -> None:
         member.set_params(**{name: random.randint(_LARGEST_SEED) for name in names})
 
 
-class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
+class BaseAdaBoost(MembersMixin, NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     """What AdaBoost of classes and of numbers share."""
 
-    estimators_: list[Any]
+    _ensemble: TreeEnsemble | None
     estimator_weights_: np.ndarray
     estimator_errors_: np.ndarray
 
@@ -197,6 +212,7 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
         max_restarts: int = 10,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -205,15 +221,18 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
         self.max_restarts = max_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the learners.
 
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Numbers, with NaN for missing ones, for the default base learner; whatever another one
-            takes for that, to which it is passed as it is.
+            Numbers, strings or categories, with missing values, for the default base learner and
+            decision trees of sumwise; whatever another one takes for that, to which it is passed as
+            it is, but that lists of rows become an array.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of the first round; equal ones, if None.
@@ -222,42 +241,36 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
         -------
         self
         """
-        self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
+        self._forget_members()
         self._check_parameters()
         self.estimator_ = self._make_default() if self.estimator is None else self.estimator
         self._check_base()
         self.method_ = self._choose_method()
-        if self._is_shallow:
-            self.estimator_._check_parameters()
-            X, y = self._read_training_data(X, y)
-            n_rows = X.shape[0]
-            start = start_team(self.n_jobs, n_rows * X.shape[1] // VALUES_A_STEP)
-        else:
-            y = read_target(y, is_number=is_regressor(self))
-            check_features(self, X, y)
-            check_consistent_length(X, y)
-            n_rows = len(y)
-            if n_rows == 0:
-                raise DataError("X has 0 sample(s), and a minimum of 1 is required")
-            start = Team(1)  # all other threads are for the members
-        target = self._encode_target(y)
-        given_weight = check_sample_weight(sample_weight, n_rows)
+        y = read_target(y, is_number=is_regressor(self))
         random = check_random_state(self.random_state)
-        with start as team:
+        with (
+            self._open_learner(X, y, sample_weight, random) as (learn, rule, weight),
+            show_progress(bool(self.verbose)) as shown,
+        ):
             result = boost_learners(
-                self._make_learner(X, y, target, given_weight, random, team),
-                self._make_rule(target, team),
-                normalize_weights(given_weight, n_rows),
+                learn,
+                rule,
+                weight,
                 int(self.n_estimators),
                 int(self.max_restarts) if self.method_ == RESAMPLE else 0,
+                shown,
             )
-        self._store(result)
+        self._store(result, learn)
         return self
 
     # --- what classes and numbers do in different ways ---
 
     def _make_default(self) -> BaseShallowTree:
         """Return the base learner that is used where none is given."""
+        raise NotImplementedError
+
+    def _make_tree(self, **parameters: Any) -> Any:
+        """Return a decision tree, which unlike a shallow one splits categories."""
         raise NotImplementedError
 
     def _encode_target(self, y: np.ndarray) -> np.ndarray:
@@ -282,6 +295,10 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
     def _make_ensemble(self, trees: list[Tree]) -> TreeEnsemble:
         """Return the trees ready for predictions."""
         raise NotImplementedError
+
+    def _list_votes(self) -> np.ndarray | None:
+        """The vote for each class; None for numbers."""
+        return None
 
     def _count_classes(self) -> int:
         """Number of classes, 0 for numbers."""
@@ -325,32 +342,90 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
     def _resolve_method(self, takes_weights: bool) -> str:
         raise NotImplementedError
 
-    def _make_learner(
-        self,
-        X: Any,
-        y: np.ndarray,
-        target: np.ndarray,
-        weight: np.ndarray | None,
-        random: np.random.RandomState,
-        team: Team,
-    ) -> Callable[[np.ndarray], tuple[Any, np.ndarray] | None]:
-        if not self._is_shallow:
-            needs_classes = is_classifier(self)
-            read = self._read_predictions
-            return MemberLearner(self.estimator_, X, y, self.method_, random, read, needs_classes)
-        seed = int(random.randint(_LARGEST_SEED)) if self.method_ == RESAMPLE else None
-        n_classes = self._count_classes()
-        return ShallowLearner(self.estimator_, X, target, weight, n_classes, seed, team)
+    @contextmanager
+    def _open_learner(
+        self, X: Any, y: Any, sample_weight: Any, random: np.random.RandomState
+    ) -> Iterator[tuple[Learn, Rule, np.ndarray]]:
+        """Yield what learns, the rule, and the weights to begin with, while threads are there."""
+        if self._is_shallow:
+            self.estimator_._check_parameters()
+            matrix, labels = self._read_training_data(X, y)
+            if not self.schema_.dictionaries:
+                yield from self._open_shallow(matrix, labels, sample_weight, random)
+                return
+            base = self.estimator_
+            self.estimator_ = self._make_tree(max_depth=base.max_depth, max_bins=base.max_bins)
+        if can_share_table(self.estimator_, self.method_ == RESAMPLE):
+            yield from self._open_trees(X, y, sample_weight, random)
+        else:
+            yield self._open_members(X, y, sample_weight, random)
 
-    def _store(self, result: AdaBoostResult) -> None:
+    def _open_shallow(
+        self, X: Matrix, y: np.ndarray, sample_weight: Any, random: np.random.RandomState
+    ) -> Iterator[tuple[Learn, Rule, np.ndarray]]:
+        """Shallow trees of numbers, on one table."""
+        n_rows = X.shape[0]
+        target = self._encode_target(y)
+        weight = check_sample_weight(sample_weight, n_rows)
+        seed = int(random.randint(_LARGEST_SEED)) if self.method_ == RESAMPLE else None
+        with start_team(self.n_jobs, n_rows * X.shape[1] // VALUES_A_STEP) as team:
+            learn = ShallowLearner(
+                self.estimator_, X, target, weight, self._count_classes(), seed, team
+            )
+            yield learn, self._make_rule(target, team), normalize_weights(weight, n_rows)
+
+    def _open_trees(
+        self, X: Any, y: Any, sample_weight: Any, random: np.random.RandomState
+    ) -> Iterator[tuple[Learn, Rule, np.ndarray]]:
+        """Decision trees of sumwise, on one table."""
+        reader = clone(self.estimator_)
+        if self.n_jobs is not None:
+            reader.n_jobs = self.n_jobs
+        train = reader._read_training(X, y, sample_weight)
+        copy_features(reader, self)
+        target, n_rows = self._encode_target(train.y), train.matrix.shape[0]
+        weight = normalize_weights(train.weight, n_rows)
+        n_steps = reader._count_steps(train.matrix)
+        with start_team(reader.n_jobs, n_steps) as team, start_team(1, n_steps) as grow_team:
+            teams = team, grow_team
+            learn = TreeLearner(reader, train, self.method_ == RESAMPLE, random, teams)
+            yield learn, self._make_rule(target, team), weight
+
+    def _open_members(
+        self, X: Any, y: Any, sample_weight: Any, random: np.random.RandomState
+    ) -> tuple[Learn, Rule, np.ndarray]:
+        """Any base learner, fitted anew in every round."""
+        X = open_rows(self, X, y)
+        check_consistent_length(X, y)
+        target = self._encode_target(y)
+        weight = check_sample_weight(sample_weight, len(y))
+        learn = MemberLearner(
+            self.estimator_,
+            X,
+            y,
+            self.method_,
+            random,
+            self._read_predictions,
+            needs_classes=self._count_classes() > 1,
+        )
+        # All other threads are for the members.
+        return learn, self._make_rule(target, Team(1)), normalize_weights(weight, len(y))
+
+    def _store(self, result: AdaBoostResult, learn: Learn) -> None:
         if not result.members:
             self._keep_rejected(result)
         self.stop_reason_, self.n_restarts_ = result.stop_reason, result.n_restarts
         self.estimator_weights_ = np.array(result.weights)
         self.estimator_errors_ = np.array(result.errors)
-        self._ensemble = self._make_ensemble(result.members) if self._is_shallow else None
-        members = result.members
-        self.estimators_ = [self._adopt(m) for m in members] if self._is_shallow else members
+        self._ensemble, members = None, result.members
+        if isinstance(learn, TreeLearner):
+            weights, votes = self.estimator_weights_, self._list_votes()
+            self._trees = learn.join(self.estimator_, members, weights, votes)
+            return
+        if self._is_shallow:
+            self._ensemble = self._make_ensemble(members)
+            members = [self._adopt(member) for member in members]
+        self.estimators_ = members
 
     def _adopt(self, tree: Tree) -> BaseShallowTree:
         """Return a tree as a fitted estimator."""
@@ -362,9 +437,6 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
         member.tree_ = tree
         return member
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimators_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         base = self._make_default() if self.estimator is None else self.estimator
@@ -372,8 +444,10 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
             inner = get_tags(base).input_tags
         except Exception:  # what is no estimator is refused in fit
             return tags
-        for name in ("allow_nan", "sparse", "string"):
+        for name in ("allow_nan", "sparse", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(inner, name))
+        if isinstance(base, BaseShallowTree):  # decision trees take their place
+            tags.input_tags.categorical = True
         return tags
 
     # --- prediction ---
@@ -381,11 +455,18 @@ class BaseAdaBoost(NumbersReader, NotSavedMixin, MetaEstimatorMixin, BaseEstimat
     def _read_rows(self, X: Any) -> Any:
         """Check X against what ``fit`` has seen."""
         check_is_fitted(self)
+        if "_trees" in self.__dict__:
+            return self._trees.read_rows(X)
         if self._is_shallow:
             return read_rows(self, X)
+        X = read_members_rows(X)
         if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
             check_features(self, X, reset=False)
         return X
+
+    def _start_team(self, X: Any, n_trees: int) -> AbstractContextManager[Team]:
+        """Threads that predict rows by this many trees."""
+        return start_team(self.n_jobs, X.shape[0] * n_trees // _TREES_A_STEP)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""
@@ -427,7 +508,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     ----------
     estimator : estimator or None, default=None
         The base learner, of which clones are fitted; any classifier. None for decision stumps,
-        which are grown on one binned table and so are much faster than others.
+        which are grown on one binned table and so are much faster than others; where X has
+        categories, for decision trees of depth one, which split them by sets.
     {parameters}
 
     Attributes
@@ -466,8 +548,11 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     def _make_default(self) -> BaseShallowTree:
         return ShallowTreeClassifier(max_depth=1)
 
+    def _make_tree(self, **parameters: Any) -> Any:
+        return DecisionTreeClassifier(**parameters)
+
     def _encode_target(self, y: np.ndarray) -> np.ndarray:
-        self.classes_, indices = find_classes(y)
+        self.classes_, indices = find_classes(y, at_least=1)
         self.n_classes_ = int(self.classes_.size)
         return indices
 
@@ -484,7 +569,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
             f"{type(self.estimator_).__name__} takes no sample_weight, so rows are drawn by their "
             "weights instead, at random; method='resample' says that this is what you want",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return RESAMPLE
 
@@ -510,8 +595,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
             f"is nothing to boost: use another base learner or other features{hint}"
         )
 
-    def _store(self, result: AdaBoostResult) -> None:
-        super()._store(result)
+    def _store(self, result: AdaBoostResult, learn: Learn) -> None:
+        super()._store(result, learn)
         with np.errstate(over="ignore"):
             self.exponential_loss_ = np.exp(result.log_losses)
 
@@ -532,19 +617,26 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     def _add_up(self, X: Any) -> np.ndarray:
         """Return weighted votes: (n_rows, 1) for the second class, or (n_rows, n_classes)."""
         X = self._read_rows(X)
+        if "_trees" in self.__dict__:
+            with self._start_team(X, self._trees.n_members) as team:
+                return self._trees.add_up(X, team)
         if self._ensemble is None:
             *_, total = accumulate(self._vote(X))
             return total
-        with start_team(self.n_jobs, X.shape[0] * self._ensemble.n_trees // _TREES_A_STEP) as team:
+        with self._start_team(X, self._ensemble.n_trees) as team:
             return self._ensemble.predict_raw(X, team)
 
     def _staged_add_up(self, X: Any) -> Iterator[np.ndarray]:
         X = self._read_rows(X)
-        if self._ensemble is None:
+        if "_trees" in self.__dict__:
+            with self._start_team(X, self._trees.n_members) as team:
+                votes = self._trees.list_votes(X, team)
+            yield from accumulate(votes)
+        elif self._ensemble is None:
             yield from accumulate(self._vote(X))
-            return
-        with start_team(self.n_jobs, X.shape[0] * self._ensemble.n_outputs) as team:
-            yield from self._ensemble.staged_predict_raw(X, team)
+        else:
+            with start_team(self.n_jobs, X.shape[0] * self._ensemble.n_outputs) as team:
+                yield from self._ensemble.staged_predict_raw(X, team)
 
     def _vote(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the weighted vote of one member after the other."""
@@ -555,6 +647,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
     def _decide(self, votes: np.ndarray) -> np.ndarray:
         if self.n_classes_ == 2:
             return votes[:, 0]
+        if self.n_classes_ == 1:  # there is nothing to decide
+            return np.zeros_like(votes)
         # A learner gives 1 to the class it predicts, and -1 / (K - 1) to the others.
         total = votes.sum(axis=1, keepdims=True)
         return (self.n_classes_ * votes - total) / (self.n_classes_ - 1)
@@ -641,7 +735,8 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
     ----------
     estimator : estimator or None, default=None
         The base learner, of which clones are fitted; any regressor. None for trees of three
-        levels, which are grown on one binned table and so are much faster than others.
+        levels, which are grown on one binned table and so are much faster than others; where X has
+        categories, for decision trees of depth three, which split them by sets.
     {parameters}
     loss : {"linear", "square", "exponential"}, default="linear"
         The loss of a row, from its distance d relative to the largest of all rows: d, d squared,
@@ -680,6 +775,9 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
     def _make_default(self) -> BaseShallowTree:
         return ShallowTreeRegressor(max_depth=3)
 
+    def _make_tree(self, **parameters: Any) -> Any:
+        return DecisionTreeRegressor(**parameters)
+
     def _encode_target(self, y: np.ndarray) -> np.ndarray:
         return y.astype(np.float64)
 
@@ -708,7 +806,7 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
             "largest, not below one half: it is the only learner. Another loss or base learner may "
             "help",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _make_ensemble(self, trees: list[Tree]) -> TreeEnsemble:
@@ -719,11 +817,15 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
     def _collect(self, X: Any) -> Iterator[np.ndarray]:
         """Yield what all members predict of some rows after the other, members first."""
         X = self._read_rows(X)
+        if "_trees" in self.__dict__:
+            with self._start_team(X, self._trees.n_members) as team:
+                yield from (self._trees.list_numbers(part, team) for part in _split_rows(X))
+            return
         if self._ensemble is None:
             yield np.stack([self._read_predictions(m.predict(X)) for m in self.estimators_])
             return
         ensemble = self._ensemble
-        with start_team(self.n_jobs, X.shape[0] * ensemble.n_trees // _TREES_A_STEP) as team:
+        with self._start_team(X, ensemble.n_trees) as team:
             for part in _split_rows(X):
                 leaves = ensemble.apply(part, team)
                 yield ensemble.value[leaves + ensemble.start].T

@@ -1,11 +1,10 @@
 """Bagging of decision trees: X is read and binned once, and members grow side by side.
 
-The bins come from all rows, not from those of each bag. Members are estimators as all others are,
-made when they are asked for; predictions walk all trees at once.
+The bins come from all rows, not from those of each bag.
 """
 
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from sumwise.estimators.class_weights import balance_classes
 from sumwise.estimators.forest_base import TrainingSet
 from sumwise.estimators.forests import tell_trees
 from sumwise.estimators.jobs import start_team
+from sumwise.estimators.table_trees import TableTrees
 from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.kernels.threads import Team
 from sumwise.lazy import lazy
@@ -24,7 +24,6 @@ from sumwise.training.forest import ForestPlan, draw_bags, grow_forest
 from sumwise.training.progress import show_progress
 from sumwise.tree.forest import Forest
 from sumwise.tree.forest_grower import RowTable
-from sumwise.tree.forest_view import narrow_features
 
 
 def can_grow_together(recipe: Any, is_class: bool) -> bool:
@@ -51,23 +50,8 @@ def can_grow_together(recipe: Any, is_class: bool) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class BaggedTrees:
-    """All members of a bagging that are trees on one table.
-
-    Attributes
-    ----------
-    model : DecisionTreeClassifier or DecisionTreeRegressor
-        Has the trees of all members, and so predicts their mean.
-    recipe : BaggingRecipe
-        How they were made.
-    """
-
-    model: Any
-    recipe: Any
-
-    @property
-    def n_members(self) -> int:
-        return int(self.model.forest_.n_trees)
+class BaggedTrees(TableTrees):
+    """All members of a bagging that are trees on one table; their mean is what it predicts."""
 
     @lazy
     def voter(self) -> Any:
@@ -101,32 +85,6 @@ class BaggedTrees:
 
     def _votes_with_labels(self, method: str) -> bool:
         return is_classifier(self.model) and method == "predict"
-
-    @lazy
-    def members(self) -> list[Any]:
-        """Each tree as an estimator of its own, for the features it was given."""
-        return [self._make_member(number) for number in range(self.n_members)]
-
-    def _make_member(self, number: int) -> Any:
-        model, member = self.model, self.recipe.make_member(number)
-        forest = model.forest_.select(number, number + 1)
-        features = self.recipe.draw_features(number)
-        names = getattr(model, "feature_names_in_", None)
-        schema = model.schema_
-        if features is not None:
-            forest, schema = narrow_features(forest, features), schema.select(features)
-            names = None if names is None else names[features]
-        member.forest_, member.schema_ = forest, schema
-        member.n_features_in_ = forest.n_features
-        if names is not None:
-            member.feature_names_in_ = names
-        if is_classifier(model):
-            member.classes_ = model.classes_
-        return member
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what is derived from them is not pickled."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class OutOfBagValues(NamedTuple):

@@ -21,6 +21,8 @@ from sumwise.estimators.bagged_trees import (
     grow_together,
 )
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.fitted_state import forget_fit
+from sumwise.estimators.members import name_failure
 from sumwise.estimators.out_of_bag import (
     OOB_ATTRIBUTES,
     OOB_PARAMETER,
@@ -47,6 +49,7 @@ from sumwise.estimators.repeated import (
     takes_weights,
     warn_of_constants,
 )
+from sumwise.estimators.table_trees import draw_seed
 from sumwise.kernels import random, resample
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap, Resampler
 from sumwise.sampling.resample import list_drawn_rows
@@ -58,11 +61,16 @@ _SAMPLINGS: dict[str, type] = {
     "bayesian": BayesianBootstrap,
 }
 
+# Members without sample weights get copies of all rows drawn: no more than so many, or so many for
+# each row of X.
+_MOST_ROWS, _LARGEST_RATE = 10_000_000, 100
+
 BAGGING_PARAMETERS = """n_estimators : int, default=10
         Number of members.
     max_samples : int, float or None, default=None
         Rows drawn for a member: a number, or a share of the rows, in (0, 1]. None for as many as
-        there are. With a part as ``sampling``, the part's ``rate`` says it.
+        there are. Without replacement, no more than there are; with replacement, at most ten
+        million or 100 times as many. With a part as ``sampling``, the part's ``rate`` says it.
     max_features : int or float, default=1.0
         Features drawn for a member: a number, or a share, in (0, 1]. With all rows
         (``bootstrap=False``) this is the random subspace method, with some of the rows random
@@ -185,8 +193,8 @@ class BaggingRecipe(Recipe):
         elif np.all(row_weight == 1.0):
             row_weight = None
         if self.n_classes is None:
-            return _Fitted(self.fit_rows(member, X, y, rows, row_weight), [])
-        return _Fitted(fit_or_stay_constant(self, member, X, y, rows, row_weight), [])
+            return _Fitted(self.fit_rows(number, member, X, y, rows, row_weight), [])
+        return _Fitted(fit_or_stay_constant(self, number, member, X, y, rows, row_weight), [])
 
     def _fit_epochs(
         self,
@@ -209,28 +217,26 @@ class BaggingRecipe(Recipe):
             row_weight: np.ndarray | None = drawn[rows].astype(np.float64)
         else:
             rows, row_weight = np.repeat(np.arange(len(y)), drawn), None
-        return _Fitted(
-            *fit_until_stopped(
+        watched_weight = None if weight is None else weight[watched]
+        if watched_weight is not None and not watched_weight.any():
+            watched_weight = None
+        params = {k: take_if_by_row(v, rows, len(y)) for k, v in self.fit_params.items()}
+        with name_failure(f"member {number}", member):
+            fitted, losses = fit_until_stopped(
                 member,
                 self.stopping,
                 (take_rows(X, rows), y[rows], row_weight),
-                (
-                    take_rows(X, watched),
-                    y[watched],
-                    None if weight is None or not weight[watched].any() else weight[watched],
-                ),
+                (take_rows(X, watched), y[watched], watched_weight),
                 self.n_classes,
-                {k: take_if_by_row(v, rows, len(y)) for k, v in self.fit_params.items()},
+                params,
             )
-        )
+        return _Fitted(fitted, losses)
 
 
 class Bagging(RepeatedEnsemble):
     """Base of bagging: what classifiers and regressors share."""
 
     _recipe: BaggingRecipe
-    _trees: BaggedTrees
-    _members: list[Any]
 
     @extend_parameters(RepeatedEnsemble)
     def __init__(
@@ -286,33 +292,33 @@ class Bagging(RepeatedEnsemble):
         -------
         self
         """
-        self._check_parameters()
         kept = self._take_old() if self.warm_start else None
-        for name in ("_members", "_trees"):  # a fit that fails leaves no old model
-            self.__dict__.pop(name, None)
-        for name in ("score_", "score_is_optimistic_", "decision_function_", "prediction_"):
-            self.__dict__.pop("oob_" + name, None)
-        X, y, weight = self._start_fit(X, y, sample_weight)
-        seed = self._draw_seed() if kept is None else kept.recipe.seed
-        recipe = self._make_recipe(seed, y, weight, self._route("fit", fit_params))
-        if kept is not None:
-            self._check_continuation(kept, y, recipe)
-        self._recipe, self._seed, self._n_rows, self._weight = recipe, seed, len(y), weight
-        can_share = can_grow_together(recipe, is_classifier(self))
-        if can_share and (kept is None or kept.trees is not None):
-            out_of_bag = self._fit_trees(X, y, weight, None if kept is None else kept.trees)
-        else:
-            out_of_bag = self._fit_each(X, y, weight, kept)
-            if is_classifier(self):
-                warn_of_constants(self, self._members)
-        if recipe.n_features is not None:
-            every = np.arange(recipe.n_features)
-            self.estimators_features_ = [
-                every if features is None else features for features in self._list_features()
-            ]
-        if out_of_bag is not None:
-            self._set_oob_score(X, y, weight, out_of_bag)
+        self._forget_fit()
+        try:
+            self._check_parameters()
+            X, y, weight = self._start_fit(X, y, sample_weight)
+            seed = draw_seed(self.random_state) if kept is None else kept.recipe.seed
+            recipe = self._make_recipe(seed, y, weight, self._route("fit", fit_params))
+            if kept is not None:
+                self._check_continuation(kept, y, recipe)
+            self._recipe, self._seed, self._n_rows, self._weight = recipe, seed, len(y), weight
+            can_share = can_grow_together(recipe, is_classifier(self))
+            if can_share and (kept is None or kept.trees is not None):
+                out_of_bag = self._fit_trees(X, y, weight, None if kept is None else kept.trees)
+            else:
+                out_of_bag = self._fit_each(X, y, weight, kept)
+                if is_classifier(self):
+                    warn_of_constants(self, self._members)
+            if out_of_bag is not None:  # not before there are members, which may break ties
+                self._set_oob_score(X, y, weight, out_of_bag)
+        except BaseException:  # also an interrupt
+            self._forget_fit()
+            raise
         return self
+
+    def _forget_fit(self) -> None:
+        self._forget_members()
+        forget_fit(self)
 
     def _fit_trees(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: BaggedTrees | None
@@ -342,33 +348,6 @@ class Bagging(RepeatedEnsemble):
             self.oob_losses_ = losses + [item.losses for item in fitted]
         self.estimators_ = members + [item.member for item in fitted]
         return self._average_out_of_bag(X, weight) if self.oob_score else None
-
-    # --- members ---
-
-    @property
-    def estimators_(self) -> list[Any]:
-        """The fitted members; trees that grew on one table are made when they are asked for."""
-        if "_trees" in self.__dict__:
-            return list(self._trees.members)
-        if "_members" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no estimators_ before fit")
-        return self._members
-
-    @estimators_.setter
-    def estimators_(self, members: list[Any]) -> None:
-        self.__dict__.pop("_trees", None)
-        self._members = members
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_trees" in self.__dict__ or "_members" in self.__dict__
-
-    def _count_members(self) -> int:
-        return self._trees.n_members if "_trees" in self.__dict__ else len(self._members)
-
-    def _average(self, X: Any, method: str, params: Mapping[str, Any]) -> np.ndarray:
-        if "_trees" in self.__dict__ and not params:
-            return self._trees.average(X, method, self.n_jobs)
-        return super()._average(X, method, params)
 
     # --- parameters ---
 
@@ -406,6 +385,12 @@ class Bagging(RepeatedEnsemble):
                 )
             part.rate = self._read_max_samples(n_rows, isinstance(part, Pasting))
         part.check()
+        n_drawn = getattr(part, "rate", 0.0) * n_rows
+        if n_drawn > max(_MOST_ROWS, _LARGEST_RATE * n_rows):
+            raise ParameterError(
+                f"{own}: max_samples={self.max_samples!r} and sampling={given!r} would draw "
+                f"{n_drawn:.0f} rows for every member, and X has {n_rows}; draw fewer"
+            )
         return part
 
     def _read_max_samples(self, n_rows: int, without_replacement: bool) -> float:
@@ -568,6 +553,16 @@ class Bagging(RepeatedEnsemble):
             list_drawn_rows(self._recipe.draw_weights(number, self._n_rows, self._weight))
             for number in range(self._count_members())
         ]
+
+    @property
+    def estimators_features_(self) -> list[np.ndarray]:
+        """Features that each member saw. Drawn anew when asked."""
+        if not self.__sklearn_is_fitted__() or self._recipe.n_features is None:
+            raise AttributeError(
+                f"{type(self).__name__} has estimators_features_ after a fit on features alone"
+            )
+        every = np.arange(self._recipe.n_features)
+        return [every if own is None else own for own in self._list_features()]
 
     @property
     def estimators_parameters_(self) -> list[dict[str, Any]]:
@@ -755,6 +750,8 @@ class BaggingClassifier(RepeatedClassifier, Bagging):
     ----------
     classes_ : ndarray
         Class labels, sorted.
+    n_classes_ : int
+        Their number.
     votes_ : {"hard", "soft"}
         What members vote with.
     {attributes}

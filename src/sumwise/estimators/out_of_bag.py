@@ -17,7 +17,7 @@ from sumwise.data.table import collect_lazy, shuffle_feature, take_features, tak
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.parameters import check_integer, check_number
-from sumwise.estimators.validation import encode_labels
+from sumwise.estimators.validation import encode_labels, takes_weight
 from sumwise.parts import Part, check_rate
 
 # Probabilities are kept from 0 by this much, so that one sure error does not decide alone.
@@ -25,10 +25,12 @@ _SMALLEST_PROBABILITY = 1e-15
 
 OOB_PARAMETER = """oob_score : bool, str or callable, default=False
         Whether to score the ensemble on out-of-bag rows, and how: True for accuracy or R², the
-        name of a scikit-learn scorer, a scorer, or a function of (y_true, y_pred)."""
+        name of a scikit-learn scorer, a scorer, or a function of (y_true, y_pred), whose result is
+        taken as it is."""
 
 OOB_ATTRIBUTES = """oob_score_ : float
-        The score of out-of-bag predictions, weighted by sample weights; NaN if no row has one.
+        The score of out-of-bag predictions, weighted by sample weights if the metric takes them;
+        NaN if no row has one.
         With ``oob_score`` only, as all that follow."""
 
 
@@ -136,14 +138,15 @@ class _KnownVotes(ClassifierMixin, _KnownNumbers):
 def _score(scoring: Any, model: _KnownNumbers, y: np.ndarray, weight: np.ndarray | None) -> float:
     from sklearn.metrics import accuracy_score, get_scorer, r2_score
 
-    weights = {} if weight is None else {"sample_weight": weight}
     if isinstance(scoring, (bool, np.bool_)):
-        metric = accuracy_score if is_classifier(model) else r2_score
-        return metric(y, model.predictions, **weights)
-    if callable(scoring) and not hasattr(scoring, "_score_func"):  # no scorer
-        return scoring(y, model.predictions)
-    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
-    return scorer(model, np.zeros((len(y), 1)), y, **weights)
+        scoring = accuracy_score if is_classifier(model) else r2_score
+    elif isinstance(scoring, str):
+        scoring = get_scorer(scoring)
+    is_weighted = weight is not None and takes_weight(scoring)
+    weights = {"sample_weight": weight} if is_weighted else {}
+    if hasattr(scoring, "_score_func"):  # a scorer
+        return scoring(model, np.zeros((len(y), 1)), y, **weights)
+    return scoring(y, model.predictions, **weights)
 
 
 def sum_out_of_bag(

@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -20,16 +21,20 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from sumwise.combine.output_codes import (
     LOSSES,
     count_columns,
+    couple_probabilities,
     make_exhaustive_code,
     make_random_code,
     make_tree_code,
     measure_hamming,
     measure_loss,
 )
-from sumwise.data.table import collect_lazy, take_rows
+from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.features import check_features
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.inputs import check_sample_weight, read_target
+from sumwise.estimators.member_list import read_members_rows
+from sumwise.estimators.members import fit_member
 from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_number
 from sumwise.estimators.persistence import NotSavedMixin
@@ -39,6 +44,11 @@ from sumwise.estimators.validation import encode_labels
 _N_FOLDS = 3
 # Log odds stay finite.
 _SMALLEST_PROBABILITY = 1e-15
+
+
+def _gives_probabilities(ensemble: Any) -> bool:
+    members = getattr(ensemble, "estimators_", None) or [ensemble.estimator]
+    return all(hasattr(member, "predict_proba") for member in members)
 
 
 class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -65,6 +75,8 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         Members that joblib fits at once; None for 1, -1 for all CPUs.
     random_state : int, RandomState or None, default=None
         Seed of the random code.
+    verbose : int, default=0
+        Whether joblib shows, on standard error, how many members are fitted.
 
     Attributes
     ----------
@@ -73,7 +85,9 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
     code_book_ : ndarray of int8, shape (n_classes, n_columns)
         The code of each class.
     estimators_ : list of estimators
-        The fitted members, one a column.
+        The fitted members, one per column; none if y has one class only.
+    n_classes_ : int
+        Number of classes.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray
@@ -111,6 +125,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         loss: str = "logistic",
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.code = code
@@ -119,7 +134,9 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         self.loss = loss
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Make a code, and fit a member for each of its columns.
 
@@ -138,7 +155,6 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         -------
         self
         """
-        self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         self._check_parameters()
         X = open_rows(self, X, y)
         y = read_target(y, is_number=False)
@@ -146,11 +162,6 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         check_consistent_length(X, y)
         params = self._route(fit_params, check_sample_weight(sample_weight, len(y)))
         self.classes_ = np.unique(y)
-        if self.classes_.size < 2:
-            raise DataError(
-                f"y has one class only, {self.classes_.tolist()[0]!r}; output codes tell at least "
-                "two classes apart"
-            )
         class_idx = encode_labels("y", y, self.classes_)
         self.code_book_ = self._make_code(X, class_idx, params)
         self.estimators_ = self._fit_columns(self.code_book_, X, class_idx, params)
@@ -181,6 +192,8 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
 
     def _make_code(self, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
         n_classes = self.classes_.size
+        if n_classes == 1:  # one class needs no member to be told
+            return np.empty((1, 0), dtype=np.int8)
         if not isinstance(self.code, str):
             return self._read_code(n_classes)
         if self.code == "exhaustive":
@@ -244,18 +257,32 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
 
     # --- members ---
 
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        check_is_fitted(self)
+        return int(self.classes_.size)
+
     def _fit_columns(
         self, code: np.ndarray, X: Any, y: np.ndarray, params: Mapping[str, Any]
     ) -> list[Any]:
         return list(
-            Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_column)(clone(self.estimator), column[y], X, params)
-                for column in code.T
+            Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+                delayed(_fit_column)(f"member {k}", clone(self.estimator), column[y], X, params)
+                for k, column in enumerate(code.T)
             )
         )
 
     def _find_margins(self, members: list[Any], X: Any) -> np.ndarray:
-        return np.column_stack([_find_margin(member, X, self.loss) for member in members])
+        margins = [_find_margin(member, X, self.loss) for member in members]
+        return np.column_stack(margins) if margins else np.empty((count_rows(X), 0))
+
+    def _check_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = read_members_rows(X)
+        if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
+            check_features(self, X, reset=False)
+        return X
 
     def predict_distances(self, X: Any) -> np.ndarray:
         """Return how badly each class fits what the members say.
@@ -269,10 +296,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         ndarray of shape (n_rows, n_classes)
             Sums of losses, or Hamming distances.
         """
-        check_is_fitted(self)
-        X = collect_lazy(X)
-        if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
-            check_features(self, X, reset=False)
+        X = self._check_rows(X)
         margins = self._find_margins(self.estimators_, X)
         if self.decoding == "hamming":
             return measure_hamming(self.code_book_, margins)
@@ -291,6 +315,34 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         """
         distances = self.predict_distances(X)
         return self.classes_[distances.argmin(axis=1)]
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of classes that agree best with those of the members.
+
+        They are as likely as can be given what the members say of their sides (Huang, Weng and Lin
+        2006). If the members' probabilities are right, so are these. ``predict`` decodes in another
+        way, so that for some rows its class is not the most probable one.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        X = self._check_rows(X)
+        sides = [np.asarray(member.predict_proba(X))[:, 1] for member in self.estimators_]
+        said = np.column_stack(sides) if sides else np.empty((count_rows(X), 0))
+        return couple_probabilities(self.code_book_, said)
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     # --- scikit-learn ---
 
@@ -313,7 +365,9 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         return hasattr(self, "estimators_")
 
 
-def _fit_column(member: Any, sides: np.ndarray, X: Any, params: Mapping[str, Any]) -> Any:
+def _fit_column(
+    label: str, member: Any, sides: np.ndarray, X: Any, params: Mapping[str, Any]
+) -> Any:
     """Fit a member on the rows whose class has a side, with 0 for -1."""
     params = dict(params)
     if not sides.all():
@@ -321,14 +375,7 @@ def _fit_column(member: Any, sides: np.ndarray, X: Any, params: Mapping[str, Any
         n_rows = count_rows(X)
         params = {k: take_if_by_row(v, rows, n_rows) for k, v in params.items()}
         X, sides = take_rows(X, rows), sides[rows]
-    try:
-        return member.fit(X, (sides > 0).astype(np.intp), **params)
-    except TypeError as error:
-        if "unexpected keyword argument 'sample_weight'" in str(error):
-            raise TypeError(
-                f"Underlying estimator {type(member).__name__} does not support sample weights."
-            ) from error
-        raise
+    return fit_member(label, member, X, (sides > 0).astype(np.intp), params)
 
 
 def _find_margin(member: Any, X: Any, loss: str) -> np.ndarray:

@@ -8,6 +8,9 @@ import numpy as np
 
 from sumwise.errors import DataWarning, ParameterError
 from sumwise.estimators.composite import document_members
+from sumwise.estimators.fitted_state import fit_as_a_whole
+from sumwise.estimators.forest_targets import find_scale
+from sumwise.estimators.noisy_trees import can_share_table, grow_noisy_trees
 from sumwise.estimators.parameters import check_number, extend_parameters
 from sumwise.estimators.repeated import (
     REPEATED_TEXTS,
@@ -18,6 +21,7 @@ from sumwise.estimators.repeated import (
     find_member_seed,
     takes_weights,
 )
+from sumwise.estimators.table_trees import draw_seed
 from sumwise.kernels import random
 
 
@@ -47,7 +51,8 @@ class NoiseRecipe(Recipe):
         return y + draws.standard_normal(y.shape) * self.deviation
 
     def fit(self, number: int, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
-        return self.fit_rows(self.make_member(number), X, self.disturb(number, y), None, weight)
+        member = self.make_member(number)
+        return self.fit_rows(number, member, X, self.disturb(number, y), None, weight)
 
 
 class _NoisyEnsemble(RepeatedEnsemble):
@@ -66,6 +71,7 @@ class _NoisyEnsemble(RepeatedEnsemble):
             estimator, n_estimators, n_jobs=n_jobs, random_state=random_state, verbose=verbose
         )
 
+    @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit each member on all rows, with noise of its own in the targets.
 
@@ -84,8 +90,8 @@ class _NoisyEnsemble(RepeatedEnsemble):
         -------
         self
         """
+        self._forget_members()
         self._check_parameters()
-        self.__dict__.pop("estimators_", None)  # a fit that fails leaves no old model
         X, y, weight = self._start_fit(X, y, sample_weight)
         learner = self.estimator_
         can_weigh = takes_weights(learner)
@@ -93,7 +99,7 @@ class _NoisyEnsemble(RepeatedEnsemble):
             raise ParameterError(
                 f"{type(self).__name__}: {type(learner).__name__} cannot take sample weights"
             )
-        self._seed = self._draw_seed()
+        self._seed = draw_seed(self.random_state)
         recipe = NoiseRecipe(
             learner,
             self._seed,
@@ -102,7 +108,12 @@ class _NoisyEnsemble(RepeatedEnsemble):
             None,
             *self._find_noise(y, weight),
         )
-        self.estimators_ = self._fit_members(recipe, X, y, weight)
+        if can_share_table(recipe):
+            self._trees = grow_noisy_trees(
+                recipe, X, y, weight, int(self.n_estimators), self.n_jobs, bool(self.verbose)
+            )
+        else:
+            self.estimators_ = self._fit_members(recipe, X, y, weight)
         return self
 
     def _check_parameters(self) -> None:
@@ -138,11 +149,19 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
     ----------
     classes_ : ndarray
         Class labels, sorted.
+    n_classes_ : int
+        Their number.
     votes_ : {"hard", "soft"}
         What members vote with.
     flip_rate_ : float
         Share of the labels that were flipped, in the mean.
     {attributes}
+
+    Notes
+    -----
+    Decision trees of sumwise share one table: X is read and binned once, and members grow side by
+    side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_`` are made when
+    they are asked for.
 
     Examples
     --------
@@ -189,7 +208,7 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
                 f"{type(self).__name__}: flip_rate={self.flip_rate} would change the proportions "
                 f"of the classes; at most {highest:.3g} of the labels can be flipped, and are",
                 DataWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         flips = np.tile(q * (self.flip_rate_ / mixed if mixed > 0.0 else 0.0), (q.size, 1))
         np.fill_diagonal(flips, 0.0)
@@ -214,6 +233,12 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
     Attributes
     ----------
     {attributes}
+
+    Notes
+    -----
+    Decision trees of sumwise share one table: X is read and binned once, and members grow side by
+    side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_`` are made when
+    they are asked for.
 
     Examples
     --------
@@ -243,6 +268,8 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
     def _find_noise(
         self, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        mean = np.average(y, axis=0, weights=weight)
-        deviation = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
+        scale = find_scale(y)  # squares of huge or tiny numbers would not be numbers
+        scaled = y / scale
+        mean = np.average(scaled, axis=0, weights=weight)
+        deviation = scale * np.sqrt(np.average((scaled - mean) ** 2, axis=0, weights=weight))
         return None, np.asarray(self.noise * deviation)

@@ -20,7 +20,7 @@ from sklearn.base import (
     is_classifier,
     is_regressor,
 )
-from sklearn.utils import check_array, check_random_state, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -39,13 +39,16 @@ from sklearn.utils.validation import (
 )
 
 from sumwise.combine.classes import normalize_probabilities, one_hot, place_classes
-from sumwise.data.table import collect_lazy, read_array, take_features, take_rows
+from sumwise.data.table import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.features import check_features
 from sumwise.estimators.inputs import check_sample_weight, read_target
+from sumwise.estimators.member_list import read_members_rows
+from sumwise.estimators.members import fit_member
 from sumwise.estimators.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.parameters import check_choice, check_integer
 from sumwise.estimators.persistence import NotSavedMixin
+from sumwise.estimators.table_trees import MembersMixin
 from sumwise.estimators.validation import encode_labels
 from sumwise.estimators.votes import HARD, SOFT, decide_votes
 from sumwise.kernels import random
@@ -68,7 +71,8 @@ JOB_PARAMETERS = """n_jobs : int or None, default=None
     random_state : int, RandomState or None, default=None
         Seed of everything that is drawn, and of the members' own seeds.
     verbose : int, default=0
-        Passed to joblib."""
+        Whether to show progress on standard error: members that joblib has fitted (it is passed
+        this number), or trees that have grown."""
 
 VOTE_PARAMETERS = """votes : {"auto", "soft", "hard"}, default="auto"
         "soft": the mean of the members' probabilities decides; "hard": members vote with labels.
@@ -81,7 +85,7 @@ VOTE_PARAMETERS = """votes : {"auto", "soft", "hard"}, default="auto"
 REPEATED_ATTRIBUTES = """estimator_ : estimator
         The base learner, not fitted.
     estimators_ : list of estimators
-        The fitted members.
+        The fitted members, also as ``model[0]`` and so on.
     n_features_in_ : int
         Features seen in ``fit``.
     feature_names_in_ : ndarray
@@ -102,12 +106,17 @@ def find_member_seed(seed: int, purpose: int, number: int) -> int:
 
 def open_rows(owner: Any, X: Any, y: Any) -> Any:
     """Return X as something whose rows can be taken; remember its features."""
-    X = collect_lazy(X)
+    X = read_members_rows(X)
     check_features(owner, X, y)
-    X = indexable(X)[0]
+    X = _make_indexable(X)
     if count_rows(X) == 0:
         raise DataError("Found array with 0 sample(s): there is nothing to learn from")
     return X
+
+
+def _make_indexable(X: Any) -> Any:
+    """Return X as something whose rows can be taken; sparse matrices by row or by column."""
+    return X if getattr(X, "format", None) in ("csr", "csc") else indexable(X)[0]
 
 
 def takes_weights(estimator: Any) -> bool:
@@ -160,12 +169,17 @@ class Recipe:
         drawn = seeds.randint(np.iinfo(np.int32).max, size=len(names))
         return member.set_params(**dict(zip(names, map(int, drawn), strict=True)))
 
+    def draw_features(self, number: int) -> np.ndarray | None:
+        """Return the features of a member, ascending; None if all are taken as they are."""
+        return None
+
     def fit(self, number: int, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Return a fitted member."""
         raise NotImplementedError
 
     def fit_rows(
         self,
+        number: int,
         member: Any,
         X: Any,
         y: np.ndarray,
@@ -180,18 +194,17 @@ class Recipe:
             X, y = take_rows(X, rows), y[rows]
         if weight is not None:
             params["sample_weight"] = weight
-        return member.fit(X, y, **params)
+        return fit_member(f"member {number}", member, X, y, params)
 
 
 def _is_seed(name: str) -> bool:
     return name == "random_state" or name.endswith("__random_state")
 
 
-class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
+class RepeatedEnsemble(MembersMixin, NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of ensembles of one base learner."""
 
     _seed: int
-    estimators_: list[Any]
     _method = "predict"  # what members are asked for
 
     def __init__(
@@ -291,9 +304,6 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     def _read_target(self, y: Any) -> np.ndarray:
         raise NotImplementedError
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
     def _fit_members(
         self, recipe: Recipe, X: Any, y: np.ndarray, weight: np.ndarray | None, first: int = 0
     ) -> list[Any]:
@@ -310,7 +320,7 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_rows(self, X: Any) -> Any:
         """Return rows to predict."""
         check_is_fitted(self)
-        X = collect_lazy(X)
+        X = read_members_rows(X)
         if getattr(X, "ndim", 2) > 1:
             check_features(self, X, reset=False)
         elif hasattr(self, "n_features_in_"):  # as it is not where rows are texts
@@ -318,11 +328,11 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
                 "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(1, -1) is "
                 "one row, X.reshape(-1, 1) one feature"
             )
-        return indexable(X)[0]
+        return _make_indexable(X)
 
     def _list_features(self) -> Sequence[np.ndarray | None]:
         """The features of each member, None for all."""
-        return [None] * len(self.estimators_)
+        return [None] * self._count_members()
 
     def _get_reader(self) -> Reader:
         """Return what reads the predictions of a member, in the form that is summed up."""
@@ -330,6 +340,8 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _average(self, X: Any, method: str, params: Mapping[str, Any]) -> np.ndarray:
         """Return the mean of what the members predict."""
+        if "_trees" in self.__dict__ and not params:
+            return self._trees.average(X, method, self.n_jobs)
         members = list(zip(self.estimators_, self._list_features(), strict=True))
         blocks = [
             members[i : i + MEMBERS_PER_BLOCK] for i in range(0, len(members), MEMBERS_PER_BLOCK)
@@ -362,9 +374,6 @@ class RepeatedEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _show(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimators_")
 
 
 def _sum_block(
@@ -412,12 +421,9 @@ class RepeatedRegressor(RegressorMixin, RepeatedEnsemble):
     """Regressors that are averaged; with several outputs if the base learner has them."""
 
     def _read_target(self, y: Any) -> np.ndarray:
-        values = np.asarray(read_array(y))
-        if values.ndim == 2 and values.shape[1] > 1:
-            self.n_outputs_ = values.shape[1]
-            return check_array(values, dtype=np.float64, input_name="y")
-        self.n_outputs_ = 1
-        return read_target(y, is_number=True)
+        y = read_target(y, is_number=True, many=True)
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        return y
 
     def _get_reader(self) -> Reader:
         return read_numbers
@@ -456,6 +462,12 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         return encode_labels("y", y, self.classes_)
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        check_is_fitted(self)
+        return int(self.classes_.size)
 
     def _resolve_votes(self) -> str:
         """Return "hard" or "soft"; raise if that cannot be."""
@@ -580,6 +592,7 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
 
 def fit_or_stay_constant(
     recipe: Recipe,
+    number: int,
     member: Any,
     X: Any,
     y: np.ndarray,
@@ -588,7 +601,7 @@ def fit_or_stay_constant(
 ) -> Any:
     """Fit a classifier; one that refuses a bag of one class is replaced by that class."""
     try:
-        return recipe.fit_rows(member, X, y, rows, weight)
+        return recipe.fit_rows(number, member, X, y, rows, weight)
     except ValueError:
         if np.unique(y[rows]).size > 1 or np.unique(y).size == 1:
             raise

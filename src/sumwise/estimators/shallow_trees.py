@@ -45,14 +45,6 @@ class NumbersReader:
 
     def _read_training_data(self, X: Any, y: Any) -> tuple[Matrix, np.ndarray]:
         X, y, self.schema_ = read_training_data(self, X, y)
-        for feature in self.schema_.dictionaries:
-            names = getattr(self, "feature_names_in_", None)
-            label = f"column {feature}" if names is None else f"column {names[feature]!r}"
-            raise DataError(
-                f"{label} holds strings or categories, and these trees split numbers alone; encode "
-                "it (as scikit-learn's OrdinalEncoder does), or use a base learner or pipeline "
-                "that takes categories"
-            )
         return X, y
 
 
@@ -159,12 +151,22 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
         """
         self._check_parameters()
         X, y = self._read_training_data(X, y)
+        self._refuse_categories()
         target, n_classes = self._encode_target(y)
         weight = check_sample_weight(sample_weight, X.shape[0])
         with start_team(self.n_jobs, X.shape[0] * X.shape[1] // VALUES_A_STEP) as team:
             learn = ShallowLearner(self, X, target, weight, n_classes, None, team)
             self.tree_, _ = learn(normalize_weights(weight, X.shape[0]))
         return self
+
+    def _refuse_categories(self) -> None:
+        for feature in self.schema_.dictionaries:
+            names = getattr(self, "feature_names_in_", None)
+            label = f"column {feature}" if names is None else f"column {names[feature]!r}"
+            raise DataError(
+                f"{label} holds strings or categories, and these trees split numbers alone; encode "
+                "it, or use a decision tree"
+            )
 
     def _check_parameters(self) -> None:
         check_integer(self, "max_depth", 1, MAX_SHALLOW_DEPTH)
@@ -235,7 +237,7 @@ class ShallowTreeClassifier(ClassifierMixin, BaseShallowTree):
     classes_: np.ndarray
 
     def _encode_target(self, y: np.ndarray) -> tuple[np.ndarray, int]:
-        self.classes_, indices = find_classes(y)
+        self.classes_, indices = find_classes(y, at_least=1)
         return indices, self.classes_.size
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The loop of AdaBoost: learners of any kind, one after the other, on weights that change."""
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from sumwise.kernels import reweigh
 from sumwise.kernels.threads import Team
+from sumwise.training.callbacks import Callback, RoundState
 from sumwise.training.reweight import (
     change_weights,
     find_chance_error,
@@ -77,11 +79,12 @@ class Rule(Protocol):
 
 
 class ClassRule:
-    """SAMME, which is AdaBoost for two classes."""
+    """SAMME, which is AdaBoost for two classes; one class is as two, of which one has no rows."""
 
     def __init__(
         self, class_idx: np.ndarray, n_classes: int, learning_rate: float, team: Team
     ) -> None:
+        n_classes = max(n_classes, 2)
         self.chance_error = find_chance_error(n_classes)
         self._class_idx = class_idx.astype(np.uint16)
         self._n_classes, self._learning_rate = n_classes, learning_rate
@@ -146,7 +149,12 @@ class NumberRule:
 
 
 def boost_learners(
-    learn: Learn, rule: Rule, weight: np.ndarray, n_rounds: int, max_restarts: int
+    learn: Learn,
+    rule: Rule,
+    weight: np.ndarray,
+    n_rounds: int,
+    max_restarts: int,
+    shown: Sequence[Callback] = (),
 ) -> AdaBoostResult:
     """Train up to ``n_rounds`` learners, and weigh them by their errors.
 
@@ -160,10 +168,12 @@ def boost_learners(
     max_restarts : int
         How often a learner that is no better than chance is replaced, in each round: pointless but
         for learners that draw rows at random.
+    shown : sequence of callables
+        Show how training stands after each round.
     """
     result = AdaBoostResult()
-    log_loss = 0.0
-    for _ in range(n_rounds):
+    log_loss, began = 0.0, time.perf_counter()
+    for number in range(1, n_rounds + 1):
         learned = _learn_better_than_chance(learn, rule, weight, max_restarts, result)
         if learned is None:
             result.stop_reason = TOO_WEAK
@@ -177,6 +187,9 @@ def boost_learners(
             result.stop_reason = PERFECT
         log_loss += rule.change(error, member_weight, weight)
         result.log_losses.append(log_loss)
+        for show in shown:
+            seconds = time.perf_counter() - began
+            show(RoundState(number, n_rounds, {"error": error}, seconds, lambda: None))
         if error <= 0.0:
             break
     return result

@@ -158,13 +158,19 @@ class Forest:
 
     def append(self, other: "Forest") -> "Forest":
         """Return the forest of these trees and those of another, on the same bins."""
+        return Forest.join([self, other])
+
+    @classmethod
+    def join(cls, forests: Sequence["Forest"]) -> "Forest":
+        """Return the forest of the trees of several, on the same bins."""
         joined = {
-            f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)])
-            for f in fields(self)
+            f.name: np.concatenate([getattr(forest, f.name) for forest in forests])
+            for f in fields(cls)
             if f.name not in ("start", "mapper")
         }
-        start = np.concatenate([self.start, other.start[1:] + self.start[-1]])
-        return Forest(start=start, **joined, mapper=self.mapper)
+        sizes = np.concatenate([np.diff(forest.start) for forest in forests])
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(start=start, **joined, mapper=forests[0].mapper)
 
     # --- prediction ---
 

@@ -15,6 +15,8 @@ from sumwise.tree.tree import Tree
 MAX_SHALLOW_DEPTH = 8
 _MOST_BYTES = 1 << 30
 _ROWS_FOR_ALL = 1 << 16
+# Squares of numbers between these are far from the ends of float64.
+_SMALLEST, _LARGEST = 1e-140, 1e140
 
 
 def choose_run(team: Team, n_rows: int) -> Callable[..., None]:
@@ -126,7 +128,8 @@ class ShallowGrower:
             value, scale = totals / weights[:, np.newaxis], 1.0
         else:
             value = self._center + self._spread * (totals[:, 1:] / totals[:, :1])
-            scale = self._spread**2
+            # Where its square would not be a number, gains stay relative to the spread.
+            scale = self._spread**2 if _SMALLEST < self._spread < _LARGEST else 1.0
         return Tree(
             feature=feature,
             threshold=self._thresholds[self._threshold_start[feature] + split_bin],
