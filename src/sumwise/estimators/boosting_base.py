@@ -442,7 +442,8 @@ class BaseGradientBoosting(BaseFittedBoosting):
         stops = len(sets) > 0 if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
         rows = self._number_rows(train, sets, groups, holds_out, seed)
-        if holds_out and not sets and not isinstance(self.random_state, Integral):
+        draws = holds_out and not sets and self.validation_rows == "random"
+        if draws and not isinstance(self.random_state, Integral):
             self._seed = seed  # the same rows are held out if another fit goes on
         of_rows = None
         if sampler is not None and sampler.needs_groups:
