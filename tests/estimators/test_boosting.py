@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample, load
 from sumwise.errors import DataError, DataWarning, ParameterError, TrainingError
-from sumwise.estimators import boosting_base
+from sumwise.estimators import boosting_base, fitted_boosting
 from sumwise.estimators.validation import LabeledRows
 from sumwise.losses import Exponential, Logistic, Multinomial, Poisson, Quantile, Squared
 
@@ -622,7 +622,9 @@ def test_parameters_are_keywords_only():
     assert {p.kind for p in signature.parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
     own = dict(inspect.signature(GradientBoostingClassifier).parameters)
     assert [own.pop(name).default for name in ("class_weight", "scale_pos_weight")] == [None, 1.0]
-    assert own == dict(signature.parameters)
+    others = dict(signature.parameters)
+    assert others.pop("multi_strategy").default == "one_output_per_tree"
+    assert own == others
 
 
 def test_docstrings_name_every_parameter():
@@ -792,7 +794,7 @@ BAD_DATA = {
     "inf in y": ({"y": replace_item(Y, np.inf)}, "y contains infinity"),
     "no y": ({"y": None}, "requires y"),
     "short y": ({"y": Y[:-1]}, r"inconsistent numbers of samples: \[150, 149\]"),
-    "wide y": ({"y": np.stack([Y, Y], axis=1)}, "y should be a 1d array"),
+    "deep y": ({"y": np.stack([Y, Y], axis=1)[None]}, "y"),
     "flat X": ({"X": Y}, "Expected 2D array"),
     "three dimensions": ({"X": X[None]}, "dim 3"),
     "complex": ({"X": X + 1j}, "Complex data not supported"),
@@ -963,14 +965,14 @@ def test_skipping_checks_changes_nothing(rows, has_names, monkeypatch):
     table = pd.DataFrame(X, columns=list("abcd")) if has_names else X
     model = GradientBoostingRegressor(**SMALL).fit(table, Y)
     found = describe(lambda: model.predict(rows))
-    monkeypatch.setattr(boosting_base, "needs_no_check", lambda model, rows: False)
+    monkeypatch.setattr(fitted_boosting, "needs_no_check", lambda model, rows: False)
     assert found == describe(lambda: model.predict(rows))
 
 
 def test_a_plain_matrix_needs_no_check(fit, monkeypatch):
     model = fit()
     expected = model.predict(X)
-    monkeypatch.setattr(boosting_base, "read_rows", None)
+    monkeypatch.setattr(fitted_boosting, "read_rows", None)
     for rows in (X, np.asfortranarray(X)):
         assert np.array_equal(model.predict(rows), expected)
 

@@ -151,8 +151,13 @@ def test_a_seed_of_the_start_serves_a_fit_without_one():
     assert np.array_equal(unseeded.history_["validation_loss"], whole.history_["validation_loss"])
 
 
-def test_files_of_seeded_models_hold_no_other_seed(tmp_path):
-    for params in ({"random_state": 1, "early_stopping": True}, {"random_state": None}):
+def test_seeds_are_kept_only_where_rows_are_drawn_without_one():
+    unseeded = {"random_state": None}
+    for params in (
+        {"random_state": 1, "early_stopping": True},
+        unseeded,
+        {**unseeded, "early_stopping": True, "validation_rows": "last"},
+    ):
         model = GradientBoostingRegressor(**{**PARAMS, **params}).fit(X, Y)
         assert not hasattr(model, "_seed")
 
