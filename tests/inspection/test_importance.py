@@ -59,3 +59,11 @@ def test_other_kinds_are_refused(kind):
 def test_no_split_means_no_importance(kind):
     found = importance(make_ensemble([-1], [0.0]), kind)
     assert found.tolist() == [0.0] * 4
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("largest", [1e308, np.finfo(np.float64).max, np.inf])
+def test_gains_whose_sum_is_infinite(largest):
+    ensemble = make_ensemble([2, 0, 2, -1], [largest, largest, largest, 0.0])
+    assert importance(ensemble).tolist() == pytest.approx([1 / 3, 0.0, 2 / 3, 0.0])
+    assert np.isinf(importance(ensemble, normalize=False)[2])

@@ -19,7 +19,7 @@ from sumwise.tree.forest import Forest
 from sumwise.tree.tree import Tree
 
 # Values of the grid times leaves of some trees, which are followed at a time.
-_MOST_FOLLOWED = 1 << 24
+_MOST_FOLLOWED = 1 << 22
 
 
 _ROOT = np.zeros(1, dtype=np.int64)
@@ -110,15 +110,15 @@ def _split_trees(trees: TreeEnsemble, is_chosen: np.ndarray, n_values: int) -> I
 def _descend(
     nodes: Nodes, roots: np.ndarray, features: Sequence[int], axes: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Return the sum of the trees' values at all points, level by level."""
-    response = np.zeros((nodes.value.shape[1], *(axis.size for axis in axes)))
+    """Return the sum of the trees' values at all points: go down level by level, then add up."""
+    leaves: list[tuple[np.ndarray, list[np.ndarray]]] = []
     # Which values of each axis come to a node, and the share of them that does.
     node, share = roots, np.ones(roots.size)
     comes = [np.ones((roots.size, axis.size), dtype=np.bool_) for axis in axes]
     while node.size:
         is_leaf = nodes.left[node] < 0
         value = nodes.value[node[is_leaf]] * share[is_leaf, None]
-        response += _combine(value, [own[is_leaf] for own in comes])
+        leaves.append((value, [own[is_leaf] for own in comes]))
         node, share, comes = node[~is_leaf], share[~is_leaf], [own[~is_leaf] for own in comes]
         left, right = nodes.share_left[node], 1.0 - nodes.share_left[node]
         for place, (feature, axis) in enumerate(zip(features, axes, strict=True)):
@@ -131,7 +131,9 @@ def _descend(
             comes[place] = np.concatenate([to_left, to_right])
         share = np.concatenate([share * left, share * right])
         node = np.concatenate([nodes.left[node], nodes.left[node] + 1])
-    return response
+    values, arrivals = zip(*leaves, strict=True)
+    joined = [np.concatenate(own) for own in zip(*arrivals, strict=True)]
+    return _combine(np.concatenate(values), joined)
 
 
 def _combine(value: np.ndarray, comes: Sequence[np.ndarray]) -> np.ndarray:

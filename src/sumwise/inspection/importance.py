@@ -15,7 +15,18 @@ def importance(ensemble: TreeEnsemble, kind: str = "gain", normalize: bool = Tru
         raise ParameterError(f"kind={kind!r}: must be 'gain' or 'count'")
     is_split = ensemble.feature >= 0
     weights = ensemble.gain[is_split] if kind == "gain" else None
-    sums = np.bincount(ensemble.feature[is_split], weights, minlength=ensemble.n_features)
-    sums = sums.astype(np.float64)
-    total = sums.sum()
+    with np.errstate(over="ignore"):
+        sums = _sum_by_feature(ensemble, is_split, weights)
+        total = sums.sum()
+    if normalize and weights is not None and np.isinf(total):  # targets near the float limits
+        finite = np.minimum(weights, np.finfo(np.float64).max)
+        sums = _sum_by_feature(ensemble, is_split, finite / finite.max())
+        total = sums.sum()
     return sums / total if normalize and total > 0 else sums
+
+
+def _sum_by_feature(
+    ensemble: TreeEnsemble, is_split: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    sums = np.bincount(ensemble.feature[is_split], weights, minlength=ensemble.n_features)
+    return sums.astype(np.float64)
