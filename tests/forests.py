@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sumwise.data.binning import BinMapper
-from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest_layout import QUADRATIC
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.kernels.threads import Team
@@ -14,14 +14,14 @@ from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import Forest
 from sumwise.tree.forest_grower import ForestSettings, RowTable
 
-KINDS = ["number", "two", "three", "vector"]
+KINDS = ["number", "two", "three", "vector", "outputs"]
 CATEGORICAL = 3
 
 
 class Grown(NamedTuple):
     X: np.ndarray
     y: np.ndarray
-    target: Numbers | Labels | Vectors
+    target: Numbers | Labels | Vectors | MultiLabels
     is_class: bool
     table: RowTable
     forest: Forest
@@ -57,6 +57,10 @@ def draw_target(X, kind, seed=0):
     if kind == "three":
         y = np.digitize(score, [-0.5, 1.0]).astype(np.int64)
         return y, Labels(y), 3
+    if kind == "outputs":  # of three and of two classes
+        y = np.column_stack([np.digitize(score, [-0.5, 1.0]), score + rng.normal(size=len(X)) > 0])
+        y, first = y.astype(np.int64), np.array([0, 3])
+        return y, MultiLabels(y + first, first), 5
     y = np.column_stack([score, rng.normal(size=len(X)) - score])
     return y, Vectors(y), 2
 
@@ -81,5 +85,5 @@ def grow(kind="number", n_rows=120, n_trees=3, finish=None, keep_bags=True, **kw
         table = RowTable.from_matrix(X, mapper, team)
         plan = ForestPlan(settings, 3, 0, n_trees, Bootstrap(), None, keep_bags, keep)
         grown = grow_forest(table, target, n_columns, plan, None, None, team)
-    is_class = kind in ("two", "three")
+    is_class = kind in ("two", "three", "outputs")
     return Grown(X, y, target, is_class, table, grown.forest, grown.in_bag, trees, weights)

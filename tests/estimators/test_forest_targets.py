@@ -6,7 +6,7 @@ import pytest
 from sumwise.errors import DataError
 from sumwise.estimators.forest_targets import find_scale, make_class_target, make_number_target
 from sumwise.kernels.forest_columns import Labels, Vectors
-from sumwise.kernels.forest_layout import LOGARITHMIC, QUADRATIC, TWO_CLASS_LOG
+from sumwise.kernels.forest_layout import LOGARITHMIC, POISSON, QUADRATIC, TWO_CLASS_LOG
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.tree.forest import ForestTree
 
@@ -55,7 +55,7 @@ def test_huge_and_tiny_numbers_are_scaled(factor):
 
 def test_counts_are_not_shifted():
     found = make_number_target(np.array([0.0, 3.0]), None, "poisson")
-    assert found.criterion == LOGARITHMIC
+    assert found.criterion == POISSON
     assert found.target.value.tolist() == [0.0, 3.0]
 
 

@@ -9,13 +9,21 @@ import pytest
 import sklearn.ensemble
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, make_classification, make_regression
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, make_scorer, r2_score
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    make_scorer,
+    mean_squared_error,
+    r2_score,
+)
 from sklearn.model_selection import cross_val_score
 
 import sumwise
 from sumwise import (
     BayesianBootstrap,
     Bootstrap,
+    DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     Pasting,
@@ -154,7 +162,7 @@ def test_members_are_read_for_diversity():
 
 def find_bags(model, n_rows, sample_weight=None):
     """Which rows each tree has seen, by drawing them again."""
-    part = model._resolve_resampler(n_rows)
+    part = model._resolve_resampler(n_rows, n_rows)
     draws = [
         part.draw_member(model._seed, t, n_rows, sample_weight) for t in range(model.n_estimators)
     ]
@@ -705,3 +713,210 @@ def test_permutation_importances_of_members_take_forests_as_bagging():
     np.testing.assert_array_equal(found.importances, same.importances)
     with pytest.raises(DataError, match="out-of-bag rows"):
         oob_permutation_importance(ExtraTreesClassifier(3).fit(X, y), X, y)
+
+
+# --- fits that fail ---
+
+
+def fail(*_):
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("forest", [RandomForestClassifier, RandomForestRegressor])
+@pytest.mark.parametrize("breaks", ["scorer", "y", "weight"])
+def test_a_failing_fit_leaves_nothing(forest, breaks):
+    X, y = get_data(forest)
+    model = forest(8, random_state=0).fit(X, y)
+    weight = None
+    if breaks == "scorer":
+        model.set_params(oob_score=fail, n_estimators=30)
+    elif breaks == "y":
+        y = np.append(y[1:], np.nan)
+    else:
+        weight = np.full(len(y), -1.0)
+    with pytest.raises((ZeroDivisionError, DataError)):
+        model.fit(X, y, weight)
+    assert set(vars(model)) == set(model.get_params(deep=False))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_warning_that_is_an_error_leaves_nothing():
+    model = RandomForestRegressor(2, oob_score=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataWarning, match="in the bag of every tree"):
+            model.fit(*DIABETES)
+    assert not hasattr(model, "forest_")
+
+
+def test_a_failing_warm_start_keeps_the_trees():
+    X, y = DIABETES
+    model = RandomForestRegressor(30, oob_score=True, warm_start=True, random_state=0).fit(X, y)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    model.set_params(n_estimators=40, oob_score=fail)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X, y)
+    assert len(model) == 30
+    for name, value in before.items():
+        assert vars(model)[name] is value
+    model.set_params(oob_score=True).fit(X, y)
+    at_once = RandomForestRegressor(40, oob_score=True, random_state=0).fit(X, y)
+    assert model.oob_score_ == at_once.oob_score_
+
+
+def test_warnings_point_to_the_call_of_fit():
+    with pytest.warns(DataWarning, match="in the bag of every tree") as seen:
+        RandomForestRegressor(2, oob_score=True, random_state=0).fit(*DIABETES)
+    assert seen[0].filename == __file__
+    with pytest.warns(DataWarning, match="it is optimistic") as seen:
+        RandomForestRegressor(30, oob_score=True, prune="oob", random_state=0).fit(*DIABETES)
+    assert seen[0].filename == __file__
+
+
+@pytest.mark.parametrize("metric", [mean_squared_error, lambda y_true, y_pred: 0.5])
+def test_a_metric_scores_as_in_scikit_learn(metric):
+    """The value of the metric itself, whether or not lower is better."""
+    model = fit(RandomForestRegressor, n_estimators=30, oob_score=metric)
+    assert model.oob_score_ == metric(DIABETES[1], model.oob_prediction_)
+
+
+# --- extreme numbers ---
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("forest", FORESTS)
+@pytest.mark.parametrize("temperature", [10, 100])
+def test_extreme_bayesian_weights_predict_numbers(forest, temperature, tmp_path):
+    X, _ = get_data(forest)
+    model = fit(forest, resampling=BayesianBootstrap(temperature))
+    assert np.isfinite(predict(model, X)).all()
+    assert np.isfinite(model.forest_.gain).all()
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert all(np.isfinite(tree.tree_.value).all() for tree in model)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(predict(sumwise.load(tmp_path / "model"), X), predict(model, X))
+
+
+def test_weights_beyond_the_range_of_numbers_are_refused():
+    with pytest.raises(ParameterError, match=r"temperature=101.* at most 100"):
+        fit(RandomForestRegressor, resampling=BayesianBootstrap(101))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("forest", FORESTS)
+@pytest.mark.parametrize("class_weight", [None, {0: 1e-300, 1: 1e300}])
+def test_extreme_weights_predict_numbers(forest, class_weight):
+    X, y = get_data(forest)
+    params = {}
+    if class_weight is not None:
+        if forest in REGRESSORS:
+            return
+        params = {"class_weight": class_weight}
+    model = forest(5, random_state=0, bootstrap=False, **params)
+    model.fit(X, y, None if class_weight else np.logspace(-300, 300, len(y)))
+    assert np.isfinite(predict(model, X)).all()
+    assert np.isfinite(model.feature_importances_).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_gains_of_large_targets_and_weights_are_finite():
+    X, y = DIABETES
+    model = RandomForestRegressor(3, bootstrap=False, random_state=0)
+    model.fit(X, (y - y.mean()) * 1e9, np.full(len(y), 1e12))
+    expected = RandomForestRegressor(3, bootstrap=False, random_state=0).fit(X, y - y.mean())
+    np.testing.assert_allclose(model.predict(X), 1e9 * expected.predict(X), rtol=1e-6, atol=1e-3)
+    np.testing.assert_allclose(model.feature_importances_, expected.feature_importances_, atol=0.05)
+
+
+FLOATS = {
+    "neighbors": 1.0 + np.finfo(float).eps * np.arange(40),
+    "subnormal": 5e-324 * np.arange(40),
+    "limits": np.linspace(-1, 1, 40) * np.finfo(float).max,
+    "infinities": np.repeat([-np.inf, -1.0, 1.0, np.inf], 10),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", list(FLOATS))
+@pytest.mark.parametrize("kind", ["number", "two", "three"])
+def test_random_cuts_of_neighboring_and_huge_numbers(name, kind):
+    X = FLOATS[name][:, np.newaxis]
+    place = np.arange(40) // 10
+    if kind == "number":
+        model, y = ExtraTreesRegressor(30, random_state=0), place.astype(float)
+    else:
+        model, y = (
+            ExtraTreesClassifier(30, random_state=0),
+            np.minimum(place, int(kind == "three") + 1),
+        )
+    model.fit(X, y)
+    assert np.isfinite(model.forest_.gain).all()
+    assert model.feature_importances_.tolist() == [1.0]
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("forest", REGRESSORS)
+@pytest.mark.filterwarnings("error")
+def test_targets_near_the_limits(forest):
+    X, y = DIABETES
+    with pytest.raises(DataError, match=r"y has .* in row \d+: .* The limit is 1e\+301; scale y"):
+        forest(3).fit(X, y * 1e305)
+    params = {"n_estimators": 40, "bootstrap": True, "oob_score": True, "random_state": 0}
+    expected = forest(**params).fit(X, y)
+    for factor in (2.0**990, 2.0**-1000):
+        model = forest(**params).fit(X, y * factor)
+        np.testing.assert_allclose(model.predict(X), expected.predict(X) * factor)
+        assert model.oob_score_ == pytest.approx(expected.oob_score_)
+
+
+# --- how many rows are drawn ---
+
+
+def test_shares_of_weighted_rows_are_shares_of_their_weight():
+    """As in scikit-learn since version 1.9: a weight of 2 is as good as the row twice."""
+    X, y = DIABETES
+    weight = np.full(len(y), 2.0)
+    model = RandomForestRegressor(2, max_samples=0.5, random_state=0).fit(X, y, weight)
+    assert [own.size for own in model.estimators_samples_] == [442, 442]
+    model.set_params(max_samples=100).fit(X, y, weight)
+    assert [own.size for own in model.estimators_samples_] == [100, 100]
+    model.set_params(max_samples=0.5)
+    with pytest.warns(DataWarning, match="draws only 1 rows for a tree") as seen:
+        model.fit(X, y, weight / weight.sum())
+    assert seen[0].filename == __file__
+
+
+@pytest.mark.parametrize("value", [1 << 32, 1e8])
+def test_draws_are_bounded(value):
+    with pytest.raises(ParameterError, match=r"max_samples=.* cannot draw more than 4294967295"):
+        fit(RandomForestRegressor, max_samples=value)
+
+
+# --- members as scikit-learn has them ---
+
+
+def test_members_are_views():
+    model = fit(RandomForestClassifier)
+    assert [len(model[:3]), len(model[::4]), len(list(model))] == [3, 2, 8]
+    np.testing.assert_array_equal(model[-1].predict(IRIS[0]), model[7].predict(IRIS[0]))
+    assert np.shares_memory(model[2].forest_.value, model.forest_.value)
+    with pytest.raises(IndexError):
+        model[8]
+    with pytest.raises(NotFittedError):
+        len(RandomForestClassifier())
+    with pytest.raises(NotFittedError):
+        RandomForestClassifier()[0]
+
+
+def test_the_template_of_the_members():
+    model = fit(ExtraTreesRegressor, max_depth=3)
+    assert isinstance(model.estimator_, DecisionTreeRegressor)
+    assert (model.estimator_.max_depth, model.estimator_.splitter) == (3, "random")
+    assert not hasattr(model.estimator_, "forest_")
+
+
+@pytest.mark.parametrize(("value", "expected"), [("sqrt", 2), (0.5, 2), (3, 3), (None, 4)])
+def test_features_that_a_node_draws(value, expected):
+    model = fit(RandomForestClassifier, max_features=value)
+    assert model.max_features_ == model[0].max_features_ == expected

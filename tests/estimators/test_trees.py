@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.tree
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_diabetes, load_iris
 
 import sumwise
@@ -288,3 +289,47 @@ def test_pruned_trees_are_those_of_sklearn(criterion, n_classes):
             for kind in (DecisionTreeClassifier, sklearn.tree.DecisionTreeClassifier)
         ]
         assert pair[0].get_n_leaves() == pair[1].get_n_leaves()
+
+
+# --- counts ---
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+@pytest.mark.parametrize("limit", [{"max_depth": 3}, {"min_samples_leaf": 4}], ids=str)
+def test_poisson_trees_of_weighted_counts_are_those_of_sklearn(unit, limit):
+    """Many nodes have sides without events, whose sums must be exactly zero."""
+    n_equal = 0
+    for seed in range(25):
+        generator = np.random.default_rng(seed)
+        X = generator.normal(size=(60, 3)).astype(np.float32)
+        y = unit * generator.poisson(0.5, 60)
+        weight = generator.random(60) + 0.01
+        params = {"criterion": "poisson", **limit}
+        ours = DecisionTreeRegressor(**params).fit(X, y, weight)
+        theirs = sklearn.tree.DecisionTreeRegressor(random_state=0, **params).fit(X, y, weight)
+        assert ours.predict(X).min() > 0
+        n_equal += np.allclose(ours.predict(X), theirs.predict(X))
+    assert n_equal > 20  # theirs stops at sums that it takes for zero
+
+
+def test_poisson_trees_never_predict_zero():
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        X = generator.integers(0, 5, (60, 3)).astype(float)
+        y = generator.poisson(0.5, (60, 2)) * 0.1
+        weight = generator.random(60)
+        for target, own_weight in ((y[:, 0], None), (10 * y[:, 0], weight), (y, None), (y, weight)):
+            tree = DecisionTreeRegressor(criterion="poisson").fit(X, target, own_weight)
+            assert tree.predict(X).min() > 1e-4
+
+
+# --- nodes ---
+
+
+def test_nodes_predict_as_the_tree():
+    X, y = IRIS
+    tree = DecisionTreeClassifier().fit(X, y)
+    assert np.array_equal(tree.tree_.apply(X), tree.apply(X))
+    assert np.array_equal(tree.tree_.predict(X), tree.predict_proba(X))
+    assert np.array_equal(tree.tree_.apply(csr_matrix(X)), tree.apply(X))
+    assert tree.tree_.n_features == tree.max_features_ == 4

@@ -101,7 +101,7 @@ def look_at(
     if len(present) < 2:
         return len(present), best
     own_key = extend(key, n_features + f)
-    is_plain = plan.min_rows == 1 and f not in plan.categories and len(rows) <= CHUNK
+    is_plain = _is_plain(plan) and f not in plan.categories and len(rows) <= CHUNK
     is_plain = is_plain and not (plan.bins[:, f] == 0).any()
     for left_bins, missing, split_bin in _candidates(plan, by_bin, present, f, own_key):
         left = [r for b in left_bins for r in by_bin[b]]

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from tests.naive.random import extend, uniform
 
+# Classes of each output, where a row has several labels.
+OUTPUTS = (3, 2)
+
 
 class Case(NamedTuple):
     """A tree with what walks need; ``value`` has inner nodes, too."""
@@ -60,12 +63,17 @@ def error(value: NDArray[np.float64], y: Any, is_class: bool) -> float:
     """0-1 or squared error."""
     if not is_class:
         return float(np.mean((np.atleast_1d(y) - value) ** 2))
+    if np.ndim(y) == 1:
+        shares = np.split(value, np.cumsum(OUTPUTS)[:-1])
+        return float(np.mean([np.argmax(own) != k for own, k in zip(shares, y, strict=True)]))
     guess = int(value[0] > 0.5) if value.size == 1 else int(np.argmax(value))
     return float(guess != y)
 
 
 def as_vector(y: Any, is_class: bool, n_columns: int) -> NDArray[np.float64]:
     """A class as ones and zeros."""
+    if is_class and np.ndim(y) == 1:
+        return np.concatenate([np.eye(n)[k] for n, k in zip(OUTPUTS, y, strict=True)])
     if is_class and n_columns > 1:
         return np.eye(n_columns)[int(y)]
     return np.atleast_1d(np.asarray(y, dtype=np.float64))
@@ -148,6 +156,8 @@ def unbiased(
     out = np.zeros(n_features)
     n_columns = case.value.shape[1]
     unit = 1.0 / n_columns if not is_class else 2.0 if n_columns == 1 else 1.0
+    if is_class and np.ndim(y) == 2:
+        unit = 1.0 / len(OUTPUTS)
     paths = [list(walk(case, row)) for row in rows]
     vectors = [as_vector(own, is_class, n_columns) for own in y]
     for i, path in enumerate(paths):

@@ -1,5 +1,6 @@
 """Trees of forests against their naive twin, node by node."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.category_bins import CategoryBins
 from sumwise.kernels import forest_layout as layout
 from sumwise.kernels import random
-from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.tree import forest_grower
 from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable
@@ -44,6 +45,11 @@ def make_target(rng, kind, n_rows):
     if kind == "two classes":
         value = rng.integers(0, 2, n_rows).astype(float)
         return Numbers(value), 1, [(v,) for v in value]
+    if kind == "outputs":  # of two and of three classes
+        label = np.column_stack([rng.integers(0, n, n_rows) for n in (2, 3)])
+        tuples = [(*(np.arange(2) == a) * 1.0, *(np.arange(3) == b) * 1.0) for a, b in label]
+        first = np.array([0, 2])
+        return MultiLabels(label + first, first), 5, tuples
     if kind == "vectors":
         values = rng.integers(-5, 6, (n_rows, 3)).astype(float)
         return Vectors(values), 3, [tuple(row) for row in values]
@@ -105,7 +111,7 @@ def assert_same(tree, nodes):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", ["numbers", "two classes", "labels", "vectors"])
+@pytest.mark.parametrize("kind", ["numbers", "two classes", "labels", "vectors", "outputs"])
 @pytest.mark.parametrize("random_cuts", [False, True])
 def test_trees_are_the_naive_ones(kind, random_cuts, seed):
     rng = np.random.default_rng(seed)
@@ -114,7 +120,7 @@ def test_trees_are_the_naive_ones(kind, random_cuts, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", ["numbers", "two classes", "labels", "vectors"])
+@pytest.mark.parametrize("kind", ["numbers", "two classes", "labels", "vectors", "outputs"])
 @pytest.mark.parametrize("random_cuts", [False, True])
 def test_with_missing_values_and_categories(kind, random_cuts, seed):
     rng = np.random.default_rng(seed)
@@ -141,7 +147,7 @@ def test_any_number_of_drawn_features(kind, n_drawn):
     assert_same(*grow_both(rng, kind, 80, make_table(rng, 80), n_drawn=n_drawn))
 
 
-@pytest.mark.parametrize("kind", ["numbers", "labels", "vectors"])
+@pytest.mark.parametrize("kind", ["numbers", "labels", "vectors", "outputs"])
 def test_limits(kind):
     rng = np.random.default_rng(5)
     table = make_table(rng, 150, missing=0.2)
@@ -244,6 +250,67 @@ def test_extreme_weights_give_finite_gains():
     assert np.isfinite(tree.value).all()
 
 
+@pytest.mark.parametrize("random_cuts", [False, True])
+def test_drawn_weights_that_differ_much_give_finite_gains(random_cuts):
+    rng = np.random.default_rng(2)
+    table = make_table(rng, 60)
+    settings = ForestSettings(random_cuts=random_cuts)
+    for target, n_columns in (
+        (Numbers(rng.normal(size=60)), 1),
+        (Labels(rng.integers(0, 3, 60)), 3),
+    ):
+        grower = ForestGrower(table, target, n_columns, settings)
+        for widest in (20, 300):
+            grower.weight[:] = 10.0 ** -rng.integers(0, widest, 60)
+            tree = grower.grow(np.uint64(1))
+            assert np.isfinite(tree.gain).all()
+            assert np.isfinite(tree.value).all()
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_leaves_of_poisson_trees_have_events(n_columns, missing):
+    """Rounding of ``total - left`` must neither make events nor lose them."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        table = make_table(rng, 60, missing, categories=(4,))
+        events = rng.poisson(0.4, (60, n_columns)) * 0.1
+        target = Numbers(events[:, 0]) if n_columns == 1 else Vectors(events)
+        grower = ForestGrower(table, target, n_columns, ForestSettings(layout.POISSON))
+        grower.weight[:] = rng.random(60)
+        tree = grower.grow(np.uint64(1))
+        assert tree.value.min() > 1e-6
+
+
+def test_poisson_trees_lose_no_rare_events():
+    table = make_table(np.random.default_rng(0), 2)
+    table.bins[:, 5] = 1, 2
+    grower = ForestGrower(table, Numbers(np.array([1.0, 1e-30])), 1, ForestSettings(layout.POISSON))
+    grower.weight[:] = 1.0
+    assert sorted(grower.grow(np.uint64(1)).value[1:, 0]) == [1e-30, 1.0]
+
+
+def test_random_cuts_between_bins_of_one_value():
+    """Neighboring floats and infinities may leave no value between bins."""
+    rng = np.random.default_rng(0)
+    table = make_table(rng, 50)
+    for value in (1.0, np.inf):
+        ends = [np.full(own.size, value) for own in table.mapper.thresholds]
+        same = np.full(FEATURES, value)
+        flat = replace(table, low=same, high=same, mapper=BinMapper(ends))
+        for target, n_columns in (
+            (Numbers(rng.normal(size=50)), 1),
+            (Labels(np.arange(50) % 3), 3),
+        ):
+            grower = ForestGrower(flat, target, n_columns, ForestSettings(random_cuts=True))
+            grower.weight[:] = 1.0
+            tree = grower.grow(np.uint64(1))
+            assert np.isfinite(tree.gain).all()
+            assert tree.n_rows[tree.feature < 0].sum() == 50
+            assert tree.n_rows.min() > 0
+            assert tree.n_nodes > 20
+
+
 def test_entropy_and_poisson_agree_with_their_definitions():
     rng = np.random.default_rng(1)
     n_rows = 80
@@ -264,7 +331,7 @@ def test_entropy_and_poisson_agree_with_their_definitions():
 
     cases = [
         (Labels(label), 3, layout.LOGARITHMIC, of_classes),
-        (Numbers(events), 1, layout.LOGARITHMIC, of_events),
+        (Numbers(events), 1, layout.POISSON, of_events),
         (Numbers((label > 0).astype(float)), 1, layout.TWO_CLASS_LOG, of_two),
     ]
     for target, n_columns, criterion, score in cases:

@@ -8,7 +8,6 @@ from sumwise import RandomForestClassifier, RandomForestRegressor
 from sumwise.kernels.threads import Team
 from sumwise.tree.forest_view import (
     TreeNodes,
-    convert_tree,
     drop_unused_bins,
     find_depths,
     find_parents,
@@ -78,14 +77,3 @@ def test_dropping_unused_bins_changes_no_prediction(model):
     for number in range(forest.n_trees):
         pair = [TreeNodes(f.select(number, number + 1)) for f in (small, forest)]
         np.testing.assert_array_equal(pair[0].threshold, pair[1].threshold)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_converted_tree_predicts_the_same(model):
-    matrix = model._check_input(X)
-    for number in range(model.forest_.n_trees):
-        ensemble = convert_tree(model.forest_, number)
-        with Team(1) as team:
-            found = ensemble.predict_raw(matrix, team)[:, 0]
-            expected = model.forest_.select(number, number + 1).predict(matrix, team)[:, 0]
-        np.testing.assert_allclose(found, expected)

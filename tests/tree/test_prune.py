@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
 from sumwise.kernels.forest_columns import Labels, Vectors
-from sumwise.kernels.forest_layout import LOGARITHMIC, QUADRATIC, TWO_CLASS_LOG
+from sumwise.kernels.forest_layout import LOGARITHMIC, POISSON, QUADRATIC, TWO_CLASS_LOG
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.kernels.threads import Team
 from sumwise.training.forest import ForestPlan, grow_forest
@@ -110,7 +110,7 @@ SAME = {
     "entropy3": ("entropy", LOGARITHMIC, 3),
     "squared_error": ("squared_error", QUADRATIC, 1),
     "vectors": ("squared_error", QUADRATIC, 1),
-    "poisson": ("poisson", LOGARITHMIC, 1),
+    "poisson": ("poisson", POISSON, 1),
 }
 
 

@@ -137,6 +137,7 @@ def _grow_forests() -> None:
     X, _, _, total, classes = _make_data()
     for forest, y in (
         (RandomForestClassifier(2), classes),
+        (RandomForestClassifier(2), np.column_stack([classes, classes])),
         (RandomForestRegressor(2), total),
         (RandomForestRegressor(2), np.column_stack([total, total])),
     ):

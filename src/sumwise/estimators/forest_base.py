@@ -1,14 +1,13 @@
 """What decision trees and forests share: parameters, fit, prediction of the trees' values."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binning import MAX_BINS, BinMapper
@@ -29,8 +28,9 @@ from sumwise.estimators.forest_targets import (
     find_scale,
     make_class_target,
     make_number_target,
+    scale_weight,
 )
-from sumwise.estimators.inputs import check_sample_weight
+from sumwise.estimators.inputs import check_sample_weight, find_classes
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.parameters import check_choice, check_integer, check_number
 from sumwise.estimators.persistence import SavedModelMixin
@@ -47,8 +47,9 @@ from sumwise.tree.prune import prune_cost_complexity
 # What binning takes, a value, and what a row costs in a tree, in steps of count_threads.
 _STEPS_PER_VALUE = 8
 _STEPS_PER_WALK = 4
-# A node has a value for every class.
-_MOST_CLASSES = 1000
+
+# What a fit learns of features and classes.
+_LEARNED = ("schema_", "n_features_in_", "feature_names_in_", "classes_")
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -84,9 +85,9 @@ _TREE_PARAMETERS = """max_depth : int or None, default=None
     random_state : int, RandomState or None, default=None
         Seed of all that is drawn."""
 
-_CLASS_ATTRIBUTES = """classes_ : ndarray
-        Class labels, sorted.
-    n_classes_ : int
+_CLASS_ATTRIBUTES = """classes_ : ndarray or list of ndarray
+        Class labels, sorted; with several outputs a list, one array for each.
+    n_classes_ : int or list of int
         Their number."""
 
 _ATTRIBUTES = """feature_importances_ : ndarray of shape (n_features,)
@@ -98,7 +99,9 @@ _ATTRIBUTES = """feature_importances_ : ndarray of shape (n_features,)
     feature_names_in_ : ndarray
         Their names, if X had any.
     n_outputs_ : int
-        Numbers that are predicted for a row.
+        Targets that are predicted for a row.
+    max_features_ : int
+        Features that a node draws.
     schema_ : FeatureSchema
         Kinds of features, and the values of those that are categories."""
 
@@ -132,7 +135,9 @@ class TrainingSet:
         The target as users know it.
     target : ForestTarget
     weight : ndarray or None
-        Sample weights.
+        Sample weights, scaled by a power of two where they are huge or tiny.
+    total_weight : float
+        Sum of the weights as they were given; without any, the number of rows.
     row_weight : ndarray or None
         Multiplies the weights of rows that were drawn: the weights of classes.
     reweigh : callable or None
@@ -146,6 +151,7 @@ class TrainingSet:
     y: np.ndarray
     target: ForestTarget
     weight: np.ndarray | None
+    total_weight: float
     row_weight: np.ndarray | None
     reweigh: Reweigher | None
     start: Any
@@ -211,8 +217,8 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         """Whether splits are drawn, and the best of them taken."""
 
     @abstractmethod
-    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
-        """Grow the trees and keep them."""
+    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> dict[str, Any]:
+        """Grow the trees; return the fitted attributes."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -222,8 +228,8 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             Numbers of any type, strings, categories or dates; NaN and null are missing values,
             infinities are values. A frame of pandas, polars or Arrow gives names, too.
-        y : array-like of shape (n_rows,)
-            Target; a regressor takes several, of shape (n_rows, n_outputs).
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            Target: classes or numbers, one per row or several.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights of rows; rows of weight 0 take no part.
 
@@ -231,10 +237,17 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         -------
         self
         """
-        train = self._read_training(X, y, sample_weight, self._find_start())
-        with start_team(self.n_jobs, self._count_steps(train.matrix)) as team:
-            self._grow(train, self._bin_rows(train, team), team)
-        self._seed = train.seed
+        start = self._find_start()
+        try:
+            train = self._read_training(X, y, sample_weight, start)
+            with start_team(self.n_jobs, self._count_steps(train.matrix)) as team:
+                fitted = self._grow(train, self._bin_rows(train, team), team)
+        except BaseException:
+            self._forget_fit()
+            if start is not None:  # the trees there were are still those of the data before
+                self.__dict__.update(vars(start))
+            raise
+        self.__dict__.update(fitted, _seed=train.seed)
         return self
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, start: Any = None) -> TrainingSet:
@@ -243,16 +256,17 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         self._check_parameters()
         matrix, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
         self._check_start(start)
-        weight = check_sample_weight(sample_weight, matrix.shape[0])
-        if weight is not None:
-            weight = weight / find_scale(weight)
+        n_rows = matrix.shape[0]
+        weight, total_weight = scale_weight(check_sample_weight(sample_weight, n_rows), n_rows)
         encoded = self._encode_target(y, start)
         row_weight, reweigh = self._weigh_classes(encoded, weight)
         target = self._make_target(encoded, weight)
         seed = getattr(start, "_seed", None)
         if seed is None:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        return TrainingSet(matrix, y, target, weight, row_weight, reweigh, start, seed)
+        return TrainingSet(
+            matrix, y, target, weight, total_weight, row_weight, reweigh, start, seed
+        )
 
     def _bin_rows(self, train: TrainingSet, team: Team) -> RowTable:
         """Return the table: on the bins of the model to continue from, if there is one."""
@@ -361,7 +375,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
 
     def _forget_fit(self) -> None:
         """Drop the old model, so that a fit that fails leaves none that could be mistaken."""
-        for name in ("forest_", "_seed"):
+        for name in ("forest_", "_seed", *_LEARNED):
             self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -408,6 +422,12 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         return csr_matrix((ones, nodes, starts), shape=(leaves.shape[0], self.forest_.feature.size))
 
     @property
+    def max_features_(self) -> int:
+        """Features that a node draws."""
+        check_is_fitted(self)
+        return count_features(self, "max_features", self.n_features_in_) or self.n_features_in_
+
+    @property
     def feature_importances_(self) -> np.ndarray:
         """Shares of features in the decrease of the criterion, averaged over the trees."""
         check_is_fitted(self)
@@ -425,53 +445,83 @@ class TreeClassifierMixin(ClassifierMixin):
         "schema_",
     )
 
-    classes_: np.ndarray
+    _takes_many_targets = True
+
+    classes_: Any
     class_weight: Any
     criterion: str
     _predict_values: Callable[[Any], np.ndarray]
 
     @property
-    def n_classes_(self) -> int:
-        """Number of classes."""
+    def n_classes_(self) -> Any:
+        """Number of classes; with several outputs a list."""
         check_is_fitted(self)
-        return int(self.classes_.size)
+        return _count_classes(self.classes_)
 
     @property
     def n_outputs_(self) -> int:
-        """One label is predicted for a row."""
+        """Number of labels that are predicted for a row."""
         check_is_fitted(self)
-        return 1
+        return len(self.classes_) if isinstance(self.classes_, list) else 1
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
-        check_classification_targets(y)
+        """Return the number of each row's class; set the classes."""
         if start is not None:
             self.classes_ = start.classes_
-            return encode_labels("y", y, self.classes_)
-        self.classes_, indices = np.unique(y, return_inverse=True)
-        if self.classes_.size > _MOST_CLASSES:
-            raise DataError(
-                f"y has {self.classes_.size} classes, and {_MOST_CLASSES} are the most; if it is a "
-                "quantity use a regressor, if it is an identifier there is nothing to learn"
-            )
-        return indices
+            return _encode_outputs(y, start.classes_)
+        if y.ndim == 1:
+            self.classes_, indices = find_classes(y, at_least=1)
+            return indices
+        found = [find_classes(column, at_least=1) for column in _list_columns(y)]
+        self.classes_ = [classes for classes, _ in found]
+        return np.column_stack([indices for _, indices in found])
 
     def _make_target(self, encoded: np.ndarray, weight: np.ndarray | None) -> ForestTarget:
-        return make_class_target(encoded, self.classes_.size, self.criterion)
+        return make_class_target(encoded, _count_classes(self.classes_), self.criterion)
 
     def _weigh_classes(
         self, encoded: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray | None, Reweigher | None]:
-        of_class = weigh_classes(self.classes_, self.class_weight, encoded, weight)
-        if of_class is None:
+        if self.class_weight is None:
             return None, None
-        of_row = of_class[encoded]
-        check_sample_weight(of_row if weight is None else of_row * weight, encoded.size)
+        of_row = np.ones(encoded.shape[0])
+        for classes, balance, indices in self._list_outputs(encoded):
+            of_class = weigh_classes(classes, balance, indices, weight)
+            if of_class is not None:
+                of_row *= of_class[indices]
+        check_sample_weight(of_row if weight is None else of_row * weight, of_row.size)
         return of_row / find_scale(of_row), None
 
-    def _check_class_weight(self) -> None:
-        check_class_weight(self)
+    def _list_outputs(self, encoded: np.ndarray) -> Iterator[tuple[np.ndarray, Any, np.ndarray]]:
+        """Yield the classes, the class weights and the class numbers of each output."""
+        balance, is_many = self.class_weight, isinstance(self.classes_, list)
+        classes = self.classes_ if is_many else [self.classes_]
+        own = balance if isinstance(balance, list) else [balance] * len(classes)
+        if len(own) != len(classes) or isinstance(balance, Mapping if is_many else list):
+            which = "a list of one dict per output" if is_many else "a dict"
+            raise ParameterError(
+                f"{type(self).__name__}: class_weight={balance!r}; y has {len(classes)} outputs: "
+                f"must be 'balanced', {which}, or None"
+            )
+        yield from zip(classes, own, encoded.T if is_many else [encoded], strict=True)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def _check_class_weight(self) -> None:
+        balance = self.class_weight
+        if not isinstance(balance, list):
+            check_class_weight(self)
+        elif not all(own is None or isinstance(own, Mapping) for own in balance):
+            raise ParameterError(
+                f"{type(self).__name__}: class_weight={balance!r}; a list must have one dict from "
+                "classes to weights, or None, per output"
+            )
+
+    def predict_proba(self, X: Any) -> Any:
         """Return class probabilities: the mean over the trees of the shares in their leaves.
 
         Parameters
@@ -481,14 +531,15 @@ class TreeClassifierMixin(ClassifierMixin):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
+            Columns in the order of ``classes_``. With several outputs a list of such arrays.
         """
         return self._find_shares(self._predict_values(X))
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of :meth:`predict_proba`, -inf for a probability of 0."""
+        shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return [np.log(own) for own in shares] if isinstance(shares, list) else np.log(shares)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row, the first of equals.
@@ -499,16 +550,44 @@ class TreeClassifierMixin(ClassifierMixin):
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
         """
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        shares = self.predict_proba(X)
+        if not isinstance(shares, list):
+            return self.classes_[shares.argmax(axis=1)]
+        pairs = zip(self.classes_, shares, strict=True)
+        return np.column_stack([classes[own.argmax(axis=1)] for classes, own in pairs])
 
-    def _find_shares(self, values: np.ndarray) -> np.ndarray:
+    def _find_shares(self, values: np.ndarray) -> Any:
         """Probabilities of all classes, from the values of trees."""
+        if isinstance(self.classes_, list):
+            ends = np.cumsum(_count_classes(self.classes_))
+            return np.split(values, ends[:-1], axis=1)
         if self.classes_.size > 2:
             return values
         return np.column_stack([1.0 - values, values])[:, : self.classes_.size]
+
+
+def _list_columns(y: np.ndarray) -> list[np.ndarray]:
+    """Return the labels of each output; numbers beside strings are numbers again."""
+    return [np.array(own.tolist()) if own.dtype == object else own for own in y.T]
+
+
+def _encode_outputs(y: np.ndarray, classes: Any) -> np.ndarray:
+    """Return the place of each label among the classes of its output."""
+    n_outputs = 1 if y.ndim == 1 else y.shape[1]
+    n_known = len(classes) if isinstance(classes, list) else 1
+    if n_outputs != n_known:
+        raise DataError(f"y has {n_outputs} targets, and the trees to go on from {n_known}")
+    if n_outputs == 1:
+        return encode_labels("y", y, classes)
+    pairs = enumerate(zip(_list_columns(y), classes, strict=True))
+    return np.column_stack([encode_labels(f"y[:, {k}]", own, known) for k, (own, known) in pairs])
+
+
+def _count_classes(classes: Any) -> Any:
+    """Return the number of classes, or a list of numbers for a list of classes."""
+    return [own.size for own in classes] if isinstance(classes, list) else int(classes.size)
 
 
 class TreeRegressorMixin(RegressorMixin):
@@ -568,6 +647,6 @@ class TreeRegressorMixin(RegressorMixin):
 
 def copy_features(source: Any, target: Any) -> None:
     """Tell an estimator what another has learned of features and classes."""
-    for name in ("schema_", "n_features_in_", "feature_names_in_", "classes_"):
+    for name in _LEARNED:
         if hasattr(source, name):
             setattr(target, name, getattr(source, name))

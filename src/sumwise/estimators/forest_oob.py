@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
+from sklearn.utils.multiclass import type_of_target
 
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.forest_targets import find_scale
+from sumwise.estimators.forest_targets import find_scale, scale_weight
 from sumwise.estimators.inputs import check_sample_weight, read_target
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.validation import takes_weight
@@ -52,6 +53,7 @@ def score_out_of_bag(
 
     ``is_known`` tells which rows some tree has not seen. A warning says how many others there are.
     """
+    _check_scored(estimator, y)
     n_unknown = int((~is_known).sum())
     if n_unknown:
         warnings.warn(
@@ -64,12 +66,16 @@ def score_out_of_bag(
     rows = np.flatnonzero(is_known if weight is None else is_known & (weight > 0))
     if rows.size == 0:
         return float("nan")
-    # Rows are known by their numbers, so that nothing is predicted again.
-    model = copy(estimator)
-    model._predict_values = lambda numbers: values[numbers[:, 0]]
     numbers, y = rows[:, np.newaxis], y[rows]
     own_weight = None if weight is None else weight[rows]
     score = estimator.oob_score
+    if isinstance(score, (bool, np.bool_)) and isinstance(estimator, RegressorMixin):
+        # The coefficient of determination is the same in any unit, and squares stay finite.
+        scale = find_scale(y)
+        y, values = y / scale, values / scale
+    # Rows are known by their numbers, so that nothing is predicted again.
+    model = copy(estimator)
+    model._predict_values = lambda numbers: values[numbers[:, 0]]
     if isinstance(score, (bool, np.bool_)):
         return float(model.score(numbers, y, own_weight))
     if isinstance(score, str):
@@ -82,6 +88,19 @@ def score_out_of_bag(
     return float(score(y, model.predict(numbers), **options))
 
 
+def _check_scored(estimator: Any, y: np.ndarray) -> None:
+    """Refuse the accuracy of several outputs of which some have more than two classes."""
+    if y.ndim == 1 or not is_classifier(estimator):
+        return
+    is_indicator = y.dtype.kind in "biuf" and type_of_target(y) == "multilabel-indicator"
+    if isinstance(estimator.oob_score, (bool, np.bool_)) and not is_indicator:
+        raise ParameterError(
+            f"{type(estimator).__name__}: oob_score=True: The type of target cannot be used to "
+            "compute OOB estimates: y is multiclass-multioutput, which has no accuracy; pass a "
+            "metric of (y_true, y_pred)"
+        )
+
+
 def measure_importances(
     estimator: Any, X: Any, y: Any, sample_weight: Any, kind: str
 ) -> ForestImportance:
@@ -91,14 +110,12 @@ def measure_importances(
     matrix, forest = estimator._check_input(X), estimator.forest_
     n_rows = matrix.shape[0]
     y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=True)
-    weight = check_sample_weight(sample_weight, n_rows)
-    if weight is not None:
-        weight = weight / find_scale(weight)
+    weight, total_weight = scale_weight(check_sample_weight(sample_weight, n_rows), n_rows)
     encoded = estimator._encode_target(y, estimator)
     if encoded.shape[0] != n_rows:
         raise DataError(f"X has {n_rows} rows, and y {encoded.shape[0]}")
     row_weight, reweigh = estimator._weigh_classes(encoded, weight)
-    resampler = estimator._resolve_resampler(n_rows)
+    resampler = estimator._resolve_resampler(n_rows, total_weight)
     plan = ForestPlan(ForestSettings(), estimator._seed, 0, forest.n_trees, resampler)
     in_bag = draw_bags(replace(plan, reweigh=reweigh), n_rows, weight, row_weight)
     n_seen = np.unpackbits(in_bag, axis=1).sum(axis=1)

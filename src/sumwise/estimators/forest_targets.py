@@ -8,8 +8,8 @@ import numpy as np
 
 from sumwise.errors import DataError
 from sumwise.estimators.inputs import refuse_huge_target
-from sumwise.kernels.forest_columns import Labels, Vectors
-from sumwise.kernels.forest_layout import LOGARITHMIC, QUADRATIC, TWO_CLASS_LOG
+from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
+from sumwise.kernels.forest_layout import LOGARITHMIC, POISSON, QUADRATIC, TWO_CLASS_LOG
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_grower import Target
@@ -19,6 +19,8 @@ NUMBER_CRITERIA = ("squared_error", "poisson")
 # Within these powers of two numbers stay as they are: sums of their squares are far from the ends
 # of floating point, also of float32.
 _MODEST = 40
+# Trees keep gains as float32.
+_LARGEST_GAIN = 2.0**120
 # Digits of a mean that targets are shifted by: so few that most targets lose none of theirs.
 _SHIFT_BITS = 20
 
@@ -29,7 +31,7 @@ class ForestTarget:
 
     Attributes
     ----------
-    target : Numbers, Labels or Vectors
+    target : Numbers, Labels, Vectors or MultiLabels
     n_columns : int
         Columns of the trees' values.
     criterion : int
@@ -59,12 +61,12 @@ class ForestTarget:
     def scale_down(self, impurity: float) -> float:
         """Return an impurity of the target as one of the scaled target."""
         impurity /= self.scale
-        return impurity if self.criterion == LOGARITHMIC else impurity / self.scale
+        return impurity if self.criterion == POISSON else impurity / self.scale
 
     def scale_up(self, impurities: np.ndarray) -> np.ndarray:
         """The contrary, of many."""
         impurities = impurities * self.scale
-        return impurities if self.criterion == LOGARITHMIC else impurities * self.scale
+        return impurities if self.criterion == POISSON else impurities * self.scale
 
     def restore(self, tree: ForestTree) -> ForestTree:
         """Return a grown tree with gains and values of the target as it was given.
@@ -77,10 +79,22 @@ class ForestTarget:
         return replace(tree, gain=gain, value=tree.value * self.scale + self.shift)
 
 
-def make_class_target(class_idx: np.ndarray, n_classes: int, criterion: str) -> ForestTarget:
-    """The target of a classifier: one column for the second of two classes, or one a class."""
+def make_class_target(
+    class_idx: np.ndarray, n_classes: int | list[int], criterion: str
+) -> ForestTarget:
+    """The target of a classifier: one column for the second of two classes, or one per class.
+
+    With several outputs, ``class_idx`` has a column for each, ``n_classes`` is a list, and every
+    class has a column.
+    """
     is_gini = criterion == "gini"
     unit = 1.0 if is_gini else 1.0 / math.log(2.0)  # entropy is measured in bits
+    if isinstance(n_classes, list):
+        ends = np.cumsum(n_classes, dtype=np.int64)
+        first = ends - n_classes
+        columns = MultiLabels(np.ascontiguousarray(class_idx + first, dtype=np.int64), first)
+        kind = QUADRATIC if is_gini else LOGARITHMIC
+        return ForestTarget(columns, int(ends[-1]), kind, unit / len(n_classes), is_class=True)
     if n_classes <= 2:
         kind = QUADRATIC if is_gini else TWO_CLASS_LOG
         # Both classes contribute the same to Gini impurity.
@@ -108,10 +122,13 @@ def make_number_target(y: np.ndarray, weight: np.ndarray | None, criterion: str)
         # A narrow range far from zero is wide enough once it has been shifted.
         more = find_scale(columns)
         columns /= more
+        rest = _find_gain_scale(columns, weight)
+        columns /= rest
+        more *= rest
         scale *= more
         shift /= more
     target: Any = Numbers(columns[:, 0].copy()) if n_columns == 1 else Vectors(columns)
-    kind = LOGARITHMIC if criterion == "poisson" else QUADRATIC
+    kind = POISSON if criterion == "poisson" else QUADRATIC
     return ForestTarget(target, n_columns, kind, 1.0 / n_columns, shift * scale, scale)
 
 
@@ -121,6 +138,24 @@ def find_scale(numbers: np.ndarray) -> float:
     if largest == 0.0 or 2.0**-_MODEST <= largest <= 2.0**_MODEST:
         return 1.0
     return 2.0 ** min(math.frexp(largest)[1], 1023)
+
+
+def scale_weight(weight: np.ndarray | None, n_rows: int) -> tuple[np.ndarray | None, float]:
+    """Return weights that are neither huge nor tiny, and the sum of those that were given."""
+    if weight is None:
+        return None, float(n_rows)
+    scale = find_scale(weight)
+    weight = weight / scale
+    return weight, float(weight.sum()) * scale
+
+
+def _find_gain_scale(columns: np.ndarray, weight: np.ndarray | None) -> float:
+    """Return the power of two to divide by so that no gain overflows float32; most often 1."""
+    total = columns.shape[0] if weight is None else weight.sum()
+    largest_gain = float(total) * float(np.abs(columns).max()) ** 2
+    if largest_gain <= _LARGEST_GAIN:
+        return 1.0
+    return 2.0 ** math.ceil(math.log2(largest_gain / _LARGEST_GAIN) / 2.0)
 
 
 def _find_shift(columns: np.ndarray, weight: np.ndarray | None) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DataWarning, ParameterError
-from sumwise.estimators.class_weights import balance_classes, check_class_weight
+from sumwise.estimators.class_weights import weigh_classes
 from sumwise.estimators.forest_base import (
     BaseTrees,
     TrainingSet,
@@ -75,7 +75,8 @@ _PARAMETERS = """n_estimators : int, default=100
         seen it. The score is that of :meth:`score`, or of a metric ``(y_true, y_pred)``, or of a
         scorer, which may be given by name.
     max_samples : int, float or None, default=None
-        Rows drawn for a tree, as a number or a share; None for as many as there are.
+        Rows drawn for a tree: a number, at most 2**32 - 1, or a share of the rows, or of the sum
+        of the sample weights if there are any. None for as many as there are rows.
     resampling : part or None, default=None
         How rows are drawn, in place of ``bootstrap`` and ``max_samples``: :class:`Bootstrap`,
         :class:`Pasting`, :class:`PoissonBootstrap` or :class:`BayesianBootstrap`.
@@ -94,14 +95,29 @@ _PARAMETERS = """n_estimators : int, default=100
         Show trees and time left on standard error."""
 
 _ATTRIBUTES = """{attributes}
+    estimator_ : tree
+        A tree that is not fitted, with the parameters of the trees.
     estimators_ : list of trees
         The trees as estimators of their own, made when asked for.
     estimators_samples_ : list of ndarray
         Rows that each tree saw, those drawn twice twice; drawn anew when asked for.
     oob_score_ : float
-        With ``oob_score``: the score on out-of-bag rows, those aside that every tree has seen.
+        With ``oob_score``: the score on out-of-bag rows, except rows that every tree has seen.
     oob_score_is_optimistic_ : bool
         Whether the same rows have also changed the trees (``prune``, ``leaf_posterior``)."""
+
+
+_CLASS_WEIGHT = """class_weight : "balanced", "balanced_subsample", dict, list of dict or None, \\
+            default=None
+        Factors on the weights of drawn rows: a dict from classes to weights (1 for those it lacks),
+        "balanced" for weights that make all classes weigh the same, or "balanced_subsample" for
+        such weights in each tree. With several outputs a list of one dict per output; the factors
+        of all outputs are multiplied."""
+
+_OOB_CLASSES = """oob_decision_function_ : ndarray of shape (n_rows, n_classes) or \\
+            (n_rows, n_classes, n_outputs)
+        Out-of-bag probabilities; NaN for rows that every tree has seen. Outputs with fewer classes
+        than others have zeros after theirs."""
 
 
 class BaseForest(BaseTrees):
@@ -113,7 +129,7 @@ class BaseForest(BaseTrees):
     bootstrap: bool
     oob_score_: float
     _draws: "_Draws"
-    _set_oob_values: Callable[[np.ndarray], None]
+    _shape_oob_values: Callable[[np.ndarray], dict[str, np.ndarray]]
 
     @extend_parameters(BaseTrees)
     def __init__(
@@ -150,7 +166,7 @@ class BaseForest(BaseTrees):
         check_integer(self, "n_estimators", 1)
         count_features(self, "max_features_per_tree")
         check_oob_score(self)
-        resampler = self._resolve_resampler(1)
+        resampler = self._resolve_resampler(1, 1.0)
         for name in ("prune", "leaf_posterior"):
             if getattr(self, name) is not None:
                 check_choice(self, name, ("oob",))
@@ -169,10 +185,10 @@ class BaseForest(BaseTrees):
             )
         super()._check_parameters()
 
-    def _resolve_resampler(self, n_rows: int) -> Any:
+    def _resolve_resampler(self, n_rows: int, total_weight: float) -> Any:
         """Return the Resampler that draws rows, None for all rows."""
         part = resolve_part(self, "resampling", _RESAMPLERS, names=True)
-        rate = find_rate(self, "max_samples", n_rows)
+        rate = find_rate(self, "max_samples", n_rows, total_weight)
         if self.max_samples is not None and (part is not None or not self.bootstrap):
             raise ParameterError(
                 f"{type(self).__name__}: max_samples={self.max_samples!r} is for bootstrap=True"
@@ -206,11 +222,11 @@ class BaseForest(BaseTrees):
         for name in ("score_", "score_is_optimistic_", "decision_function_", "prediction_"):
             self.__dict__.pop(f"oob_{name}", None)
 
-    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
+    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> dict[str, Any]:
         n_own = count_features(self, "max_features_per_tree", self.n_features_in_)
         plan = replace(
             self._make_plan(train, table, n_own, int(self.n_estimators)),
-            resampler=self._resolve_resampler(table.n_rows),
+            resampler=self._resolve_resampler(table.n_rows, train.total_weight),
             tree_features=None
             if n_own is None
             else draw_subspaces(train.seed, n_own, self.n_features_in_),
@@ -232,26 +248,41 @@ class BaseForest(BaseTrees):
             forest = grown.forest if forest is None else forest.append(grown.forest)
             in_bag = grown.in_bag
         assert forest is not None
-        self.forest_ = forest
-        self._draws = _Draws(plan.resampler, train.seed, table.n_rows, train.weight)
+        fitted: dict[str, Any] = {
+            "forest_": forest,
+            "_draws": _Draws(plan.resampler, train.seed, table.n_rows, train.weight),
+        }
         if self.oob_score:
             bags = [in_bag] if in_bag.size else []
             if plan.first:
                 old = replace(plan, first=0, last=plan.first)
                 bags.insert(0, draw_bags(old, table.n_rows, train.weight, train.row_weight))
             total, n_trees = forest.sum_values(table.bins, team, np.concatenate(bags))
-            with np.errstate(invalid="ignore"):
-                values = total / n_trees[:, np.newaxis]
-            self._set_oob_values(values)
-            self.oob_score_ = score_out_of_bag(self, values, train.y, train.weight, n_trees > 0)
-            self.oob_score_is_optimistic_ = self._judges_trees()
-            if self.oob_score_is_optimistic_:
-                warnings.warn(
-                    f"{type(self).__name__}: oob_score_ is of the rows that also changed the trees "
-                    "(prune, leaf_posterior): it is optimistic",
-                    DataWarning,
-                    stacklevel=3,
-                )
+            fitted |= self._score_out_of_bag(fitted, train, total, n_trees)
+        return fitted
+
+    def _score_out_of_bag(
+        self, fitted: dict[str, Any], train: TrainingSet, total: np.ndarray, n_trees: np.ndarray
+    ) -> dict[str, Any]:
+        """Return the attributes of out-of-bag rows, from sums of trees that have not seen them."""
+        with np.errstate(invalid="ignore"):
+            values = total / n_trees[:, np.newaxis]
+        model = copy(self)
+        model.__dict__.update(fitted)
+        score = score_out_of_bag(model, values, train.y, train.weight, n_trees > 0)
+        is_optimistic = self._judges_trees()
+        if is_optimistic:
+            warnings.warn(
+                f"{type(self).__name__}: oob_score_ is of the rows that also changed the trees "
+                "(prune, leaf_posterior): it is optimistic",
+                DataWarning,
+                stacklevel=4,
+            )
+        return {
+            **self._shape_oob_values(values),
+            "oob_score_": score,
+            "oob_score_is_optimistic_": is_optimistic,
+        }
 
     def _judges_trees(self) -> bool:
         """Whether rows out of the bag change trees."""
@@ -310,19 +341,25 @@ class BaseForest(BaseTrees):
     @property
     def estimators_(self) -> list[Any]:
         """The trees as estimators of their own."""
+        return [self[number] for number in range(len(self))]
+
+    @property
+    def estimator_(self) -> Any:
+        """A tree that is not fitted, with the parameters of the trees."""
         check_is_fitted(self)
         names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
         params = {name: getattr(self, name) for name in sorted(names)}
         if params.get("class_weight") == "balanced_subsample":
             params["class_weight"] = "balanced"
         params["splitter"] = "random" if self._is_extra else "best"
-        trees = []
-        for number in range(self.forest_.n_trees):
-            tree = self._tree_class(**params)
-            copy_features(self, tree)
-            tree.forest_ = self.forest_.select(number, number + 1)
-            trees.append(tree)
-        return trees
+        return self._tree_class(**params)
+
+    def _make_member(self, number: int) -> Any:
+        """Return a tree as an estimator that shares the arrays of the forest."""
+        tree = self.estimator_
+        copy_features(self, tree)
+        tree.forest_ = self.forest_.select(number, number + 1)
+        return tree
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
@@ -339,10 +376,13 @@ class BaseForest(BaseTrees):
         return self.forest_.n_trees
 
     def __getitem__(self, number: Any) -> Any:
-        return self.estimators_[number]
+        numbers = range(len(self))[number]
+        if isinstance(numbers, range):
+            return [self._make_member(own) for own in numbers]
+        return self._make_member(numbers)
 
     def __iter__(self) -> Any:
-        return iter(self.estimators_)
+        return (self[number] for number in range(len(self)))
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches in each tree.
@@ -437,7 +477,7 @@ class BaseForestClassifier(TreeClassifierMixin, BaseForest):
 
     def _check_parameters(self) -> None:
         if self.class_weight != "balanced_subsample":
-            check_class_weight(self)
+            self._check_class_weight()
         super()._check_parameters()
 
     def _weigh_classes(
@@ -445,10 +485,15 @@ class BaseForestClassifier(TreeClassifierMixin, BaseForest):
     ) -> tuple[np.ndarray | None, Reweigher | None]:
         if self.class_weight != "balanced_subsample":
             return super()._weigh_classes(encoded, weight)
-        return None, partial(balance_classes, self.classes_, encoded)
+        return None, partial(_balance_outputs, list(self._list_outputs(encoded)))
 
-    def _set_oob_values(self, values: np.ndarray) -> None:
-        self.oob_decision_function_ = self._find_shares(values)
+    def _shape_oob_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        shares = self._find_shares(values)
+        if isinstance(shares, list):
+            widest = max(own.shape[1] for own in shares)
+            padded = [np.pad(own, ((0, 0), (0, widest - own.shape[1]))) for own in shares]
+            shares = np.stack(padded, axis=2)
+        return {"oob_decision_function_": shares}
 
 
 class BaseForestRegressor(TreeRegressorMixin, BaseForest):
@@ -472,15 +517,30 @@ class BaseForestRegressor(TreeRegressorMixin, BaseForest):
         self.criterion = criterion
         self.max_features = max_features
 
-    def _set_oob_values(self, values: np.ndarray) -> None:
-        self.oob_prediction_ = self._flatten(values)
+    def _shape_oob_values(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        return {"oob_prediction_": self._flatten(values)}
+
+
+def _balance_outputs(
+    outputs: list[tuple[np.ndarray, Any, np.ndarray]], weight: np.ndarray
+) -> np.ndarray:
+    """Return weights of rows, multiplied so that the classes of each output weigh the same."""
+    balanced = weight
+    for classes, _, indices in outputs:
+        balanced = balanced * weigh_classes(classes, "balanced", indices, weight)[indices]
+    return balanced
 
 
 def _make_pieces(bootstrap: bool, max_features: str | float) -> dict[str, str]:
     """Pieces of docstrings, with the defaults of a class."""
     parameters = _PARAMETERS.replace("{bootstrap}", str(bootstrap))
     parameters = parameters.replace("{max_features}", repr(max_features).replace("'", '"'))
-    return {"parameters": parameters, "forest_attributes": _ATTRIBUTES}
+    return {
+        "parameters": parameters,
+        "forest_attributes": _ATTRIBUTES,
+        "class_weight": _CLASS_WEIGHT,
+        "oob_decision_function": _OOB_CLASSES,
+    }
 
 
 @document_trees(**_make_pieces(bootstrap=True, max_features="sqrt"))
@@ -492,17 +552,13 @@ class RandomForestClassifier(BaseForestClassifier):
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         What splits lower: Gini impurity or entropy, which is also called "log_loss".
     {parameters}
-    class_weight : "balanced", "balanced_subsample", dict or None, default=None
-        Factors on the weights of drawn rows: a dict from classes to weights (1 for those it lacks),
-        "balanced" for weights that make all classes weigh the same, or "balanced_subsample" for
-        such weights in each tree.
+    {class_weight}
 
     Attributes
     ----------
     {class_attributes}
     {forest_attributes}
-    oob_decision_function_ : ndarray of shape (n_rows, n_classes)
-        Out-of-bag probabilities; NaN for rows that every tree has seen.
+    {oob_decision_function}
 
     Notes
     -----
@@ -573,17 +629,13 @@ class ExtraTreesClassifier(BaseForestClassifier):
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         What splits lower: Gini impurity or entropy, which is also called "log_loss".
     {parameters}
-    class_weight : "balanced", "balanced_subsample", dict or None, default=None
-        Factors on the weights of drawn rows: a dict from classes to weights (1 for those it lacks),
-        "balanced" for weights that make all classes weigh the same, or "balanced_subsample" for
-        such weights in each tree.
+    {class_weight}
 
     Attributes
     ----------
     {class_attributes}
     {forest_attributes}
-    oob_decision_function_ : ndarray of shape (n_rows, n_classes)
-        Out-of-bag probabilities; NaN for rows that every tree has seen.
+    {oob_decision_function}
 
     Notes
     -----

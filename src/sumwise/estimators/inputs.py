@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from sumwise.data.sparse import is_sparse
 from sumwise.data.table import is_missing, read_array
 from sumwise.errors import DataError
 
@@ -47,6 +48,8 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
     """
     if y is None:
         return None
+    if is_sparse(y):
+        raise DataError(f"{name} is sparse, which is not supported; pass {name}.toarray()")
     y = _keep_types(read_array(y))
     if many:
         y = np.asarray(y)

@@ -303,6 +303,8 @@ def _encode_fitted(name: str, value: Any) -> Any:
         return value if np.isfinite(value) else None
     if isinstance(value, FeatureSchema):
         return value.to_json()
+    if name == "classes_" and isinstance(value, list):
+        return {"outputs": [_encode_fitted(name, own) for own in value]}
     if isinstance(value, np.ndarray):
         items = value.tolist()
         if not all(isinstance(item, (str, int, float, bool)) for item in items):
@@ -339,6 +341,8 @@ def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: 
         return value
     if name == "schema_":
         return FeatureSchema.from_json(value, n_features)
+    if name == "classes_" and "outputs" in value:
+        return _decode_outputs(name, value["outputs"], model)
     lengths = {
         "classes_": _find_n_classes(model, value["items"]),
         "feature_names_in_": n_features,
@@ -350,6 +354,16 @@ def _find_n_classes(model: Ensemble | Forest, items: list[Any]) -> int:
     """How many classes a model tells apart; with one column or output it may be one or two."""
     n_columns = model.n_columns if isinstance(model, Forest) else model.n_outputs
     return n_columns if n_columns > 1 else min(max(len(items), 1), 2)
+
+
+def _decode_outputs(name: str, outputs: list[Any], model: Ensemble | Forest) -> list[np.ndarray]:
+    """Return the classes of several outputs; a forest has a column for each class."""
+    counts = [len(own["items"]) for own in outputs]
+    if not isinstance(model, Forest) or len(counts) < 2 or min(counts) < 1:
+        raise ValueError(f"{name} has {len(counts)} outputs")
+    if sum(counts) != model.n_columns:
+        raise ValueError(f"{name} has {sum(counts)} classes, and the trees {model.n_columns}")
+    return [_decode_labels(name, own["dtype"], own["items"], len(own["items"])) for own in outputs]
 
 
 def _decode_labels(name: str, dtype_name: str, items: list[Any], length: int) -> np.ndarray:

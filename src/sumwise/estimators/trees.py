@@ -46,9 +46,9 @@ class BaseDecisionTree(BaseTrees):
     def _cuts_at_random(self) -> bool:
         return self.splitter == "random"
 
-    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
+    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> dict[str, Any]:
         plan = self._make_plan(train, table, None, last=1)
-        self.forest_ = drop_unused_bins(_grow_tree(plan, train, table, team))
+        return {"forest_": drop_unused_bins(_grow_tree(plan, train, table, team))}
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches.
@@ -156,9 +156,10 @@ class DecisionTreeClassifier(TreeClassifierMixin, BaseDecisionTree):
         What splits lower: Gini impurity or entropy, which is also called "log_loss".
     {parameters}
     {tree_parameters}
-    class_weight : "balanced", dict or None, default=None
+    class_weight : "balanced", dict, list of dict or None, default=None
         Factors on the sample weights: a dict from classes to weights (1 for those it lacks), or
-        "balanced" for weights that make all classes weigh the same.
+        "balanced" for weights that make all classes weigh the same. With several outputs a list of
+        one dict per output; the factors of all outputs are multiplied.
 
     Attributes
     ----------

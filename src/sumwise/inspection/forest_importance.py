@@ -33,7 +33,7 @@ class OutOfBag(NamedTuple):
     ----------
     bins : ndarray of uint8, shape (n_rows, n_features)
         ``RowTable.bins``.
-    target : Numbers, Labels or Vectors
+    target : Numbers, Labels, Vectors or MultiLabels
     is_class : bool
         Whether a target of ``Numbers`` is two classes.
     in_bag : ndarray of uint8, shape (n_trees, bytes)
@@ -91,10 +91,12 @@ def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImp
         total,
         out,
     )
-    if truth.label.size == 0:
+    if truth.label.shape[0] == 0:
         out /= forest.n_columns
     elif forest.n_columns == 1:
         out *= 2.0  # the other class
+    else:
+        out /= truth.first.size
     out /= np.where(total > 0, total, 1.0)[:, None]
     return _summarize(out, total > 0)
 
@@ -108,7 +110,7 @@ def permutation_importance(
     for classes and squared for numbers, so the growth is a fall of accuracy or a rise of squared
     error. Mean and standard deviation are over the trees that have such rows.
     """
-    bags = _check(forest, rows)
+    bags, truth = _check(forest, rows), make_truth(rows.target, rows.is_class)
     out, total = _allocate(forest)
     n_rows, n_threads = rows.bins.shape[0], team.n_threads
     work = kernels.PermutationWork(
@@ -121,9 +123,9 @@ def permutation_importance(
     team.run(
         kernels.permute_features,
         bags,
-        make_truth(rows.target, rows.is_class),
+        truth,
         forest.packed,
-        guess_classes(forest.value),
+        guess_classes(forest.value, truth),
         forest.value,
         random.make_key(seed, random.PERMUTED_ROWS, 0),
         work,

@@ -31,7 +31,8 @@ class TreeView:
     first_node : int
         Number of its root in the arrays of the ensemble; 0 in a forest.
     classes : tuple of str
-        Names of the classes whose shares are the values of nodes; empty for numbers.
+        Names of the classes whose shares are the values of nodes; empty for numbers and for
+        several outputs.
     output : str
         What the tree adds to, where boosting has several outputs, as the score of a class; else "".
     """
@@ -85,6 +86,8 @@ class TreeView:
         class_names: Sequence[str] | None,
     ) -> None:
         labels = getattr(model, "classes_", ())
+        if isinstance(labels, list):  # several outputs: nodes show the shares of all classes
+            labels = ()
         names = labels if class_names is None else class_names
         if len(names) != len(labels):
             raise ParameterError(f"class_names has {len(names)} names for {len(labels)} classes")

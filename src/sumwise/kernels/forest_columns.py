@@ -1,4 +1,4 @@
-"""Statistics with several columns: more than two classes, or several numbers to predict."""
+"""Statistics with several columns: more than two classes, or several targets to predict."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from sumwise.kernels.bits import find_lowest_bit
 from sumwise.kernels.forest_cuts import keep_if
-from sumwise.kernels.forest_layout import N_BINS, QUADRATIC, SET_WORDS
+from sumwise.kernels.forest_layout import N_BINS, POISSON, QUADRATIC, SET_WORDS
 from sumwise.kernels.forest_scores import score_columns, score_others
 from sumwise.kernels.jit import merged, routine
 from sumwise.kernels.layout import ZERO
@@ -24,6 +24,16 @@ class Vectors(NamedTuple):
     """A target of several numbers a row."""
 
     value: Any  # float64 (n_rows, n_columns)
+
+
+class MultiLabels(NamedTuple):
+    """A target of several classes per row, one for each output.
+
+    The columns of all classes of the first output come first, then those of the second, and so on.
+    """
+
+    column: Any  # int64 (n_rows, n_outputs): that of a row's class
+    first: Any  # int64 (n_outputs,): the first column of an output
 
 
 @merged
@@ -58,6 +68,22 @@ def gather_vectors(target, weight, rows, first, last, lead, work):
     return is_pure
 
 
+@routine
+def gather_multi_labels(target, weight, rows, first, last, lead, work):
+    """The same for the classes of several outputs, which stay where they are."""
+    n_outputs = target.column.shape[1]
+    is_pure = True
+    for i in range(last - first):
+        row = rows[first + i]
+        w = weight[row]
+        work.chunk[i] = w
+        work.totals[0] += w
+        for k in range(n_outputs):
+            work.totals[target.column[row, k] + 1] += w
+            is_pure &= target.column[row, k] == target.column[lead, k]
+    return is_pure
+
+
 @merged
 def add_labels(target, bins, stride, feature, rows, first, last, work, slot, marks):
     """Add the gathered rows to the histogram of a feature, but for the weights of its bins."""
@@ -86,7 +112,7 @@ def weigh_labels(target, work, slot, n_bins):
 
 @routine
 def weigh_nothing(target, work, slot, n_bins):
-    """The weights of vectors have been added with them."""
+    """The weights of rows have been added with their targets."""
 
 
 @routine
@@ -102,6 +128,23 @@ def add_vectors(target, bins, stride, feature, rows, first, last, work, slot, ma
         histogram[place] += w
         for k in range(1, n_stats):
             histogram[place + k] += w * target.value[row, k - 1]
+        if marks:
+            work.touched[b >> _SIX] |= _ONE << (b & _LOW)
+
+
+@routine
+def add_multi_labels(target, bins, stride, feature, rows, first, last, work, slot, marks):
+    """Add the gathered rows to the histogram of a feature."""
+    n_stats, n_outputs = work.totals.size, target.column.shape[1]
+    histogram = work.histograms[slot * N_BINS * n_stats :]
+    for i in range(last - first):
+        row = np.int64(rows[first + i])
+        w = work.chunk[i]
+        b = np.uint64(bins[np.uint64(row) * stride + feature])
+        place = n_stats * np.int64(b)
+        histogram[place] += w
+        for k in range(n_outputs):
+            histogram[place + 1 + target.column[row, k]] += w
         if marks:
             work.touched[b >> _SIX] |= _ONE << (b & _LOW)
 
@@ -204,6 +247,22 @@ def bound_gain(target, work, n_rows):
 
 
 @routine
+def _has_events(left, histogram, present, begin, n_present, missing_right):
+    """Whether each column has events on both sides; on the right are the bins from ``begin`` on.
+
+    The bins are asked, for rounding may leave events in differences of sums.
+    """
+    n_stats = left.size
+    for k in range(1, n_stats):
+        on_right = missing_right and histogram[k] > 0.0
+        for i in range(begin, n_present):
+            on_right |= histogram[n_stats * present[i] + k] > 0.0
+        if not (on_right and left[k] > 0.0):
+            return False
+    return True
+
+
+@routine
 def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lower, upper):
     """Find the best place to cut the present bins in two; see forest_numbers.py.
 
@@ -238,6 +297,11 @@ def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lo
                 continue
             gain = score_columns(criterion, left) + score_others(criterion, totals, left) - parent
             if gain > best:
+                # A leaf that expects no events at all has no Poisson deviance.
+                if criterion == POISSON and not _has_events(
+                    left, histogram, present, i + 1, n_present, has_missing and way == 0
+                ):
+                    continue
                 best, best_place, best_missing = gain, i, np.uint8(way)
     return best, best_place, best_missing
 

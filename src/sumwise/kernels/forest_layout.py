@@ -35,9 +35,9 @@ SET_WORDS = 4
 
 # What splits are chosen by. With sums s and weight w of a side, a split is as good as the sum over
 # both sides and all columns of s * s / w (QUADRATIC: Gini impurity, squared error) or of
-# s * log(s / w) (LOGARITHMIC: entropy, Poisson deviance); with one column for two classes, entropy
-# needs the other class, too (TWO_CLASS_LOG).
-QUADRATIC, LOGARITHMIC, TWO_CLASS_LOG = 0, 1, 2
+# s * log(s / w) (LOGARITHMIC: entropy; POISSON: deviance, where each side needs events); with one
+# column for two classes, entropy needs the other class, too (TWO_CLASS_LOG).
+QUADRATIC, LOGARITHMIC, TWO_CLASS_LOG, POISSON = 0, 1, 2, 3
 # The direction of a feature where there are no monotone constraints at all.
 FREE = 2
 # A node that has seen no missing values sends them where more rows go.

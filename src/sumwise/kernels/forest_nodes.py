@@ -1,10 +1,11 @@
 """Values, errors and sums of the nodes of finished trees."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.kernels.forest_walk import find_child
 from sumwise.kernels.jit import kernel, routine
@@ -14,35 +15,43 @@ _TWO = np.uint64(2)
 
 
 class Truth(NamedTuple):
-    """What rows should be: a class or numbers. The same types for every target, compiled once."""
+    """What rows should be: classes or numbers. The same types for every target, compiled once."""
 
-    label: Any  # int64 (n_rows,); empty for numbers
+    label: Any  # int64 (n_rows, n_outputs); no rows for numbers
+    first: Any  # int64 (n_outputs,): the first column of an output
     number: Any  # float64 (n_rows, n_columns); no rows for classes
 
 
-def make_truth(target: Numbers | Labels | Vectors, is_class: bool) -> Truth:
+def make_truth(target: Numbers | Labels | Vectors | MultiLabels, is_class: bool) -> Truth:
     """Bring a target to one form; of two classes it has the numbers 0 and 1."""
+    no_numbers, only = np.empty((0, 1)), np.zeros(1, dtype=np.int64)
+    if isinstance(target, MultiLabels):
+        return Truth(target.column - target.first, target.first, no_numbers)
     if isinstance(target, Labels):
-        return Truth(target.label, np.empty((0, 1)))
+        return Truth(target.label[:, np.newaxis], only, no_numbers)
     number = np.asarray(target.value, dtype=np.float64)
+    number = number.reshape(number.shape[0], -1)
     if is_class:
-        return Truth(number.astype(np.int64), np.empty((0, 1)))
-    return Truth(np.empty(0, dtype=np.int64), number.reshape(number.shape[0], -1))
+        return Truth(number.astype(np.int64), only, no_numbers)
+    return Truth(np.empty((0, 1), dtype=np.int64), only, number)
 
 
-def guess_classes(value: np.ndarray) -> np.ndarray:
-    """Return the most likely class of each node, the first of equals."""
+def guess_classes(value: np.ndarray, truth: Truth) -> np.ndarray:
+    """Return the most likely classes of each node, (n_nodes, n_outputs); the first of equals."""
     if value.shape[1] == 1:  # the probability of the second of two
-        return (value[:, 0] > 0.5).astype(np.int64)
-    return value.argmax(axis=1)
+        return (value > 0.5).astype(np.int64)
+    bounds = [*truth.first.tolist(), value.shape[1]]
+    return np.column_stack([value[:, a:b].argmax(axis=1) for a, b in pairwise(bounds)])
 
 
 @routine
 def measure_row(truth, guess, value, row, node):
-    """The error of a row at a node: 0 or 1 for classes, else squared, the mean over columns."""
-    if truth.label.size:
-        return np.float64(truth.label[row] != guess[node])
+    """The error of a row at a node: 0 or 1 for a class, else squared; the mean over outputs."""
     error = 0.0
+    if truth.label.shape[0]:
+        for k in range(truth.label.shape[1]):
+            error += np.float64(truth.label[row, k] != guess[node, k])
+        return error / truth.label.shape[1]
     for k in range(value.shape[1]):
         apart = truth.number[row, k] - value[node, k]
         error += apart * apart
@@ -53,13 +62,14 @@ def measure_row(truth, guess, value, row, node):
 def add_row(truth, row, weight, node, sums):
     """Add weight times target to the sums of a node; a class has a column of ones and zeros."""
     n_columns = sums.shape[1]
-    if truth.label.size == 0:
+    if truth.label.shape[0] == 0:
         for k in range(n_columns):
             sums[node, k] += weight * truth.number[row, k]
     elif n_columns == 1:
-        sums[node, 0] += weight * truth.label[row]
+        sums[node, 0] += weight * truth.label[row, 0]
     else:
-        sums[node, truth.label[row]] += weight
+        for k in range(truth.label.shape[1]):
+            sums[node, truth.first[k] + truth.label[row, k]] += weight
 
 
 @routine
@@ -85,6 +95,8 @@ def fill_tree(forest, tree, weight, leaf_value, out):
                 out[number, k] = leaf_value[forest.leaf[node], k]
         else:
             of_left, of_right = np.float64(weight[left]), np.float64(weight[left + np.uint64(1)])
+            if of_left + of_right == 0.0:  # too little for the precision of weights
+                of_left = of_right = 1.0
             child = left - root
             for k in range(out.shape[1]):
                 total = of_left * out[child, k] + of_right * out[child + np.uint64(1), k]

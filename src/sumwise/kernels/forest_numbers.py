@@ -6,7 +6,7 @@ import numpy as np
 
 from sumwise.kernels.bits import find_lowest_bit
 from sumwise.kernels.forest_cuts import keep_if
-from sumwise.kernels.forest_layout import FEW_ROWS, FREE, LOGARITHMIC, N_BINS, SET_WORDS
+from sumwise.kernels.forest_layout import FEW_ROWS, FREE, N_BINS, POISSON, SET_WORDS
 from sumwise.kernels.forest_scores import keeps_order, score_number
 from sumwise.kernels.jit import merged, routine
 from sumwise.kernels.layout import ZERO
@@ -210,6 +210,13 @@ def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lo
     missing_weight, missing_total, n_missing = 0.0, 0.0, np.int64(0)
     if has_missing:
         missing_weight, missing_total, n_missing = histogram[0], histogram[1], counts[0]
+    # Sums of the right side are differences, in which rounding may leave events where there are
+    # none, or none where there are some: what has events is told by the sums of bins.
+    last_events = np.int64(-1)
+    if criterion == POISSON:
+        for i in range(np.int64(has_missing), n_present):
+            if histogram[2 * present[i] + 1] > 0.0:
+                last_events = np.int64(i)
     parent = score_number(criterion, total_weight, total)
     best, best_place, best_missing = -np.inf, np.int64(-1), np.uint8(0)
     w, s, n = 0.0, 0.0, np.int64(0)
@@ -230,7 +237,9 @@ def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lo
             ):
                 continue
             # A leaf that expects no events at all has no Poisson deviance.
-            if criterion == LOGARITHMIC and not min(left, right) > 0.0:
+            if criterion == POISSON and not (
+                left > 0.0 and (i < last_events or (way == 0 and missing_total > 0.0))
+            ):
                 continue
             if direction != FREE and not keeps_order(
                 direction, lower, upper, left / left_weight, right / right_weight

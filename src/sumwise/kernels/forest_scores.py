@@ -3,7 +3,7 @@
 import numpy as np
 
 from sumwise.kernels.elementary import log
-from sumwise.kernels.forest_layout import LOGARITHMIC, QUADRATIC
+from sumwise.kernels.forest_layout import QUADRATIC, TWO_CLASS_LOG
 from sumwise.kernels.jit import routine
 
 
@@ -19,10 +19,10 @@ def score_number(criterion, weight, total):
     if criterion == QUADRATIC:
         return total * total / weight
     score = times_log(total)
-    if criterion == LOGARITHMIC:
-        return score - total * log(weight)
-    # Rounding may leave a little less than nothing of the other class.
-    return score + times_log(max(weight - total, 0.0)) - times_log(weight)
+    if criterion == TWO_CLASS_LOG:
+        # Rounding may leave a little less than nothing of the other class.
+        return score + times_log(max(weight - total, 0.0)) - times_log(weight)
+    return score - total * log(weight)
 
 
 @routine

@@ -9,7 +9,7 @@ from typing import Any
 from numba.extending import overload
 
 from sumwise.kernels import forest_columns, forest_numbers
-from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.kernels.jit import MERGED_OPTIONS, rename
 
@@ -18,27 +18,36 @@ _ROUTINES: dict[str, dict[type, Any]] = {
         Numbers: forest_numbers.gather,
         Labels: forest_columns.gather_labels,
         Vectors: forest_columns.gather_vectors,
+        MultiLabels: forest_columns.gather_multi_labels,
     },
     "add_rows": {
         Numbers: forest_numbers.add_rows,
         Labels: forest_columns.add_labels,
         Vectors: forest_columns.add_vectors,
+        MultiLabels: forest_columns.add_multi_labels,
     },
     "weigh_bins": {
         Numbers: forest_numbers.weigh_nothing,
         Labels: forest_columns.weigh_labels,
         Vectors: forest_columns.weigh_nothing,
+        MultiLabels: forest_columns.weigh_nothing,
     },
-    # Of vectors nothing is plain: theirs is never called.
+    # With several targets nothing is plain: theirs is never called.
     "scan": {
         Numbers: forest_numbers.scan,
         Labels: forest_columns.scan_labels,
         Vectors: forest_columns.scan_labels,
+        MultiLabels: forest_columns.scan_labels,
     },
 }
 for _name in ("bound_gain", "clear_bins", "rate_bins", "sweep", "try_cut", "write_value"):
     _wide = getattr(forest_columns, _name)
-    _ROUTINES[_name] = {Numbers: getattr(forest_numbers, _name), Labels: _wide, Vectors: _wide}
+    _ROUTINES[_name] = {
+        Numbers: getattr(forest_numbers, _name),
+        Labels: _wide,
+        Vectors: _wide,
+        MultiLabels: _wide,
+    }
 
 
 def _by_target(name: str) -> Any:

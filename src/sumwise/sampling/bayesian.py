@@ -7,6 +7,9 @@ from sumwise.kernels.choose import draw_bayesian_weights
 from sumwise.parts import check_number
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
+# The largest of -log(u) is 37: its power must be finite, and so must sums of many.
+_HOTTEST = 100.0
+
 
 class BayesianBootstrap(RowSampler):
     """Give each row a random weight: (-log(u)) ** temperature, u uniform.
@@ -21,7 +24,7 @@ class BayesianBootstrap(RowSampler):
     Parameters
     ----------
     temperature : float, default=1.0
-        How much weights differ; at least 0.
+        How much weights differ, 0 to 100. Beyond 100 they would leave the range of float64.
 
     Examples
     --------
@@ -37,7 +40,7 @@ class BayesianBootstrap(RowSampler):
         self.temperature = temperature
 
     def check(self) -> None:
-        check_number(self, "temperature", 0.0)
+        check_number(self, "temperature", 0.0, _HOTTEST)
 
     def draw(self, source: RowSource) -> DrawnRows:
         return DrawnRows(source.rows, self.draw_weights(source.rows, source.seed, source.number))
@@ -53,7 +56,8 @@ class BayesianBootstrap(RowSampler):
         weights = np.ones(n_rows) if sample_weight is None else sample_weight
         key = random.make_key(seed, random.MEMBER_ROWS, member)
         drawn = weights * self._draw(key, np.arange(n_rows, dtype=np.uint32))
-        return drawn * (weights.sum() / drawn.sum())
+        total = drawn.sum()
+        return drawn * (weights.sum() / total) if total > 0 else weights.copy()
 
     def _draw(self, key: np.uint64, rows: np.ndarray) -> np.ndarray:
         weights = np.empty(rows.size)

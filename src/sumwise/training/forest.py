@@ -1,5 +1,6 @@
 """Forests: whole trees grow side by side, each on a draw of the rows."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
@@ -10,7 +11,14 @@ from sumwise.kernels import random
 from sumwise.kernels.threads import ABORT, Team
 from sumwise.sampling.resample import Resampler
 from sumwise.tree.forest import Forest, ForestTree
-from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable, Target, prepare_table
+from sumwise.tree.forest_grower import (
+    ForestGrower,
+    ForestSettings,
+    RowTable,
+    Target,
+    find_weight_ratio,
+    prepare_table,
+)
 
 # Of weights. Beyond it, their sums may lose some of them.
 _LARGEST_RATIO = 1e6
@@ -105,12 +113,8 @@ def grow_forest(
 
 def _differ_much(*weights: np.ndarray | None) -> bool:
     """Whether a row may weigh next to nothing beside another."""
-    ratio = 1.0
-    for own in weights:
-        if own is not None:
-            positive = own[own > 0]
-            ratio *= positive.max(initial=1.0) / positive.min(initial=1.0)
-    return ratio > _LARGEST_RATIO
+    ratios = [find_weight_ratio(own) for own in weights if own is not None]
+    return math.prod(ratios) > _LARGEST_RATIO
 
 
 def draw_bags(

@@ -8,7 +8,7 @@ import numpy as np
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix, find_ranges
 from sumwise.kernels import forest_layout as layout
-from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest_grow import grow_forest_tree
 from sumwise.kernels.forest_numbers import Numbers
 from sumwise.kernels.threads import Team
@@ -20,15 +20,18 @@ _UNLIMITED = 1 << 30
 _HISTOGRAM_BYTES = 1 << 18
 # A side must have some weight, whatever rounding leaves of it.
 _SMALLEST_WEIGHT = np.finfo(np.float64).tiny
-# Beyond this, a value between two others might not be finite.
-_LARGEST_CENTER = 1e300
+# Infinities are values of features, but nothing can be drawn between them.
+_LARGEST_CENTER = np.finfo(np.float64).max
 # A table lies by column if a row is longer than this, and nodes draw fewer features than one of so
 # many: most of what they look at would lie in cache lines of its own.
 _LONG_ROW, _FEATURES_PER_DRAW = 512, 16
 _BLOCK = 64
+# Up to this ratio of weights, the sums of a small node cannot lose a row: CHUNK rows are rounded by
+# less than the smallest of them.
+_LARGEST_DRAWN_RATIO = 1e9
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 
-Target: TypeAlias = Numbers | Labels | Vectors
+Target: TypeAlias = Numbers | Labels | Vectors | MultiLabels
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class ForestSettings:
     criterion, weight included. With ``by_share``, it and ``min_weight_leaf`` are multiplied by the
     weight of all rows of a tree. ``directions`` has 1 or -1 for features along which values must
     rise or fall, 0 for others. ``careful`` is for weights that differ so much that rounding may
-    leave nothing of a side.
+    leave nothing of a side; trees whose drawn weights differ much are grown so in any case.
     """
 
     criterion: int = layout.QUADRATIC
@@ -128,8 +131,8 @@ class ForestGrower:
     Parameters
     ----------
     table : RowTable
-    target : Numbers, Labels or Vectors
-        One entry a row of the table.
+    target : Numbers, Labels, Vectors or MultiLabels
+        One entry per row of the table.
     n_columns : int
         Columns of the trees' values: classes, or numbers to predict.
     settings : ForestSettings
@@ -175,10 +178,13 @@ class ForestGrower:
 
     def grow(self, key: np.uint64) -> ForestTree:
         """Grow a tree on the rows that have weight."""
+        options = self._scale_limits()
+        if options.is_plain and find_weight_ratio(self.weight) > _LARGEST_DRAWN_RATIO:
+            options = options._replace(is_plain=False)
         n = grow_forest_tree(
             self._table,
             self._target,
-            self._scale_limits(),
+            options,
             key,
             self._work,
             self._nodes,
@@ -219,7 +225,7 @@ class ForestGrower:
             criterion=s.criterion,
             is_plain=s.criterion == layout.QUADRATIC
             and not is_limited
-            and not isinstance(self._target, Vectors),
+            and not isinstance(self._target, Vectors | MultiLabels),
             is_class=s.is_class,
             n_drawn=_UNLIMITED if s.n_drawn is None else s.n_drawn,
             random_cuts=s.random_cuts,
@@ -264,15 +270,27 @@ class ForestGrower:
         )
 
 
+def find_weight_ratio(weight: np.ndarray) -> float:
+    """Return the ratio of the largest to the smallest of 1 and the weights that are not zero."""
+    smallest, largest = weight.min(initial=1.0, where=weight > 0), weight.max(initial=1.0)
+    with np.errstate(over="ignore"):
+        return float(largest / smallest)
+
+
 def _find_centers(table: RowTable) -> np.ndarray:
     """Return a value of each bin, (n_features, N_BINS): half way between its thresholds.
 
     The first and the last bin have but one threshold: their values are the ends of the range.
+    Values ascend. Neighboring floats have none between them: then they are the numbers of bins.
     """
     centers = np.zeros((table.n_features, layout.N_BINS))
     for f, ends in enumerate(table.mapper.thresholds):
         if ends.size:
-            with np.errstate(over="ignore"):  # what becomes infinite is clipped
-                between = (ends[:-1] + ends[1:]) / 2
-            centers[f, 1 : ends.size + 2] = [table.low[f], *between, table.high[f]]
-    return np.clip(centers, -_LARGEST_CENTER, _LARGEST_CENTER)
+            halves = np.clip(ends, -_LARGEST_CENTER, _LARGEST_CENTER) / 2  # no sum overflows
+            between = halves[:-1] + halves[1:]
+            low, high = min(table.low[f], ends[0]), max(table.high[f], ends[-1])
+            own = np.clip([low, *between, high], -_LARGEST_CENTER, _LARGEST_CENTER)
+            if (own[1:] <= own[:-1]).any():
+                own = np.arange(own.size)
+            centers[f, 1 : own.size + 1] = own
+    return centers

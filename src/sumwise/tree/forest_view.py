@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from sumwise.data.binning import BinMapper
+from sumwise.data.sparse import SparseMatrix, is_sparse
+from sumwise.kernels.threads import Team
 from sumwise.lazy import lazy
-from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.forest import Forest
 
 _NONE = -1
@@ -90,10 +91,8 @@ def narrow_features(forest: Forest, features: np.ndarray) -> Forest:
     return replace(forest, feature=places.astype(np.int32), mapper=own)
 
 
-def convert_tree(forest: Forest, number: int) -> TreeEnsemble:
-    """Return a tree as an ensemble of it alone, with the first column of its values."""
-    tree = forest.to_tree(number)
-    return TreeEnsemble.from_trees([tree], [0], np.zeros(1), "identity", forest.n_features)
+def _wrap_sparse(X: Any) -> Any:
+    return SparseMatrix.from_scipy(X.tocsr()) if is_sparse(X) else X
 
 
 class TreeNodes:
@@ -106,7 +105,7 @@ class TreeNodes:
 
     Attributes
     ----------
-    node_count, n_leaves, max_depth : int
+    node_count, n_leaves, max_depth, n_features : int
     children_left, children_right : ndarray of int64
         -1 for a leaf.
     feature : ndarray of int64
@@ -121,13 +120,15 @@ class TreeNodes:
     gain : ndarray of float64
         By how much a split lowers the criterion, times the weight of its rows.
     value : ndarray of shape (node_count, n_columns)
-        Mean target of the node's rows; of two classes, the share of the second.
+        Mean target of the node's rows; of two classes, the share of the second. With several
+        outputs, the shares of the classes of one after those of the other.
     """
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
         tree = forest.to_tree(0)
         is_leaf = tree.feature < 0
+        self.n_features = forest.n_features
         self.node_count = int(tree.feature.size)
         self.n_leaves = int(is_leaf.sum())
         self.children_left = tree.left.astype(np.int64)
@@ -146,6 +147,14 @@ class TreeNodes:
     @lazy
     def max_depth(self) -> int:
         return int(find_depths(self._forest).max())
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf each row of a dense or sparse X reaches; categories are codes."""
+        return self._forest.apply(_wrap_sparse(X), Team(1))[:, 0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the value of the leaf each row reaches, shape (n_rows, n_columns)."""
+        return self._forest.predict(_wrap_sparse(X), Team(1))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"forest": self._forest}

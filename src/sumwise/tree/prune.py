@@ -14,7 +14,7 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
-from sumwise.kernels.forest_columns import Labels, Vectors
+from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest_nodes import guess_classes, make_truth
 from sumwise.kernels.forest_prune import (
     LinkWork,
@@ -68,11 +68,13 @@ def measure_impurity(criterion: str, target: Target, weight: np.ndarray) -> floa
     """Return the impurity of rows before any split, as scikit-learn measures it."""
     total = weight.sum()
     if criterion in ("gini", "entropy", "log_loss"):
-        label = target.label if isinstance(target, Labels) else target.value.astype(np.int64)
-        share = np.bincount(label, weight) / total
-        share = share[share > 0]
-        return float(1 - share @ share if criterion == "gini" else -share @ np.log2(share))
-    assert not isinstance(target, Labels)
+        outputs = make_truth(target, is_class=True).label.T
+        shares = [np.bincount(label, weight) / total for label in outputs]
+        each_class = [share[share > 0] for share in shares]
+        if criterion == "gini":
+            return float(np.mean([1 - share @ share for share in each_class]))
+        return float(np.mean([-share @ np.log2(share) for share in each_class]))
+    assert not isinstance(target, Labels | MultiLabels)
     number = target.value if isinstance(target, Vectors) else target.value[:, None]
     mean = weight @ number / total
     if criterion == "poisson":
@@ -156,19 +158,20 @@ def prune_by_rows(
     tree : ForestTree
     table : RowTable
         What it was grown on.
-    target : Numbers, Labels or Vectors
+    target : Numbers, Labels, Vectors or MultiLabels
     weight : ndarray
         Of the rows that judge; 0 for others. Where all are 0, the root alone is left.
     is_class : bool
         Whether a target of ``Numbers`` is two classes.
     """
     is_cut = np.empty(tree.n_nodes, dtype=np.bool_)
+    truth = make_truth(target, is_class)
     cut_by_rows(
         table.bins.reshape(-1),
         Forest.from_trees([tree], table.mapper).packed,
         tree.left,
-        make_truth(target, is_class),
-        guess_classes(tree.value),
+        truth,
+        guess_classes(tree.value, truth),
         tree.value,
         weight,
         np.zeros(tree.n_nodes),
