@@ -4,6 +4,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import sumwise
 from sumwise import AdaBoostClassifier, AdaBoostRegressor
 from sumwise.estimators.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
 
@@ -18,6 +19,8 @@ SMALL = {"n_estimators": 5}
         AdaBoostClassifier(LogisticRegression(), **SMALL),
         AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), **SMALL),
         AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), **SMALL),
+        AdaBoostClassifier(sumwise.DecisionTreeClassifier(max_depth=2), **SMALL),
+        AdaBoostRegressor(sumwise.DecisionTreeRegressor(max_depth=3), **SMALL, method="reweight"),
         ShallowTreeClassifier(max_depth=3),
         ShallowTreeRegressor(max_depth=2),
     ]
@@ -39,6 +42,7 @@ def expect_to_draw_rows(estimator):
     [
         AdaBoostRegressor(LinearRegression(), **SMALL),
         AdaBoostClassifier(**SMALL, method="resample"),
+        AdaBoostRegressor(sumwise.DecisionTreeRegressor(max_depth=3), **SMALL),
     ],
     expected_failed_checks=expect_to_draw_rows,
 )
