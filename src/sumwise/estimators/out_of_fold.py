@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
 from typing import Any, Protocol
@@ -202,57 +202,87 @@ def fit_members(
     """Fit each member on the training rows of every fold and, to ``refit`` it, on all rows."""
     for member in members:
         _check_weights(member, folds)
-    frozen = {k for k, member in enumerate(members) if is_frozen(member.estimator)}
-    whole: list[int | None] = [None] if refit else []
-    fold_indices = [*whole, *range(len(folds.test))]
+    fits = _FoldFits(members, X, y, folds, reader, refit, keep_folds, n_jobs, verbose)
     sharing = _find_sharing(members, folds, share_bins)
     shared = {k for group in sharing for k in group}
-    alone = [k for k in range(len(members)) if k not in shared and k not in frozen]
-    results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
-
-    def fit_alone(numbers: Sequence[int]) -> None:
-        tasks = [(k, fold_idx) for k in numbers for fold_idx in fold_indices]
-        done = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_alone)(members[k], X, y, folds, fold_idx, reader, keep_folds)
-            for k, fold_idx in tasks
-        )
-        results.update(zip(tasks, done, strict=True))
-
-    def fit_on_table(table: SharedTable, numbers: Sequence[int]) -> None:
-        tasks = [(k, fold_idx) for fold_idx in fold_indices for k in numbers]
-        done = _run_shared(table, members, tasks, folds, reader, keep_folds)
-        results.update(zip(tasks, done, strict=True))
-
-    def fit_batches(numbers: Sequence[int], fit: Callable[[Sequence[int]], None]) -> None:
-        """Fit all at once; if each is to be reported, one after another."""
-        if not verbose:
-            fit(numbers)
-            return
-        for k in numbers:
-            where = f"{len(folds.test)} folds" + (" and all rows" if refit else "")
-            what = f"{describe_member(k, len(members), members[k].name)}, {where}"
-            with report_fit(what):
-                fit([k])
-
-    if alone:
-        fit_batches(alone, fit_alone)
+    frozen = {k for k, member in enumerate(members) if is_frozen(member.estimator)}
+    alone = [k for k in range(len(members)) if k not in shared | frozen]
+    fits.run(fits.fit_alone, alone)
     for group in sharing:
         first = members[group[0]]
         with name_failure(first.label, first.estimator):
             table = SharedTable.read(first.estimator, X, y, _get_weight(first))
         if table is None:  # categories are encoded by the target of each fold
-            fit_batches(group, fit_alone)
+            fits.run(fits.fit_alone, group)
         else:
-            fit_batches(group, partial(fit_on_table, table))
-    fitted = []
-    for k, member in enumerate(members):
-        if k in frozen:
-            fitted.append(FittedMember(member.estimator, predict_frozen(member, X, reader)))
-            continue
-        models, outputs = zip(*(results[k, i] for i in range(len(folds.test))), strict=True)
-        model = results[k, None][0] if refit else FoldModels(models) if keep_folds else None
-        fitted.append(FittedMember(model, gather_folds(outputs, folds.test, folds.n_rows)))
-    return fitted
+            fits.run(partial(fits.fit_on_table, table), group)
+    return [
+        FittedMember(member.estimator, predict_frozen(member, X, reader))
+        if k in frozen
+        else fits.collect(k)
+        for k, member in enumerate(members)
+    ]
+
+
+@dataclass
+class _FoldFits:
+    """Fits of members on folds and on all rows, and what came of each.
+
+    Attributes
+    ----------
+    results : dict
+        Model and columns, by the numbers of member and fold; None stands for all rows.
+    """
+
+    members: Sequence[Member]
+    X: Any
+    y: np.ndarray
+    folds: Folds
+    reader: Reader
+    refit: bool
+    keep_folds: bool
+    n_jobs: int | None
+    verbose: bool
+    results: dict[tuple[int, int | None], tuple[Any, Any]] = field(default_factory=dict)
+
+    def run(self, fit: Callable[[Sequence[int]], None], numbers: Sequence[int]) -> None:
+        """Fit some members at once; if each is to be reported, one after another."""
+        for batch in [[k] for k in numbers] if self.verbose else [numbers]:
+            with report_fit(self._describe(batch[0]) if self.verbose else None):
+                fit(batch)
+
+    def _describe(self, k: int) -> str:
+        where = f"{len(self.folds.test)} folds" + (" and all rows" if self.refit else "")
+        return f"{describe_member(k, len(self.members), self.members[k].name)}, {where}"
+
+    def fit_alone(self, numbers: Sequence[int]) -> None:
+        """Let each fit read its own rows."""
+        tasks = [(k, fold_idx) for k in numbers for fold_idx in self._list_folds()]
+        done = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_alone)(
+                self.members[k], self.X, self.y, self.folds, fold_idx, self.reader, self.keep_folds
+            )
+            for k, fold_idx in tasks
+        )
+        self.results.update(zip(tasks, done, strict=True))
+
+    def fit_on_table(self, table: SharedTable, numbers: Sequence[int]) -> None:
+        """Fit on rows that are binned already."""
+        tasks = [(k, fold_idx) for fold_idx in self._list_folds() for k in numbers]
+        done = _run_shared(table, self.members, tasks, self.folds, self.reader, self.keep_folds)
+        self.results.update(zip(tasks, done, strict=True))
+
+    def _list_folds(self) -> list[int | None]:
+        return [*([None] if self.refit else []), *range(len(self.folds.test))]
+
+    def collect(self, k: int) -> FittedMember:
+        """Put together what came of one member."""
+        parts = [self.results[k, fold_idx] for fold_idx in range(len(self.folds.test))]
+        models, outputs = zip(*parts, strict=True)
+        output = gather_folds(outputs, self.folds.test, self.folds.n_rows)
+        if self.refit:
+            return FittedMember(self.results[k, None][0], output)
+        return FittedMember(FoldModels(models) if self.keep_folds else None, output)
 
 
 def _check_weights(member: Member, folds: Folds) -> None:
