@@ -66,8 +66,8 @@ def learning_curves(model: Any) -> LearningCurves:
     scores = {name: np.asarray(values) for name, values in history.items() if len(values)}
     if not scores:
         raise DataError(
-            "history_ is empty: fit with X_val or early_stopping=True, and with a callback or "
-            "verbose=True for the training loss"
+            "history_ is empty: fit with X_val or early_stopping=True, or with "
+            "track_training_loss=True for the training loss"
         )
     n_rounds = max(values.size for values in scores.values())
     return LearningCurves(np.arange(1, n_rounds + 1), scores, int(model.best_iteration_))
