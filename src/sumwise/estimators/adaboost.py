@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from sumwise.combine.classes import log_probabilities
 from sumwise.combine.median import weighted_median
 from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.data.sparse import SparseMatrix
@@ -711,8 +712,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseAdaBoost):
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of :meth:`predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return log_probabilities(self.predict_proba(X))
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`decision_function` after each round."""

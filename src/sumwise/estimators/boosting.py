@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.combine.classes import log_probabilities
 from sumwise.errors import DataError
 from sumwise.estimators.boosting_base import BaseGradientBoosting, document_parameters
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
@@ -208,8 +209,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, rounds))
+        return log_probabilities(self.predict_proba(X, rounds))
 
     def predict(self, X: Any, rounds: Any = None) -> np.ndarray:
         """Return the most probable class of each row.
@@ -340,9 +340,11 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # A loss of the user's own says itself how many outputs it has.
-        tags.target_tags.multi_output = not is_custom_loss(self.loss)
         tags.target_tags.positive_only = needs_positive_targets(self.loss)
+        # A custom loss decides its number of outputs. scikit-learn's check of several targets has
+        # negative ones, whatever positive_only says.
+        is_free = not is_custom_loss(self.loss) and not tags.target_tags.positive_only
+        tags.target_tags.multi_output = is_free
         return tags
 
     def _check_parameters(self) -> GrowthSettings:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.combine.classes import log_probabilities
 from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DataError, ParameterError
@@ -538,8 +539,9 @@ class TreeClassifierMixin(ClassifierMixin):
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of :meth:`predict_proba`, -inf for a probability of 0."""
         shares = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(own) for own in shares] if isinstance(shares, list) else np.log(shares)
+        if isinstance(shares, list):
+            return [log_probabilities(own) for own in shares]
+        return log_probabilities(shares)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row, the first of equals.

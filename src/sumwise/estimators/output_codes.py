@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from sumwise.combine.classes import log_probabilities
 from sumwise.combine.output_codes import (
     LOSSES,
     count_columns,
@@ -47,6 +48,9 @@ _SMALLEST_PROBABILITY = 1e-15
 
 
 def _gives_probabilities(ensemble: Any) -> bool:
+    """Whether members have probabilities, and do not just vote for their side."""
+    if ensemble.decoding == "hamming":
+        return False
     members = getattr(ensemble, "estimators_", None) or [ensemble.estimator]
     return all(hasattr(member, "predict_proba") for member in members)
 
@@ -68,7 +72,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         Columns of a random code for each class; no more than there are ways to part the classes.
     decoding : {"loss", "hamming"}, default="loss"
         How members' answers become a class: by the least sum of losses, which heeds how sure they
-        are; or by counting those that contradict it.
+        are; or by counting those that contradict it, which gives no probabilities.
     loss : {"logistic", "exponential", "hinge", "squared", "linear"}, default="logistic"
         Loss of the margins, with ``decoding="loss"``.
     n_jobs : int or None, default=None
@@ -341,8 +345,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithm of :meth:`predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return log_probabilities(self.predict_proba(X))
 
     # --- scikit-learn ---
 

@@ -38,7 +38,12 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from sumwise.combine.classes import normalize_probabilities, one_hot, place_classes
+from sumwise.combine.classes import (
+    log_probabilities,
+    normalize_probabilities,
+    one_hot,
+    place_classes,
+)
 from sumwise.data.table import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.features import check_features
@@ -569,8 +574,7 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
         """
         X = self._check_rows(X)
         shares = self._average(X, self._method, self._route("predict_log_proba", params))
-        with np.errstate(divide="ignore"):
-            return np.log(shares)
+        return log_probabilities(shares)
 
     @available_if(_has_decisions)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **params: Any) -> np.ndarray:
