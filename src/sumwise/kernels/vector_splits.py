@@ -68,11 +68,48 @@ def score_vector(payload, sums):
     return total
 
 
+@inlined
+def _is_enough(n, total_n, min_rows, left_weight, right_weight, least):
+    """Whether both children have enough rows and weight."""
+    enough = (n >= min_rows) & (total_n - n >= min_rows)
+    return enough & (left_weight >= least) & (right_weight >= least)
+
+
 @routine
-def _add_scores(payload, prefix, missing, totals, gains):
-    """Add what each output scores on both sides of each split."""
+def _write_shared_gains(payload, prefix, missing, totals, parent, min_rows, scratch, gains):
+    """Write the gains of splits where all outputs have one hessian."""
+    n_outputs, l1, l2 = payload.gradient.shape[0], payload.l1, payload.l2
+    left, right = scratch[0, : gains.size], scratch[1, : gains.size]
+    left[:] = 0.0
+    right[:] = 0.0
+    for k in range(n_outputs):
+        unit, sums, total, more = payload.units[k], prefix[k], totals[k], missing[k]
+        for i in range(left.size):
+            g = sums[i] + more
+            left[i] += _square(g * unit, l1)
+            right[i] += _square((total - g) * unit, l1)
+    unit, least = payload.units[n_outputs], payload.min_child_weight
+    sums, total, more = prefix[n_outputs], totals[n_outputs], missing[n_outputs]
+    place = count_place(payload)
+    counts, total_n, more_n = prefix[place], totals[place], missing[place]
+    for i in range(gains.size):
+        h, n = sums[i] + more, counts[i] + more_n
+        hessian_left, hessian_right = h * unit, (total - h) * unit
+        score = _divide(left[i], hessian_left, l2) + _divide(right[i], hessian_right, l2)
+        enough = _is_enough(n, total_n, min_rows, hessian_left, hessian_right, least)
+        gains[i] = 0.5 * (score - parent) if enough else -np.inf
+
+
+@routine
+def _write_own_gains(payload, prefix, missing, totals, parent, min_rows, scratch, gains):
+    """Write the gains of splits where each output has a hessian or a bound of its own."""
+    n_outputs, n_hessians = payload.gradient.shape[0], max(payload.n_hessians, 1)
     l1, l2, max_step = payload.l1, payload.l2, payload.max_delta_step
-    for k in range(payload.gradient.shape[0]):
+    left_weight, right_weight = scratch[0, : gains.size], scratch[1, : gains.size]
+    left_weight[:] = 0.0
+    right_weight[:] = 0.0
+    gains[:] = 0.0
+    for k in range(n_outputs):
         place = hessian_place(payload, k)
         unit_g, unit_h = payload.units[k], payload.units[place]
         left_g, left_h, total_g, total_h = prefix[k], prefix[place], totals[k], totals[place]
@@ -88,58 +125,28 @@ def _add_scores(payload, prefix, missing, totals, gains):
                 left = _divide(_square(gradient_left, l1), hessian_left, l2)
                 right = _divide(_square(gradient_right, l1), hessian_right, l2)
             gains[i] += left + right
-
-
-@routine
-def _add_squares(payload, prefix, missing, totals, squares, gains):
-    """The same where all outputs have one hessian; ``squares`` is scratch."""
-    n_outputs, l1, l2 = payload.gradient.shape[0], payload.l1, payload.l2
-    left, right = squares[0, : gains.size], squares[1, : gains.size]
-    left[:] = 0.0
-    right[:] = 0.0
-    for k in range(n_outputs):
-        unit, sums, total, more = payload.units[k], prefix[k], totals[k], missing[k]
-        for i in range(left.size):
-            g = sums[i] + more
-            left[i] += _square(g * unit, l1)
-            right[i] += _square((total - g) * unit, l1)
-    unit, sums, total = payload.units[n_outputs], prefix[n_outputs], totals[n_outputs]
-    more = missing[n_outputs]
+            if k < n_hessians:
+                left_weight[i] += hessian_left
+                right_weight[i] += hessian_right
+    place, least = count_place(payload), payload.min_child_weight * n_hessians
+    counts, total_n, more_n = prefix[place], totals[place], missing[place]
     for i in range(gains.size):
-        h = sums[i] + more
-        gains[i] = _divide(left[i], h * unit, l2) + _divide(right[i], (total - h) * unit, l2)
+        n, weights = counts[i] + more_n, (left_weight[i], right_weight[i])
+        enough = _is_enough(n, total_n, min_rows, weights[0], weights[1], least)
+        gains[i] = 0.5 * (gains[i] - parent) if enough else -np.inf
 
 
 @routine
-def _write_vector_gains(payload, prefix, missing, totals, parent, min_rows, weights, gains):
+def _write_vector_gains(payload, prefix, missing, totals, parent, min_rows, scratch, gains):
     """Write the gains of splits with these sums on the left; -inf where a child is too small.
 
-    A child's weight is the mean of the outputs' hessians; ``weights`` is scratch.
+    A child's weight is the mean of the outputs' hessians. ``missing`` are sums that go left, too.
     """
-    n_outputs = payload.gradient.shape[0]
-    gains[:] = 0.0
+    split = (prefix, missing, totals, parent, min_rows, scratch, gains)
     if _divides_once(payload):
-        _add_squares(payload, prefix, missing, totals, weights, gains)
+        _write_shared_gains(payload, *split)
     else:
-        _add_scores(payload, prefix, missing, totals, gains)
-    n_hessians = max(payload.n_hessians, 1)
-    least = payload.min_child_weight * n_hessians
-    left_weight, right_weight = weights[0, : gains.size], weights[1, : gains.size]
-    left_weight[:] = 0.0
-    right_weight[:] = 0.0
-    for place in range(n_outputs, n_outputs + n_hessians):
-        left_h, total, more = prefix[place], totals[place], missing[place]
-        unit = payload.units[place]
-        for i in range(gains.size):
-            left_weight[i] += (left_h[i] + more) * unit
-            right_weight[i] += (total - (left_h[i] + more)) * unit
-    place = count_place(payload)
-    left_n, total_n, more_n = prefix[place], totals[place], missing[place]
-    for i in range(gains.size):
-        n = left_n[i] + more_n
-        enough = (n >= min_rows) & (total_n - n >= min_rows)
-        enough &= (left_weight[i] >= least) & (right_weight[i] >= least)
-        gains[i] = 0.5 * (gains[i] - parent) if enough else -np.inf
+        _write_own_gains(payload, *split)
 
 
 @routine
@@ -176,9 +183,10 @@ def score_vector_nodes(job, first, last, child):
     work, nodes, payload = job.work, job.nodes, job.payload
     n_stats, n_used = payload.n_stats, count_place(payload) + 1
     prefix, buffers = work.prefix[job.thread], work.gains[job.thread]
-    gains, sum_right, sum_left, weights = buffers[0], buffers[1], buffers[2], buffers[3:5]
-    nothing = work.sums[job.thread]
+    gains, sum_right, sum_left, scratch = buffers[0], buffers[1], buffers[2], buffers[3:5]
+    nothing, min_rows = work.sums[job.thread], job.options.min_samples_leaf
     nothing[:] = 0
+    is_alone = last - first == 1
     for f in range(job.table.n_value_bins.size):
         if not is_own(job, f) or not work.allowed[CHILD + child, f]:
             continue
@@ -188,19 +196,21 @@ def score_vector_nodes(job, first, last, child):
                 both_ways |= count_missing_rows(job, node, f) > 0
         # With missing rows, all values against the missing is a split, too.
         n = job.table.n_value_bins[f] - (0 if both_ways else 1)
-        for i in range(n):
-            sum_right[i] = sum_left[i] = -np.inf
+        if not is_alone:
+            sum_right[:n] = -np.inf
+            sum_left[:n] = -np.inf
         for node in range(first, last):
             if nodes[node].slot >= 0:
                 bins, totals = feature_sums(job, node, f), work.totals[node]
                 _sum_vector_prefix(bins, n_stats, n_used, n, prefix)
-                parent, min_rows = score_vector(payload, totals), job.options.min_samples_leaf
-                rest = (totals, parent, min_rows, weights, gains[:n])
-                _write_vector_gains(payload, prefix, nothing, *rest)
-                _add_node_gains(gains, sum_right, n)
-                if both_ways:
-                    _write_vector_gains(payload, prefix, bins[:n_stats], *rest)
-                    _add_node_gains(gains, sum_left, n)
+                rest = (totals, score_vector(payload, totals), min_rows, scratch)
+                for side in range(2 if both_ways else 1):  # one loop: compiled only once
+                    sums = sum_right if side == 0 else sum_left
+                    missing = nothing if side == 0 else bins[:n_stats]
+                    own = sums[:n] if is_alone else gains[:n]
+                    _write_vector_gains(payload, prefix, missing, *rest, own)
+                    if not is_alone:
+                        _add_node_gains(gains, sums, n)
         gain, split_bin, missing_left = best_candidate(n, both_ways, sum_right, sum_left)
         work.candidates[child, f].gain = gain
         work.candidates[child, f].split_bin = split_bin
@@ -242,6 +252,5 @@ def leaves_enough(payload, totals, left, min_rows):
     for s in range(n_outputs, n_outputs + n_hessians):
         left_weight += left[s] * payload.units[s]
         right_weight += (totals[s] - left[s]) * payload.units[s]
-    enough = left[place] >= min_rows and totals[place] - left[place] >= min_rows
     least = payload.min_child_weight * n_hessians
-    return enough and left_weight >= least and right_weight >= least
+    return _is_enough(left[place], totals[place], min_rows, left_weight, right_weight, least)

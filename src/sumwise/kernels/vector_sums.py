@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels.jit import inlined, routine
+from sumwise.kernels.jit import inlined, rename, routine
 from sumwise.kernels.layout import LARGEST_GRADIENT, TREE
 from sumwise.kernels.quantize import exact_gradient, exact_hessian, exact_limit, power_scale
 from sumwise.kernels.threads import share, wait_for_all
@@ -105,15 +105,42 @@ def feature_sums(job, node, f):
     return job.work.histograms[job.nodes[node].slot, n_stats * start[f] : n_stats * start[f + 1]]
 
 
+def _make_adder(n_vectors):
+    """Make the summing loop for so many vectors per row: it is unrolled when compiled."""
+    n = np.uint64(LANES * n_vectors)
+
+    def add(records, column, stats, bins):
+        for i in range(records.size):
+            row = records[i] >> _ROW
+            place, source = np.uint64(column[row]) * n, row * n
+            for j in range(n_vectors):
+                lane = np.uint64(LANES * j)
+                add_lanes(bins, place + lane, stats, source + lane)
+
+    return routine(rename(add, f"add_{n_vectors}_vectors"))
+
+
+_add_1, _add_2, _add_3, _add_4 = (_make_adder(n_vectors) for n_vectors in range(1, 5))
+
+
 @routine
 def _add_vectors(records, column, stats, n_stats, bins):
     """Add the integers of rows to the sums of their bins."""
-    n = np.uint64(n_stats)
-    for i in range(records.size):
-        row = records[i] >> _ROW
-        place, source = np.uint64(column[row]) * n, row * n
-        for lane in range(np.uint64(0), n, np.uint64(LANES)):
-            add_lanes(bins, place + lane, stats, source + lane)
+    if n_stats == LANES:
+        _add_1(records, column, stats, bins)
+    elif n_stats == 2 * LANES:
+        _add_2(records, column, stats, bins)
+    elif n_stats == 3 * LANES:
+        _add_3(records, column, stats, bins)
+    elif n_stats == 4 * LANES:
+        _add_4(records, column, stats, bins)
+    else:
+        n = np.uint64(n_stats)
+        for i in range(records.size):
+            row = records[i] >> _ROW
+            place, source = np.uint64(column[row]) * n, row * n
+            for lane in range(np.uint64(0), n, np.uint64(LANES)):
+                add_lanes(bins, place + lane, stats, source + lane)
 
 
 @routine

@@ -23,6 +23,15 @@ from sumwise.sampling.columns import Columns
 from sumwise.tree.grower import GrowthSettings, count_slots, refuse_gradients, refuse_value
 from sumwise.tree.tree import Tree
 
+_LINE = 64  # bytes of a cache line
+
+
+def _allocate_lines(n: int) -> np.ndarray:
+    """Integers that begin with a cache line, so that few vectors lie across two lines."""
+    buffer = np.empty(n + _LINE // 8, dtype=np.int64)
+    first = -buffer.ctypes.data % _LINE // 8
+    return buffer[first : first + n]
+
 
 class VectorGrower:
     """Grows trees whose leaves hold a value for every output.
@@ -69,7 +78,7 @@ class VectorGrower:
         self._options = settings.make_options(columns, n_rows)
         self._n_outputs, self._n_hessians = n_outputs, n_hessians
         self._n_stats = count_stats(n_outputs, n_hessians)
-        self._stats = np.empty(data.n_rows * self._n_stats, dtype=np.int64)
+        self._stats = _allocate_lines(data.n_rows * self._n_stats)
         self._ranges = np.zeros((team.n_threads, 2, self._n_stats))
         self._units = np.ones(n_outputs + max(1, n_hessians))
         self._nodes = np.zeros(2 * self._options.max_leaves - 1, dtype=layout.NODE_FIELDS)
@@ -175,7 +184,7 @@ class VectorGrower:
             gain=np.empty(by_output),
             heap=np.empty(self._options.max_leaves + 1, dtype=np.int32),
             # Pages that are never touched cost no memory.
-            histograms=np.empty((n_slots + 2, length), dtype=np.int64),
+            histograms=_allocate_lines((n_slots + 2) * length).reshape(n_slots + 2, length),
             free_slots=np.empty(n_slots, dtype=np.int32),
             prefix=np.empty((n_threads, n_stats, 256), dtype=np.int64),
             gains=np.empty((n_threads, 5, 256)),
