@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import sumwise.kernels
 from sumwise import (
@@ -94,6 +95,20 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     tree.fit(X, numbers).tree_.value.sum()
     for sampling in ("bootstrap", "pasting", "poisson", "bayesian"):
         BaggingClassifier(n_estimators=2, sampling=sampling, votes="hard").fit(X, labels)
+    assert count_signatures() == warm
+
+
+@pytest.mark.parametrize("growth", ["depth", "symmetric"])
+@pytest.mark.parametrize("splits", ["histogram", "approx", "exact"])
+def test_no_combination_of_tables_and_constraints_is_left(warm, growth, splits):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 9, (500, 4)).astype(float)
+    gaps = csr_matrix(np.where(codes < 3, codes, 0.0))
+    for X, categories in ((codes, None), (codes, [0, 2]), (gaps, None)):
+        for params in ({}, {"monotonic_cst": [0, 1, 0, -1]}, {"interaction_cst": [[0, 1]]}):
+            model = GradientBoostingRegressor(n_estimators=2, growth=growth, splits=splits)
+            model.set_params(categorical_features=categories, **params)
+            model.fit(X, codes.sum(axis=1)).predict(X)
     assert count_signatures() == warm
 
 
