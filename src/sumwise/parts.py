@@ -60,13 +60,22 @@ class Part:
 
     def __repr__(self) -> str:
         defaults = self._defaults()
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != defaults[k]]
+        params = self.get_params().items()
+        changed = [f"{k}={v!r}" for k, v in params if _as_plain(v) != _as_plain(defaults[k])]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        if type(self) is not type(other):
+            return False
+        own, others = ({k: _as_plain(v) for k, v in vars(p).items()} for p in (self, other))
+        return own == others
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _as_plain(value: Any) -> Any:
+    """Arrays as lists: a comparison of arrays is no yes or no."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def check_rate(part: Part, name: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sumwise.data import binning, matrix
 from sumwise.data.binning import BinMapper, threshold_between
+from sumwise.data.thresholds import find_runs
 from sumwise.kernels import random
 from sumwise.kernels.coding import round_down
 from sumwise.kernels.threads import Team
@@ -455,3 +456,37 @@ def test_validation_rows_make_no_feature_usable():
         data = BinMapper.fit(X).transform(X, team, X_val)
     assert data.usable.tolist() == [0, 0]
     assert data.table.columns[:, -1].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], []),
+        ([7], [(0, 1)]),
+        ([7, 7, 7, 7], [(0, 3), (3, 4)]),
+        ([1, 2, 2, 1], [(0, 1), (1, 3), (3, 4)]),
+    ],
+)
+def test_runs_of_equal_values(values, expected):
+    assert list(find_runs(np.array(values), 3)) == expected
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_many_bins_equal_twin(kind, n_threads):
+    """Up to max_bins distinct values each has a bin; beyond, bins hold equal weight."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 4)).astype(kind)
+    X[:, 1] = rng.integers(0, 600, 2_000)
+    X[rng.random(2_000) < 0.2, 2] = np.nan
+    X[rng.random(2_000) < 0.4, 3] = 0.0
+    weight = rng.exponential(size=2_000)
+    with Team(n_threads) as team:
+        for own in (None, weight):
+            mapper = BinMapper.fit(X, np.array([300, 700, 1_000, 256]), own, team=team)
+            mass = np.ones(2_000) if own is None else own
+            for ends, column, most in zip(
+                mapper.thresholds, X.T, (300, 700, 1_000, 256), strict=True
+            ):
+                assert ends.tolist() == naive.cut_quantiles(column, mass, most).tolist()
+            assert mapper.has_many_bins

@@ -123,3 +123,46 @@ def test_three_classes():
     model.fit(X, labels, init_score=np.zeros((len(X), 3)))
     scores = rival.predict(X, raw_score=True)
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-5, atol=1e-6)
+
+
+# Smoothing is mild in deep trees for the same reason. LightGBM scores a
+# node at a value between its own and the best, which changes the order of nodes, but no split.
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("with_missing", [False, True])
+@pytest.mark.parametrize(("smooth", "max_depth"), [(1.0, 3), (20.0, 1), (500.0, 1)])
+def test_smoothed_paths(smooth, max_depth, with_missing, seed):
+    X, y, _, _ = make_table(seed, with_missing)
+    params = {
+        "max_depth": max_depth,
+        "max_leaves": 8,
+        "learning_rate": 0.5,
+        "min_samples_leaf": 2,
+        "min_child_weight": 0.0,
+        "l2": 0.0,
+        "path_smooth": smooth,
+    }
+    rival = train_rival(X, y, "regression", params)
+    model = GradientBoostingRegressor(growth="leaf", n_estimators=1, **params)
+    model.fit(X, y, init_score=np.zeros(len(y)))
+    assert collect_our_nodes(X, model) == collect_rival_nodes(X, rival)
+    np.testing.assert_allclose(model.predict(X), rival.predict(X), rtol=1e-6)
+
+
+def test_random_splits_are_spread_alike():
+    """Ours over all 11 thresholds, as likely each; LightGBM's over all but the last."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, (400, 1)).astype(np.float64)
+    y = rng.normal(size=400)
+    params = {"max_leaves": 2, "min_samples_leaf": 1, "min_child_weight": 0.0, "extra_trees": True}
+    n_fits = 300
+    ours, theirs = np.zeros(12), np.zeros(12)
+    for seed in range(n_fits):
+        model = GradientBoostingRegressor(n_estimators=1, random_state=seed, **params).fit(X, y)
+        ours[int(model.ensemble_.threshold[0])] += 1
+        rival = train_rival(X, y, "regression", {**params, "extra_seed": seed})
+        root = rival.dump_model()["tree_info"][0]["tree_structure"]
+        theirs[int(root["threshold"])] += 1
+    expected = n_fits / 11
+    assert (np.abs(ours[:11] - expected) < 4.5 * np.sqrt(expected)).all()
+    assert ((theirs > 0) <= (ours > 0)).all()
+    assert np.count_nonzero(theirs) >= 9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Tweedie
+from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Tweedie
 from tests.equivalence.trees import collect_nodes, collect_our_nodes, make_table
 
 
@@ -165,3 +165,25 @@ def test_many_rounds_end_at_the_same_predictions(with_missing):
         growth="depth", n_estimators=20, min_samples_leaf=1, **params
     ).fit(X, y, weight, init_score=np.zeros(len(y)))
     np.testing.assert_allclose(model.predict(X), rival.predict(matrix), rtol=1e-3, atol=1.0)
+
+
+def test_weights_of_features():
+    """A stump has the one feature that its node has drawn: as often as its weight says."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), rng.normal(size=200)
+    weights, n_trees = np.array([1.0, 2.0, 0.0, 4.0, 1.0]), 2000
+    matrix = xgboost.DMatrix(X, y)
+    matrix.set_info(feature_weights=weights)
+    params = {"max_depth": 1, "colsample_bynode": 0.2, "nthread": 1}
+    scores = xgboost.train(params, matrix, n_trees).get_score(importance_type="weight")
+    theirs = np.array([scores.get(f"f{feature}", 0.0) for feature in range(5)])
+    columns = Columns(by_node=0.2, weights=weights)
+    model = GradientBoostingRegressor(
+        n_estimators=n_trees, max_depth=1, growth="depth", columns=columns, random_state=0
+    ).fit(X, y)
+    ours = model.get_feature_importances("count", normalize=False)
+    shares = weights / weights.sum()
+    for counts in (ours, theirs):
+        n = counts.sum()
+        assert n > 0.9 * n_trees
+        assert (np.abs(counts - n * shares) <= 4.5 * np.sqrt(n * shares)).all()

@@ -10,7 +10,7 @@ from sumwise.kernels.bounded import (
     BoundedGradients,
     best_packed_split,
     best_split,
-    bounded_value,
+    child_value,
     fill_gains,
     node_score,
     split_gain,
@@ -57,8 +57,8 @@ def run_best_packed(payload, bins, n, both_ways, totals, min_rows, prefix, gains
 
 
 @kernel
-def run_node(payload, totals, gradient, hessian):
-    return node_score(payload, totals), bounded_value(payload, gradient, hessian)
+def run_node(payload, totals):
+    return node_score(payload, totals), child_value(payload, totals)
 
 
 @kernel
@@ -124,8 +124,7 @@ def test_scores_and_values_equal_twin(options, bounds):
     rng = np.random.default_rng(1)
     payload = make_payload(options, bounds, 1)
     for totals in rng.integers(1, 10**5, (30, 3)) * [rng.choice([-1, 1]), 1, 1]:
-        g, h = naive.to_floats(totals, QUANTIZED)
-        score, value = run_node(payload, totals, float(g), float(h))
+        score, value = run_node(payload, totals)
         assert score == naive.score_sums(totals, QUANTIZED, options, bounds)
         assert value == naive.value_sums(totals, QUANTIZED, options, bounds)[0]
         assert bounds.lower <= value <= bounds.upper

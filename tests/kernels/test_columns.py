@@ -18,15 +18,17 @@ def draw(allowed, options, key, depth, number, child):
     draw_for_node(allowed, options, key, depth, number, child)
 
 
-def make_options(by_tree, by_level, by_node):
-    return layout.GrowthOptions(0, 8, 3, 1, 0.0, by_tree, by_level, by_node)
+def make_options(by_tree, by_level, by_node, weights):
+    weights = np.array(weights, dtype=np.float64)
+    drawn = (by_tree, by_level, by_node, weights, np.empty_like(weights))
+    return layout.GrowthOptions(0, 8, 3, 1, 0.0, *drawn, False)
 
 
-def draw_all(rates, key, depth=2, number=5, child=0, usable=None):
+def draw_all(rates, key, depth=2, number=5, child=0, usable=None, weights=()):
     """Return the features of the tree, the level and the node."""
     allowed = np.full((5, N_FEATURES), 7, dtype=np.uint8)
     allowed[layout.USABLE] = 1 if usable is None else usable
-    draw(allowed, make_options(*rates), np.uint64(key), depth, number, child)
+    draw(allowed, make_options(*rates, weights), np.uint64(key), depth, number, child)
     rows = (layout.TREE, layout.LEVEL, layout.CHILD + child)
     assert np.all(allowed[layout.CHILD + 1 - child] == 7)  # the sibling's stay
     return [np.flatnonzero(allowed[row]).tolist() for row in rows]
@@ -72,3 +74,54 @@ def test_what_a_draw_depends_on():
 def test_no_usable_feature():
     nothing = np.zeros(N_FEATURES, dtype=np.uint8)
     assert draw_all((0.5, 0.5, 0.5), 1, usable=nothing) == [[], [], []]
+
+
+WEIGHTS = np.array([0.0, 0.5, 1.0, 0.001] * 5)
+
+
+@pytest.mark.parametrize(
+    "rates", [(1.0, 1.0, 1.0), (0.5, 1.0, 1.0), (1.0, 0.3, 0.5), (0.9, 1e-9, 1.0)]
+)
+def test_weighted_draws_equal_twin(rates):
+    usable = np.ones(N_FEATURES, dtype=np.uint8)
+    usable[[3, 4, 11]] = 0
+    for key in (1, 2**63 + 9, 77):
+        tree_key = extend(key, random.COLUMNS_BY_TREE)
+        tree = choose_share(tree_key, np.flatnonzero(usable).tolist(), rates[0], WEIGHTS)
+        level_key = extend(extend(key, random.COLUMNS_BY_LEVEL), 2)
+        level = choose_share(level_key, tree, rates[1], WEIGHTS)
+        node = choose_share(
+            extend(extend(key, random.COLUMNS_BY_NODE), 5), level, rates[2], WEIGHTS
+        )
+        found = draw_all(rates, key, usable=usable, weights=WEIGHTS)
+        assert found == [tree, level, node]
+        assert len(node) >= 1
+        assert (WEIGHTS[node] > 0).all()
+
+
+def test_frequencies_follow_weights():
+    """Of one drawn feature they are the weights; of two, those of drawing one after the other."""
+    weights = np.zeros(N_FEATURES)
+    weights[:4] = 1.0, 2.0, 3.0, 4.0
+    shares = weights / weights.sum()
+    n_draws = 8000
+    one, two = np.zeros(N_FEATURES), np.zeros(N_FEATURES)
+    for key in range(n_draws):
+        one[draw_all((1e-9, 1.0, 1.0), key, weights=weights)[0]] += 1
+        two[draw_all((0.1, 1.0, 1.0), key, weights=weights)[0]] += 1
+    second = [
+        sum(shares[g] * shares[f] / (1 - shares[g]) for g in range(4) if g != f) for f in range(4)
+    ]
+    for counts, expected in ((one, shares[:4]), (two, shares[:4] + second)):
+        deviation = np.sqrt(n_draws * expected * (1 - expected))
+        assert (np.abs(counts[:4] - n_draws * expected) < 4.5 * deviation).all()
+        assert not counts[4:].any()
+
+
+def test_no_feature_of_positive_weight_is_usable():
+    weights = np.zeros(N_FEATURES)
+    weights[5] = 1.0
+    usable = np.ones(N_FEATURES, dtype=np.uint8)
+    usable[5] = 0
+    for rate in (1.0, 0.5):
+        assert draw_all((rate, 1.0, 1.0), 1, usable=usable, weights=weights) == [[], [], []]

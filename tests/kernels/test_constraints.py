@@ -6,7 +6,7 @@ from sumwise.kernels import constraints
 from sumwise.kernels.constraints import Constraints, Unconstrained
 
 NAMES = ["node_score", "split_gain", "fill_gains", "best_split", "best_packed_split"]
-NAMES += ["note_children", "restrict_features", "constrain_values"]
+NAMES += ["child_value", "note_children", "restrict_features", "constrain_values", "clip_value"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -27,16 +27,19 @@ class ExactGrower(Grower):
         if self.tree.n_rows[node_idx] < 2 * self.options.min_rows:
             return None
         features = self.allowed_features(node_idx)
-        return self.find_exact_split([self.positions[node_idx]], features, self.bounds[node_idx])
+        return self.find_exact_split([node_idx], features, self.bounds[node_idx])
 
     def find_split_of_level(self, level: Sequence[int]) -> Split | None:
-        rows = [self.positions[node_idx] for node_idx in level]
-        return self.find_exact_split(rows, self.allowed_features(level[0]))
+        return self.find_exact_split(level, self.allowed_features(level[0]))
 
     def find_exact_split(
-        self, level: Sequence[Rows], features: Iterable[int], bounds: Bounds = FREE
+        self, nodes: Sequence[int], features: Iterable[int], bounds: Bounds = FREE
     ) -> Split | None:
-        """Number the values of the rows that take part anew, and look for the best split."""
+        """Number the values of the rows that take part anew, and look for the best split.
+
+        A random split is drawn among all ranks in their range: they keep their numbers.
+        """
+        level = [self.positions[node_idx] for node_idx in nodes]
         least = 2 * self.options.min_rows
         seen = np.concatenate([rows for rows in level if len(rows) >= least] or [level[0][:0]])
         occurring, codes = [], np.zeros(self.codes.shape, dtype=np.int64)
@@ -49,18 +52,26 @@ class ExactGrower(Grower):
                 continue
             values = np.unique(own[seen])
             values = values[values != MISSING_BIN]
+            if self.options.random_key is not None:
+                codes[feature] = own
+                occurring.append(values)
+                n_bins.append(int(values[-1]) if len(values) else 0)
+                continue
             numbers = {MISSING_BIN: MISSING_BIN} | {int(v): i + 1 for i, v in enumerate(values)}
             codes[feature, seen] = [numbers[int(code)] for code in own[seen]]
             occurring.append(values)
             n_bins.append(len(values))
-        split = find_level_split(
-            codes, n_bins, self.quantized, level, features, self.options, bounds
-        )
+        centers = [self.centers[node_idx] for node_idx in nodes]
+        of_level = (level, features, self.options, bounds, centers, nodes[0])
+        split = find_level_split(codes, n_bins, self.quantized, *of_level)
         if split is None or split.members is not None:
             return split
         values = occurring[split.feature]
-        is_last = split.split_bin == len(values)
-        return replace(split, split_bin=BEYOND if is_last else int(values[split.split_bin - 1]))
+        if split.split_bin == n_bins[split.feature]:
+            return replace(split, split_bin=BEYOND)
+        if self.options.random_key is not None:
+            return replace(split, split_bin=int(values[values <= split.split_bin].max()))
+        return replace(split, split_bin=int(values[split.split_bin - 1]))
 
 
 def grow_exact_tree(

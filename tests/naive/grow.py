@@ -20,6 +20,7 @@ from .split import (
     find_level_split,
     goes_left,
     leaf_weight,
+    smooth_value,
     sum_rows,
     to_floats,
     value_sums,
@@ -101,8 +102,13 @@ class Grower:
         # The node whose rows give a node its value; usually the node itself.
         self.anchors: list[int] = []
         self.bounds: list[Bounds] = []
+        # Values of nodes by the sums that choose splits, where paths are smoothed.
+        self.centers: list[float] = []
+        self.parents: list[int] = []
         self.paths: list[tuple[int, ...]] = []
-        self.add_node(np.arange(len(rows), dtype=np.int64), depth=0)
+        everything = np.arange(len(rows), dtype=np.int64)
+        sums = to_floats(sum_rows(self.quantized, everything), self.quantized)
+        self.add_node(everything, depth=0, center=float(leaf_weight(*sums, options)))
 
     def grow(self) -> Tree:
         """Grow the whole tree."""
@@ -125,8 +131,12 @@ class Grower:
         anchor: int | None = None,
         bounds: Bounds | None = None,
         path: tuple[int, ...] = (),
+        center: float = 0.0,
+        parent: int = -1,
     ) -> int:
         node_idx = self.tree.n_nodes
+        self.centers.append(center)
+        self.parents.append(parent)
         self.bounds.append(bounds or Bounds())
         self.paths.append(path)
         self.positions.append(positions)
@@ -168,6 +178,8 @@ class Grower:
             self.allowed_features(node_idx),
             self.options,
             self.bounds[node_idx],
+            self.centers[node_idx],
+            node_idx,
         )
 
     def apply_split(self, node_idx: int, split: Split, place: int = 0) -> list[int]:
@@ -183,26 +195,41 @@ class Grower:
         tree.members[node_idx] = split.members
         tree.gain[node_idx] = split.gains[place]
         path = (*self.paths[node_idx], split.feature)
-        left, right = self.bounds_of_children(node_idx, split, is_left)
-        tree.left[node_idx] = self.add_node(positions[is_left], depth, anchor, left, path)
-        tree.right[node_idx] = self.add_node(positions[~is_left], depth, anchor, right, path)
+        sides = positions[is_left], positions[~is_left]
+        bounds = self.bounds_of_children(node_idx, split, is_left)
+        tree.left[node_idx], tree.right[node_idx] = (
+            self.add_node(
+                rows,
+                depth,
+                anchor,
+                own,
+                path,
+                self.center_of_child(node_idx, rows) if anchor is None else self.centers[node_idx],
+                node_idx,
+            )
+            for rows, own in zip(sides, bounds, strict=True)
+        )
         return [tree.left[node_idx], tree.right[node_idx]]
+
+    def center_of_child(self, node_idx: int, rows: Rows) -> float:
+        """Return the value of a child within the bounds of its parent, drawn to the parent's."""
+        bounds, center = self.bounds[node_idx], self.centers[node_idx]
+        sums = sum_rows(self.quantized, rows)
+        return float(value_sums(sums, self.quantized, self.options, bounds, center)[0])
 
     def bounds_of_children(
         self, node_idx: int, split: Split, is_left: NDArray[np.bool_]
     ) -> tuple[Bounds, Bounds]:
-        bounds, positions = self.bounds[node_idx], self.positions[node_idx]
+        positions = self.positions[node_idx]
         n_value_bins = self.n_value_bins[split.feature]
         direction = self.options.direction(split.feature, split.split_bin, n_value_bins)
         if self.options.growth == "symmetric":
             direction = 0
         left, right = (
-            float(
-                value_sums(sum_rows(self.quantized, rows), self.quantized, self.options, bounds)[0]
-            )
+            self.center_of_child(node_idx, rows)
             for rows in (positions[is_left], positions[~is_left])
         )
-        return bound_children(bounds, direction, left, right)
+        return bound_children(self.bounds[node_idx], direction, left, right)
 
     def grow_by_best_node(self) -> None:
         """Split one node at a time: the best one, or the best of the top level."""
@@ -250,6 +277,8 @@ class Grower:
             [self.positions[node_idx] for node_idx in level],
             self.allowed_features(level[0]),
             self.options,
+            centers=[self.centers[node_idx] for node_idx in level],
+            number=level[0],
         )
 
     def may_grow_level(self, depth: int) -> bool:
@@ -268,17 +297,35 @@ class Grower:
             weight = leaf_weight(g, h, self.options)
             own_values.append(float(weight) * self.options.learning_rate)
         self.tree.value = [own_values[anchor] for anchor in self.anchors]
+        if self.options.path_smooth > 0:
+            self.smooth_values(own_values)
         if self.options.directions is not None:
             if self.options.growth == "symmetric":
                 self.project_values(self.options.directions)
             else:
                 self.clip_values()
 
+    def smooth_values(self, own_values: Sequence[float]) -> None:
+        """Draw the value of each node to that of its parent, which lies within its bounds."""
+        value, smooth = self.tree.value, self.options.path_smooth
+        for node_idx, parent in enumerate(self.parents):
+            if self.anchors[node_idx] != node_idx:
+                value[node_idx] = value[self.anchors[node_idx]]
+            elif parent >= 0:
+                n_rows, own = (
+                    np.float64(self.tree.n_rows[node_idx]),
+                    np.float64(own_values[node_idx]),
+                )
+                value[node_idx] = float(smooth_value(own, n_rows, smooth, value[parent]))
+            value[node_idx] = self.clip_value(node_idx)
+
+    def clip_value(self, node_idx: int) -> float:
+        rate, bounds = self.options.learning_rate, self.bounds[node_idx]
+        return Bounds(rate * bounds.lower, rate * bounds.upper).clip(self.tree.value[node_idx])
+
     def clip_values(self) -> None:
-        rate, tree = self.options.learning_rate, self.tree
-        for node_idx, bounds in enumerate(self.bounds):
-            scaled = Bounds(rate * bounds.lower, rate * bounds.upper)
-            tree.value[node_idx] = scaled.clip(tree.value[node_idx])
+        for node_idx in range(self.tree.n_nodes):
+            self.tree.value[node_idx] = self.clip_value(node_idx)
 
     def project_values(self, directions: Sequence[int]) -> None:
         tree, depth = self.tree, max(self.tree.depth)

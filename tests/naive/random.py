@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from sumwise.kernels.elementary import natural_log
 
 _MASK = (1 << 64) - 1
 
@@ -31,6 +33,28 @@ def choose(key: int, pool: Iterable[int], n_chosen: int) -> list[int]:
     return chosen
 
 
-def choose_share(key: int, pool: Sequence[int], rate: float) -> list[int]:
-    """Draw a share of a pool, rounded, but at least one item."""
-    return list(pool) if rate == 1 else choose(key, pool, max(1, int(rate * len(pool) + 0.5)))
+def choose_by_weight(
+    key: int, pool: Iterable[int], n_chosen: int, weights: Mapping[int, float]
+) -> list[int]:
+    """Draw those that arrive first, each after an exponential time whose rate is its weight."""
+    times = [
+        (-natural_log(1.0 - uniform(key, item)) / weights[item], item)
+        for item in pool
+        if weights[item] > 0
+    ]
+    return sorted(item for _, item in sorted(times)[:n_chosen])
+
+
+def choose_share(
+    key: int, pool: Sequence[int], rate: float, weights: Mapping[int, float] | None = None
+) -> list[int]:
+    """Draw a share of a pool, rounded, but at least one item (of weight zero: none)."""
+    n_chosen = len(pool) if rate == 1 else max(1, int(rate * len(pool) + 0.5))
+    if weights is not None:
+        return choose_by_weight(key, pool, n_chosen, weights)
+    return list(pool) if rate == 1 else choose(key, pool, n_chosen)
+
+
+def choose_between(key: int, index: int, low: int, n: int) -> int:
+    """Draw one of low, ..., low + n - 1."""
+    return low + int(uniform(key, index) * n)

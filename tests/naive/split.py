@@ -12,6 +12,7 @@ from .binning import MISSING_BIN
 from .categories import CategoricalFeature, NativeOptions, list_sets, sum_sets
 from .constraints import Bounds
 from .quantize import Quantized
+from .random import choose_between, extend
 
 Codes = NDArray[np.uint8]
 Rows = NDArray[np.int64]
@@ -23,6 +24,8 @@ Sums = NDArray[np.int64]
 RELATIVE_MIN_GAIN = 1e-12
 
 FREE = Bounds()
+# The stream of random numbers that splits are drawn from.
+RANDOM_SPLITS = 13
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,9 @@ class SplitOptions:
     directions: Sequence[int] | None = None
     categorical: Mapping[int, CategoricalFeature] = field(default_factory=dict)
     native: NativeOptions = field(default_factory=NativeOptions)
+    path_smooth: float = 0.0
+    # The key of the tree, if a node looks at one random split of each feature.
+    random_key: int | None = None
 
     @property
     def min_rows(self) -> int:
@@ -129,23 +135,54 @@ def to_floats(sums: Sums, quantized: Quantized) -> tuple[Floats, Floats]:
     )
 
 
+def smooth_value(
+    value: Floats | float, n_rows: Floats | int, smooth: float, parent: float
+) -> Floats | float:
+    """Return a value drawn to that of the parent: by half, if there are `smooth` rows."""
+    share = n_rows / (n_rows + smooth)
+    return share * value + (1.0 - share) * parent
+
+
 def value_sums(
-    sums: Sums, quantized: Quantized, options: SplitOptions, bounds: Bounds
+    sums: Sums, quantized: Quantized, options: SplitOptions, bounds: Bounds, center: float = 0.0
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the best value within the bounds, and whether a bound changed it."""
+    """Return the best value within the bounds, and whether a bound changed it.
+
+    Where paths are smoothed, `center` is the value of the parent.
+    """
     free = leaf_weight(*to_floats(sums, quantized), options)
+    if options.path_smooth > 0:
+        free = smooth_value(free, sums[..., 2], options.path_smooth, center)
     value = np.clip(free, bounds.lower, bounds.upper)
     return value, value != free
 
 
+def score_value(g: Floats, h: Floats, w: Floats, options: SplitOptions) -> Floats:
+    """Return minus twice the objective at any weight of a leaf."""
+    return -(2 * g * w + (h + options.l2) * w * w + 2 * options.l1 * np.abs(w))
+
+
 def score_sums(
-    sums: Sums, quantized: Quantized, options: SplitOptions, bounds: Bounds = FREE
+    sums: Sums,
+    quantized: Quantized,
+    options: SplitOptions,
+    bounds: Bounds = FREE,
+    center: float = 0.0,
 ) -> Floats:
     g, h = to_floats(sums, quantized)
     free = leaf_score(g, h, options)
-    w, is_bound = value_sums(sums, quantized, options, bounds)
-    bounded = -(2 * g * w + (h + options.l2) * w * w + 2 * options.l1 * np.abs(w))
-    return np.where(is_bound, bounded, free)
+    w, is_bound = value_sums(sums, quantized, options, bounds, center)
+    is_given = is_bound | (options.path_smooth > 0)
+    return np.where(is_given, score_value(g, h, w, options), free)
+
+
+def score_node(
+    sums: Sums, quantized: Quantized, options: SplitOptions, bounds: Bounds, center: float
+) -> Floats:
+    """Return the score of a node that may be split; where paths are smoothed, by its value."""
+    if options.path_smooth > 0:
+        return score_value(*to_floats(sums, quantized), np.float64(center), options)
+    return score_sums(sums, quantized, options, bounds)
 
 
 def is_valid_child(sums: Sums, quantized: Quantized, options: SplitOptions) -> NDArray[np.bool_]:
@@ -161,22 +198,23 @@ def split_gain(
     bounds: Bounds = FREE,
     direction: NDArray[np.int64] | int = 0,
     more_l2: float = 0.0,
+    center: float = 0.0,
 ) -> Floats:
     """Return the gain of each split, nan where a child would be too small or out of order.
 
-    The children may have a larger penalty than their parent.
+    The children may have a larger penalty than their parent. `center` is the value of the node.
     """
     valid = is_valid_child(left, quantized, options) & is_valid_child(right, quantized, options)
     of_children = replace(options, l2=options.l2 + more_l2)
-    value_left, left_is_bound = value_sums(left, quantized, of_children, bounds)
-    value_right, right_is_bound = value_sums(right, quantized, of_children, bounds)
+    value_left, left_is_bound = value_sums(left, quantized, of_children, bounds, center)
+    value_right, right_is_bound = value_sums(right, quantized, of_children, bounds, center)
     valid &= ~((direction > 0) & (value_left > value_right))
     valid &= ~((direction < 0) & (value_left < value_right))
     # At the same bound they gain nothing, whatever rounding says.
     valid &= ~(left_is_bound & right_is_bound & (value_left == value_right))
-    score_left = score_sums(left, quantized, of_children, bounds)
-    score_right = score_sums(right, quantized, of_children, bounds)
-    score_parent = score_sums(left + right, quantized, options, bounds)
+    score_left = score_sums(left, quantized, of_children, bounds, center)
+    score_right = score_sums(right, quantized, of_children, bounds, center)
+    score_parent = score_node(left + right, quantized, options, bounds, center)
     return np.where(valid, 0.5 * ((score_left + score_right) - score_parent), np.nan)
 
 
@@ -189,6 +227,23 @@ def list_candidates(n_value_bins: int, has_missing: bool) -> Iterator[tuple[int,
     for split_bin in range(1, n_value_bins + 1):
         yield split_bin, False
         yield split_bin, True
+
+
+def draw_candidates(
+    histograms: Sequence[Sums], n_value_bins: int, has_missing: bool, key: int, feature: int
+) -> list[tuple[int, bool]]:
+    """Return the splits after one random bin, from the lowest to the highest that has rows.
+
+    With missing rows, all values against these is as likely as any other.
+    """
+    rows = np.sum(histograms, axis=0)[1:, 2]
+    bins = 1 + np.flatnonzero(rows)
+    n = 0 if not bins.size else int(bins[-1] - bins[0]) + has_missing
+    if n == 0:
+        return []
+    drawn = choose_between(key, feature, int(bins[0]), n)
+    split_bin = n_value_bins if drawn == bins[-1] else drawn
+    return [(split_bin, False), (split_bin, True)] if has_missing else [(split_bin, False)]
 
 
 def sum_left(histogram: Sums, candidates: Sequence[tuple[int, bool]]) -> Sums:
@@ -206,14 +261,21 @@ def find_level_split(
     features: Iterable[int],
     options: SplitOptions,
     bounds: Bounds = FREE,
+    centers: Sequence[float] | None = None,
+    number: int = 0,
 ) -> Split | None:
     """Return the best accepted split shared by the nodes of a level.
 
-    `level` holds the rows of each node, left to right. Nodes with too few rows for any split
-    take no part in the choice, not even in where missing rows go.
+    `level` holds the rows of each node, left to right, and `centers` their values where paths are
+    smoothed. Nodes with too few rows for any split take no part in the choice, not even in where
+    missing rows go. `number` is that of the first node: what is random depends on it.
     """
+    centers = [0.0] * len(level) if centers is None else centers
     may_split = [len(rows) >= 2 * options.min_rows for rows in level]
     chosen = [rows for rows, may in zip(level, may_split, strict=True) if may]
+    chosen_centers = [center for center, may in zip(centers, may_split, strict=True) if may]
+    key = 0 if options.random_key is None else options.random_key
+    key = extend(extend(key, RANDOM_SPLITS), number)
     if not chosen:
         return None
     best: Split | None = None
@@ -227,10 +289,15 @@ def find_level_split(
         sets: list[list[int]] = []
         if kind is None:
             candidates = list(list_candidates(n_value_bins[feature], has_missing))
+            if options.random_key is not None:
+                n_bins = n_value_bins[feature]
+                candidates = draw_candidates(histograms, n_bins, has_missing, key, feature)
             lefts = [sum_left(h, candidates) for h in histograms if candidates]
         else:
             level_sums = np.sum(histograms, axis=0)
             sets = list_sets(level_sums, quantized, kind, options)
+            if options.random_key is not None and sets:
+                sets = [sets[choose_between(key, feature, 0, len(sets))]]
             candidates = [(0, MISSING_BIN in bins) for bins in sets]
             lefts = [sum_sets(h, sets) for h in histograms if candidates]
         if not candidates:
@@ -242,9 +309,16 @@ def find_level_split(
             order = np.array([options.direction(feature, b, n_bins) for b, _ in candidates])
         gains = [
             split_gain(
-                left, histogram.sum(axis=0) - left, quantized, options, bounds, order, more_l2
+                left,
+                histogram.sum(axis=0) - left,
+                quantized,
+                options,
+                bounds,
+                order,
+                more_l2,
+                center,
             )
-            for left, histogram in zip(lefts, histograms, strict=True)
+            for left, histogram, center in zip(lefts, histograms, chosen_centers, strict=True)
         ]
         place, total = find_highest(gains)
         # Strictly greater: of equal candidates the first one stays.
@@ -268,7 +342,8 @@ def find_level_split(
     if best is None:
         return None
     parents = [
-        abs(score_sums(sum_rows(quantized, rows), quantized, options, bounds)) for rows in chosen
+        abs(score_node(sum_rows(quantized, rows), quantized, options, bounds, center))
+        for rows, center in zip(chosen, chosen_centers, strict=True)
     ]
     needed = options.min_gain + RELATIVE_MIN_GAIN * add_in_order(parents)
     return best if best.gain > needed else None
@@ -304,6 +379,9 @@ def find_best_split(
     features: Iterable[int],
     options: SplitOptions,
     bounds: Bounds = FREE,
+    center: float = 0.0,
+    number: int = 0,
 ) -> Split | None:
     """Return the best accepted split of one node: a level of a single node."""
-    return find_level_split(codes, n_value_bins, quantized, [rows], features, options, bounds)
+    node = ([rows], features, options, bounds, [center], number)
+    return find_level_split(codes, n_value_bins, quantized, *node)

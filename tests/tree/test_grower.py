@@ -37,6 +37,8 @@ def as_settings(options):
         l2=options.l2,
         max_delta_step=options.max_delta_step,
         learning_rate=options.learning_rate,
+        path_smooth=options.path_smooth,
+        extra_trees=options.random_key is not None,
         constraints=as_constraints(options),
     )
 
@@ -214,14 +216,17 @@ def test_packed_values_of_many_rows_equal_naive_twin(growth):
 
 def draw_features(columns, usable, key, growth):
     """What a node may split on, by the contract of kernels.columns."""
-    tree_features = choose_share(extend(key, random.COLUMNS_BY_TREE), usable, columns.by_tree)
+    given = columns.weights
+    weights = None if given is None else {f: w / max(given) for f, w in enumerate(given)}
+    tree_key = extend(key, random.COLUMNS_BY_TREE)
+    tree_features = choose_share(tree_key, usable, columns.by_tree, weights)
 
     def features(node_idx, depth):
         level_key = extend(extend(key, random.COLUMNS_BY_LEVEL), depth)
-        level = choose_share(level_key, tree_features, columns.by_level)
+        level = choose_share(level_key, tree_features, columns.by_level, weights)
         number = depth if growth == "symmetric" else node_idx
         node_key = extend(extend(key, random.COLUMNS_BY_NODE), number)
-        return choose_share(node_key, level, columns.by_node)
+        return choose_share(node_key, level, columns.by_node, weights)
 
     return features
 
@@ -235,6 +240,9 @@ def draw_features(columns, usable, key, growth):
         Columns(by_node=0.3),
         Columns(by_tree=0.7, by_level=0.7, by_node=0.5),
         Columns(by_node=1e-9),
+        Columns(by_tree=0.5, weights=[*range(19)]),
+        Columns(by_level=0.6, by_node=0.5, weights=[0.1, 9.0] * 9 + [0.0]),
+        Columns(weights=[1, 0] * 9 + [1]),
     ],
     ids=repr,
 )

@@ -13,7 +13,7 @@ from sumwise.data.native import Native
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_binning import find_sparse_thresholds, map_sparse
 from sumwise.data.sparse_tables import map_sparse_columns, map_sparse_parts, map_sparse_rows
-from sumwise.data.thresholds import threshold_between
+from sumwise.data.thresholds import find_runs, threshold_between
 from sumwise.kernels import binning as kernels
 from sumwise.kernels import random
 from sumwise.kernels.binning import GROUP
@@ -23,7 +23,9 @@ from sumwise.kernels.sort import N_DIGIT_VALUES
 from sumwise.kernels.threads import Team
 from sumwise.kernels.tiles import interleave_columns
 
+# Of tables that keep a byte of a value, and of those that keep ranks.
 MAX_BINS = 255
+MOST_BINS = (1 << 16) - 1
 # Quantiles are taken from this many rows of a larger data set.
 SAMPLE_ROWS = 200_000
 # Features looked at together, and values of them sorted together: bounds for memory.
@@ -54,7 +56,7 @@ class BinMapper:
     def fit(
         cls,
         X: Matrix,
-        max_bins: int = MAX_BINS,
+        max_bins: int | np.ndarray = MAX_BINS,
         sample_weight: np.ndarray | None = None,
         rows: np.ndarray | None = None,
         seed: int = 0,
@@ -66,14 +68,16 @@ class BinMapper:
         """Find the thresholds from ``rows`` of X, which ascend.
 
         A feature with at most ``max_bins`` distinct values gets a bin for each. Otherwise the
-        bins hold about equal weight, measured on a sample if the data is large.
+        bins hold about equal weight, measured on a sample if the data is large. ``max_bins`` is one
+        number, or an array with one for each feature.
 
         ``n_categories`` is 0 for a numeric feature; the values of any other are codes below it.
         With ``only_bytes`` categories have bins of a byte, the most frequent ones, and ``native``
         does not matter.
         """
         team = Team(1) if team is None else team
-        max_bins = int(max_bins)  # of the smallest types of NumPy there is no 255 + 1
+        # Of the smallest types of NumPy there is no 255 + 1.
+        max_bins = np.broadcast_to(np.asarray(max_bins, dtype=np.int64), X.shape[1])
         rows = np.arange(X.shape[0], dtype=np.uint32) if rows is None else rows
         if sample_weight is not None:
             rows = rows[sample_weight[rows] > 0]
@@ -86,13 +90,14 @@ class BinMapper:
             n_categories = np.zeros(X.shape[1], dtype=np.int64)
         check_number(n_categories)
         native = Native() if native is None else native
-        thresholds = [np.empty(0)] * X.shape[1]
         if isinstance(X, SparseMatrix):
             found = (rows, sample, weight, max_bins, team)
-            return cls(find_sparse_thresholds(X, *found), {}, native)
-        for first, last in _find_numeric_runs(n_categories):
-            part = X[:, first:last]
-            thresholds[first:last] = _find_thresholds(part, rows, sample, weight, max_bins, team)
+            return cls(_find_sparse_thresholds(X, *found), {}, native)
+        thresholds = [np.empty(0)] * X.shape[1]
+        for first, last in find_runs(np.where(n_categories > 0, 0, max_bins), _FEATURES):
+            if n_categories[first] == 0:
+                own = (X[:, first:last], rows, sample, weight, int(max_bins[first]), team)
+                thresholds[first:last] = _find_thresholds(*own)
         categories = cls.fit_categories(X, rows, n_categories, team, native, only_bytes)
         return cls(thresholds, categories, native)
 
@@ -187,6 +192,11 @@ class BinMapper:
         self._write_bins(X, columns, np.empty((0, n_rows), dtype=np.uint32), 0, team)
         return columns
 
+    @property
+    def has_many_bins(self) -> bool:
+        """Whether a numeric feature has more bins than a byte can tell apart."""
+        return any(ends.size >= MAX_BINS for ends in self.thresholds)
+
     def count_bins(self) -> np.ndarray:
         """Return the bins of each feature beyond bin 0 (int64)."""
         n_value_bins = np.array([t.size + 1 for t in self.thresholds], dtype=np.int64)
@@ -265,18 +275,6 @@ class BinMapper:
         return flat, np.append(last - sizes - 1, 0)
 
 
-def _find_numeric_runs(n_categories: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield neighboring numeric features as (first, last), not too many at a time."""
-    first = 0
-    for last in range(1, n_categories.size + 1):
-        is_end = last == n_categories.size or n_categories[last] > 0 or last - first == _FEATURES
-        if n_categories[last - 1] > 0:
-            first = last
-        elif is_end:
-            yield first, last
-            first = last
-
-
 def _count_categories(
     X: Matrix, rows: np.ndarray, n_categories: np.ndarray, team: Team
 ) -> dict[int, np.ndarray]:
@@ -301,6 +299,8 @@ def _find_thresholds(
     team: Team,
 ) -> list[np.ndarray]:
     """Return the thresholds of each column."""
+    if max_bins > MAX_BINS:
+        return _find_many_thresholds(X, rows, sample, weight, max_bins, team)
     distinct, n_distinct = _find_distinct(X, rows, max_bins, team)
     low = np.full((X.shape[1], MAX_BINS - 1), np.nan)
     high = low.copy()
@@ -313,6 +313,49 @@ def _find_thresholds(
         )
     ends = threshold_between(low, high)
     return [own[:n] for own, n in zip(ends, n_thresholds, strict=True)]
+
+
+def _find_sparse_thresholds(
+    X: SparseMatrix,
+    rows: np.ndarray,
+    sample: np.ndarray,
+    weight: np.ndarray,
+    max_bins: np.ndarray,
+    team: Team,
+) -> list[np.ndarray]:
+    """Return the thresholds of each column; those that may have many are read as dense ones."""
+    found = (rows, sample, weight)
+    thresholds = find_sparse_thresholds(X, *found, np.minimum(max_bins, MAX_BINS), team)
+    if max_bins.max(initial=0) > MAX_BINS:
+        n_stored = np.diff(X.read_columns(team).start)
+        for f in np.flatnonzero((max_bins > MAX_BINS) & (n_stored >= MAX_BINS)):
+            column = X.convert(0, X.shape[0], np.array([f]))
+            thresholds[f] = _find_many_thresholds(column, *found, int(max_bins[f]), team)[0]
+    return thresholds
+
+
+def _find_many_thresholds(
+    X: DenseMatrix,
+    rows: np.ndarray,
+    sample: np.ndarray,
+    weight: np.ndarray,
+    max_bins: int,
+    team: Team,
+) -> list[np.ndarray]:
+    """The same for bins that take more than a byte: all values are sorted to find the distinct."""
+    found, no_weight = [], np.empty(0)
+    # As many columns at a time as there are threads: distinct values may take much memory.
+    for first in range(0, X.shape[1], team.n_threads):
+        features = np.arange(first, min(first + team.n_threads, X.shape[1]))
+        *neighbors, n_ends = _cut_quantiles(X, features, rows, no_weight, rows.size, team)
+        ends = [own[:n] for own, n in zip(threshold_between(*neighbors), n_ends, strict=True)]
+        many = np.flatnonzero(n_ends >= max_bins)
+        if many.size:
+            *neighbors, n_ends = _cut_quantiles(X, features[many], sample, weight, max_bins, team)
+            for k, own, n in zip(many, threshold_between(*neighbors), n_ends, strict=True):
+                ends[k] = own[:n]
+        found += [own.copy() for own in ends]
+    return found
 
 
 def _find_distinct(
@@ -355,8 +398,10 @@ def _cut_quantiles(
     n_busy = min(team.n_threads, width)
     spare_keys = np.empty((n_busy, sample.size), dtype=bits)
     weights = np.empty((n_busy, 2, sample.size))
-    counters = np.empty((n_busy, N_DIGIT_VALUES), dtype=np.uint32)
-    neighbors = np.zeros((features.size, 2, MAX_BINS - 1), dtype=bits)
+    # Counters of a sort, and then the places of thresholds.
+    counters = np.empty((n_busy, max(N_DIGIT_VALUES, max_bins)), dtype=np.uint32)
+    n_most = max(max_bins, MAX_BINS) - 1
+    neighbors = np.zeros((features.size, 2, n_most), dtype=bits)
     n_ends = np.empty(features.size, dtype=np.int64)
     for start in range(0, features.size, width):
         group = slice(start, start + width)

@@ -1,4 +1,7 @@
-"""Tables for exact splits: every distinct value of a numeric feature is a candidate."""
+"""Tables with ranks, for exact splits: every distinct value of a numeric feature is a candidate.
+
+They serve features with more bins than a byte can tell apart, too: a bin is a rank then.
+"""
 
 from dataclasses import dataclass
 
@@ -31,13 +34,17 @@ class PresortedData(BinnedData):
     ----------
     values : ndarray of float64, shape (n_features, n_rows)
         The value of every row; codes of a categorical feature.
+    has_bins : bool
+        Whether ranks are bins, whose thresholds are fixed.
     distinct : ndarray of float64
-        The distinct values of the training rows, in rising order, feature after feature.
+        The distinct values of the training rows, in rising order, feature after feature; none if
+        ranks are bins.
     start : ndarray of int64
         Where those of a feature begin.
     """
 
     values: np.ndarray
+    has_bins: bool
     distinct: np.ndarray
     start: np.ndarray
 
@@ -53,16 +60,21 @@ def presort(
     X_val: Matrix | None = None,
     n_categories: np.ndarray | None = None,
     native: Native | None = None,
+    bins: BinMapper | None = None,
 ) -> tuple[PresortedData, BinMapper]:
     """Make the table of X, and after it the rows of X_val, which only get scores.
 
     Ranks and order are those of ``rows`` of X, which ascend: trees grow on these or on some of
-    them. Categorical features have bins, which the mapper tells.
+    them. Categorical features have bins, which the mapper tells. With ``bins``, the ranks of
+    numeric features are these.
     """
     parts = [X] if X_val is None else [X, X_val]
     n_rows, n_features = sum(part.shape[0] for part in parts), X.shape[1]
     _check_memory(X, n_rows)
-    ranked = RankedColumns.fit(X, rows, team, X_val, n_categories, native)
+    if bins is None:
+        ranked = RankedColumns.fit(X, rows, team, X_val, n_categories, native)
+    else:
+        ranked = RankedColumns.from_bins(bins, parts, team)
     mapper, ranks = ranked.mapper, ranked.ranks
     is_ranked = np.ones(n_features, dtype=np.uint8)
     is_ranked[list(mapper.categories)] = 0
@@ -79,11 +91,12 @@ def presort(
         columns[narrow] = ranks[narrow]
         categories = collect_categories(mapper.categories, ranks[wide], n_features, mapper.native)
     order_of = Presorted(is_ranked, ranks, order)
-    bins = (columns, mapper.count_bins(), team, rows, categories)
-    data = BinnedData.from_columns(*bins, presorted=order_of)
+    of_columns = (columns, mapper.count_bins(), team, rows, categories)
+    data = BinnedData.from_columns(*of_columns, presorted=order_of)
     values = _read_values(parts, n_rows)
-    distinct = _find_distinct(values, order, n_ranks)
-    return PresortedData(data.table, data.usable, values, *distinct), mapper
+    has_bins = bins is not None
+    distinct = _find_distinct(values, order, n_ranks * (not has_bins))
+    return PresortedData(data.table, data.usable, values, has_bins, *distinct), mapper
 
 
 def _read_values(parts: list[Matrix], n_rows: int) -> np.ndarray:
@@ -117,8 +130,9 @@ def _check_memory(X: Matrix, n_rows: int) -> None:
     n_bytes = _BYTES_PER_VALUE * n_rows * X.shape[1]
     if isinstance(X, SparseMatrix) and n_bytes > _MOST_SPARSE_BYTES:
         raise DataError(
-            f"a sparse X of {n_rows} rows and {X.shape[1]} features: exact splits keep every value "
-            f"in order, stored or not, {n_bytes / 2**30:.1f} GiB in all; sparse data may take "
-            f"{_MOST_SPARSE_BYTES / 2**30:.0f} GiB. Use splits='histogram', which keeps what is "
-            "stored alone"
+            f"a sparse X of {n_rows} rows and {X.shape[1]} features: exact splits, and features "
+            "with more than 255 bins, need every value in order, stored or not, "
+            f"{n_bytes / 2**30:.1f} GiB in all; sparse data may take "
+            f"{_MOST_SPARSE_BYTES / 2**30:.0f} GiB. Use splits='histogram' with max_bins of "
+            "at most 255, which keeps what is stored alone"
         )

@@ -1,7 +1,7 @@
 """RankedColumns: the place of every value among all distinct values of its feature."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,23 +87,35 @@ class RankedColumns:
         mapper = BinMapper(thresholds, categories, Native() if native is None else native)
         if more_than is not None:
             return cls(ranks[: len(kept)], np.array(kept, dtype=np.int64), mapper)
-        begin = 0
-        for other in others:
-            mapper.write_categories(other, ranks, begin, team)
-            begin += other.shape[0]
-        return cls(ranks, np.arange(X.shape[1]), mapper)
+        ranked = cls(ranks, np.arange(X.shape[1]), mapper)
+        ranked._write_categories(others, ranks, team)
+        return ranked
+
+    @classmethod
+    def from_bins(
+        cls, mapper: BinMapper, matrices: Sequence[Matrix], team: Team
+    ) -> "RankedColumns":
+        """Rank the rows of matrices, one after the other, by bins, any number of them."""
+        features = np.arange(matrices[0].shape[1])
+        ranked = cls(np.empty((0, 0), dtype=np.uint32), features, mapper)
+        return replace(ranked, ranks=ranked.find_ranks(matrices, team))
 
     def find_ranks(self, matrices: Sequence[Matrix], team: Team) -> np.ndarray:
-        """Rank other rows, one matrix after the other, by the same thresholds.
-
-        For ranks of numeric features.
-        """
+        """Rank other rows, one matrix after the other, by the same thresholds and categories."""
         n_rows = sum(matrix.shape[0] for matrix in matrices)
         ranks = np.empty((self.features.size, n_rows), dtype=np.uint32)
         thresholds = [self.mapper.thresholds[f] for f in self.features]
         none = np.empty(0, dtype=np.uint32)
         _map_others(matrices, self.features, none, thresholds, ranks, team)
+        self._write_categories(matrices, ranks, team)
         return ranks
+
+    def _write_categories(self, matrices: Sequence[Matrix], ranks: np.ndarray, team: Team) -> None:
+        """Write the bins of categorical features, if these have ranks."""
+        begin = 0
+        for matrix in matrices if self.features.size == len(self.mapper.thresholds) else ():
+            self.mapper.write_categories(matrix, ranks, begin, team)
+            begin += matrix.shape[0]
 
     @property
     def n_values(self) -> np.ndarray:

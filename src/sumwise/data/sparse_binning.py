@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.thresholds import threshold_between
+from sumwise.data.thresholds import find_runs, threshold_between
 from sumwise.kernels import sparse_binning as kernels
 from sumwise.kernels.binning import HASH_SIZE
 from sumwise.kernels.coding import round_down
@@ -62,30 +62,32 @@ def find_sparse_thresholds(
     rows: np.ndarray,
     sample: np.ndarray,
     weight: np.ndarray,
-    max_bins: int,
+    max_bins: np.ndarray,
     team: Team,
 ) -> list[np.ndarray]:
-    """Return the thresholds of each column, from ``rows``, or if need be from a sample of them."""
-    n_rows, n_features = X.shape
-    in_rows = np.zeros(n_rows, dtype=np.uint8)
+    """Return the thresholds of each column, from ``rows``, or if need be from a sample of them.
+
+    ``max_bins`` has the most bins of each column.
+    """
+    in_rows = np.zeros(X.shape[0], dtype=np.uint8)
     in_rows[rows] = 1
     zeros = X.absent == 0
     tables = np.empty((team.n_threads, HASH_SIZE), dtype=X.dtype)
     thresholds: list[np.ndarray] = []
     columns = X.read_columns(team)
-    for first in range(0, n_features, _FEATURES):
-        size = min(_FEATURES, n_features - first)
-        distinct = np.full((size, max_bins + 1), np.nan, dtype=X.dtype)
-        n_distinct = np.zeros(size, dtype=np.int64)
-        seen = (in_rows, rows.size, zeros, max_bins, tables, distinct, n_distinct)
+    for first, last in find_runs(max_bins, _FEATURES):
+        most = int(max_bins[first])
+        distinct = np.full((last - first, most + 1), np.nan, dtype=X.dtype)
+        n_distinct = np.zeros(last - first, dtype=np.int64)
+        seen = (in_rows, rows.size, zeros, most, tables, distinct, n_distinct)
         team.run(kernels.find_sparse_distinct, *columns, first, *seen)
-        width = min(int(n_distinct.max(initial=1)), max_bins)
+        width = min(int(n_distinct.max(initial=1)), most)
         distinct = np.sort(distinct, axis=1)
         low, high = distinct[:, : width - 1].copy(), distinct[:, 1:width].copy()
         n_thresholds = np.maximum(n_distinct - 1, 0)
-        many = np.flatnonzero(n_distinct > max_bins)
+        many = np.flatnonzero(n_distinct > most)
         if many.size:
-            neighbors, n_ends = _cut(X, first + many, sample, weight, max_bins, team)
+            neighbors, n_ends = _cut(X, first + many, sample, weight, most, team)
             low[many], high[many], n_thresholds[many] = neighbors[:, 0], neighbors[:, 1], n_ends
         ends = threshold_between(low, high)
         thresholds += [own[:n].copy() for own, n in zip(ends, n_thresholds, strict=True)]

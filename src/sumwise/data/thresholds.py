@@ -1,5 +1,7 @@
 """Where a bin ends: the number between two neighboring values."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 
@@ -17,3 +19,12 @@ def threshold_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     middle = np.where((low <= middle) & (middle < high), middle, low)
     middle = np.where(np.isneginf(low), low, middle)
     return np.where(np.isposinf(high), np.finfo(np.float64).max, middle)
+
+
+def find_runs(values: np.ndarray, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield runs of equal neighbors as (first, last), none of more than ``longest`` items."""
+    start = 0
+    for end in [*(np.flatnonzero(np.diff(values)) + 1).tolist(), values.size]:
+        for first in range(start, end, longest):
+            yield first, min(first + longest, end)
+        start = end

@@ -11,7 +11,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from sumwise.data.binning import MAX_BINS
 from sumwise.data.bundling import Bundling
 from sumwise.data.matrix import stack_rows
 from sumwise.data.native import Native
@@ -23,6 +22,7 @@ from sumwise.estimators.boosters import (
     resolve_sampler,
     stops_by_oob,
 )
+from sumwise.estimators.by_feature import check_max_bins, read_max_bins, read_weights
 from sumwise.estimators.categories import find_native, find_statistics, name_encoding_part
 from sumwise.estimators.constraints import read_constraints
 from sumwise.estimators.continuing import check_start, find_seed, find_start, make_past
@@ -111,17 +111,24 @@ _PARAMETERS = """n_estimators : int, default=100
         Smallest sum of hessians of a leaf.
     min_gain : float, default=0.0
         A split must gain more than this (half the difference of scores, as in the XGBoost paper).
-    max_bins : int, default=255
-        Most bins of a feature, 2 to 255; missing values have one more of their own.
+    max_bins : int, array-like of int or dict, default=255
+        Most bins of a feature, 2 to 65,535; missing values have one more of their own. More than
+        255 take several times as long. An array has one number for each feature, a dict gives them
+        by feature name, 255 for all others.
     splits : {"histogram", "approx", "exact"}, default="histogram"
         Where splits may be: "histogram" between bins that are the same for all trees; "approx"
         between bins of each tree, quantiles weighted by its hessians; "exact" between any two
         values, for small data.
+    extra_trees : bool, default=False
+        Whether a node looks at one random split of each feature in place of all.
     l1, l2 : float, default=0.0 and 1.0
         Penalties on leaf values; on the choice of splits alone for losses whose leaves are medians
         or quantiles.
     max_delta_step : float, default=0.0
         Largest leaf value before the learning rate; 0 means no limit.
+    path_smooth : float, default=0.0
+        Draws the value of a node to that of its parent, by half where it has as many rows; 0 means
+        not at all. On the choice of splits alone for losses whose leaves are medians or quantiles.
     leaves : {"constant", "linear"} or LinearLeaves, default="constant"
         What leaves hold: a value, or a linear model of the numeric features above them.
         :class:`LinearLeaves` has a parameter.
@@ -224,12 +231,14 @@ class BaseGradientBoosting(BaseFittedBoosting):
         min_samples_leaf: int = 20,
         min_child_weight: float = 1e-3,
         min_gain: float = 0.0,
-        max_bins: int = 255,
+        max_bins: Any = 255,
         splits: str = "histogram",
+        extra_trees: bool = False,
         # regularization
         l1: float = 0.0,
         l2: float = 1.0,
         max_delta_step: float = 0.0,
+        path_smooth: float = 0.0,
         leaves: LinearLeaves | str = "constant",
         # rounds
         booster: Booster | str = "plain",
@@ -272,9 +281,11 @@ class BaseGradientBoosting(BaseFittedBoosting):
         self.min_gain = min_gain
         self.max_bins = max_bins
         self.splits = splits
+        self.extra_trees = extra_trees
         self.l1 = l1
         self.l2 = l2
         self.max_delta_step = max_delta_step
+        self.path_smooth = path_smooth
         self.leaves = leaves
         self.booster = booster
         self.sampler = sampler
@@ -470,7 +481,7 @@ class BaseGradientBoosting(BaseFittedBoosting):
             rates=find_rates(self),
             booster=booster,
             sampler=sampler,
-            columns=columns,
+            columns=read_weights(self, columns, encoded.encoder),
             leaves=resolve_leaves(self),
             stopping=self._make_stopping(sets) if stops else None,
             seed=seed,
@@ -499,6 +510,7 @@ class BaseGradientBoosting(BaseFittedBoosting):
                     n_categories,
                     native,
                     seed,
+                    read_max_bins(self, encoded.encoder),
                     needs_columns=booster.shares_splits,
                 )
                 tables = make_tables(self, source, team)
@@ -569,7 +581,7 @@ class BaseGradientBoosting(BaseFittedBoosting):
     def _check_parameters(self) -> GrowthSettings:
         self._resolve_parts()
         check_integer(self, "n_estimators", 1)
-        check_integer(self, "max_bins", 2, MAX_BINS)
+        check_max_bins(self)
         check_splits(self)
         check_choice(self, "early_stopping", ("auto", "oob", True, False))
         check_number(self, "validation_fraction", 0.0, 0.99, open_low=True)
@@ -594,6 +606,8 @@ class BaseGradientBoosting(BaseFittedBoosting):
             l2=check_number(self, "l2", 0.0),
             max_delta_step=check_number(self, "max_delta_step", 0.0),
             learning_rate=check_learning_rate(self),
+            path_smooth=check_number(self, "path_smooth", 0.0),
+            extra_trees=bool(check_choice(self, "extra_trees", (True, False))),
         )
 
     def _number_rows(

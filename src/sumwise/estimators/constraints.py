@@ -1,12 +1,19 @@
 """Reading ``monotonic_cst`` and ``interaction_cst``."""
 
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sumwise.errors import ParameterError
+from sumwise.estimators.by_feature import (
+    find_feature,
+    list_items,
+    place_names,
+    read_by_feature,
+    refuse,
+)
 from sumwise.tree import TreeConstraints
 
 # Features that may be above a leaf, by the names that scikit-learn has for these rules.
@@ -46,34 +53,24 @@ def _refuse_categories(estimator: Any, directions: np.ndarray, is_categorical: n
 
 def _read_directions(estimator: Any) -> np.ndarray:
     """Return -1, 0 or 1 for each feature."""
-    given, n_features = estimator.monotonic_cst, estimator.n_features_in_
-    directions = np.zeros(n_features, dtype=np.int8)
+    given = estimator.monotonic_cst
     if given is None:
-        return directions
-    if isinstance(given, Mapping):
-        places = _place_names(estimator)
-        for name, direction in given.items():
-            feature = _find_feature(estimator, "monotonic_cst", name, places, by_index=False)
-            directions[feature] = _check_direction(estimator, repr(name), direction)
-        return directions
-    values = [] if isinstance(given, str) else _list(given)
-    if values is None or len(values) != n_features:
-        found = "" if values is None else f", not {len(values)}"
-        _refuse(
-            estimator,
-            "monotonic_cst",
-            f"must be None, a dict of feature names, or an array of -1, 0 and 1 for each of "
-            f"{n_features} features{found}",
-        )
-    for feature, direction in enumerate(values or []):
-        directions[feature] = _check_direction(estimator, str(feature), direction)
-    return directions
+        return np.zeros(estimator.n_features_in_, dtype=np.int8)
+    directions = read_by_feature(
+        estimator,
+        "monotonic_cst",
+        given,
+        0,
+        "None, a dict of feature names, or an array of -1, 0 and 1",
+        lambda place, direction: _check_direction(estimator, place, direction),
+    )
+    return np.array(directions, dtype=np.int8)
 
 
 def _check_direction(estimator: Any, place: str, direction: Any) -> int:
     is_number = isinstance(direction, numbers.Real) and not isinstance(direction, (bool, np.bool_))
     if not is_number or direction not in (-1, 0, 1):
-        _refuse(estimator, f"monotonic_cst[{place}]", "must be -1, 0 or 1", given=repr(direction))
+        refuse(estimator, f"monotonic_cst[{place}]", "must be -1, 0 or 1", given=repr(direction))
     return int(direction)
 
 
@@ -95,58 +92,21 @@ def _read_groups(estimator: Any) -> tuple[list[list[int]], int]:
         most = _PATH_FEATURES[given]
         return [], most if most < n_features else 0
     rule = f"must be None, {', '.join(map(repr, _PATH_FEATURES))}, or a list of groups of features"
-    groups = None if isinstance(given, (str, Mapping)) else _list(given)
+    groups = None if isinstance(given, (str, Mapping)) else list_items(given)
     if groups is None:
-        _refuse(estimator, "interaction_cst", rule)
+        refuse(estimator, "interaction_cst", rule)
     read: list[list[int]] = []
-    places = _place_names(estimator)
+    places = place_names(estimator)
     for place, group in enumerate(groups or []):
-        members = None if isinstance(group, (str, Mapping)) else _list(group)
+        members = None if isinstance(group, (str, Mapping)) else list_items(group)
         if members is None:
-            _refuse(estimator, "interaction_cst", f"{rule}; {group!r} is no group")
+            refuse(estimator, "interaction_cst", f"{rule}; {group!r} is no group")
         if not members:
-            _refuse(estimator, "interaction_cst", f"group {place} is empty; leave it out")
-        found = {_find_feature(estimator, "interaction_cst", m, places) for m in members or []}
+            refuse(estimator, "interaction_cst", f"group {place} is empty; leave it out")
+        found = {find_feature(estimator, "interaction_cst", m, places) for m in members or []}
         read.append(sorted(found))
     rest = sorted(set(range(n_features)).difference(*read))
     if rest:
         read.append(rest)  # as scikit-learn does
     # A group of all features forbids nothing.
     return ([] if any(len(group) == n_features for group in read) else read), 0
-
-
-def _list(values: Any) -> list[Any] | None:
-    """Return what can be iterated over as a list, else None."""
-    try:
-        return list(values) if isinstance(values, Iterable) else None
-    except TypeError:  # an array without dimensions
-        return None
-
-
-def _place_names(estimator: Any) -> dict[str, int]:
-    """Return the index of each feature by its name; nothing where X has no names."""
-    return {name: f for f, name in enumerate(getattr(estimator, "feature_names_in_", ()))}
-
-
-def _find_feature(
-    estimator: Any, name: str, feature: Any, places: Mapping[str, int], by_index: bool = True
-) -> int:
-    """Return the index of a feature, given by that or by its name, which ``places`` tell."""
-    if isinstance(feature, str):
-        if not places:
-            _refuse(estimator, name, f"X has no feature names, so that {feature!r} is unknown")
-        if feature not in places:
-            _refuse(estimator, name, f"X has no feature {feature!r}")
-        return places[feature]
-    is_index = isinstance(feature, numbers.Integral) and not isinstance(feature, (bool, np.bool_))
-    if not by_index or not is_index:
-        _refuse(estimator, name, f"{feature!r} is not a feature")
-    n_features = estimator.n_features_in_
-    if not 0 <= feature < n_features:
-        _refuse(estimator, name, f"feature {feature} is not one of 0 to {n_features - 1}")
-    return int(feature)
-
-
-def _refuse(estimator: Any, name: str, rule: str, given: str | None = None) -> None:
-    value = repr(getattr(estimator, name)) if given is None else given
-    raise ParameterError(f"{type(estimator).__name__}: {name}={value}; {rule}")

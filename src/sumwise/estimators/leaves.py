@@ -33,6 +33,11 @@ def _check_parameters(estimator: Any) -> None:
             f"{name}: leaves={estimator.leaves!r} goes with booster='plain' and one tree per "
             f"round, not with booster={booster!r}, which changes or averages the values of trees"
         )
+    if estimator.path_smooth > 0:
+        raise ParameterError(
+            f"{name}: leaves={estimator.leaves!r} and path_smooth={estimator.path_smooth!r} do not "
+            "go together: linear models of leaves are not smoothed; use leaves='constant'"
+        )
     directions: Any = estimator.monotonic_cst
     if isinstance(directions, dict):
         directions = list(directions.values())

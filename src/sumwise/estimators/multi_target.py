@@ -27,6 +27,10 @@ def resolve_strategy(estimator: Any, booster: Booster, n_targets: int) -> Booste
         _refuse(estimator, "splits", "its splits are those of splits='histogram'")
     if estimator.leaves != "constant":
         _refuse(estimator, "leaves", "its leaves hold one value per target")
+    if estimator.path_smooth > 0:
+        _refuse(estimator, "path_smooth", "its leaves are not smoothed")
+    if estimator.extra_trees:
+        _refuse(estimator, "extra_trees", "it looks at all splits")
     for name in ("monotonic_cst", "interaction_cst"):
         if getattr(estimator, name) is not None:
             _refuse(estimator, name, "it knows no constraints")

@@ -40,7 +40,14 @@ _PARTS: dict[str, type[Part]] = {
 # How a model was trained to run, not what it is: never in the file.
 _NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_start"}
 # Parameters of later versions; at these defaults they are left out, so that older versions read on.
-_ADDED = {"base_score": None, "leaves": "constant", "multi_strategy": "one_output_per_tree"}
+_ADDED = {
+    "base_score": None,
+    "extra_trees": False,
+    "leaves": "constant",
+    "multi_strategy": "one_output_per_tree",
+    "path_smooth": 0.0,
+    "weights": None,  # of Columns
+}
 # Functions of the user are not saved.
 _MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
 # Where to find classes that are imported when they are needed.
@@ -251,10 +258,15 @@ def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) 
 
 
 def _is_saved(name: str, value: Any) -> bool:
-    is_plain = value is None or isinstance(value, str)  # arrays are not compared as a whole
-    if name in _ADDED and is_plain and value == _ADDED[name]:
+    if _is_added_default(name, value):
         return False
     return name not in _NOT_SAVED and not (name in _MAY_BE_FUNCTIONS and _has_functions(value))
+
+
+def _is_added_default(name: str, value: Any) -> bool:
+    # Arrays are not compared as a whole.
+    is_plain = value is None or isinstance(value, (str, bool, int, float))
+    return name in _ADDED and is_plain and value == _ADDED[name]
 
 
 def _has_functions(value: Any) -> bool:
@@ -266,7 +278,8 @@ def _has_functions(value: Any) -> bool:
 
 def _encode_param(name: str, value: Any) -> Any:
     if isinstance(value, Part):
-        own = {k: _encode_param(k, v) for k, v in value.get_params().items()}
+        params = value.get_params().items()
+        own = {k: _encode_param(k, v) for k, v in params if not _is_added_default(k, v)}
         return {"part": type(value).__name__, "params": own}
     if isinstance(value, Mapping):  # keys of JSON would become strings
         pairs = [[_plain(key), _plain(item)] for key, item in value.items()]

@@ -17,7 +17,7 @@ from sumwise.estimators.inputs import check_sample_weight
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.multi_target import MULTI_OUTPUT_TREE
 from sumwise.estimators.sparse import resolve_bundling
-from sumwise.estimators.splits import HISTOGRAM
+from sumwise.estimators.splits import HISTOGRAM, has_few_bins
 from sumwise.lazy import lazy
 from sumwise.losses import is_custom_loss
 
@@ -120,13 +120,15 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
     """Whether an estimator can be fitted on a shared table, with these parameters of ``fit``.
 
     A loss of the user's own may look at all rows together, and so must see its own rows alone.
-    Tables whose bins are not fixed are made by each fit for itself; so are those of trees for
-    several targets, which need columns. The class is asked, because a wrapper such as
-    FrozenEstimator passes on attributes of what must not be fitted.
+    Tables whose bins are not fixed are made by each fit for itself; so are those of features with
+    many bins, or different numbers of them, and those of trees for several targets, which need
+    columns. The class is asked, because a wrapper such as FrozenEstimator passes on attributes of
+    what must not be fitted.
     """
     return (
         callable(getattr(type(estimator), "_fit_rows", None))
         and estimator.splits == HISTOGRAM
+        and has_few_bins(estimator)
         and set(params) <= {"sample_weight", "groups"}
         and not is_custom_loss(estimator.loss)
         and getattr(estimator, "multi_strategy", None) != MULTI_OUTPUT_TREE

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.data.binned import BinnedData
-from sumwise.data.binning import BinMapper
+from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.data.native import Native
 from sumwise.data.presorted import presort
 from sumwise.data.quantiles import make_quantile_tables
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_tables import refuse_large_table
+from sumwise.errors import ParameterError
 from sumwise.estimators.parameters import check_choice
 from sumwise.estimators.sparse import resolve_bundling
 from sumwise.kernels.threads import Team
@@ -44,6 +46,8 @@ class TableSource:
     native : Native
         How sets of categories are chosen.
     seed : int
+    max_bins : int or ndarray of int64
+        Most bins of all columns, or of each.
     needs_columns : bool
         Whether every feature needs a column of its own, also of a sparse X.
     """
@@ -57,6 +61,7 @@ class TableSource:
     n_categories: np.ndarray
     native: Native
     seed: int
+    max_bins: int | np.ndarray
     needs_columns: bool = False
 
 
@@ -70,7 +75,18 @@ class Tables(NamedTuple):
 
 def check_splits(estimator: Any) -> str:
     """Return the checked parameter."""
-    return str(check_choice(estimator, "splits", tuple(_MAKERS)))
+    splits = str(check_choice(estimator, "splits", tuple(_MAKERS)))
+    if splits == APPROX and not has_few_bins(estimator):
+        raise ParameterError(
+            f"{type(estimator).__name__}: splits='approx' with max_bins={estimator.max_bins!r}; "
+            f"its bins take a byte: give one number for all features, of at most {MAX_BINS}"
+        )
+    return splits
+
+
+def has_few_bins(estimator: Any) -> bool:
+    """Whether ``max_bins`` is one number for all features, such that a bin takes a byte."""
+    return isinstance(estimator.max_bins, Integral) and estimator.max_bins <= MAX_BINS
 
 
 def make_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
@@ -82,7 +98,7 @@ def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> T
     """Bins that are the same for all trees."""
     mapper = BinMapper.fit(
         source.X,
-        estimator.max_bins,
+        source.max_bins,
         source.weight,
         source.rows,
         source.seed,
@@ -90,6 +106,16 @@ def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> T
         source.n_categories,
         source.native,
     )
+    if mapper.has_many_bins:
+        if source.needs_columns:
+            raise ParameterError(
+                f"{type(estimator).__name__}: max_bins={estimator.max_bins!r}: trees for several "
+                f"targets have at most {MAX_BINS} bins per feature; lower it, or use "
+                "multi_strategy='one_output_per_tree'"
+            )
+        presorted = (source.rows, team, source.X_val, source.n_categories, source.native, mapper)
+        tables = [presort(X, *presorted)[0] for X in (source.X, *source.variants)]
+        return Tables(tables[0], mapper, tables[1:])
     alone = None
     if source.needs_columns and isinstance(source.X, SparseMatrix):
         refuse_large_table(*source.X.shape)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels import gradients
-from sumwise.kernels.gradients import score_of_value
+from sumwise.kernels.gradients import score_of_value, smooth_value
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import ZERO
 from sumwise.kernels.packed import unpack_sums
@@ -34,23 +34,49 @@ def _is_free(payload):
 
 
 @routine
-def _judge_child(gradient, hessian, limits):
-    """Return the best value within the bounds, its score, and whether a bound changed it.
-
-    What ``leaf_weight`` and the scores of ``gradients`` give, without a branch: loops over it
-    vectorize.
-    """
-    _, _, l1, l2, max_step, _, _, lower, upper, _ = limits
+def _solve_child(gradient, hessian, limits):
+    """Return the best value without bounds, and its score, as ``gradients`` has them."""
+    l1, l2, max_step = limits[2], limits[3], limits[4]
     size, curvature = max(abs(gradient) - l1, 0.0), hessian + l2
     weight = size / curvature if curvature > 0.0 else 0.0
     weight = max_step if (max_step > 0.0) & (weight > max_step) else weight
-    free = -weight if gradient > 0.0 else weight
+    best = size * size / curvature if curvature > 0.0 else 0.0
+    return -weight if gradient > 0.0 else weight, best
+
+
+@routine
+def _bound_child(free, best, is_given, gradient, hessian, limits):
+    """Return a value within the bounds, its score, and whether a bound changed it.
+
+    The score is the ``best``, unless a bound changed the value or it ``is_given``.
+    """
+    l1, l2, lower, upper = limits[2], limits[3], limits[9], limits[10]
     value = lower if free < lower else free
     value = upper if value > upper else value
     is_bound = value != free
-    best = size * size / curvature if curvature > 0.0 else 0.0
     given = score_of_value(gradient, hessian, l1, l2, value)
-    return value, given if is_bound | (max_step > 0.0) else best, is_bound
+    return value, given if is_bound | is_given else best, is_bound
+
+
+@routine
+def _judge_plain(gradient, hessian, limits):
+    """The value of a child within the bounds, its score, and whether a bound changed it.
+
+    Values are not smoothed, so there is no branch: loops over it vectorize.
+    """
+    free, best = _solve_child(gradient, hessian, limits)
+    return _bound_child(free, best, limits[4] > 0.0, gradient, hessian, limits)
+
+
+@routine
+def _judge_child(gradient, hessian, n_rows, limits):
+    """The same for any values."""
+    smooth, center = limits[7], limits[8]
+    if smooth == 0.0:
+        return _judge_plain(gradient, hessian, limits)
+    free, best = _solve_child(gradient, hessian, limits)
+    free = smooth_value(free, n_rows, smooth, center)
+    return _bound_child(free, best, smooth > 0.0, gradient, hessian, limits)
 
 
 @inlined
@@ -59,13 +85,14 @@ def _limits(payload, min_rows):
     p = payload.gradients
     units, direction = p.units, np.float64(payload.direction)
     penalties = (p.l1, p.l2, p.max_delta_step, p.min_child_weight, min_rows)
-    return (units[0], units[1], *penalties, payload.lower, payload.upper, direction)
+    bounds = (p.path_smooth, p.center, payload.lower, payload.upper)
+    return (units[0], units[1], *penalties, *bounds, direction)
 
 
 @inlined
 def _without_order(limits):
     """The same for a split that parts missing from all values, which may be in any order."""
-    return (*limits[:9], 0.0)
+    return (*limits[:11], 0.0)
 
 
 @inlined
@@ -75,33 +102,59 @@ def _with_more_l2(limits, more_l2):
 
 
 @routine
-def bounded_value(payload, gradient, hessian):
-    """Return the best value within the bounds."""
-    return _judge_child(gradient, hessian, _limits(payload, ZERO))[0]
+def child_value(payload, totals):
+    """Value of a child from its integer totals: the best within the bounds of its parent."""
+    limits = _limits(payload, ZERO)
+    return _judge_child(totals[0] * limits[0], totals[1] * limits[1], totals[2], limits)[0]
 
 
 @routine
 def node_score(payload, totals):
     """Score of a node from its integer totals (gradient, hessian, count)."""
+    if payload.gradients.path_smooth > 0.0:
+        return gradients.node_score(payload.gradients, totals)
     limits = _limits(payload, ZERO)
-    return _judge_child(totals[0] * limits[0], totals[1] * limits[1], limits)[1]
+    return _judge_child(totals[0] * limits[0], totals[1] * limits[1], totals[2], limits)[1]
+
+
+@inlined
+def _compare(left, right, n_left, n_right, hessian_left, hessian_right, parent, limits):
+    """Gain of a split into children that have been judged, -inf if it is not allowed."""
+    value_left, score_left, left_bound = left
+    value_right, score_right, right_bound = right
+    min_hessian, min_rows, direction = limits[5], limits[6], limits[11]
+    gain = 0.5 * ((score_left + score_right) - parent)
+    allowed = (n_left >= min_rows) & (n_right >= min_rows)
+    allowed &= (hessian_left >= min_hessian) & (hessian_right >= min_hessian)
+    allowed &= not (direction * value_left > direction * value_right)
+    # Two values at the same bound gain nothing, but rounding might say otherwise.
+    allowed &= not (left_bound & right_bound & (value_left == value_right))
+    return gain if allowed else -np.inf
+
+
+@routine
+def _plain_gain(g, h, n, totals, parent, limits):
+    """Gain of the split that sends (g, h, n) of the totals left, -inf if it is not allowed.
+
+    Values are not smoothed.
+    """
+    total_g, total_h, total_n = totals
+    unit_g, unit_h = limits[0], limits[1]
+    hessian_left, hessian_right = h * unit_h, (total_h - h) * unit_h
+    left = _judge_plain(g * unit_g, hessian_left, limits)
+    right = _judge_plain((total_g - g) * unit_g, hessian_right, limits)
+    return _compare(left, right, n, total_n - n, hessian_left, hessian_right, parent, limits)
 
 
 @routine
 def _gain(g, h, n, totals, parent, limits):
-    """Gain of the split that sends (g, h, n) of the totals left, -inf if it is not allowed."""
+    """The same for any values."""
     total_g, total_h, total_n = totals
-    unit_g, unit_h, _, _, _, min_hessian, min_rows, _, _, direction = limits
+    unit_g, unit_h = limits[0], limits[1]
     hessian_left, hessian_right = h * unit_h, (total_h - h) * unit_h
-    left, score_left, left_bound = _judge_child(g * unit_g, hessian_left, limits)
-    right, score_right, right_bound = _judge_child((total_g - g) * unit_g, hessian_right, limits)
-    gain = 0.5 * ((score_left + score_right) - parent)
-    allowed = (n >= min_rows) & (total_n - n >= min_rows)
-    allowed &= (hessian_left >= min_hessian) & (hessian_right >= min_hessian)
-    allowed &= not (direction * left > direction * right)
-    # Two values at the same bound gain nothing, but rounding might say otherwise.
-    allowed &= not (left_bound & right_bound & (left == right))
-    return gain if allowed else -np.inf
+    left = _judge_child(g * unit_g, hessian_left, n, limits)
+    right = _judge_child((total_g - g) * unit_g, hessian_right, total_n - n, limits)
+    return _compare(left, right, n, total_n - n, hessian_left, hessian_right, parent, limits)
 
 
 @routine
@@ -128,9 +181,14 @@ def penalized_gain(payload, g, h, n, totals, parent, min_rows, more_l2):
 def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
     """Write the gains of splits whose left sums are those of the arrays plus ``extra``."""
     extra_g, extra_h, extra_n = extra
-    for i in range(gains.size):
-        g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
-        gains[i] = _gain(g, h, n, totals, parent, limits)
+    if limits[7] > 0.0:
+        for i in range(gains.size):
+            g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
+            gains[i] = _gain(g, h, n, totals, parent, limits)
+    else:
+        for i in range(gains.size):
+            g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
+            gains[i] = _plain_gain(g, h, n, totals, parent, limits)
 
 
 @routine
@@ -166,9 +224,14 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
 @routine
 def _write_packed_gains(running, extra, totals, parent, limits, gains):
     """Write the gains of splits whose left sums are packed in ``running``, plus ``extra``."""
-    for i in range(gains.size):
-        g, h, n = unpack_sums(running[i] + extra)
-        gains[i] = _gain(g, h, n, totals, parent, limits)
+    if limits[7] > 0.0:
+        for i in range(gains.size):
+            g, h, n = unpack_sums(running[i] + extra)
+            gains[i] = _gain(g, h, n, totals, parent, limits)
+    else:
+        for i in range(gains.size):
+            g, h, n = unpack_sums(running[i] + extra)
+            gains[i] = _plain_gain(g, h, n, totals, parent, limits)
 
 
 @routine

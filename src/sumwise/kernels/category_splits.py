@@ -13,6 +13,7 @@ from sumwise.kernels.histogram import unpack_record
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import NO, PACKED_ROWS, TREE
 from sumwise.kernels.packed import pack_sums, unpack_sums
+from sumwise.kernels.random import RANDOM_SPLITS, choose_between, extend_key
 
 _ROW = np.uint64(32)
 _ONE = np.uint64(1)
@@ -398,12 +399,17 @@ def score_sets(categories, job, child, f, first, last):
                 _fill_prefix(sums, order, prefix, n)
                 _add_gains(categories, job, node, f, n_candidates)
                 _clear_sums(sums, present, n_present)
-    _note_best(categories, job, child, f, n_candidates, n_missing, total_n)
+    begin, end = np.int64(0), np.int64(n_candidates)
+    if job.options.random_splits and n_candidates > 0:
+        key = extend_key(extend_key(job.key, RANDOM_SPLITS), first)
+        begin = choose_between(key, f, begin, end)
+        end = begin + 1
+    _note_best(categories, job, child, f, begin, end, n_missing, total_n)
 
 
 @routine
-def _note_best(categories, job, child, f, n_candidates, n_missing, total_n):
-    """Keep the first of the sets with the highest gain."""
+def _note_best(categories, job, child, f, begin, end, n_missing, total_n):
+    """Keep the first of the sets [begin, end) with the highest gain."""
     work, thread = job.work, job.thread
     scratch, place = work.categories, categories.place[f]
     candidates, gains, prefix = (
@@ -412,7 +418,7 @@ def _note_best(categories, job, child, f, n_candidates, n_missing, total_n):
         scratch.prefix[thread],
     )
     best, gain = -1, -np.inf
-    for c in range(n_candidates):
+    for c in range(begin, end):
         if gains[c] > gain:
             best, gain = c, gains[c]
     size, has_missing = 0, False

@@ -8,21 +8,31 @@ from sumwise.kernels.random import (
     COLUMNS_BY_LEVEL,
     COLUMNS_BY_NODE,
     COLUMNS_BY_TREE,
+    choose_by_weight,
     choose_features,
     extend_key,
 )
 
 
 @routine
-def _draw(allowed, source, target, rate, key):
-    """Mark a share of the features marked in one row in another, at least one."""
+def _draw(allowed, source, target, rate, key, options):
+    """Mark a share of the features marked in one row in another, at least one.
+
+    A feature of weight zero is never drawn, even if that leaves none.
+    """
+    weights, pool, chosen = options.column_weights, allowed[source], allowed[target]
     n_pool = 0
-    for f in range(allowed.shape[1]):
-        allowed[target, f] = allowed[source, f]
-        n_pool += allowed[source, f]
+    for f in range(pool.size):
+        chosen[f] = pool[f]
+        n_pool += pool[f]
+        if weights.size > 0 and weights[f] == 0.0:
+            chosen[f] = 0
     if rate < 1.0:
         n_chosen = max(1, np.int64(np.floor(rate * n_pool + 0.5)))
-        choose_features(key, allowed[source], n_chosen, allowed[target])
+        if weights.size > 0:
+            choose_by_weight(key, pool, weights, n_chosen, options.column_times, chosen)
+        else:
+            choose_features(key, pool, n_chosen, chosen)
 
 
 @routine
@@ -34,6 +44,7 @@ def draw_for_tree(allowed, options, key):
         TREE,
         options.columns_by_tree,
         extend_key(key, COLUMNS_BY_TREE),
+        options,
     )
 
 
@@ -41,9 +52,9 @@ def draw_for_tree(allowed, options, key):
 def draw_for_node(allowed, options, key, depth, number, child):
     """Draw the features of a node: a share of its level's, which are a share of the tree's."""
     level_key = extend_key(extend_key(key, COLUMNS_BY_LEVEL), depth)
-    _draw(allowed, TREE, LEVEL, options.columns_by_level, level_key)
+    _draw(allowed, TREE, LEVEL, options.columns_by_level, level_key, options)
     node_key = extend_key(extend_key(key, COLUMNS_BY_NODE), number)
-    _draw(allowed, LEVEL, CHILD + child, options.columns_by_node, node_key)
+    _draw(allowed, LEVEL, CHILD + child, options.columns_by_node, node_key, options)
 
 
 @kernel

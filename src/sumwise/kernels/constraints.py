@@ -28,10 +28,12 @@ import numpy as np
 from numba.extending import overload
 
 from sumwise.kernels import bounded, gradients
-from sumwise.kernels.bounded import BoundedGradients, bounded_value
+from sumwise.kernels.bounded import BoundedGradients
+from sumwise.kernels.bounded import child_value as bounded_value
+from sumwise.kernels.gradients import Gradients
 from sumwise.kernels.isotonic import project_leaves
 from sumwise.kernels.jit import ROUTINE_OPTIONS, inlined, rename, routine, unless
-from sumwise.kernels.layout import CHILD, SYMMETRIC, ZERO
+from sumwise.kernels.layout import CHILD, NO, SYMMETRIC, ZERO
 
 
 class Unconstrained(NamedTuple):
@@ -56,12 +58,20 @@ class Constraints(NamedTuple):
 
 
 @inlined
+def _center_payload(payload, node):
+    """The payload with the value of the node whose splits are judged, where paths are smoothed."""
+    center = payload.values[node] if payload.path_smooth > 0.0 else 0.0
+    return Gradients(*payload[:-1], center)
+
+
+@inlined
 def _bind_payload(constraints, payload, place):
     """The payload by which a split is judged."""
     node, f, parts_missing = place
     # Missing values have no order.
     direction = ZERO if parts_missing else constraints.direction[f]
-    return BoundedGradients(payload, constraints.lower[node], constraints.upper[node], direction)
+    centered = _center_payload(payload, node)
+    return BoundedGradients(centered, constraints.lower[node], constraints.upper[node], direction)
 
 
 def _by_place(name: str) -> Any:
@@ -77,7 +87,7 @@ def _by_place(name: str) -> Any:
     @overload(function, jit_options=ROUTINE_OPTIONS)
     def choose(constraints, payload, place, *args):
         def call_free(constraints, payload, place, *args):
-            return free(payload, *args)
+            return free(_center_payload(payload, place[0]), *args)
 
         def call_bounded(constraints, payload, place, *args):
             return bounded_function(_bind_payload(constraints, payload, place), *args)
@@ -90,6 +100,7 @@ def _by_place(name: str) -> Any:
 
 
 # See gradients.py.
+child_value = _by_place("child_value")
 node_score = _by_place("node_score")
 split_gain = _by_place("split_gain")
 penalized_gain = _by_place("penalized_gain")
@@ -108,7 +119,7 @@ def _only_if_constrained(implementation: Any) -> Any:
 @routine
 def note_children(constraints, payload, nodes, totals, n_value_bins, growth, node):
     """Give new children their parent, and their bounds where nodes have some."""
-    lower, upper, units = constraints.lower, constraints.upper, payload.units
+    lower, upper = constraints.lower, constraints.upper
     left, f = np.int64(nodes[node].left), np.int64(nodes[node].feature)
     for child in range(left, left + 2):
         constraints.parent[child] = node
@@ -117,12 +128,11 @@ def note_children(constraints, payload, nodes, totals, n_value_bins, growth, nod
     parts_missing = nodes[node].split_bin == n_value_bins[f]
     if direction == 0 or parts_missing or growth == SYMMETRIC:
         return
-    limits = BoundedGradients(payload, lower[node], upper[node], direction)
+    limits = _bind_payload(constraints, payload, (node, f, NO))
     middle = 0.0
     for child in range(left, left + 2):
-        gradient, hessian = totals[child, 0] * units[0], totals[child, 1] * units[1]
         # Halved first: the sum might overflow.
-        middle += 0.5 * bounded_value(limits, gradient, hessian)
+        middle += 0.5 * bounded_value(limits, totals[child])
     middle = min(max(middle, lower[node]), upper[node])
     below = left if direction > 0 else left + 1
     upper[below] = middle
@@ -185,3 +195,12 @@ def constrain_values(constraints, payload, nodes, n_value_bins, growth, n_nodes,
     for node in range(n_nodes):
         lower, upper = rate * constraints.lower[node], rate * constraints.upper[node]
         value[node] = min(max(value[node], lower), upper)
+
+
+@_only_if_constrained
+@routine
+def clip_value(constraints, payload, node, value):
+    """Clip the value (n_outputs,) of a node of the finished tree to its bounds."""
+    rate = payload.learning_rate
+    lower, upper = rate * constraints.lower[node], rate * constraints.upper[node]
+    value[0] = min(max(value[0], lower), upper)

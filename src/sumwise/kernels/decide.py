@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sumwise.kernels.constraints import node_score, note_children
-from sumwise.kernels.jit import routine
+from sumwise.kernels.constraints import child_value, node_score, note_children
+from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, N_LEAVES, N_NODES, NO, NOISE, PACKED_ROWS
 from sumwise.kernels.steps import take_side
 
@@ -21,6 +21,18 @@ def create_node(control, nodes, depth, anchor):
     nodes[node].slot = -1
     nodes[node].splittable = 0
     return node
+
+
+@inlined
+def _note_values(job, node, keeps_value):
+    """Give new children the value of their node, if they keep it, or values of their own."""
+    values, left = job.payload.values, np.int64(job.nodes[node].left)
+    place = (node, np.int64(job.nodes[node].feature), NO)
+    for child in range(left, left + 2):
+        totals = job.work.totals[child]
+        values[child] = values[node]
+        if not keeps_value:
+            values[child] = child_value(job.constraints, job.payload, place, totals)
 
 
 @routine
@@ -42,6 +54,8 @@ def create_children(job, node, anchor):
     work.control[N_LEAVES] += 1
     grown = (job.table.n_value_bins, job.options.growth, node)
     note_children(job.constraints, job.payload, nodes, work.totals, *grown)
+    if job.payload.path_smooth > 0.0:
+        _note_values(job, node, anchor >= 0)
     return left
 
 

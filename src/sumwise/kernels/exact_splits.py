@@ -7,10 +7,11 @@ histograms: a value of a node is a bin to them.
 
 import numpy as np
 
-from sumwise.kernels.constraints import gains_after
+from sumwise.kernels.constraints import gains_after, split_gain
 from sumwise.kernels.jit import inlined, routine
 from sumwise.kernels.layout import CHILD, NO, TREE, YES, ZERO
 from sumwise.kernels.partition import partition_records
+from sumwise.kernels.random import RANDOM_SPLITS, choose_between, extend_key
 from sumwise.kernels.split import best_candidate
 
 _ROW = np.uint64(32)
@@ -216,6 +217,96 @@ def _find_list(job, node, f):
 
 
 @routine
+def _look_at_level(job, first, last, f):
+    """Return the lowest and the highest rank of the nodes that may be split, and whether some of
+    their rows are missing.
+    """
+    lowest, n_ranks, both_ways = _BEYOND, ZERO, False
+    for node in range(first, last):
+        if job.nodes[node].slot >= 0:
+            entries, begin, start, end = _find_list(job, node, f)
+            if start < end:
+                lowest = min(lowest, np.int64(entries[start] >> _ROW))
+                n_ranks = max(n_ranks, np.int64(entries[end - 1] >> _ROW))
+            both_ways |= start > begin
+    return lowest, n_ranks, both_ways
+
+
+@routine
+def _goes_with_larger(job, first, last, f, split_bin):
+    """Whether at least half of the rows of the nodes that may be split go left, none missing."""
+    n_left, n_rows = ZERO, ZERO
+    for node in range(first, last):
+        if job.nodes[node].slot >= 0:
+            entries, begin, _, end = _find_list(job, node, f)
+            n_left += _find_above(entries, begin, end, split_bin) - begin
+            n_rows += end - begin
+    return 2 * n_left >= n_rows
+
+
+@inlined
+def _draw_rank(job, f, first, last, lowest, highest, both_ways):
+    """Draw the rank that a feature may be split after in nodes [first, last), 0 if there is none.
+
+    Any split between their lowest and highest rank is as likely; where some of their rows are
+    missing, so is one of all values against these. Returns a rank that occurs in them.
+    """
+    n = highest - lowest + (1 if both_ways else 0)
+    if n <= 0:
+        return ZERO
+    key = extend_key(extend_key(job.key, RANDOM_SPLITS), first)
+    drawn, rank = choose_between(key, f, lowest, n), ZERO
+    for node in range(first, last):
+        if job.nodes[node].slot >= 0:
+            entries, _, start, end = _find_list(job, node, f)
+            above = _find_above(entries, start, end, drawn)
+            if above > start:
+                rank = max(rank, np.int64(entries[above - 1] >> _ROW))
+    return rank
+
+
+@routine
+def _sum_random(job, node, f, rank, missing_left):
+    """The sums of a node's rows up to a rank."""
+    entries, first, start, last = _find_list(job, node, f)
+    end = _find_above(entries, start, last, rank)
+    gradients, hessians = job.payload.exact_gradient, job.payload.exact_hessian
+    g, h, n = _sum_entries(entries, start, end, gradients, hessians)
+    if missing_left:
+        more_g, more_h, more_n = _sum_entries(entries, first, start, gradients, hessians)
+        return g + more_g, h + more_h, n + more_n
+    return g, h, n
+
+
+@routine
+def _score_random_rank(job, child, f, first, last):
+    """Score a random split of a feature for nodes [first, last) together."""
+    work, min_rows, best = job.work, job.options.min_samples_leaf, job.work.candidates[child, f]
+    lowest, highest, both_ways = _look_at_level(job, first, last, f)
+    rank = _draw_rank(job, f, first, last, lowest, highest, both_ways)
+    best.gain = -np.inf
+    for missing_left in (False, True):
+        total = -np.inf
+        for node in range(first, last):
+            if rank > 0 and job.nodes[node].slot >= 0 and (both_ways or not missing_left):
+                left, totals = _sum_random(job, node, f, rank, missing_left), work.totals[node]
+                place = (node, f, rank == highest)
+                gain = split_gain(job.constraints, job.payload, place, left, totals, min_rows)
+                if gain > -np.inf:
+                    total = gain + (total if total > -np.inf else 0.0)
+        if total > best.gain:
+            best.gain = total
+            best.split_bin = _BEYOND if rank == highest else rank
+            best.missing_left = missing_left
+    if last - first == 1 and best.gain > -np.inf:
+        left = _sum_random(job, first, f, rank, best.missing_left != 0)
+        own = work.presorted.left_sums[child, f]
+        own[0], own[1], own[2] = left
+    if not both_ways and best.gain > -np.inf:
+        best.missing_left = _goes_with_larger(job, first, last, f, best.split_bin)
+
+
+@routine
 def score_lists(job, node, child):
     """Find the best split of each of the thread's ranked features for a node."""
     work, payload, scratch = job.work, job.payload, job.work.presorted
@@ -224,6 +315,9 @@ def score_lists(job, node, child):
     totals, min_rows = work.totals[node], job.options.min_samples_leaf
     for f in range(work.feature_owner.size):
         if not _is_own(job, f) or not work.allowed[CHILD + child, f]:
+            continue
+        if job.options.random_splits:
+            _score_random_rank(job, child, f, node, node + 1)
             continue
         entries, first, start, last = _find_list(job, node, f)
         missing = _sum_entries(entries, first, start, payload.exact_gradient, payload.exact_hessian)
@@ -281,22 +375,6 @@ def _add_to_ranks(gains, rank_at, n, end, sums):
 
 
 @routine
-def _look_at_level(job, first, last, f):
-    """Return the lowest and the highest rank of the nodes that may be split, and whether some of
-    their rows are missing.
-    """
-    lowest, n_ranks, both_ways = _BEYOND, ZERO, False
-    for node in range(first, last):
-        if job.nodes[node].slot >= 0:
-            entries, begin, start, end = _find_list(job, node, f)
-            if start < end:
-                lowest = min(lowest, np.int64(entries[start] >> _ROW))
-                n_ranks = max(n_ranks, np.int64(entries[end - 1] >> _ROW))
-            both_ways |= start > begin
-    return lowest, n_ranks, both_ways
-
-
-@routine
 def _add_node_gains(job, node, f, lowest, n_ranks, both_ways, sum_right, sum_left):
     """Add the gains that splits after each rank have in a node."""
     work, payload, scratch = job.work, job.payload, job.work.presorted
@@ -333,18 +411,6 @@ def _add_node_gains(job, node, f, lowest, n_ranks, both_ways, sum_right, sum_lef
 
 
 @routine
-def _goes_with_larger(job, first, last, f, split_bin):
-    """Whether at least half of the rows of the nodes that may be split go left, none missing."""
-    n_left, n_rows = ZERO, ZERO
-    for node in range(first, last):
-        if job.nodes[node].slot >= 0:
-            entries, begin, _, end = _find_list(job, node, f)
-            n_left += _find_above(entries, begin, end, split_bin) - begin
-            n_rows += end - begin
-    return 2 * n_left >= n_rows
-
-
-@routine
 def score_level_lists(job, first, last):
     """Find the best split of each of the thread's ranked features for nodes [first, last) together.
 
@@ -355,6 +421,9 @@ def score_level_lists(job, first, last):
     sum_right, sum_left = level_gains[0], level_gains[1]
     for f in range(work.feature_owner.size):
         if not _is_own(job, f) or not work.allowed[CHILD, f]:
+            continue
+        if job.options.random_splits:
+            _score_random_rank(job, ZERO, f, first, last)
             continue
         lowest, n_ranks, both_ways = _look_at_level(job, first, last, f)
         for i in range(n_ranks):

@@ -36,6 +36,9 @@ class Gradients(NamedTuple):
     max_delta_step: float
     min_child_weight: float
     learning_rate: float
+    path_smooth: float = 0.0
+    values: Any = np.empty(0)  # (n_nodes,): of nodes while the tree grows, if paths are smoothed
+    center: float = 0.0  # the value of the node whose splits are judged, if paths are smoothed
 
 
 load_rows = quantize_rows
@@ -99,10 +102,33 @@ def score_of_value(gradient, hessian, l1, l2, weight):
 
 
 @routine
-def _bounded_score(gradient, hessian, l1, l2, max_step):
-    """The score where the leaf's value is bounded by ``max_step``."""
+def smooth_value(value, n_rows, smooth, parent):
+    """Draw the value of a node with few rows to that of its parent; ``smooth`` is positive."""
+    share = n_rows / (n_rows + smooth)
+    return share * value + (1.0 - share) * parent
+
+
+@routine
+def _child_score(gradient, hessian, n_rows, limits):
+    """The score of a child whose value is bounded, or drawn to its parent's."""
+    _, _, l1, l2, max_step, _, _, smooth, center = limits
     weight = leaf_weight(gradient, hessian, l1, l2, max_step)
+    if smooth > 0.0:
+        weight = smooth_value(weight, n_rows, smooth, center)
     return score_of_value(gradient, hessian, l1, l2, weight)
+
+
+@routine
+def root_value(payload, totals):
+    """Value of the root, which has no parent, before the learning rate."""
+    gradient, hessian = totals[0] * payload.units[0], totals[1] * payload.units[1]
+    return leaf_weight(gradient, hessian, payload.l1, payload.l2, payload.max_delta_step)
+
+
+@routine
+def child_value(payload, totals):
+    """Value of a child from its integer totals, before the learning rate, if paths are smoothed."""
+    return smooth_value(root_value(payload, totals), totals[2], payload.path_smooth, payload.center)
 
 
 @routine
@@ -110,37 +136,66 @@ def node_score(payload, totals):
     """Score of a node from its integer totals (gradient, hessian, count)."""
     gradient = totals[0] * payload.units[0]
     hessian = totals[1] * payload.units[1]
-    l1, l2, max_step = payload.l1, payload.l2, payload.max_delta_step
-    if max_step > 0.0:
-        return _bounded_score(gradient, hessian, l1, l2, max_step)
+    l1, l2 = payload.l1, payload.l2
+    if payload.path_smooth > 0.0:
+        return score_of_value(gradient, hessian, l1, l2, payload.center)
+    if payload.max_delta_step > 0.0:
+        weight = leaf_weight(gradient, hessian, l1, l2, payload.max_delta_step)
+        return score_of_value(gradient, hessian, l1, l2, weight)
     return _score(gradient, hessian, l1, l2)
+
+
+@inlined
+def _is_plain(limits):
+    """Whether values are neither bounded nor smoothed."""
+    return limits[4] == 0.0 and limits[7] == 0.0
+
+
+@inlined
+def _if_allowed(gain, n_left, n_right, hessian_left, hessian_right, limits):
+    """The gain of a split, -inf if a child is too small."""
+    min_hessian, min_rows = limits[5], limits[6]
+    enough = (n_left >= min_rows) & (n_right >= min_rows)
+    enough &= (hessian_left >= min_hessian) & (hessian_right >= min_hessian)
+    return gain if enough else -np.inf
+
+
+@routine
+def _plain_gain(g, h, n, totals, parent, limits):
+    """Gain of the split that sends (g, h, n) of the totals left, -inf if a child is too small.
+
+    Values are neither bounded nor smoothed, so there is no branch: loops over it vectorize.
+    """
+    total_g, total_h, total_n = totals
+    unit_g, unit_h, l1, l2 = limits[0], limits[1], limits[2], limits[3]
+    hessian_left, hessian_right = h * unit_h, (total_h - h) * unit_h
+    score_left = _score(g * unit_g, hessian_left, l1, l2)
+    score_right = _score((total_g - g) * unit_g, hessian_right, l1, l2)
+    gain = 0.5 * ((score_left + score_right) - parent)
+    return _if_allowed(gain, n, total_n - n, hessian_left, hessian_right, limits)
 
 
 @routine
 def _gain(g, h, n, totals, parent, limits):
-    """Gain of the split that sends (g, h, n) of the totals left, -inf if a child is too small."""
+    """The same for any values."""
+    if _is_plain(limits):
+        return _plain_gain(g, h, n, totals, parent, limits)
     total_g, total_h, total_n = totals
-    unit_g, unit_h, l1, l2, max_step, min_hessian, min_rows = limits
-    gradient_left, gradient_right = g * unit_g, (total_g - g) * unit_g
+    unit_g, unit_h = limits[0], limits[1]
     hessian_left, hessian_right = h * unit_h, (total_h - h) * unit_h
-    if max_step > 0.0:
-        score_left = _bounded_score(gradient_left, hessian_left, l1, l2, max_step)
-        score_right = _bounded_score(gradient_right, hessian_right, l1, l2, max_step)
-    else:
-        score_left = _score(gradient_left, hessian_left, l1, l2)
-        score_right = _score(gradient_right, hessian_right, l1, l2)
+    score_left = _child_score(g * unit_g, hessian_left, n, limits)
+    score_right = _child_score((total_g - g) * unit_g, hessian_right, total_n - n, limits)
     gain = 0.5 * ((score_left + score_right) - parent)
-    enough = (n >= min_rows) & (total_n - n >= min_rows)
-    enough &= (hessian_left >= min_hessian) & (hessian_right >= min_hessian)
-    return gain if enough else -np.inf
+    return _if_allowed(gain, n, total_n - n, hessian_left, hessian_right, limits)
 
 
 @inlined
 def _limits(payload, min_rows):
     """What a gain depends on beside the sums, as local values: loops over gains vectorize then."""
     p = payload
-    units = p.units
-    return units[0], units[1], p.l1, p.l2, p.max_delta_step, p.min_child_weight, min_rows
+    units, smoothing = p.units, (p.path_smooth, p.center)
+    penalties = (p.l1, p.l2, p.max_delta_step, p.min_child_weight)
+    return (units[0], units[1], *penalties, min_rows, *smoothing)
 
 
 @routine
@@ -157,25 +212,23 @@ def penalized_gain(payload, g, h, n, totals, parent, min_rows, more_l2):
 
     The parent's score is without it: so a split must gain what the penalty costs.
     """
-    unit_g, unit_h, l1, l2, max_step, min_hessian, min_rows = _limits(payload, min_rows)
-    limits = (unit_g, unit_h, l1, l2 + more_l2, max_step, min_hessian, min_rows)
-    return _gain(g, h, n, totals, parent, limits)
+    limits = _limits(payload, min_rows)
+    penalized = (*limits[:3], limits[3] + more_l2, *limits[4:])
+    return _gain(g, h, n, totals, parent, penalized)
 
 
 @routine
 def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
     """Write the gains of splits whose left sums are those of the arrays plus ``extra``."""
     extra_g, extra_h, extra_n = extra
-    if limits[4] > 0.0:
+    if _is_plain(limits):
+        for i in range(gains.size):
+            g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
+            gains[i] = _plain_gain(g, h, n, totals, parent, limits)
+    else:
         for i in range(gains.size):
             g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
             gains[i] = _gain(g, h, n, totals, parent, limits)
-    else:
-        # The same without a bound on leaf values, and so without a branch: this loop vectorizes.
-        unbounded = (limits[0], limits[1], limits[2], limits[3], 0.0, limits[5], limits[6])
-        for i in range(gains.size):
-            g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
-            gains[i] = _gain(g, h, n, totals, parent, unbounded)
 
 
 @routine
@@ -227,15 +280,14 @@ def fill_gains(payload, bins, n_candidates, both_ways, totals, min_rows, prefix,
 @routine
 def _write_packed_gains(running, extra, totals, parent, limits, gains):
     """Write the gains of splits whose left sums are packed in ``running``, plus ``extra``."""
-    if limits[4] > 0.0:
+    if _is_plain(limits):
+        for i in range(gains.size):
+            g, h, n = unpack_sums(running[i] + extra)
+            gains[i] = _plain_gain(g, h, n, totals, parent, limits)
+    else:
         for i in range(gains.size):
             g, h, n = unpack_sums(running[i] + extra)
             gains[i] = _gain(g, h, n, totals, parent, limits)
-    else:
-        unbounded = (limits[0], limits[1], limits[2], limits[3], 0.0, limits[5], limits[6])
-        for i in range(gains.size):
-            g, h, n = unpack_sums(running[i] + extra)
-            gains[i] = _gain(g, h, n, totals, parent, unbounded)
 
 
 @routine

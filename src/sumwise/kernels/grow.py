@@ -10,7 +10,7 @@ from sumwise.kernels.categories import sum_records
 from sumwise.kernels.columns import draw_for_node, draw_for_tree
 from sumwise.kernels.decide import create_node
 from sumwise.kernels.frontier import free_all_slots, take_slot
-from sumwise.kernels.gradients import can_pack, count_stats, load_rows
+from sumwise.kernels.gradients import can_pack, count_stats, load_rows, root_value
 from sumwise.kernels.jit import inlined, kernel
 from sumwise.kernels.layout import (
     ABORTED,
@@ -75,6 +75,8 @@ def _sum_root(job):
                 if sum_ranked_records(job.table.presorted, job.payload, records, work.totals[0]):
                     continue
                 sum_records(categories, job.payload, job.exact, records, work.totals[0])
+        if job.payload.path_smooth > 0.0:
+            job.payload.values[0] = root_value(job.payload, work.totals[0])
     wait_for_all(job.sync, job.n_threads)
 
 

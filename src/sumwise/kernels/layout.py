@@ -99,7 +99,7 @@ class Table(NamedTuple):
 
 
 class GrowthOptions(NamedTuple):
-    """What the policy allows, as plain numbers."""
+    """What the policy allows."""
 
     growth: int
     max_leaves: int
@@ -109,6 +109,9 @@ class GrowthOptions(NamedTuple):
     columns_by_tree: float
     columns_by_level: float
     columns_by_node: float
+    column_weights: Any  # float64 (n_features,): how likely features are drawn; empty if equally
+    column_times: Any  # float64 (n_features,): scratch of draws by weight
+    random_splits: bool  # a node looks at one random split of each feature
 
 
 class Workspace(NamedTuple):

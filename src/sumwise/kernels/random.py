@@ -7,7 +7,8 @@ nothing depends on how the work is divided.
 
 import numpy as np
 
-from sumwise.kernels.jit import kernel, routine
+from sumwise.kernels.elementary import log
+from sumwise.kernels.jit import inlined, kernel, routine
 
 # Purposes: two streams of one seed never meet.
 ROWS, TREES, COLUMNS_BY_TREE, COLUMNS_BY_LEVEL, COLUMNS_BY_NODE, BINNING = (
@@ -20,7 +21,7 @@ MEMBER_ROWS, MEMBER_FEATURES, MEMBER_PARAMETERS, MEMBER_SEEDS, MEMBER_TARGETS, M
 # Of inspection.
 PERMUTED_ROWS = np.int64(48)
 PERMUTATIONS, COMBINATIONS = np.int64(100), np.int64(101)
-DROPPED_ROUNDS, SKIPPED_DROPS = np.int64(11), np.int64(12)
+DROPPED_ROUNDS, SKIPPED_DROPS, RANDOM_SPLITS = (np.int64(purpose) for purpose in range(11, 14))
 
 
 @routine
@@ -78,3 +79,56 @@ def choose_features(key, pool, n_chosen, chosen):
                 chosen[f] = 1
                 needed -= 1
             remaining -= 1
+
+
+@inlined
+def _find_smallest(bits, n):
+    """The n-th smallest of some integers that are not negative, n of at least one."""
+    low, high = np.int64(0), np.int64(0x7FFFFFFFFFFFFFFF)
+    while low < high:
+        middle = low + ((high - low) >> 1)
+        n_up_to = 0
+        for i in range(bits.size):
+            n_up_to += bits[i] <= middle
+        if n_up_to >= n:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@routine
+def choose_by_weight(key, pool, weights, n_chosen, times, chosen):
+    """Mark ``n_chosen`` features of those marked in ``pool``, drawn by weight without replacement.
+
+    Efraimidis and Spirakis (2006): each feature waits an exponential time whose rate is its weight,
+    and the first to arrive are chosen. A feature of weight zero never arrives, so fewer may be
+    chosen. ``times`` is scratch.
+    """
+    n_positive = 0
+    for f in range(pool.size):
+        times[f] = np.inf
+        chosen[f] = 0
+        if pool[f] and weights[f] > 0.0:
+            times[f] = (0.0 - log(1.0 - uniform(key, f))) / weights[f]
+            n_positive += 1
+    needed = min(n_chosen, n_positive)
+    if needed == 0:
+        return
+    # Floats that are not negative are ordered as their bits are.
+    bits = times.view(np.int64)
+    last = _find_smallest(bits, needed)
+    for f in range(pool.size):
+        if bits[f] < last:
+            chosen[f] = 1
+            needed -= 1
+    for f in range(pool.size):
+        if bits[f] == last and needed > 0 and pool[f] and weights[f] > 0.0:
+            chosen[f] = 1
+            needed -= 1
+
+
+@inlined
+def choose_between(key, index, low, n):
+    """Return one of the integers low, ..., low + n - 1, all equally likely."""
+    return low + np.int64(uniform(key, index) * n)

@@ -42,6 +42,7 @@ from sumwise.kernels.layout import CHILD, NO, SCORED, TREE, YET_TO_SCORE, ZERO
 from sumwise.kernels.packed import subtract_packed, sum_left_packed, unpack_sums
 from sumwise.kernels.partition import left_range, partition_records
 from sumwise.kernels.presorted import is_ranked
+from sumwise.kernels.random import RANDOM_SPLITS, choose_between, extend_key
 from sumwise.kernels.split import best_candidate, sum_left
 
 
@@ -297,6 +298,59 @@ def _note_candidate(job, child, f, found):
     job.work.candidates[child, f].missing_left = missing_left
 
 
+@inlined
+def _count_rows(job, node, f, b):
+    """The rows of a node in a bin."""
+    bins = feature_bins(job, node, f)
+    if job.nodes[node].packed:
+        return unpack_sums(bins[b])[2]
+    return bins[bins.size // job.n_stats * (job.n_stats - 1) + b]
+
+
+@inlined
+def _draw_split(job, f, first, last):
+    """Draw the bin that a feature may be split after in nodes [first, last), 0 if there is none.
+
+    Any split between their lowest and highest bin is as likely; where some of their rows are
+    missing, which is returned as well, so is one of all values against these.
+    """
+    n_value_bins, lowest, highest, n_missing = job.table.n_value_bins[f], ZERO, ZERO, ZERO
+    for node in range(first, last):
+        if job.nodes[node].slot >= 0:
+            n_missing += count_missing(job, node, f)
+            for b in range(1, n_value_bins + 1):
+                if _count_rows(job, node, f, b) > 0:
+                    lowest = b if lowest == 0 else min(lowest, b)
+                    highest = max(highest, b)
+    n = highest - lowest + (1 if n_missing > 0 and highest > 0 else 0)
+    if n == 0:
+        return ZERO, False
+    key = extend_key(extend_key(job.key, RANDOM_SPLITS), first)
+    drawn = choose_between(key, f, lowest, n)
+    return n_value_bins if drawn == highest else drawn, n_missing > 0
+
+
+@routine
+def _score_random(job, child, f, first, last):
+    """Score a random split of a feature for nodes [first, last) together."""
+    work, nodes, min_rows = job.work, job.nodes, job.options.min_samples_leaf
+    split_bin, both_ways = _draw_split(job, f, first, last)
+    left, best, goes_left = work.prefix[job.thread, 0], -np.inf, False
+    for missing_left in (False, True):
+        total = -np.inf
+        for node in range(first, last):
+            if split_bin > 0 and nodes[node].slot >= 0 and (both_ways or not missing_left):
+                sum_side(job, node, f, split_bin, missing_left, left)
+                place = (node, f, split_bin == job.table.n_value_bins[f])
+                totals = work.totals[node]
+                gain = split_gain(job.constraints, job.payload, place, left, totals, min_rows)
+                if gain > -np.inf:
+                    total = gain + (total if total > -np.inf else 0.0)
+        if total > best:
+            best, goes_left = total, missing_left
+    _note_candidate(job, child, f, (best, split_bin, goes_left))
+
+
 @routine
 def _score_numbers(job, node, child):
     """Find the best split of each of the thread's numeric features for a node."""
@@ -306,6 +360,9 @@ def _score_numbers(job, node, child):
     for f in range(job.table.n_value_bins.size):
         if is_owned(job, f) and work.allowed[CHILD + child, f] == YET_TO_SCORE:
             if is_categorical(job.table.categories, f):
+                continue
+            if job.options.random_splits:
+                _score_random(job, child, f, node, node + 1)
                 continue
             bins = feature_bins(job, node, f)
             both_ways = count_missing(job, node, f) > 0
@@ -399,6 +456,9 @@ def _score_level_numbers(job, first, last):
         if not is_owned(job, f) or not work.allowed[CHILD, f]:
             continue
         if is_categorical(job.table.categories, f):
+            continue
+        if job.options.random_splits:
+            _score_random(job, ZERO, f, first, last)
             continue
         both_ways = False
         for node in range(first, last):

@@ -8,9 +8,9 @@ import numpy as np
 
 from sumwise.kernels.bundles import is_bundled, name_by_code
 from sumwise.kernels.categories import is_categorical, name_by_set
-from sumwise.kernels.constraints import constrain_values
-from sumwise.kernels.gradients import set_value, sum_rows
-from sumwise.kernels.jit import inlined
+from sumwise.kernels.constraints import clip_value, constrain_values
+from sumwise.kernels.gradients import set_value, smooth_value, sum_rows
+from sumwise.kernels.jit import inlined, kernel
 from sumwise.kernels.layout import N_NODES
 from sumwise.kernels.partition import left_range
 from sumwise.kernels.presorted import is_ranked, name_by_rank
@@ -92,6 +92,25 @@ def _name_leaves(job):
 
 
 @inlined
+def draw_children(left, node, n_rows, smooth, value):
+    """Draw the values of a node's children to its own."""
+    if left >= 0:
+        for child in range(left, left + 2):
+            value[child, 0] = smooth_value(value[child, 0], n_rows[child], smooth, value[node, 0])
+
+
+@kernel
+def smooth_values(left, anchor, n_rows, smooth, value):
+    """Smooth the values (n_nodes, 1) of a finished tree along its paths.
+
+    A node with another ``anchor`` than itself keeps the value of that.
+    """
+    for node in range(left.size):  # parents come before children
+        value[node, 0] = value[anchor[node], 0]
+        draw_children(np.int64(left[node]), node, n_rows, smooth, value)
+
+
+@inlined
 def _merge_sums(job):
     """Thread 0: exact sums of every node, from the leaves up; children come after parents."""
     work, nodes = job.work, job.nodes
@@ -115,6 +134,10 @@ def _merge_sums(job):
         anchor = nodes[node].anchor
         for k in range(work.value.shape[1]):
             work.value[node, k] = work.value[anchor, k]
+        if job.payload.path_smooth > 0.0:
+            clip_value(job.constraints, job.payload, node, work.value[node])
+            n_rows, smooth = work.sums[0, :, job.n_stats - 1], job.payload.path_smooth
+            draw_children(np.int64(nodes[node].left), node, n_rows, smooth, work.value)
     finished = (nodes, job.table.n_value_bins, job.options.growth, n_nodes, work.value)
     constrain_values(job.constraints, job.payload, *finished)
 

@@ -1,5 +1,10 @@
 """Column sampling by tree, level and node."""
 
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import ParameterError
 from sumwise.parts import Part, check_rate
 
 
@@ -14,19 +19,59 @@ class Columns(Part):
     ----------
     by_tree, by_level, by_node : float, default=1.0
         Share of the features drawn anew for each tree, level and node, in (0, 1].
+    weights : array-like of float, dict or None, default=None
+        How likely each feature is drawn: one after the other, with probabilities in proportion to
+        the weights of those that are left. A feature of weight 0 is never drawn, whatever the
+        shares are. A dict gives weights by feature name, 1 for all others. None: all are equally
+        likely.
 
     Examples
     --------
     >>> from sumwise import Columns, GradientBoostingClassifier
     >>> GradientBoostingClassifier(columns=Columns(by_tree=0.8, by_node=0.5)).columns
     Columns(by_tree=0.8, by_node=0.5)
+    >>> Columns(by_node=0.3, weights={"age": 5.0, "customer": 0.0})
+    Columns(by_node=0.3, weights={'age': 5.0, 'customer': 0.0})
     """
 
-    def __init__(self, by_tree: float = 1.0, by_level: float = 1.0, by_node: float = 1.0) -> None:
+    def __init__(
+        self,
+        by_tree: float = 1.0,
+        by_level: float = 1.0,
+        by_node: float = 1.0,
+        weights: Any = None,
+    ) -> None:
         self.by_tree = by_tree
         self.by_level = by_level
         self.by_node = by_node
+        self.weights = weights
 
     def check(self) -> None:
         for name in ("by_tree", "by_level", "by_node"):
             check_rate(self, name)
+
+    def weigh_features(self, n_features: int) -> np.ndarray:
+        """Return the weights (n_features,), the largest being one; nothing if all are equal.
+
+        They must be an array by now, not a dict.
+        """
+        if self.weights is None:
+            return np.empty(0)
+        weights = np.array(self.weights, dtype=np.float64)
+        if weights.shape != (n_features,):
+            raise ParameterError(
+                f"Columns(weights=...): has shape {weights.shape}; give one weight for each of "
+                f"{n_features} features"
+            )
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if bad.size:
+            raise ParameterError(
+                f"Columns(weights=...): the weight of feature {bad[0]} is {weights[bad[0]]:g}; "
+                "weights must be finite and not negative"
+            )
+        if not weights.any():
+            raise ParameterError(
+                "Columns(weights=...): all weights are 0, which leaves no feature to split on"
+            )
+        weights /= weights.max()
+        return np.empty(0) if (weights == 1.0).all() else weights

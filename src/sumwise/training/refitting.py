@@ -13,7 +13,13 @@ from sumwise.losses import Loss
 from sumwise.losses.multi_target import take_target
 from sumwise.training.boosters import Plain
 from sumwise.training.session import BoostingSettings, TrainingRows, find_base_score
-from sumwise.tree import GrowthSettings, LocationFinder, StepFinder, TreeEnsemble
+from sumwise.tree import (
+    GrowthSettings,
+    LocationFinder,
+    StepFinder,
+    TreeEnsemble,
+    smooth_paths,
+)
 
 _CLASS_LINKS = ("logistic", "half_logistic", "softmax")
 
@@ -113,17 +119,18 @@ class _Refit:
         left = np.where(left < 0, -1, left - nodes.start).astype(np.int32)
         anchor = np.arange(left.size, dtype=np.int32)
         location, growth = loss.at_output(output).location, self._growth_of(tree)
+        n_rows = _count_rows(leaf[train], left)
         if location is None:
             own = self._gradient[output], self._hessian[output]
             found = self._steps.find(growth, train, leaf, left, anchor, *own)
+            smooth_paths(growth, left, anchor, n_rows, found)
         else:
             weight = ensemble.weight[nodes].copy()
             found = self._locations[output % len(self._locations)].find(
                 growth, train, leaf, left, anchor, weight, scores[output], location
             )
         old = self._value[nodes]
-        has_rows = _count_rows(leaf[train], left) > 0
-        value = np.where(has_rows, self._blend(old, self._share * found[:, 0]), old)
+        value = np.where(n_rows > 0, self._blend(old, self._share * found[:, 0]), old)
         self._value[nodes] = value
         self._team.run(add_leaf_values, train, leaf, value[:, None], self._raw[output])
 

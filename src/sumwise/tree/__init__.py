@@ -6,7 +6,7 @@ from sumwise.tree.grower import GrowthSettings, TreeGrower
 from sumwise.tree.leaf_models import LeafModeler, LinearLeaves
 from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.refit import LeafRefitter, LocationFinder
-from sumwise.tree.solve import LeafSolver, StepFinder
+from sumwise.tree.solve import LeafSolver, StepFinder, smooth_paths
 from sumwise.tree.tree import LeafModels, Tree
 from sumwise.tree.vector_grower import VectorGrower
 
@@ -29,4 +29,5 @@ __all__ = [
     "TreeEnsemble",
     "TreeGrower",
     "VectorGrower",
+    "smooth_paths",
 ]

@@ -63,6 +63,8 @@ class GrowthSettings:
     l2: float = 1.0
     max_delta_step: float = 0.0
     learning_rate: float = 0.1
+    path_smooth: float = 0.0
+    extra_trees: bool = False
     constraints: TreeConstraints | None = None
 
     @property
@@ -96,9 +98,10 @@ class GrowthSettings:
             leaves = min(leaves, 1 << depth)
         return leaves, _UNLIMITED_DEPTH if depth is None else depth
 
-    def make_options(self, columns: Columns, n_rows: int) -> layout.GrowthOptions:
+    def make_options(self, columns: Columns, n_rows: int, n_features: int) -> layout.GrowthOptions:
         """Return what the policy allows for a number of rows, as kernels take it."""
         max_leaves, max_depth = self.limits(n_rows)
+        weights = columns.weigh_features(n_features)
         return layout.GrowthOptions(
             growth=GROWTH[self.growth],
             max_leaves=max_leaves,
@@ -108,6 +111,9 @@ class GrowthSettings:
             columns_by_tree=float(columns.by_tree),
             columns_by_level=float(columns.by_level),
             columns_by_node=float(columns.by_node),
+            column_weights=weights,
+            column_times=np.empty_like(weights),
+            random_splits=bool(self.extra_trees),
         )
 
 
@@ -172,7 +178,7 @@ class TreeGrower:
         self._thresholds, self._threshold_start = mapper.flatten()
         self._settings = settings
         self._team = team
-        self._options = settings.make_options(columns, n_rows)
+        self._options = settings.make_options(columns, n_rows, data.n_features)
         # Other kinds of tables have more than bins: they stay as they are.
         is_plain = type(data) is BinnedData
         self._samples = is_plain and sampling_pays(data, columns.by_tree, n_rows)
@@ -189,6 +195,7 @@ class TreeGrower:
         self._ranges = np.zeros((n_threads, 8))
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
         self._units = np.ones(4)
+        self._values = np.zeros(self._nodes.size)
         is_presorted = isinstance(data.table.presorted, Presorted)
         self._exact_rows = data.n_rows if is_presorted else exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
@@ -220,6 +227,8 @@ class TreeGrower:
             float(s.max_delta_step),
             float(s.min_child_weight),
             float(s.learning_rate),
+            float(s.path_smooth),
+            self._values,
         )
         return self._grow(payload, rows, key, scores)
 
@@ -405,6 +414,9 @@ class TreeGrower:
         threshold = np.where(is_split, np.inf, 0.0)
         node = np.flatnonzero(is_split & (split_bin < BEYOND))
         own, low = feature[node], split_bin[node].astype(np.int64)
+        if data.has_bins:
+            threshold[node] = self._thresholds[self._threshold_start[own] + low]
+            return threshold
         high = self._work.presorted.upper[node].astype(np.int64)
         if self._options.growth == layout.SYMMETRIC:  # neighbors among all rows of the tree
             for f in np.unique(own):

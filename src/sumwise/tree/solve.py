@@ -8,6 +8,7 @@ from sumwise.errors import TrainingError
 from sumwise.kernels.leaf_values import solve_leaves
 from sumwise.kernels.refit import add_leaf_values
 from sumwise.kernels.threads import Team
+from sumwise.kernels.values import smooth_values
 from sumwise.tree.grower import GrowthSettings, TreeGrower
 from sumwise.tree.tree import Tree
 
@@ -51,6 +52,18 @@ class StepFinder:
         return value
 
 
+def smooth_paths(
+    settings: GrowthSettings,
+    left: np.ndarray,
+    anchor: np.ndarray,
+    n_rows: np.ndarray,
+    value: np.ndarray,
+) -> None:
+    """Draw the values (n_nodes, 1) of nodes to those of their parents, in place, if asked."""
+    if settings.path_smooth > 0.0:
+        smooth_values(left, anchor, n_rows, float(settings.path_smooth), value)
+
+
 class LeafSolver:
     """Gives leaves the Newton steps of other gradients than those that chose the splits.
 
@@ -75,6 +88,7 @@ class LeafSolver:
         leaf, anchor = self._grower.get_leaves(tree)
         arrays = rows, leaf, tree.left, anchor, gradient, hessian
         value = self._finder.find(self._grower.settings, *arrays)
+        smooth_paths(self._grower.settings, tree.left, anchor, tree.n_rows, value)
         value[:, 0] = self._grower.constrain_values(value[:, 0])
         return replace(tree, value=value)
 

@@ -75,7 +75,7 @@ class VectorGrower:
         self._table = VectorTable(table.columns, table.n_value_bins, table.bin_start)
         self._thresholds, self._threshold_start = mapper.flatten()
         self._settings, self._team = settings, team
-        self._options = settings.make_options(columns, n_rows)
+        self._options = settings.make_options(columns, n_rows, data.n_features)
         self._n_outputs, self._n_hessians = n_outputs, n_hessians
         self._n_stats = count_stats(n_outputs, n_hessians)
         self._stats = _allocate_lines(data.n_rows * self._n_stats)
