@@ -22,14 +22,15 @@ from sumwise.data import presorted
 from sumwise.errors import DataError
 from tests.estimators.split_data import GROWTHS, N_ROWS, make_data
 
+SETTINGS = {"splits": "exact", "n_estimators": 5, "random_state": 0}
+
 
 def regress(**params):
-    own = {"splits": "exact", "n_estimators": 5, "random_state": 0, **params}
-    return GradientBoostingRegressor(**own)
+    return GradientBoostingRegressor(**{**SETTINGS, **params})
 
 
 def classify(**params):
-    return GradientBoostingClassifier(**regress(**params).get_params(deep=False))
+    return GradientBoostingClassifier(**{**SETTINGS, **params})
 
 
 @pytest.mark.parametrize("growth", GROWTHS)

@@ -29,14 +29,15 @@ from tests.estimators.split_data import GROWTHS, N_ROWS, make_data
 from tests.naive.binning import map_to_bins
 from tests.naive.quantiles import find_candidates
 
+SETTINGS = {"splits": "approx", "n_estimators": 6, "max_bins": 32, "random_state": 0}
+
 
 def regress(**params):
-    own = {"splits": "approx", "n_estimators": 6, "max_bins": 32, "random_state": 0, **params}
-    return GradientBoostingRegressor(**own)
+    return GradientBoostingRegressor(**{**SETTINGS, **params})
 
 
 def classify(**params):
-    return GradientBoostingClassifier(**regress(**params).get_params(deep=False))
+    return GradientBoostingClassifier(**{**SETTINGS, **params})
 
 
 def check_scores(model, X, target):

@@ -336,6 +336,7 @@ def test_the_hash_covers_all_that_a_module_needs(tmp_path):
 
     folder = tmp_path / "sumwise" / "kernels"
     shutil.copytree(kernels, folder)
+    shutil.copy(kernels.parent / "errors.py", tmp_path / "sumwise")
     original = hash_of("grow", folder)
     assert original == hash_of("grow", kernels)
     for path in sorted(folder.glob("*.py")):

@@ -127,6 +127,9 @@ def _boost_in_other_ways() -> None:
         model = GradientBoostingRegressor(n_estimators=2, growth=growth)
         model.set_params(categorical_features=[0, 1], categorical_encoding="ordered")
         model.fit(many, total).predict(many)
+    for loss in ("squared_error", "absolute_error"):
+        model = GradientBoostingRegressor(n_estimators=2, loss=loss, path_smooth=1.0)
+        model.fit(X, total).refit(X, total)
 
 
 def _grow_forests() -> None:

@@ -8,7 +8,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.combine.classes import log_probabilities
 from sumwise.errors import DataError
 from sumwise.estimators.boosting_base import BaseGradientBoosting, document_parameters
 from sumwise.estimators.class_weights import check_class_weight, find_class_weights
@@ -209,6 +208,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
+        from sumwise.combine.classes import log_probabilities  # all else does without `combine`
+
         return log_probabilities(self.predict_proba(X, rounds))
 
     def predict(self, X: Any, rounds: Any = None) -> np.ndarray:
