@@ -1,7 +1,8 @@
 """AdaBoost of stumps, and AdaBoost.R2 of trees of three levels: ours against scikit-learn's.
 
 `python -m benchmarks.adaboost` prints seconds, ratios and the metric on other rows; `--help` tells
-the rest. Both have their defaults but for the number of rounds.
+the rest. Both have their defaults but for the number of rounds and, with `--depth`, for decision
+trees of their own library as base learners.
 """
 
 import argparse
@@ -20,20 +21,27 @@ TEST_ROWS = 20_000
 GOAL = 0.2
 
 
-def make_pairs(kind: str, n_rounds: int) -> dict[str, Any]:
-    """Our estimator and scikit-learn's, of a kind."""
-    from sklearn import ensemble as theirs
+def make_pairs(kind: str, n_rounds: int, depth: int | None) -> dict[str, Any]:
+    """Our estimator and scikit-learn's, of a kind; of deeper trees if there is a depth."""
+    from sklearn import ensemble, tree
 
-    import sumwise as ours
+    import sumwise
 
-    name = f"AdaBoost{kind.capitalize()}"
-    return {
-        "sumwise": getattr(ours, name)(n_estimators=n_rounds, random_state=0),
-        "scikit-learn": getattr(theirs, name)(n_estimators=n_rounds, random_state=0),
-    }
+    suffix, pairs = kind.capitalize(), {}
+    for name, (boosters, trees) in {
+        "sumwise": (sumwise, sumwise),
+        "scikit-learn": (ensemble, tree),
+    }.items():
+        learner = getattr(trees, f"DecisionTree{suffix}")
+        base = {} if depth is None else {"estimator": learner(max_depth=depth)}
+        booster = getattr(boosters, f"AdaBoost{suffix}")
+        pairs[name] = booster(n_estimators=n_rounds, random_state=0, **base)
+    return pairs
 
 
-def compare(kind: str, n_rows: int, n_rounds: int, n_repeats: int) -> dict[str, Any]:
+def compare(
+    kind: str, n_rows: int, n_rounds: int, n_repeats: int, depth: int | None = None
+) -> dict[str, Any]:
     """Seconds of each, in turn, and its score on other rows.
 
     Numbers to predict are a column of the table, from all others; its logarithm, because R2 is not
@@ -47,7 +55,7 @@ def compare(kind: str, n_rows: int, n_rounds: int, n_repeats: int) -> dict[str, 
     seconds: dict[str, list[float]] = {"sumwise": [], "scikit-learn": []}
     scores = {}
     for repeat in range(n_repeats + 1):
-        pairs = make_pairs(kind, n_rounds)
+        pairs = make_pairs(kind, n_rounds, depth)
         for name in pairs if repeat % 2 else reversed(pairs):
             if repeat:
                 seconds[name].append(time_call(pairs[name].fit, X, y))
@@ -66,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--depth", type=int, help="of decision trees as base learners")
     kinds = ("classifier", "regressor")
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
     parsed = parser.parse_args(arguments)
@@ -73,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{parsed.rounds} rounds; goal: ratio <= {GOAL}")
     for kind in parsed.kinds:
         for n_rows in parsed.rows:
-            found = compare(kind, n_rows, parsed.rounds, parsed.repeat)
+            found = compare(kind, n_rows, parsed.rounds, parsed.repeat, parsed.depth)
             ours, theirs = found["seconds"]["sumwise"], found["seconds"]["scikit-learn"]
             scores = ", ".join(f"{found['scores'][name]:.4f}" for name in found["seconds"])
             print(
