@@ -716,7 +716,7 @@ BAD_PARAMETERS = [
     ("l2", [-1, np.nan, None], "number at least 0"),
     ("l2", [np.inf], "finite"),
     ("max_delta_step", [-1, np.nan], "number at least 0"),
-    ("max_bins", [1, 256, 64.0, None], "integer of at least 2 and at most 255"),
+    ("max_bins", [1, 65536, 64.0, None], "integer of at least 2 and at most 65535"),
     ("sampler", ["bagging", 0.5, Subsample, Columns()], r"Subsample\(\.\.\.\), .*'subsample', "),
     ("columns", ["columns", 0.5, Columns, Subsample()], r"Columns\(\.\.\.\) or None"),
     ("early_stopping", ["yes", 1, None], "one of 'auto', 'oob', True, False"),

@@ -133,8 +133,9 @@ def test_with_missing_values_and_categories(kind, random_cuts, seed):
 def test_wide_tables_lie_by_column(kind, random_cuts, monkeypatch):
     monkeypatch.setattr(forest_grower, "_LONG_ROW", 0)
     monkeypatch.setattr(forest_grower, "_FEATURES_PER_DRAW", 0)
+    monkeypatch.setattr(forest_grower, "_BLOCK", 64)
     rng = np.random.default_rng(3)
-    for n_rows in (100, 3000):  # in blocks of rows, too
+    for n_rows in (50, 200):  # in blocks of rows, too
         table = make_table(rng, n_rows, missing=0.3, categories=(2, 4))
         assert_same(*grow_both(rng, kind, n_rows, table, random_cuts=random_cuts))
         assert "by_column" in vars(table)
