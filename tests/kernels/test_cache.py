@@ -239,11 +239,23 @@ def test_a_read_only_cache_is_read(package):
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners here")
-@pytest.mark.parametrize("place", ["root", "folder"])
-def test_what_others_could_have_written_is_not_read(package, place):
+def test_a_cache_of_root_can_be_read_by_others_and_written_by_nobody_else(package):
+    previous = os.umask(0o002)  # as where every user has a group
+    try:
+        package.run()
+    finally:
+        os.umask(previous)
+    folders = [package.cache, *package.cache.iterdir()]
+    assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o755}
+    assert {path.stat().st_mode & 0o777 for path in package.files()} == {0o644}
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners here")
+@pytest.mark.parametrize("mode", [0o775, 0o757])
+def test_what_others_could_have_written_is_not_read(package, mode):
     package.run()
-    for folder in [package.cache] if place == "root" else package.cache.iterdir():
-        folder.chmod(0o777)
+    for folder in package.cache.iterdir():
+        folder.chmod(mode)
     output = package.run()
     assert "climbed 3 4" in output
     assert compiles(output) == 1
@@ -331,8 +343,8 @@ def test_the_hash_covers_all_that_a_module_needs(tmp_path):
     kernels = Path(jit.__file__).parent
     closure = cache.find_closure("sumwise.kernels.grow", str(kernels / "grow.py"))
     needed = {name.rpartition(".")[2] for name in closure}
-    assert {"grow", "jit", "cache", "layout", "histogram", "exact_splits", "bounded"} <= needed
-    assert not {"forest_grow", "predict", "stumps"} & needed
+    assert {"grow", "jit", "layout", "histogram", "exact_splits", "bounded"} <= needed
+    assert not {"forest_grow", "predict", "stumps", "cache"} & needed
 
     folder = tmp_path / "sumwise" / "kernels"
     shutil.copytree(kernels, folder)
@@ -383,7 +395,7 @@ def test_the_usual_folders(no_choice, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(no_choice / "xdg"))
     folder = find_root()
     assert folder == no_choice / "xdg/sumwise"
-    assert folder.stat().st_mode & 0o777 == 0o700
+    assert folder.stat().st_mode & 0o022 == 0
     assert not list(folder.iterdir())  # what it tried to write is gone
     (no_choice / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(no_choice / "file"))
@@ -407,15 +419,23 @@ def test_the_folder_of_another_user_is_not_trusted(no_choice, monkeypatch):
         os.chown(root, 1234567, -1)
     monkeypatch.setattr(cache.os, "getuid", lambda: 12345678)
     assert find_root() is None
-    assert not cache.is_trusted(root)
+    assert not cache.is_ours(root)
 
 
-def test_a_link_is_not_trusted(tmp_path):
-    (tmp_path / "folder").mkdir(mode=0o700)
-    (tmp_path / "link").symlink_to(tmp_path / "folder")
-    assert cache.is_trusted(tmp_path / "folder")
-    assert not cache.is_trusted(tmp_path / "link")
-    assert not cache.is_trusted(tmp_path / "nothing")
+def test_only_folders_are_ours(tmp_path):
+    assert cache.is_ours(tmp_path)
+    (tmp_path / "file").touch()
+    assert not cache.is_ours(tmp_path / "file")
+    assert not cache.is_ours(tmp_path / "nothing")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="links need rights here")
+def test_a_linked_folder_of_kernels_is_not_read(package):
+    package.run()
+    for folder in list(package.cache.iterdir()):
+        moved = folder.rename(package.folder / folder.name)
+        folder.symlink_to(moved)
+    assert compiles(package.run()) == 1
 
 
 def test_a_failure_of_the_cache_is_only_logged(caplog, monkeypatch):

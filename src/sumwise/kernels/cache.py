@@ -5,9 +5,10 @@ after a hash of the kernel's module and of every module that this one imports, d
 an edit recompiles what depends on it and nothing else. (Numba's own cache looks at one file's
 time stamp and misses edits in files that a kernel calls into.)
 
-Files are unpickled and hold machine code, so they are read only from folders that nobody but this
-user or root can write to, and only if their checksum is right. A cache that cannot be read or
-written is never an error: the kernel is compiled. Set ``SUMWISE_CACHE_DIR`` to choose the folder.
+Files are unpickled and hold machine code, so they are read only from folders that belong to this
+user or to root and that nobody else can write to, and only if their checksum is right. A cache
+that cannot be read or written is never an error: the kernel is compiled. Set
+``SUMWISE_CACHE_DIR`` to choose the folder.
 """
 
 import hashlib
@@ -30,6 +31,8 @@ from numba.core.serialize import dumps
 
 logger = logging.getLogger("sumwise")
 
+# Of the files.
+_FORMAT = 1
 _DIGEST_LENGTH = hashlib.sha256().digest_size
 # "import a.b", "from a import b, c" and the same with names in parentheses, on several lines.
 _IMPORT = re.compile(
@@ -57,7 +60,8 @@ def find_closure(module: str, file: str) -> set[str]:
     while waiting:
         _, names = _read_source(_path_of(waiting.pop(), module, file))
         for name in names:
-            is_ours = name not in found and name.startswith(f"{package}.")
+            # How files are kept changes nothing in them.
+            is_ours = name not in found and name.startswith(f"{package}.") and name != __name__
             if is_ours and _path_of(name, module, file).is_file():
                 found.add(name)
                 waiting.append(name)
@@ -106,17 +110,17 @@ def find_roots() -> list[Path]:
     return [*roots, Path(tempfile.gettempdir()) / f"sumwise-{owner}"]
 
 
-def is_trusted(folder: Path) -> bool:
-    """Whether only this user and root can have written what lies in a folder."""
+def is_ours(folder: Path) -> bool:
+    """Whether a folder is there and belongs to this user or to root."""
     try:
-        status = folder.lstat()
+        status = folder.stat()
     except OSError:
         return False
-    if not stat.S_ISDIR(status.st_mode):
-        return False
-    if not hasattr(os, "getuid"):
-        return True
-    return status.st_uid in (os.getuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(status.st_mode) and _is_owned(status)
+
+
+def _is_owned(status: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0)
 
 
 @cache
@@ -124,8 +128,8 @@ def find_writable_root() -> Path | None:
     """Return the first folder that can be written to, made if need be, or None."""
     for root in find_roots():
         try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if is_trusted(root):
+            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+            if is_ours(root):
                 with tempfile.TemporaryFile(dir=root):
                     return root
         except OSError:
@@ -133,13 +137,33 @@ def find_writable_root() -> Path | None:
     return None
 
 
+def _read_trusted(path: Path) -> bytes | None:
+    """Return the content of a file in a folder that only this user and root can have written to.
+
+    The folder is opened first, so that it is the one that was checked. Raises OSError.
+    """
+    if not hasattr(os, "getuid"):
+        return path.read_bytes()
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        status = os.fstat(folder)
+        if not _is_owned(status) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return None
+        with open(os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder), "rb") as file:
+            return file.read()
+    finally:
+        os.close(folder)
+
+
 def _read_checked(path: Path, description: bytes) -> bytes | None:
     """Return what was written for a description; None if there is nothing, or it is damaged."""
-    if not (is_trusted(path.parent) and is_trusted(path.parent.parent)):
+    if not is_ours(path.parent.parent):
         return None
     try:
-        content = path.read_bytes()
+        content = _read_trusted(path)
     except OSError:
+        return None
+    if content is None:
         return None
     digest, data = content[:_DIGEST_LENGTH], content[_DIGEST_LENGTH:]
     if digest != hashlib.sha256(description + data).digest():
@@ -149,16 +173,21 @@ def _read_checked(path: Path, description: bytes) -> bytes | None:
 
 
 def _write_checked(path: Path, description: bytes, data: bytes) -> None:
-    """Write data with a checksum, so that nobody ever sees a part of it."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+    """Write data with a checksum, so that nobody ever sees a part of it.
+
+    Others may read it: a cache that root has filled serves all users.
+    """
+    path.parent.mkdir(mode=0o755, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(unfinished, flags, 0o644), "wb") as file:
         try:
             file.write(hashlib.sha256(description + data).digest() + data)
             file.close()
-            os.replace(file.name, path)
+            os.replace(unfinished, path)
         except BaseException:
             file.close()
-            os.unlink(file.name)
+            os.unlink(unfinished)
             raise
 
 
@@ -213,8 +242,8 @@ class KernelCache(_Cache):
     def _describe(self, sig: Any, codegen: Any) -> bytes:
         """Everything that the machine code depends on, apart from the sources."""
         python = sys.implementation.cache_tag
-        parts = python, numba.__version__, codegen.magic_tuple(), self._code, _spell_out(sig)
-        return repr(parts).encode()
+        parts = _FORMAT, python, numba.__version__, codegen.magic_tuple(), self._code
+        return repr((*parts, _spell_out(sig))).encode()
 
     def _path(self, root: Path, description: bytes) -> Path:
         name = hashlib.sha256(description).hexdigest()[:16]
