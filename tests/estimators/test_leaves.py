@@ -303,6 +303,7 @@ def test_units_of_features_do_not_matter():
         ({"monotonic_cst": [0, 1, 0, 0]}, "cannot obey monotonic_cst"),
         ({"loss": "absolute_error"}, "'absolute_error' are medians"),
         ({"loss": Quantile([0.1, 0.9])}, "are medians, quantiles"),
+        ({"loss": "huber"}, "are medians, quantiles"),
     ],
 )
 def test_what_linear_leaves_are_not_for(params, message):

@@ -53,7 +53,7 @@ def check_leaves(estimator: Any, train: LabeledRows, loss: Loss) -> None:
     if resolve_leaves(estimator) is None:
         return
     name = f"{type(estimator).__name__}: leaves={estimator.leaves!r}"
-    if loss.location is not None:
+    if loss.refits_leaves:
         raise ParameterError(
             f"{name} takes Newton steps, and the leaves of loss={estimator.loss!r} are medians, "
             "quantiles or robust locations; use another loss, or leaves='constant'"

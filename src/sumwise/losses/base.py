@@ -102,6 +102,11 @@ class Loss(ABC):
         """What leaves are refitted to; None where their values come from the hessian."""
         return None
 
+    @property
+    def refits_leaves(self) -> bool:
+        """Whether leaves have a location; known before :meth:`adapt` finds its parameters."""
+        return type(self).location is not Loss.location
+
     def location_weight(self, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The weights of rows in locations; empty if all are one."""
         return weight

@@ -117,6 +117,10 @@ class MultiTarget(Loss):
         return self._losses[0].location
 
     @property
+    def refits_leaves(self) -> bool:
+        return self._losses[0].refits_leaves
+
+    @property
     def has_value(self) -> bool:
         return self._losses[0].has_value
 
