@@ -82,8 +82,15 @@ def test_sets_with_categories(encoding):
         assert found[f"{name}_loss"][-1] == pytest.approx(log_loss(y, probability))
 
 
+def test_sets_alone_do_not_stop_a_fit():
+    params = {**SMALL, "n_estimators": 60, "early_stopping": "auto", "learning_rate": 1.0}
+    model = GradientBoostingRegressor(**params, n_iter_no_change=1)
+    model.fit(X[TRAIN], Y[TRAIN], eval_set=[(X[FIRST], Y[FIRST])])
+    assert model.best_iteration_ == model.history_["valid_0_loss"].size == 60
+
+
 def test_early_stopping_watches_the_last_metric_of_the_last_set(tmp_path):
-    params = {**SMALL, "n_estimators": 300, "early_stopping": "auto", "learning_rate": 0.3}
+    params = {**SMALL, "n_estimators": 300, "early_stopping": True, "learning_rate": 0.3}
     sets = [(X[TRAIN], Y[TRAIN]), (X[FIRST], Y[FIRST])]
     for scoring, watched, find_best in (
         (["loss", "r2"], "valid_1_r2", np.argmax),

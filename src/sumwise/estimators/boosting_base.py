@@ -365,8 +365,8 @@ class BaseGradientBoosting(BaseFittedBoosting):
         sample_weight_val, init_score_val : array-like, default=None
             What belongs to them, as ``sample_weight`` and ``init_score`` to X.
         eval_set : list of pairs (X, y), default=None
-            Further validation sets, each measured after every round. Early stopping watches the
-            last one, unless there is ``X_val``.
+            Further validation sets, each measured after every round. With ``early_stopping=True``
+            the last one is watched, unless there is ``X_val``.
         eval_names : list of str, default=None
             What ``history_`` calls them; None for "valid_0", "valid_1", ...
         eval_sample_weight, eval_init_score : list of array-like or None, default=None
@@ -450,7 +450,9 @@ class BaseGradientBoosting(BaseFittedBoosting):
         native, booster, sampler, columns = self._resolve_parts()
         booster = self._adapt_booster(booster)
         check_features(self, booster, self.schema_.n_categories)
-        stops = len(sets) > 0 if self.early_stopping == "auto" else bool(self.early_stopping)
+        # Sets are only measured unless stopping is asked for, as rivals' are; X_val asks for it.
+        has_own_rows = bool(sets) and sets[-1].name == VALIDATION
+        stops = has_own_rows if self.early_stopping == "auto" else bool(self.early_stopping)
         holds_out = stops and not stops_by_oob(self)
         rows = self._number_rows(train, sets, groups, holds_out, seed)
         draws = holds_out and not sets and self.validation_rows == "random"
