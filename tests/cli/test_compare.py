@@ -95,7 +95,7 @@ def test_every_competitor_can_be_built(task, tiny):
 @pytest.mark.filterwarnings("error")
 def test_every_competitor_reads_categories(colors):
     """Also categories of test rows that no training row has, and more than scikit-learn takes."""
-    for competitor in compare.list_competitors(colors):
+    for competitor in compare.COMPETITORS:
         model = competitor.build(colors, n_rounds=2, n_jobs=1)
         model.fit(colors.X[::2], colors.y[::2])
         assert np.isfinite(model.predict(colors.X)).all()
@@ -151,12 +151,6 @@ def test_members_are_counted_where_they_are_listed(tiny):
     result = compare.cross_validate(forest, tiny, n_folds=2, n_rounds=3, n_jobs=1)
     assert result.rounds == [3, 3]
     assert [type(model) for model in result.models] == [BaggingClassifier] * 2
-
-
-def test_who_reads_no_categories_is_left_out(colors, tiny, monkeypatch):
-    monkeypatch.setattr(compare, "COMPETITORS", (MEAN, MEAN._replace(reads_categories=False)))
-    assert len(compare.list_competitors(tiny)) == 2
-    assert compare.list_competitors(colors) == [MEAN]
 
 
 def test_description_tells_of_categories(tiny, colors):

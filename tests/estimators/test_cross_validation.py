@@ -13,7 +13,13 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 import sumwise
-from sumwise import Dart, GradientBoostingClassifier, GradientBoostingRegressor, GroupSubsample
+from sumwise import (
+    CVResult,
+    Dart,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    GroupSubsample,
+)
 from sumwise.errors import DataError, ParameterError, TrainingError
 
 RNG = np.random.default_rng(0)
@@ -205,3 +211,9 @@ def test_what_cannot_be(change, error, message):
     options = {"estimator": GradientBoostingRegressor(**SMALL, **change), **own}
     with pytest.raises(error, match=message):
         sumwise.cv(X=X, y=Y, **options)
+
+
+def test_a_result_prints_a_summary():
+    result = CVResult({"test_loss": np.array([[3.0, 2.0], [5.0, 3.0]])}, 2, 2.5)
+    expected = "<CVResult of 2 folds, 2 rounds: test_loss; best mean 2.5 after 2 rounds>"
+    assert repr(result) == expected

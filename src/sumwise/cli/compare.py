@@ -72,7 +72,6 @@ class Competitor(NamedTuple):
     rounds_parameter: str | None = "n_estimators"
     rounds_attribute: str | None = "best_iteration_"
     prepare: Callable[[Any, Dataset], Any] = lambda model, data: model
-    reads_categories: bool = True
 
     def build(self, data: Dataset, n_rounds: int, n_jobs: int | None) -> Any:
         """Make an unfitted estimator for `data`; `n_jobs=None` is all CPUs."""
@@ -117,7 +116,7 @@ COMPETITORS = (
     Competitor("sumwise bagging", *_BAGGING, {}, **_MEMBERS),
     Competitor("sumwise random forest", *_FOREST, {"max_features": 1 / 3}, **_MEMBERS),
     Competitor("sumwise extra trees", *_EXTRA, {}, **_MEMBERS),
-    Competitor("sumwise AdaBoost", *_ADABOOST, {}, **_MEMBERS, reads_categories=False),
+    Competitor("sumwise AdaBoost", *_ADABOOST, {}, **_MEMBERS),
     Competitor(
         "HistGradientBoosting",
         *_HIST,
@@ -175,12 +174,6 @@ def cross_validate(
     return result
 
 
-def list_competitors(data: Dataset) -> list[Competitor]:
-    """Return those that can read the data set."""
-    has_categories = bool(data.find_categories())
-    return [each for each in COMPETITORS if each.reads_categories or not has_categories]
-
-
 def warm_up(datasets: Sequence[Dataset], n_jobs: int | None) -> float:
     """Run every competitor briefly on every data set, so that no timing compiles; return seconds.
 
@@ -189,7 +182,7 @@ def warm_up(datasets: Sequence[Dataset], n_jobs: int | None) -> float:
     start = perf_counter()
     for data in datasets:
         combined = list_combinations(data) if can_combine(data) else []
-        competitors: list[Competitor | Combination] = [*list_competitors(data), *combined]
+        competitors: list[Competitor | Combination] = [*COMPETITORS, *combined]
         for competitor in competitors:
             model = competitor.build(data, _WARM_UP_ROUNDS, n_jobs)
             model.fit(data.X, data.y).predict(data.X)
@@ -219,7 +212,7 @@ def compare_dataset(data: Dataset, n_folds: int, n_rounds: int, n_jobs: int | No
         return [cross_validate(each, data, n_folds, n_rounds, n_jobs) for each in competitors]
 
     parts = [f"## {data.name}", describe_dataset(data)]
-    parts.append(format_results(data, run_all(list_competitors(data))))
+    parts.append(format_results(data, run_all(COMPETITORS)))
     if can_combine(data):
         combined = list_combinations(data)
         results = run_all(combined)

@@ -1,8 +1,7 @@
 """What the gradient boosting estimators share: parameters, fit, and prediction of raw scores."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -40,6 +39,7 @@ from sumwise.estimators.features import (
     read_training_data,
 )
 from sumwise.estimators.fitted_boosting import BaseFittedBoosting
+from sumwise.estimators.fitted_state import forget_fit, starting_anew
 from sumwise.estimators.inputs import check_init_score, check_sample_weight
 from sumwise.estimators.jobs import start_team
 from sumwise.estimators.learning_rates import check_learning_rate, find_rates
@@ -381,7 +381,7 @@ class BaseGradientBoosting(BaseFittedBoosting):
         self
         """
         start = find_start(self, init_model)
-        with self._fit_anew():
+        with starting_anew(self._forget_fit):
             growth = self._check_parameters()
             given = X
             self._encodes = start is not None and start._encodes
@@ -416,7 +416,7 @@ class BaseGradientBoosting(BaseFittedBoosting):
         ``groups`` has an entry for every row of the table. ``n_jobs`` takes the place of the
         parameter; ``callbacks`` come after those of the user.
         """
-        with self._fit_anew():
+        with starting_anew(self._forget_fit):
             growth = self._check_parameters()
             table.describe_features(self)
             own = as_target(self._encode_target(table.y[rows], None))
@@ -531,20 +531,11 @@ class BaseGradientBoosting(BaseFittedBoosting):
         self.ensemble_ = result.ensemble  # last: with it the estimator counts as fitted
         return self
 
-    @contextmanager
-    def _fit_anew(self) -> Iterator[None]:
-        """Forget the last fit; and this one, if it fails: no mix of both is left."""
-        self._forget_fit()
-        try:
-            yield
-        except BaseException:
-            self._forget_fit()
-            raise
-
     def _forget_fit(self) -> None:
         """Drop everything that was learned."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in _LEARNED]:
-            delattr(self, name)
+        forget_fit(self)
+        for name in _LEARNED:
+            self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "ensemble_")

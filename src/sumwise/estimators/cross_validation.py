@@ -55,6 +55,13 @@ class CVResult:
     best_score: float
     estimators: list[Any] | None = None
 
+    def __repr__(self) -> str:
+        n_folds, n_rounds = next(iter(self.scores.values())).shape
+        return (
+            f"<CVResult of {n_folds} folds, {n_rounds} rounds: {', '.join(self.scores)}; best mean "
+            f"{self.best_score:.6g} after {self.best_iteration} rounds>"
+        )
+
     @property
     def mean(self) -> dict[str, np.ndarray]:
         """Means over the folds, one per round."""

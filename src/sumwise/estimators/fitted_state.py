@@ -1,7 +1,8 @@
 """The fitted attributes of an estimator as a whole: a fit that fails leaves none of them."""
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -15,14 +16,21 @@ def fit_as_a_whole(fit: Fit) -> Fit:
 
     @wraps(fit)
     def fit_all_or_nothing(self: Any, *args: Any, **params: Any) -> Any:
-        forget_fit(self)
-        try:
+        with starting_anew(partial(forget_fit, self)):
             return fit(self, *args, **params)
-        except BaseException:  # also an interrupt
-            forget_fit(self)
-            raise
 
     return cast(Fit, fit_all_or_nothing)
+
+
+@contextmanager
+def starting_anew(forget: Callable[[], None]) -> Iterator[None]:
+    """Forget what was fitted before, and also what is fitted here if that fails."""
+    forget()
+    try:
+        yield
+    except BaseException:  # also an interrupt
+        forget()
+        raise
 
 
 def forget_fit(estimator: Any) -> None:
