@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sumwise.data.binning import BinMapper
-from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
-from sumwise.kernels.forest_layout import QUADRATIC
-from sumwise.kernels.forest_numbers import Numbers
-from sumwise.kernels.threads import Team
+from sumwise.kernels.forest.layout import QUADRATIC
+from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
+from sumwise.kernels.forest.one_output import Numbers
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Bootstrap
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import Forest

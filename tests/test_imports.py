@@ -9,7 +9,7 @@ import sumwise
 
 CODE = """
 import sys, sumwise
-late = ("sumwise.estimators.composite", "sumwise.combine", "sklearn.model_selection")
+late = ("sumwise.estimators.combined.base", "sumwise.combine", "sklearn.model_selection")
 assert not [name for name in late if name in sys.modules]
 assert "VotingClassifier" in dir(sumwise)
 from sumwise import *

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from sumwise.data.bundling import Bundling
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
-from sumwise.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise.estimators.boosting.classifier import GradientBoostingClassifier
+from sumwise.estimators.boosting.regressor import GradientBoostingRegressor
 from sumwise.estimators.persistence import load
 from sumwise.losses import Fair, Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import (
@@ -26,30 +27,39 @@ from sumwise.training.callbacks import Callback, RoundState, Snapshot
 from sumwise.tree import LinearLeaves
 
 if TYPE_CHECKING:
-    from sumwise.estimators.adaboost import AdaBoostClassifier, AdaBoostRegressor
-    from sumwise.estimators.averaging import AveragingRegressor
-    from sumwise.estimators.bagging import BaggingClassifier, BaggingRegressor
-    from sumwise.estimators.bayesian import BayesianAveragingClassifier, BayesianAveragingRegressor
-    from sumwise.estimators.cross_validation import CVResult, cv
-    from sumwise.estimators.forests import (
+    from sumwise.estimators.boosting.cross_validation import CVResult, cv
+    from sumwise.estimators.combined.averaging import AveragingRegressor
+    from sumwise.estimators.combined.bayesian import (
+        BayesianAveragingClassifier,
+        BayesianAveragingRegressor,
+    )
+    from sumwise.estimators.combined.multi_response import MultiResponseLinear
+    from sumwise.estimators.combined.selection import (
+        EnsembleSelectionClassifier,
+        EnsembleSelectionRegressor,
+    )
+    from sumwise.estimators.combined.stacking import StackingClassifier, StackingRegressor
+    from sumwise.estimators.combined.voting import VotingClassifier
+    from sumwise.estimators.forests.decision_tree import (
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+    )
+    from sumwise.estimators.forests.forests import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
         RandomForestClassifier,
         RandomForestRegressor,
     )
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
-    from sumwise.estimators.multi_response import MultiResponseLinear
-    from sumwise.estimators.out_of_bag import OobStopping, oob_permutation_importance
-    from sumwise.estimators.output_codes import OutputCodeClassifier
-    from sumwise.estimators.output_noise import OutputFlippingClassifier, OutputSmearingRegressor
-    from sumwise.estimators.resampling import resample_predictions
-    from sumwise.estimators.selection import (
-        EnsembleSelectionClassifier,
-        EnsembleSelectionRegressor,
+    from sumwise.estimators.resampled.adaboost import AdaBoostClassifier, AdaBoostRegressor
+    from sumwise.estimators.resampled.bagging import BaggingClassifier, BaggingRegressor
+    from sumwise.estimators.resampled.out_of_bag import OobStopping, oob_permutation_importance
+    from sumwise.estimators.resampled.output_codes import OutputCodeClassifier
+    from sumwise.estimators.resampled.output_noise import (
+        OutputFlippingClassifier,
+        OutputSmearingRegressor,
     )
-    from sumwise.estimators.stacking import StackingClassifier, StackingRegressor
-    from sumwise.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-    from sumwise.estimators.voting import VotingClassifier
+    from sumwise.estimators.resampling import resample_predictions
 
 __version__ = "0.1.0"
 
@@ -119,35 +129,35 @@ __all__ = [
 
 # Imported when first asked for: who boosts trees need not wait for them.
 _LATER = {
-    "AdaBoostClassifier": "adaboost",
-    "AdaBoostRegressor": "adaboost",
-    "AveragingRegressor": "averaging",
-    "BaggingClassifier": "bagging",
-    "BaggingRegressor": "bagging",
-    "BayesianAveragingClassifier": "bayesian",
-    "BayesianAveragingRegressor": "bayesian",
-    "CVResult": "cross_validation",
-    "DecisionTreeClassifier": "trees",
-    "DecisionTreeRegressor": "trees",
-    "EnsembleSelectionClassifier": "selection",
-    "EnsembleSelectionRegressor": "selection",
-    "ExtraTreesClassifier": "forests",
-    "ExtraTreesRegressor": "forests",
+    "AdaBoostClassifier": "resampled.adaboost",
+    "AdaBoostRegressor": "resampled.adaboost",
+    "AveragingRegressor": "combined.averaging",
+    "BaggingClassifier": "resampled.bagging",
+    "BaggingRegressor": "resampled.bagging",
+    "BayesianAveragingClassifier": "combined.bayesian",
+    "BayesianAveragingRegressor": "combined.bayesian",
+    "CVResult": "boosting.cross_validation",
+    "DecisionTreeClassifier": "forests.decision_tree",
+    "DecisionTreeRegressor": "forests.decision_tree",
+    "EnsembleSelectionClassifier": "combined.selection",
+    "EnsembleSelectionRegressor": "combined.selection",
+    "ExtraTreesClassifier": "forests.forests",
+    "ExtraTreesRegressor": "forests.forests",
     "MemberPredictions": "members",
-    "MultiResponseLinear": "multi_response",
-    "OobStopping": "out_of_bag",
-    "OutputCodeClassifier": "output_codes",
-    "OutputFlippingClassifier": "output_noise",
-    "OutputSmearingRegressor": "output_noise",
-    "RandomForestClassifier": "forests",
-    "RandomForestRegressor": "forests",
-    "StackingClassifier": "stacking",
-    "StackingRegressor": "stacking",
-    "VotingClassifier": "voting",
-    "cv": "cross_validation",
+    "MultiResponseLinear": "combined.multi_response",
+    "OobStopping": "resampled.out_of_bag",
+    "OutputCodeClassifier": "resampled.output_codes",
+    "OutputFlippingClassifier": "resampled.output_noise",
+    "OutputSmearingRegressor": "resampled.output_noise",
+    "RandomForestClassifier": "forests.forests",
+    "RandomForestRegressor": "forests.forests",
+    "StackingClassifier": "combined.stacking",
+    "StackingRegressor": "combined.stacking",
+    "VotingClassifier": "combined.voting",
+    "cv": "boosting.cross_validation",
     "diversity_matrix": "members",
     "member_predictions": "members",
-    "oob_permutation_importance": "out_of_bag",
+    "oob_permutation_importance": "resampled.out_of_bag",
     "resample_predictions": "resampling",
 }
 

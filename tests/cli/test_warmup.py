@@ -24,7 +24,7 @@ from sumwise import (
 )
 from sumwise.cli.main import main
 from sumwise.cli.warmup import _run_steps, warm_up
-from sumwise.estimators import jobs
+from sumwise.estimators.input import jobs
 from sumwise.losses import REGRESSION_LOSSES
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.data.binned import BinnedData
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 
 def make_binned(columns, n_value_bins=None, n_threads=1, min_rows=1):

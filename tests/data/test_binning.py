@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sumwise.data import binning, matrix
 from sumwise.data.binning import BinMapper, threshold_between
 from sumwise.data.thresholds import find_runs
-from sumwise.kernels import random
-from sumwise.kernels.coding import round_down
-from sumwise.kernels.threads import Team
+from sumwise.kernels.predict.coding import round_down
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from tests.naive import binning as naive
 
 NAN, INF = np.nan, np.inf

@@ -11,9 +11,9 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.bundling import Bundling, Codes, bundle_columns, find_bundles
 from sumwise.data.sparse_binning import SparseBins
 from sumwise.errors import ParameterError
-from sumwise.kernels.bundled import find_left_codes
-from sumwise.kernels.jit import kernel
-from sumwise.kernels.threads import Team
+from sumwise.kernels.grow.storage.bundled import find_left_codes
+from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.runtime.threads import Team
 from tests.naive import bundling as naive
 
 

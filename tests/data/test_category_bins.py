@@ -7,7 +7,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.category_bins import MAX_CATEGORIES, CategoryBins
 from sumwise.data.native import Native
 from sumwise.errors import DataError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from tests.naive.categories import assign_bins
 
 

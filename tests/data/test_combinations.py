@@ -5,7 +5,7 @@ import pytest
 
 from sumwise import TargetStatistics
 from sumwise.data.combinations import choose_combinations
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 N_ROWS = 4000
 

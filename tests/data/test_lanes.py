@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.data.lanes import plan_lanes, plan_tiles
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 
 def plan(columns, n_value_bins=None):

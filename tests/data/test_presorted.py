@@ -4,9 +4,9 @@ import pytest
 from sumwise.data.native import Native
 from sumwise.data.presorted import presort
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.categories import Categories, NoCategories
-from sumwise.kernels.presorted import BEYOND, Presorted
-from sumwise.kernels.threads import Team
+from sumwise.kernels.grow.storage.categories import Categories, NoCategories
+from sumwise.kernels.grow.storage.presorted import BEYOND, Presorted
+from sumwise.kernels.runtime.threads import Team
 
 
 def make(X, rows=None, n_threads=1, **options):

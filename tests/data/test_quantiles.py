@@ -13,8 +13,8 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.native import Native
 from sumwise.data.quantiles import make_quantile_tables
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.layout import BLOCK_BITS
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import BLOCK_BITS
 from tests.naive.binning import cut_by_weight, map_to_bins
 from tests.naive.quantiles import find_candidates
 

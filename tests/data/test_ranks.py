@@ -14,7 +14,7 @@ from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.thresholds import threshold_between
 from sumwise.errors import DataError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 NAN, INF = np.nan, np.inf
 

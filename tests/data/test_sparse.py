@@ -8,7 +8,7 @@ from scipy import sparse
 from sumwise.data.matrix import read_chunks
 from sumwise.data.sparse import SparseFrame, SparseMatrix, read_sparse_frame
 from sumwise.data.table import SparseColumn, Table, read_table
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 DENSE = np.array([[0.0, 1.5, 0.0], [0.0, np.nan, -2.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
 

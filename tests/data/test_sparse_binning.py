@@ -10,7 +10,7 @@ from sumwise.data import binning
 from sumwise.data.binning import BinMapper
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_binning import map_sparse
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 
 def make_matrix(seed, n_rows, n_features, density, kind, n_values):

@@ -9,7 +9,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import find_ranges
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 
 def make_matrices(kind, absent):

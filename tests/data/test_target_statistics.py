@@ -13,7 +13,7 @@ from sumwise.data.target_statistics import (
     split_holdout,
 )
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from tests.naive import target_statistics as naive
 
 N_ROWS = 60

@@ -13,7 +13,7 @@ from catboost import CatBoostClassifier
 
 from sumwise.data.category_groups import Group
 from sumwise.data.target_statistics import CategorySums, find_places
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 
 DEPTH = 4
 

@@ -7,7 +7,7 @@ import pytest
 import xgboost
 
 from sumwise import Fair, GradientBoostingRegressor, Quantile
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Percentage, SquaredLog
 from tests.equivalence.test_lightgbm import collect_rival_nodes, train_rival
 from tests.equivalence.trees import collect_our_nodes, make_table

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sumwise.estimators import boosting_base, jobs
+from sumwise.estimators.boosting import base as boosting_base
+from sumwise.estimators.input import jobs
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sumwise
 from sumwise import AdaBoostClassifier, AdaBoostRegressor
-from sumwise.estimators.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
+from sumwise.estimators.resampled.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
 
 SMALL = {"n_estimators": 5}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Subsample
-from sumwise.estimators import jobs
-from sumwise.kernels.layout import EXACT_ROWS, PACKED_ROWS
+from sumwise.estimators.input import jobs
+from sumwise.kernels.grow.layout import EXACT_ROWS, PACKED_ROWS
 
 GROWTHS = ["leaf", "depth", "symmetric"]
 THREADS = [1, 2, 4]

@@ -105,8 +105,8 @@ def fit(booster, categories, constraints, growth, sampler, n_jobs=1):
     ids=["-".join([repr(BOOSTERS[k]), *rest]) for k, *rest in CELLS],
 )
 def test_any_combination(booster, categories, constraints, tmp_path, bytes_of, monkeypatch):
-    monkeypatch.setattr("sumwise.estimators.jobs.count_cpus", lambda: 3)
-    monkeypatch.setattr("sumwise.estimators.jobs.STEPS_PER_THREAD", 1)
+    monkeypatch.setattr("sumwise.estimators.input.jobs.count_cpus", lambda: 3)
+    monkeypatch.setattr("sumwise.estimators.input.jobs.STEPS_PER_THREAD", 1)
     cell = booster, categories, constraints
     reason = find_reason(*cell)
     if reason is not None:

@@ -21,7 +21,7 @@ from sumwise import (
 from sumwise.data import binning
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
-from sumwise.estimators.shared_table import can_share
+from sumwise.estimators.combined.shared_table import can_share
 from tests.estimators.split_data import GROWTHS, make_data
 from tests.naive.binning import cut_quantiles
 

@@ -306,7 +306,7 @@ def test_options_have_the_same_bytes(params, tmp_path):
 @pytest.mark.parametrize("n_rows", [1, 4095, 4096, 8195])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_linear_models_of_many_blocks(n_rows, n_threads, monkeypatch):
-    monkeypatch.setattr("sumwise.estimators.jobs.count_threads", lambda *_: n_threads)
+    monkeypatch.setattr("sumwise.estimators.input.jobs.count_threads", lambda *_: n_threads)
     monkeypatch.setattr("sumwise.training.boosters.linear._ENTRIES_FOR_ALL", 0)
     rng = np.random.default_rng(0)
     dense = np.where(rng.random((n_rows, 6)) < 0.3, rng.normal(size=(n_rows, 6)), 0)

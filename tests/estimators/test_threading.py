@@ -14,7 +14,7 @@ from joblib import Parallel, delayed, parallel_config
 from sklearn.exceptions import NotFittedError
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Subsample
-from sumwise.estimators import jobs
+from sumwise.estimators.input import jobs
 from sumwise.tree import grower
 
 

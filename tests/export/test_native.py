@@ -22,7 +22,7 @@ from sumwise.export.native import (
     read_model,
     write_model,
 )
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import LinearEnsemble, TreeEnsemble
 
 BY_TREE = {"start": "<i8", "output": "<i4"}

@@ -12,9 +12,9 @@ from sumwise.inspection.forest_importance import (
     permutation_importance,
     unbiased_importance,
 )
-from sumwise.kernels import random
-from sumwise.kernels.forest_numbers import Numbers
-from sumwise.kernels.threads import Team
+from sumwise.kernels.forest.one_output import Numbers
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Bootstrap
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import Forest

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Exponential, Logistic, Loss, Multinomial, Squared
 from sumwise.losses.base import at_rows, weighted_mean
 from tests.naive import losses as naive

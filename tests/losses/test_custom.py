@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss, Squared, is_custom_loss, is_loss_function
 
 NO_WEIGHT = np.empty(0)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sumwise.errors import DataError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Absolute, Huber, MultiTarget, Poisson, Squared
 from sumwise.losses.multi_target import take_target
 

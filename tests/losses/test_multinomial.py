@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Logistic, Multinomial
 
 NO_WEIGHT = np.empty(0)

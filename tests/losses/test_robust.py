@@ -6,7 +6,7 @@ from sklearn._loss.loss import HuberLoss
 
 from sumwise import Fair, Huber, Quantile
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Absolute, Location, LogCosh, Percentage
 
 NO_WEIGHT = np.empty(0)

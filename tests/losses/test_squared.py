@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.errors import DataError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Squared, SquaredLog
 
 ROWS = np.arange(3, dtype=np.uint32)

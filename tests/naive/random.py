@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sumwise.kernels.elementary import natural_log
+from sumwise.kernels.runtime.elementary import natural_log
 
 _MASK = (1 << 64) - 1
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import RowSource
 
 

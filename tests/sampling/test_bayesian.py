@@ -7,7 +7,7 @@ import pytest
 
 from sumwise import BayesianBootstrap
 from sumwise.errors import ParameterError
-from sumwise.kernels import random
+from sumwise.kernels.runtime import random
 from tests.naive import random as naive
 from tests.sampling.sources import assert_sound, make_source
 

@@ -5,7 +5,7 @@ import pytest
 
 from sumwise import Goss
 from sumwise.errors import ParameterError
-from sumwise.kernels import random
+from sumwise.kernels.runtime import random
 from tests.naive.goss import sample_goss
 from tests.sampling.sources import assert_sound, make_source, mean_sums
 

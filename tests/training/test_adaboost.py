@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.training.adaboost import ClassRule, NumberRule, boost_learners
 
 # Ten rows and three stumps of Li Hang's "Statistical Learning Methods", example 8.1.

@@ -5,7 +5,7 @@ import pytest
 
 from sumwise.data.binning import BinMapper
 from sumwise.errors import TrainingError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Exponential, Logistic, Multinomial, Squared
 from sumwise.sampling import Columns, Subsample
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost

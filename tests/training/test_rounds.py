@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.training.rounds import Past, Rounds
 from sumwise.tree import Tree
 

@@ -10,8 +10,8 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.category_bins import CategoryBins, collect_categories
 from sumwise.data.native import Native
-from sumwise.kernels import random
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
 from sumwise.tree import TreeGrower
 from tests.naive import grow as naive

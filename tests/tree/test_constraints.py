@@ -1,6 +1,6 @@
 import numpy as np
 
-from sumwise.kernels.constraints import Constraints, Unconstrained
+from sumwise.kernels.grow.constraints import Constraints, Unconstrained
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
 
 

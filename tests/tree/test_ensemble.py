@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import LinearEnsemble, Tree, TreeEnsemble
 
 NAN, INF = np.nan, np.inf

@@ -8,10 +8,10 @@ import pytest
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.category_bins import CategoryBins
-from sumwise.kernels import forest_layout as layout
-from sumwise.kernels import random
-from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
-from sumwise.kernels.forest_numbers import Numbers
+from sumwise.kernels.forest import layout as layout
+from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
+from sumwise.kernels.forest.one_output import Numbers
+from sumwise.kernels.runtime import random
 from sumwise.tree import forest_grower
 from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable
 from tests.naive import forest as naive

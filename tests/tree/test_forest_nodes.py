@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sumwise.data.binning import BinMapper
-from sumwise.kernels.forest_numbers import Numbers
-from sumwise.kernels.threads import Team
+from sumwise.kernels.forest.one_output import Numbers
+from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest_grower import ForestSettings, RowTable
 from tests import forests

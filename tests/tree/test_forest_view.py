@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sumwise import RandomForestClassifier, RandomForestRegressor
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.forest_view import (
     TreeNodes,
     drop_unused_bins,

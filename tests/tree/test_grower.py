@@ -6,8 +6,9 @@ import pytest
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError, TrainingError
-from sumwise.kernels import layout, random
-from sumwise.kernels.threads import Team
+from sumwise.kernels.grow import layout
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
 from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower
 from sumwise.tree import grower as grower_module

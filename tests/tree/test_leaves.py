@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sumwise.data.binning import BinMapper
-from sumwise.kernels import random
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
 from sumwise.tree import GrowthSettings, LeafSolver, TreeGrower
 

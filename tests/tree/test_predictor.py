@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sumwise.kernels.threads import ABORT, Team
+from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.tree import predictor as module
 from sumwise.tree.predictor import Predictor
 from tests.naive.predict import find_leaves, sum_values

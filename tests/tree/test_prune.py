@@ -6,10 +6,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
-from sumwise.kernels.forest_columns import Labels, Vectors
-from sumwise.kernels.forest_layout import LOGARITHMIC, POISSON, QUADRATIC, TWO_CLASS_LOG
-from sumwise.kernels.forest_numbers import Numbers
-from sumwise.kernels.threads import Team
+from sumwise.kernels.forest.layout import LOGARITHMIC, POISSON, QUADRATIC, TWO_CLASS_LOG
+from sumwise.kernels.forest.many_outputs import Labels, Vectors
+from sumwise.kernels.forest.one_output import Numbers
+from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import Forest, ForestTree
 from sumwise.tree.forest_grower import ForestSettings, RowTable

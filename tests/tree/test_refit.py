@@ -5,9 +5,9 @@ import pytest
 
 from sumwise.data.binning import BinMapper
 from sumwise.errors import TrainingError
-from sumwise.kernels import random
-from sumwise.kernels.influence import FAIR, TANH
-from sumwise.kernels.threads import Team
+from sumwise.kernels.losses.influence import FAIR, TANH
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Location
 from sumwise.sampling import Columns
 from sumwise.tree import (

@@ -9,8 +9,8 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.bundling import Bundling
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.bundles import Bundles
-from sumwise.kernels.threads import Team
+from sumwise.kernels.grow.storage.bundles import Bundles
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import sampled_table
 from sumwise.tree.sampled_table import SampledTable, sampling_pays
 

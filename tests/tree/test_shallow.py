@@ -3,7 +3,7 @@ import pytest
 
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.shallow import ShallowGrower
 
 

@@ -6,8 +6,8 @@ import pytest
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.errors import TrainingError
-from sumwise.kernels import random
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
 from sumwise.tree import GrowthSettings, TreeGrower
 from sumwise.tree import grower as grower_module

@@ -28,8 +28,8 @@ from sumwise import (
     RandomForestRegressor,
     Subsample,
 )
-from sumwise.kernels.cache import announce_nothing
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.cache import announce_nothing
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import REGRESSION_LOSSES
 
 _TYPES = (np.float32, np.float64)

@@ -7,13 +7,13 @@ import numpy as np
 from sumwise.data.bundling import Bundling, bundle_columns
 from sumwise.data.lanes import plan_lanes, plan_tiles
 from sumwise.data.sparse_binning import SparseBins
-from sumwise.kernels.bundles import Bundles, NoBundles
-from sumwise.kernels.categories import Categories, NoCategories
-from sumwise.kernels.layout import BLOCK_BITS, Lanes, Table
-from sumwise.kernels.presorted import BEYOND, NotSorted, Presorted
-from sumwise.kernels.screening import screen_columns, screen_entries
-from sumwise.kernels.threads import Team
-from sumwise.kernels.tiles import count_crowds, fill_tiles
+from sumwise.kernels.grow.storage.bundles import Bundles, NoBundles
+from sumwise.kernels.grow.storage.categories import Categories, NoCategories
+from sumwise.kernels.grow.storage.presorted import BEYOND, NotSorted, Presorted
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import BLOCK_BITS, Lanes, Table
+from sumwise.kernels.table.screening import screen_columns, screen_entries
+from sumwise.kernels.table.tiles import count_crowds, fill_tiles
 
 _WORD = 8
 _RANK = np.uint64(32)

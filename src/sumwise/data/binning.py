@@ -14,14 +14,14 @@ from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_binning import find_sparse_thresholds, map_sparse
 from sumwise.data.sparse_tables import map_sparse_columns, map_sparse_parts, map_sparse_rows
 from sumwise.data.thresholds import find_runs, threshold_between
-from sumwise.kernels import binning as kernels
-from sumwise.kernels import random
-from sumwise.kernels.binning import GROUP
-from sumwise.kernels.category_bins import count_categories, map_categories
-from sumwise.kernels.coding import round_down
-from sumwise.kernels.sort import N_DIGIT_VALUES
-from sumwise.kernels.threads import Team
-from sumwise.kernels.tiles import interleave_columns
+from sumwise.kernels.predict.coding import round_down
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table import binning as kernels
+from sumwise.kernels.table.binning import GROUP
+from sumwise.kernels.table.category_bins import count_categories, map_categories
+from sumwise.kernels.table.tiles import interleave_columns
 
 # Of tables that keep a byte of a value, and of those that keep ranks.
 MAX_BINS = 255

@@ -8,8 +8,9 @@ import numpy as np
 
 from sumwise.data.sparse_binning import SparseBins
 from sumwise.errors import ParameterError
-from sumwise.kernels.bundles import Bundles
-from sumwise.kernels.bundling import (
+from sumwise.kernels.grow.storage.bundles import Bundles
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.bundling import (
     N_CODES,
     bundle_features,
     count_crowded_bins,
@@ -20,7 +21,6 @@ from sumwise.kernels.bundling import (
     find_missing_bins,
     sum_conflicts,
 )
-from sumwise.kernels.threads import Team
 from sumwise.parts import Part
 
 # Bundles that are open at a time: a feature looks for room in no more.

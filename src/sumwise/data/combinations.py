@@ -14,9 +14,9 @@ import numpy as np
 
 from sumwise.data.category_groups import Group, can_combine
 from sumwise.data.target_statistics import CategorySums, TargetStatistics, find_places
-from sumwise.kernels import random
-from sumwise.kernels.target_statistics import shuffle_rows
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.target_statistics import shuffle_rows
 
 # Rows that judge; more would hardly change the choice.
 _ROWS = 30_000

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sumwise.kernels.layout import Lanes
-from sumwise.kernels.threads import Team
-from sumwise.kernels.tiles import mark_pairs, number_pairs
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import Lanes
+from sumwise.kernels.table.tiles import mark_pairs, number_pairs
 
 _TILE = 16
 _CODES = 256

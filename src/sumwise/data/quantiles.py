@@ -16,14 +16,14 @@ from sumwise.data.matrix import Matrix
 from sumwise.data.native import Native
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.quantiles import (
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.quantiles import (
     code_columns,
     find_cuts,
     merge_ranks,
     refill_tiles,
     replace_ranks,
 )
-from sumwise.kernels.threads import Team
 
 # Values of a feature that are told apart, by ranks of two bytes.
 MOST_RANKS = (1 << 16) - 1

@@ -11,10 +11,10 @@ from sumwise.data.native import Native
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.thresholds import threshold_between
 from sumwise.errors import DataError
-from sumwise.kernels.binning import gather_keys
-from sumwise.kernels.ranks import map_to_ranks, rank_keys
-from sumwise.kernels.sort import N_DIGIT_VALUES
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.binning import gather_keys
+from sumwise.kernels.table.ranks import map_to_ranks, rank_keys
 
 # Values of several columns that are sorted together: a bound for memory.
 _KEYS = 1 << 21

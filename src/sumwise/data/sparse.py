@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels import sparse_columns as kernels
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.sparse import columns as kernels
 from sumwise.lazy import lazy
 
 # Values made at a time where a sparse matrix has to be read as a dense one.

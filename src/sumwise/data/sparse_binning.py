@@ -6,11 +6,11 @@ import numpy as np
 
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.thresholds import find_runs, threshold_between
-from sumwise.kernels import sparse_binning as kernels
-from sumwise.kernels.binning import HASH_SIZE
-from sumwise.kernels.coding import round_down
-from sumwise.kernels.sort import N_DIGIT_VALUES
-from sumwise.kernels.threads import Team
+from sumwise.kernels.predict.coding import round_down
+from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.binning import HASH_SIZE
+from sumwise.kernels.table.sparse import binning as kernels
 
 # Features looked at together: a bound for memory.
 _FEATURES = 512

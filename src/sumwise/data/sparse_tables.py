@@ -8,10 +8,10 @@ import numpy as np
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_binning import join_thresholds, map_sparse
 from sumwise.errors import DataError
-from sumwise.kernels.bundling import fill_plain_columns
-from sumwise.kernels.coding import round_down
-from sumwise.kernels.sparse_rows import fill_sparse_rows
-from sumwise.kernels.threads import Team
+from sumwise.kernels.predict.coding import round_down
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.bundling import fill_plain_columns
+from sumwise.kernels.table.sparse.rows import fill_sparse_rows
 
 # Bytes of the rows that are looked at together where no table of all is needed.
 _PART_BYTES = 1 << 26

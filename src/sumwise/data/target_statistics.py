@@ -13,9 +13,9 @@ import numpy as np
 
 from sumwise.data.category_groups import Group
 from sumwise.errors import ParameterError
-from sumwise.kernels import random
-from sumwise.kernels.target_statistics import shuffle_rows, sum_by_place, write_ordered
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.target_statistics import shuffle_rows, sum_by_place, write_ordered
 from sumwise.parts import Part
 
 METHODS = ("ordered", "greedy", "holdout", "leave_one_out")

@@ -14,7 +14,7 @@ from sumwise.data.categories import Dictionary
 from sumwise.data.encoder import read_column
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.features import FeatureSchema, read_rows
+from sumwise.estimators.input.features import FeatureSchema, read_rows
 from sumwise.inspection.dependence import depend_on
 from sumwise.tree import TreeEnsemble
 from sumwise.tree.forest import Forest

@@ -12,9 +12,9 @@ from sumwise.data.encoder import CategoryEncoder
 from sumwise.data.native import Native
 from sumwise.data.target_statistics import TargetStatistics
 from sumwise.errors import ModelFileError
-from sumwise.estimators.features import FeatureSchema
-from sumwise.estimators.losses import LOSS_PARTS
-from sumwise.estimators.parameters import NamedParametersMixin
+from sumwise.estimators.boosting.losses import LOSS_PARTS
+from sumwise.estimators.input.features import FeatureSchema
+from sumwise.estimators.input.parameters import NamedParametersMixin
 from sumwise.export.files import Source, Target, name_source, read_bytes
 from sumwise.export.native import parse_model, write_model
 from sumwise.losses import is_custom_loss
@@ -52,9 +52,9 @@ _ADDED = {
 _MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
 # Where to find classes that are imported when they are needed.
 _MODULES = {
-    **{f"DecisionTree{kind}": "sumwise.estimators.trees" for kind in _KINDS},
-    **{f"RandomForest{kind}": "sumwise.estimators.forests" for kind in _KINDS},
-    **{f"ExtraTrees{kind}": "sumwise.estimators.forests" for kind in _KINDS},
+    **{f"DecisionTree{kind}": "sumwise.estimators.forests.decision_tree" for kind in _KINDS},
+    **{f"RandomForest{kind}": "sumwise.estimators.forests.forests" for kind in _KINDS},
+    **{f"ExtraTrees{kind}": "sumwise.estimators.forests.forests" for kind in _KINDS},
 }
 # Measured only if somebody watches, which the file does not tell.
 _NOT_IN_HISTORY = "training_loss"

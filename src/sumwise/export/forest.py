@@ -26,8 +26,8 @@ from sumwise.export.container import (
     read_n_features,
     read_number,
 )
-from sumwise.kernels.forest_layout import SET_WORDS
-from sumwise.kernels.forest_walk import MAX_FEATURES
+from sumwise.kernels.forest.layout import SET_WORDS
+from sumwise.kernels.forest.walk import MAX_FEATURES
 from sumwise.tree.forest import Forest
 
 FOREST_FORMAT = 3

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sumwise.errors import DataError
-from sumwise.kernels import forest_importance as kernels
-from sumwise.kernels import random
-from sumwise.kernels.forest_nodes import guess_classes, make_truth
-from sumwise.kernels.threads import Team
+from sumwise.kernels.forest import importance as kernels
+from sumwise.kernels.forest.nodes import guess_classes, make_truth
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.forest import Forest
 from sumwise.tree.forest_grower import Target
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sumwise.errors import DataError
-from sumwise.kernels.influence import CLIPPED
-from sumwise.kernels.reduce import exact_sum
-from sumwise.kernels.threads import Team
+from sumwise.kernels.losses.influence import CLIPPED
+from sumwise.kernels.runtime.reduce import exact_sum
+from sumwise.kernels.runtime.threads import Team
 
 # Probabilities are kept this far from 0 and 1 when they become scores.
 SMALLEST_PROBABILITY = 1e-15

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sumwise.kernels import losses as kernels
-from sumwise.kernels.elementary import natural_log
+from sumwise.kernels.losses import classification as kernels
+from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Loss
 from sumwise.losses.custom import CustomLoss, is_custom_loss
 from sumwise.losses.robust import Quantile

@@ -7,7 +7,7 @@ mean. A row of probability y counts as a row of class 1 with weight y and one of
 
 import numpy as np
 
-from sumwise.kernels import regression_losses as kernels
+from sumwise.kernels.losses import regression as kernels
 from sumwise.losses.base import check_range
 from sumwise.losses.binary import Logistic
 

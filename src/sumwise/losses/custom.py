@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Loss, at_rows, mean_loss
 from sumwise.losses.links import LINKS
 

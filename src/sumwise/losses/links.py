@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sumwise.kernels import losses as kernels
-from sumwise.kernels.regression_losses import exponential, exponential_less_one
+from sumwise.kernels.losses import classification as kernels
+from sumwise.kernels.losses.regression import exponential, exponential_less_one
 
 
 def _two_columns(raw: np.ndarray, factor: float) -> np.ndarray:

@@ -16,9 +16,9 @@ unlike with other losses this is done, for log(1) = 0 may be far from any sensib
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.kernels import regression_losses as kernels
-from sumwise.kernels.elementary import natural_log
-from sumwise.kernels.reduce import exact_sum
+from sumwise.kernels.losses import regression as kernels
+from sumwise.kernels.runtime.elementary import natural_log
+from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.losses.base import Loss, at_rows, check_range, weighted_mean
 from sumwise.parts import Part
 

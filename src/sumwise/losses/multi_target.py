@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sumwise.errors import DataError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Location, Loss
 
 

@@ -8,8 +8,8 @@ HistGradientBoosting takes the plain diagonal, XGBoost twice the diagonal.
 
 import numpy as np
 
-from sumwise.kernels import losses as kernels
-from sumwise.kernels.elementary import natural_log
+from sumwise.kernels.losses import classification as kernels
+from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
 
 

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.kernels import location as location_kernels
-from sumwise.kernels import regression_losses as kernels
-from sumwise.kernels.influence import FAIR, TANH
-from sumwise.kernels.threads import Team
+from sumwise.kernels.leaves import location as location_kernels
+from sumwise.kernels.losses import regression as kernels
+from sumwise.kernels.losses.influence import FAIR, TANH
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Location, Loss, at_rows, weighted_mean
 from sumwise.parts import Part
 

@@ -9,8 +9,8 @@ logarithms, f = log(1 + p): so L = (f - log(1 + y))^2 / 2, which is convex, and 
 
 import numpy as np
 
-from sumwise.kernels import losses as kernels
-from sumwise.kernels import regression_losses
+from sumwise.kernels.losses import classification as kernels
+from sumwise.kernels.losses import regression as regression_losses
 from sumwise.losses.base import Loss, at_rows, check_range, weighted_mean
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sumwise.kernels import random
-from sumwise.kernels.choose import draw_bayesian_weights
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.by_gradient import draw_bayesian_weights
 from sumwise.parts import check_number
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sumwise.kernels import random
-from sumwise.kernels.resample import BOOTSTRAP, fill_counts
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.bootstrap import BOOTSTRAP, fill_counts
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
 

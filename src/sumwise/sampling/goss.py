@@ -3,8 +3,8 @@
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.kernels import random
-from sumwise.kernels.choose import N_DIGIT_VALUES, choose_by_gradient
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.by_gradient import N_DIGIT_VALUES, choose_by_gradient
 from sumwise.parts import check_number, check_rate
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 

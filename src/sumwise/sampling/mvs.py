@@ -3,9 +3,9 @@
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.kernels import random
-from sumwise.kernels.choose import draw_uniform
-from sumwise.kernels.reduce import exact_sum
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.reduce import exact_sum
+from sumwise.kernels.sampling.by_gradient import draw_uniform
 from sumwise.parts import check_number, check_rate
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 

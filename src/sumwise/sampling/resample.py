@@ -13,7 +13,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.kernels import random, resample
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling import bootstrap as resample
 from sumwise.parts import Part, check_rate
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.kernels import random
+from sumwise.kernels.runtime import random
 from sumwise.parts import check_flag, check_rate
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource, no_factors
 

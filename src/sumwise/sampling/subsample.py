@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels import random
+from sumwise.kernels.runtime import random
 from sumwise.parts import check_rate
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 

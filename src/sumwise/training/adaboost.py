@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sumwise.kernels import reweigh
-from sumwise.kernels.threads import Team
+from sumwise.kernels.adaboost import reweight as reweigh
+from sumwise.kernels.runtime.threads import Team
 from sumwise.training.callbacks import Callback, RoundState
 from sumwise.training.reweight import (
     change_weights,

@@ -11,7 +11,7 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.errors import TrainingError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.training.boosters import Plain
 from sumwise.training.callbacks import RoundState, call_all
 from sumwise.training.rounds import BoostingResult, Past, Record

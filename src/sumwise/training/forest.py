@@ -7,8 +7,8 @@ from itertools import count
 
 import numpy as np
 
-from sumwise.kernels import random
-from sumwise.kernels.threads import ABORT, Team
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.sampling.resample import Resampler
 from sumwise.tree.forest import Forest, ForestTree
 from sumwise.tree.forest_grower import (

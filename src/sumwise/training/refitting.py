@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from sumwise.data.matrix import Matrix
-from sumwise.kernels.elementary import natural_log
-from sumwise.kernels.refit import add_leaf_values
-from sumwise.kernels.threads import Team
+from sumwise.kernels.leaves.refit import add_leaf_values
+from sumwise.kernels.runtime.elementary import natural_log
+from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.losses.multi_target import take_target

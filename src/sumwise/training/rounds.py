@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sumwise.data.matrix import Matrix
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import Ensemble, Tree, TreeEnsemble
 
 

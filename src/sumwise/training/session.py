@@ -11,9 +11,9 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.data.quantiles import QuantileData
 from sumwise.errors import ParameterError, TrainingError
-from sumwise.kernels import random
-from sumwise.kernels.choose import multiply_rows
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.losses.multi_target import take_target

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sumwise.kernels.constraints import Constraints, Unconstrained
-from sumwise.kernels.isotonic import CHAINS_SHAPE, POOLS_SHAPE
+from sumwise.kernels.grow.constraints import Constraints, Unconstrained
+from sumwise.kernels.grow.isotonic import CHAINS_SHAPE, POOLS_SHAPE
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from sumwise.data.matrix import Matrix, read_chunks
 from sumwise.errors import ParameterError
-from sumwise.kernels.leaf_models import Models, add_model_predictions
-from sumwise.kernels.threads import Team
+from sumwise.kernels.leaves.linear import Models, add_model_predictions
+from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor

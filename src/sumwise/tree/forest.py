@@ -8,9 +8,9 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
-from sumwise.kernels.forest_layout import SET_WORDS
-from sumwise.kernels.forest_nodes import fill_node_values
-from sumwise.kernels.forest_walk import (
+from sumwise.kernels.forest.layout import SET_WORDS
+from sumwise.kernels.forest.nodes import fill_node_values
+from sumwise.kernels.forest.walk import (
     BY_SET,
     PackedForest,
     add_forest_values,
@@ -18,7 +18,7 @@ from sumwise.kernels.forest_walk import (
     find_forest_leaves,
     pack_nodes,
 )
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.tree import Tree
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix, find_ranges
-from sumwise.kernels import forest_layout as layout
-from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
-from sumwise.kernels.forest_grow import grow_forest_tree
-from sumwise.kernels.forest_numbers import Numbers
-from sumwise.kernels.threads import Team
+from sumwise.kernels.forest import layout as layout
+from sumwise.kernels.forest.grow import grow_forest_tree
+from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
+from sumwise.kernels.forest.one_output import Numbers
+from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.forest import ForestTree
 

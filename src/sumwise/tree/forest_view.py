@@ -7,7 +7,7 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.sparse import SparseMatrix, is_sparse
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.forest import Forest
 

@@ -11,22 +11,22 @@ from sumwise.data.presorted import PresortedData
 from sumwise.data.quantiles import QuantileData
 from sumwise.data.thresholds import threshold_between
 from sumwise.errors import ParameterError, TrainingError
-from sumwise.kernels import layout
-from sumwise.kernels.bundled import add_bundled_predictions
-from sumwise.kernels.bundles import Bundles, BundleWork, NoBundles
-from sumwise.kernels.categories import Categories, CategoryWork, NoCategories
-from sumwise.kernels.category_predict import add_binned_category_predictions, make_sets
-from sumwise.kernels.columns import draw_tree_features
-from sumwise.kernels.constraints import Constraints
-from sumwise.kernels.gradients import Gradients
-from sumwise.kernels.grow import grow_best_first_tree, grow_symmetric_tree
-from sumwise.kernels.histogram import WORDS_LENGTH
-from sumwise.kernels.isotonic import project_leaf_values
-from sumwise.kernels.predict import add_binned_predictions
-from sumwise.kernels.presorted import BEYOND, NotSorted, Presorted, PresortedWork
-from sumwise.kernels.presorted_predict import add_value_predictions
-from sumwise.kernels.symmetric_leaves import find_symmetric_leaves
-from sumwise.kernels.threads import Team
+from sumwise.kernels.grow import layout
+from sumwise.kernels.grow.constraints import Constraints
+from sumwise.kernels.grow.feature_sampling import draw_tree_features
+from sumwise.kernels.grow.gradients import Gradients
+from sumwise.kernels.grow.histogram import WORDS_LENGTH
+from sumwise.kernels.grow.isotonic import project_leaf_values
+from sumwise.kernels.grow.storage.bundled import add_bundled_predictions
+from sumwise.kernels.grow.storage.bundles import Bundles, BundleWork, NoBundles
+from sumwise.kernels.grow.storage.categories import Categories, CategoryWork, NoCategories
+from sumwise.kernels.grow.storage.presorted import BEYOND, NotSorted, Presorted, PresortedWork
+from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
+from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
+from sumwise.kernels.predict.category_walk import add_binned_category_predictions, make_sets
+from sumwise.kernels.predict.value_walk import add_value_predictions
+from sumwise.kernels.predict.walk import add_binned_predictions
+from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
 from sumwise.tree.sampled_table import SampledTable, sampling_pays

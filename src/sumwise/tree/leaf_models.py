@@ -7,8 +7,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from sumwise.data.matrix import Matrix, find_float_type, read_chunks
-from sumwise.kernels.leaf_models import ModelRule, Models, add_model_values, fit_leaf_models
-from sumwise.kernels.threads import Team
+from sumwise.kernels.leaves.linear import ModelRule, Models, add_model_values, fit_leaf_models
+from sumwise.kernels.runtime.threads import Team
 from sumwise.parts import Part, check_flag, check_number
 from sumwise.tree.grower import TreeGrower
 from sumwise.tree.tree import LeafModels, Tree

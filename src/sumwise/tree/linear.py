@@ -8,9 +8,9 @@ import numpy as np
 from sumwise.data.matrix import Matrix, read_chunks
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import ParameterError
-from sumwise.kernels.linear import add_linear_scores
-from sumwise.kernels.sparse_linear import add_stored_scores
-from sumwise.kernels.threads import Team
+from sumwise.kernels.linear.dense import add_linear_scores
+from sumwise.kernels.linear.sparse import add_stored_scores
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.links import LINKS
 
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from sumwise.data.matrix import FlatMatrix, Matrix, read_chunks
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.category_predict import (
+from sumwise.kernels.predict.category_walk import (
     Memberships,
     add_category_predictions,
     code_memberships,
     make_sets,
 )
-from sumwise.kernels.coded_trees import CodedTrees, code_trees
-from sumwise.kernels.coding import BLOCK, Coder, Columns, code_rows, make_coder
-from sumwise.kernels.predict import FlatTrees, add_predictions, flatten_trees
-from sumwise.kernels.scoring import add_coded_predictions, find_coded_leaves
-from sumwise.kernels.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
-from sumwise.kernels.threads import ABORT, Team
+from sumwise.kernels.predict.coded_trees import CodedTrees, code_trees
+from sumwise.kernels.predict.coding import BLOCK, Coder, Columns, code_rows, make_coder
+from sumwise.kernels.predict.scoring import add_coded_predictions, find_coded_leaves
+from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
+from sumwise.kernels.predict.walk import FlatTrees, add_predictions, flatten_trees
+from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.lazy import lazy
 
 # Up to as many rows walk; for more it pays to code a block.

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sumwise.kernels.prefixes import update_prefix_models
-from sumwise.kernels.threads import Team
+from sumwise.kernels.leaves.ordered import update_prefix_models
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.grower import TreeGrower
 from sumwise.tree.tree import Tree
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
-from sumwise.kernels.forest_columns import Labels, MultiLabels, Vectors
-from sumwise.kernels.forest_nodes import guess_classes, make_truth
-from sumwise.kernels.forest_prune import (
+from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
+from sumwise.kernels.forest.nodes import guess_classes, make_truth
+from sumwise.kernels.forest.prune import (
     LinkWork,
     cut_by_rows,
     estimate_nodes,

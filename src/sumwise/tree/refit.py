@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from sumwise.errors import TrainingError
-from sumwise.kernels.location import N_DIGIT_VALUES, weigh_in_units
-from sumwise.kernels.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
-from sumwise.kernels.threads import Team
+from sumwise.kernels.leaves.location import N_DIGIT_VALUES, weigh_in_units
+from sumwise.kernels.leaves.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Location
 from sumwise.tree.grower import GrowthSettings
 from sumwise.tree.tree import Tree

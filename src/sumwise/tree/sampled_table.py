@@ -8,10 +8,10 @@ their own; a pass over these bytes is less than what summing up the others would
 import numpy as np
 
 from sumwise.data.binned import BinnedData, lay_out_tiles, place_bins
-from sumwise.kernels.bundles import Bundles
-from sumwise.kernels.gather import BLOCK, gather_entries, gather_lanes
-from sumwise.kernels.layout import BLOCK_BITS, Lanes
-from sumwise.kernels.threads import Team
+from sumwise.kernels.grow.storage.bundles import Bundles
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.gather import BLOCK, gather_entries, gather_lanes
+from sumwise.kernels.table.layout import BLOCK_BITS, Lanes
 
 # What a tree takes, in nanoseconds: a byte that is summed, in all nodes together, and an entry.
 _SUM_BYTE, _SUM_ENTRY = 2.0, 4.0

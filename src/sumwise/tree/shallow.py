@@ -6,9 +6,9 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
-from sumwise.kernels import stumps
-from sumwise.kernels.reweigh import look_up
-from sumwise.kernels.threads import Team
+from sumwise.kernels.adaboost import shallow as stumps
+from sumwise.kernels.adaboost.reweight import look_up
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.tree import Tree
 
 # A level's histograms grow with 2**depth.

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from sumwise.errors import TrainingError
-from sumwise.kernels.leaf_values import solve_leaves
-from sumwise.kernels.refit import add_leaf_values
-from sumwise.kernels.threads import Team
-from sumwise.kernels.values import smooth_values
+from sumwise.kernels.grow.values import smooth_values
+from sumwise.kernels.leaves.newton import solve_leaves
+from sumwise.kernels.leaves.refit import add_leaf_values
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.grower import GrowthSettings, TreeGrower
 from sumwise.tree.tree import Tree
 

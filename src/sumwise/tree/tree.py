@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from sumwise.kernels.leaf_models import Models
+from sumwise.kernels.leaves.linear import Models
 
 
 def no_sets() -> np.ndarray:

@@ -6,14 +6,14 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
-from sumwise.kernels import layout
-from sumwise.kernels.bundles import NoBundles
-from sumwise.kernels.categories import NoCategories
-from sumwise.kernels.predict import add_binned_predictions
-from sumwise.kernels.refit import add_leaf_values
-from sumwise.kernels.threads import Team
-from sumwise.kernels.vector_grow import grow_vector_tree
-from sumwise.kernels.vector_layout import (
+from sumwise.kernels.grow import layout
+from sumwise.kernels.grow.storage.bundles import NoBundles
+from sumwise.kernels.grow.storage.categories import NoCategories
+from sumwise.kernels.leaves.refit import add_leaf_values
+from sumwise.kernels.predict.walk import add_binned_predictions
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.vector.grow import grow_vector_tree
+from sumwise.kernels.vector.layout import (
     VectorGradients,
     VectorTable,
     VectorWork,

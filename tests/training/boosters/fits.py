@@ -3,7 +3,7 @@
 import numpy as np
 
 from sumwise.data.binning import BinMapper
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Squared
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
 from sumwise.tree import GrowthSettings

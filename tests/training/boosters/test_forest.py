@@ -5,7 +5,7 @@ import pytest
 
 from sumwise import Columns, Forest, Subsample
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Absolute
 from sumwise.sampling import RowSource
 from sumwise.sampling.bootstrap import BootstrapRows

@@ -5,7 +5,7 @@ import pytest
 
 from sumwise import Linear
 from sumwise.errors import DataError, ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Absolute, Logistic, Multinomial, Squared
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
 from sumwise.training.rounds import Past

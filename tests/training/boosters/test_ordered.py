@@ -15,9 +15,9 @@ from sumwise import (
 from sumwise.data.binning import BinMapper
 from sumwise.data.target_statistics import permute_rows
 from sumwise.errors import ParameterError
-from sumwise.estimators import jobs
-from sumwise.kernels import random
-from sumwise.kernels.threads import Team
+from sumwise.estimators.input import jobs
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Logistic, Squared
 from sumwise.sampling import Columns
 from sumwise.training.boost import BoostingSettings, TrainingRows, boost
@@ -208,7 +208,7 @@ def test_early_stopping_sees_the_model():
 def test_permutations_are_those_of_the_statistics(monkeypatch):
     """Of the permutations of a fit there is a table each, and an order of the same number."""
     numbers = []
-    from sumwise.estimators import encoding
+    from sumwise.estimators.boosting import encoding
     from sumwise.training.boosters import ordered
 
     def spy(rows, seed, number):

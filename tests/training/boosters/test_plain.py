@@ -5,7 +5,7 @@ import pytest
 
 from sumwise import Goss, Plain, Subsample
 from sumwise.errors import ParameterError
-from sumwise.kernels.threads import Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Absolute, Multinomial
 from sumwise.sampling import RowSource
 from tests.naive.predict import predict_binned

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.kernels import random
-from sumwise.kernels.choose import draw_uniform
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.by_gradient import draw_uniform
 from sumwise.parts import check_count, check_number
 from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
 from sumwise.training.rounds import Rounds

@@ -8,9 +8,9 @@ import numpy as np
 from sumwise.data.matrix import DenseMatrix, read_chunks
 from sumwise.data.sparse import SparseMatrix, Stored
 from sumwise.errors import DataError, ParameterError
-from sumwise.kernels.linear import BLOCK, descend_coordinates
-from sumwise.kernels.reduce import exact_sum
-from sumwise.kernels.sparse_linear import descend_stored_coordinates
+from sumwise.kernels.linear.dense import BLOCK, descend_coordinates
+from sumwise.kernels.linear.sparse import descend_stored_coordinates
+from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.parts import check_number
 from sumwise.training.boosters.base import Booster, BoosterRun
 from sumwise.training.rounds import Record

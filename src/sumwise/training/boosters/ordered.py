@@ -10,7 +10,7 @@ import numpy as np
 from sumwise.data.binned import BinnedData
 from sumwise.data.target_statistics import permute_rows
 from sumwise.errors import ParameterError
-from sumwise.kernels import random
+from sumwise.kernels.runtime import random
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.parts import check_count

@@ -10,8 +10,8 @@ chance of a permutation, the values do not.
 import numpy as np
 
 from sumwise.data.binned import BinnedData
-from sumwise.kernels import random
-from sumwise.kernels.choose import multiply_rows
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.training.boosters.base import BoosterRun, start_rounds

@@ -1,0 +1,1 @@
+"""Gradient boosting: the estimators, and how their parameters become parts."""

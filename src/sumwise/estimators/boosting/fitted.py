@@ -1,0 +1,229 @@
+"""A fitted boosting model: what it predicts, and what can be read off it."""
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.data.encoder import CategoryEncoder
+from sumwise.errors import ParameterError
+from sumwise.estimators.boosting.refitting import refit_leaves
+from sumwise.estimators.boosting.round_ranges import take_rounds
+from sumwise.estimators.input.features import needs_no_check, read_rows
+from sumwise.estimators.input.jobs import count_threads, start_team
+from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.inspection.importance import importance
+from sumwise.kernels.runtime.threads import Team
+from sumwise.losses import CustomLoss
+from sumwise.training.stopping import LOSS, OOB, SCORE
+from sumwise.tree import Ensemble, LinearEnsemble
+
+# A row passes through as many trees in the time of a step as count_threads counts them.
+_TREES_A_STEP = 4
+
+
+class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
+    """What a gradient boosting estimator can do once ``fit`` has given it an ensemble."""
+
+    ensemble_: Ensemble
+    history_: dict[str, np.ndarray]
+    # The user's loss, if its link is a method of its own.
+    _custom_link: CustomLoss | None = None
+    # Makes numbers of categories, if statistics of the target do.
+    _encoder: CategoryEncoder | None = None
+
+    def _check_input(self, X: Any) -> Any:
+        if needs_no_check(self, X):
+            return X
+        check_is_fitted(self)
+        matrix = read_rows(self, X)
+        return matrix if self._encoder is None else self._encoder.transform(matrix)
+
+    def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
+        n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_A_STEP
+        with start_team(self.n_jobs, n_steps) as team:
+            return work(team)
+
+    def _predict_raw(self, X: Any) -> np.ndarray:
+        X = self._check_input(X)
+        return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
+
+    def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
+        """Raw scores of all rounds (None) or of some."""
+        if rounds is None:
+            return self._predict_raw(X)
+        check_is_fitted(self)
+        return take_rounds(self, rounds)._predict_raw(X)
+
+    def _scores(self, raw: np.ndarray) -> np.ndarray:
+        """Raw scores as users see them: one output has no axis of its own."""
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
+        X = self._check_input(X)
+        n_threads = count_threads(self.n_jobs, X.shape[0] * self.ensemble_.n_outputs)
+        with Team(n_threads) as team:
+            yield from self.ensemble_.staged_predict_raw(X, team)
+
+    def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions or class probabilities from raw scores."""
+        model = self.ensemble_ if self._custom_link is None else self._custom_link
+        return model.predict_mean(raw)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of int32, shape (n_rows, n_trees)
+            Node numbers within each tree.
+        """
+        X = self._check_input(X)
+        return self._with_team(X, lambda team: self.ensemble_.apply(X, team))
+
+    def refit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        init_score: Any = None,
+        *,
+        decay: float = 0.9,
+    ) -> Self:
+        """Return a fitted copy with the same splits, whose leaves have followed other rows.
+
+        Every leaf (and the constant to start from) becomes ``decay`` times its value plus
+        ``1 - decay`` times the value that a fit would give it on these rows, tree by tree: later
+        trees learn from the errors that the new values of earlier ones leave. A leaf that no row
+        reaches stays as it is. LightGBM's ``refit`` with its ``decay_rate``.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Rows with the features of ``fit``. Statistics that encode categories stay as they are.
+        y : array-like of shape (n_rows,)
+            Their target; a classifier knows no new classes.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights; class weights are multiplied in as in ``fit``.
+        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
+            Raw scores to start from, if ``fit`` had them.
+        decay : float, default=0.9
+            Share of the old values, from 0 (new values alone) to 1 (no change).
+
+        Returns
+        -------
+        estimator
+            A new model. It has no ``history_``; rows and weights of its nodes are those of ``fit``.
+        """
+        return refit_leaves(self, X, y, sample_weight, init_score, decay)
+
+    def truncate(self, n_rounds: int) -> Self:
+        """Return a fitted copy that has only the first rounds.
+
+        Parameters
+        ----------
+        n_rounds : int
+            Rounds to keep, from 1 to ``best_iteration_``.
+        """
+        check_is_fitted(self)
+        is_integer = isinstance(n_rounds, Integral) and not isinstance(n_rounds, bool)
+        if not is_integer or not 1 <= n_rounds <= self.best_iteration_:
+            raise ParameterError(
+                f"n_rounds={n_rounds!r}: must be an integer from 1 to {self.best_iteration_}, "
+                "the rounds of the model"
+            )
+        model = copy(self)
+        model.ensemble_ = self.ensemble_.truncate(int(n_rounds))
+        return model
+
+    @property
+    def best_iteration_(self) -> int:
+        """Rounds in the model."""
+        check_is_fitted(self)
+        return self.ensemble_.n_rounds
+
+    @property
+    def n_estimators_(self) -> int:
+        """Rounds in the model, as in scikit-learn."""
+        return self.best_iteration_
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds in the model, as in scikit-learn."""
+        return self.best_iteration_
+
+    @property
+    def best_score_(self) -> float:
+        """Validation loss, or validation score with ``scoring``, of the model."""
+        check_is_fitted(self)
+        for name in (getattr(self, "_watched", SCORE), SCORE, LOSS):
+            if name in self.history_:
+                return float(self.history_[name][self.best_iteration_ - 1])
+        raise AttributeError("best_score_: the model was fitted without validation rows")
+
+    @property
+    def oob_improvement_(self) -> np.ndarray:
+        """How much lower each round made the loss of the rows that its sampler left out."""
+        check_is_fitted(self)
+        if OOB not in self.history_:
+            raise AttributeError(
+                "oob_improvement_: needs a sampler that leaves rows out at random, as Subsample, "
+                "and a booster that adds one tree a round"
+            )
+        return self.history_[OOB]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of a linear model, (n_features,) or (n_outputs, n_features)."""
+        last = self._linear("coef_").coefficient[-1]
+        return last[0] if len(last) == 1 else last
+
+    @property
+    def intercept_(self) -> float | np.ndarray:
+        """Raw score of a linear model where all features are zero or missing."""
+        model = self._linear("intercept_")
+        last = model.base_score + model.intercept[-1]
+        return float(last[0]) if last.size == 1 else last
+
+    def _linear(self, name: str) -> LinearEnsemble:
+        check_is_fitted(self)
+        if not isinstance(self.ensemble_, LinearEnsemble):
+            raise AttributeError(f"{name}: only a model with booster='linear' has it")
+        return self.ensemble_
+
+    @property
+    def n_trees_(self) -> int:
+        """Number of trees."""
+        check_is_fitted(self)
+        return self.ensemble_.n_trees
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Total gain of each feature's splits, as shares of one."""
+        if isinstance(getattr(self, "ensemble_", None), LinearEnsemble):
+            raise AttributeError("feature_importances_: a linear model has none; see coef_")
+        return self.get_feature_importances()
+
+    def get_feature_importances(self, kind: str = "gain", normalize: bool = True) -> np.ndarray:
+        """Return the importance of each feature.
+
+        Parameters
+        ----------
+        kind : {"gain", "count"}, default="gain"
+            Sum of the gains of a feature's splits, or their number.
+        normalize : bool, default=True
+            Whether they are shares of one.
+        """
+        check_is_fitted(self)
+        if isinstance(self.ensemble_, LinearEnsemble):
+            raise ParameterError("a linear model has coefficients (coef_) and no splits")
+        by_column = importance(self.ensemble_, kind, normalize)
+        return by_column if self._encoder is None else self._encoder.fold(by_column)

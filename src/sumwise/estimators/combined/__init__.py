@@ -1,0 +1,1 @@
+"""Ensembles of given members: voting, averaging, stacking, selection."""

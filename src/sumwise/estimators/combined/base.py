@@ -1,0 +1,480 @@
+"""What ensembles of given members share: names, parameters, fitting and predicting."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import (
+    ClassifierMixin,
+    RegressorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from sumwise.combine.classes import normalize_probabilities, place_classes
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.validation import encode_labels
+from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
+from sumwise.estimators.combined.member_progress import describe_member, report_fit
+from sumwise.estimators.combined.meta_features import Columns
+from sumwise.estimators.combined.out_of_fold import (
+    Folds,
+    Member,
+    find_splitter,
+    fit_clone,
+    fit_members,
+    is_frozen,
+    predict_frozen,
+)
+from sumwise.estimators.input.features import check_features
+from sumwise.estimators.input.parameters import check_choice
+from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.members import name_failure
+
+_FROZEN = """Those wrapped
+        in :class:`sklearn.frozen.FrozenEstimator` are taken as they are."""
+
+MORE_PARAMETERS = """cv : int, splitter or iterable, default=5
+        Folds of the out-of-fold predictions that something is learned from.
+    prefit : bool, default=False
+        Whether the members are fitted models that are taken as they are; rows passed to ``fit``
+        should then be new to them.
+    n_jobs : int or None, default=None
+        Members, or folds, that joblib fits at once; None for 1, -1 for all CPUs.
+    verbose : bool, default=False
+        Whether to write a line to standard error for each member fitted."""
+
+MEMBER_ATTRIBUTES = """estimators_ : list of estimators
+        The fitted members, without dropped ones.
+    named_estimators_ : Bunch
+        The same by name, "drop" for dropped ones.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray
+        Their names, if X had any."""
+
+
+def document_members(**texts: str) -> Callable[[Any], Any]:
+    """Put what several ensembles share into their docstrings, in place of ``{key}``."""
+    texts |= {
+        "members": f"{MEMBER_PARAMETERS} {_FROZEN}",
+        "more": MORE_PARAMETERS,
+        "attributes": MEMBER_ATTRIBUTES,
+    }
+
+    def document(kind: Any) -> Any:
+        assert kind.__doc__ is not None
+        for key, text in texts.items():
+            kind.__doc__ = kind.__doc__.replace(f"{{{key}}}", text)
+        return kind
+
+    return document
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What ``fit`` was given, checked.
+
+    Attributes
+    ----------
+    names : list of str
+    given : list of estimators
+        The user's, without dropped ones.
+    members : list of estimators
+        What is fitted for each of them; frozen ones are not.
+    X : Any
+        As the members are given it.
+    y : ndarray
+        Numbers or class indices.
+    params : list of dict
+        Arguments of each member's ``fit``.
+    weight : ndarray or None
+        Sample weights, to learn from the members' predictions with.
+    split_params : mapping
+        Arguments of the splitter: groups.
+    """
+
+    names: list[str]
+    given: list[Any]
+    members: list[Any]
+    X: Any
+    y: np.ndarray
+    params: list[dict[str, Any]]
+    weight: np.ndarray | None
+    split_params: Mapping[str, Any]
+
+    def choose(self, indices: Sequence[int]) -> "FitJob":
+        """Return the job of some of the members."""
+        return FitJob(
+            [self.names[i] for i in indices],
+            [self.given[i] for i in indices],
+            [self.members[i] for i in indices],
+            self.X,
+            self.y,
+            [self.params[i] for i in indices],
+            self.weight,
+            self.split_params,
+        )
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions of rows that the members did not see, members first.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
+        Numbers, probabilities, or labels as probabilities of 0 and 1.
+    y : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_rows,) or None
+    """
+
+    predictions: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+
+class FrozenClassifier(FrozenEstimator):
+    """A fitted classifier that is not fitted again, with class indices in place of its labels."""
+
+    def __init__(self, estimator: Any, labels: np.ndarray) -> None:
+        super().__init__(estimator)
+        self.labels = labels
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Indices of its classes among all."""
+        return encode_labels("a fitted member", self.estimator.classes_, self.labels)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class index of each row."""
+        return encode_labels("a fitted member", self.estimator.predict(X), self.labels)
+
+
+class MemberEnsemble(TransformerMixin, MemberList):
+    """Base of ensembles that average their members' predictions, or count their votes."""
+
+    def __init__(
+        self,
+        estimators: Any,
+        *,
+        cv: Any = 5,
+        prefit: bool = False,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimators = estimators
+        self.cv = cv
+        self.prefit = prefit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _keep(self, values: Sequence[Any]) -> list[Any]:
+        """Return the values, one a member, of those that are not dropped."""
+        kept = dict(self._list_kept())
+        pairs = zip(values, self._name_members(), strict=True)
+        return [value for value, (name, _) in pairs if name in kept]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where ``fit`` passes metadata on: to members and to the splitter."""
+        from sklearn.model_selection import check_cv
+
+        router = self._route_to_members(MetadataRouter(owner=self))
+        return router.add(
+            splitter=check_cv(self.cv),
+            method_mapping=MethodMapping().add(caller="fit", callee="split"),
+        )
+
+    # --- fitting ---
+
+    def _start_fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitJob:
+        """Check everything but the parameters of the subclass."""
+        check_choice(self, "prefit", (True, False))
+        names, given = map(list, zip(*self._check_members(), strict=True))
+        X = read_members_rows(X)
+        check_features(self, X, y)
+        fit_params = {k: v for k, v in fit_params.items() if v is not None}
+        if not _routing_enabled():
+            _raise_for_params(fit_params, self, "fit", allow=["sample_weight", "groups"])
+        members = given
+        if self.prefit:
+            members = [m if is_frozen(m) else FrozenEstimator(m) for m in given]
+        for name, member in zip(names, members, strict=True):
+            if is_frozen(member):
+                _check_fitted(name, member, self.prefit)
+        y = self._encode_target(read_target(y, is_number=is_regressor(self)), members)
+        check_consistent_length(X, y)
+        weight = check_sample_weight(fit_params.get("sample_weight"), len(y))
+        with np.errstate(over="ignore"):
+            if weight is not None and not np.isfinite(weight.sum()):
+                raise DataError("the sum of sample_weight is too large for a float; scale it down")
+        wrapped = [self._wrap(self._freeze(m) if is_frozen(m) else clone(m)) for m in members]
+        params, split_params = self._route(names, fit_params)
+        return FitJob(names, given, wrapped, X, y, params, weight, split_params)
+
+    def _route(
+        self, names: list[str], fit_params: dict[str, Any]
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Return the arguments of each member's ``fit``, and those of the splitter."""
+        if _routing_enabled():
+            routed = process_routing(self, "fit", **fit_params)
+            return [dict(routed[name]["fit"]) for name in names], dict(routed["splitter"]["split"])
+        of_members = {k: v for k, v in fit_params.items() if k == "sample_weight"}
+        of_splitter = {k: v for k, v in fit_params.items() if k == "groups"}
+        return [dict(of_members) for _ in names], of_splitter
+
+    def _encode_target(self, y: np.ndarray, members: list[Any]) -> np.ndarray:
+        """Return y as the members learn it."""
+        return y
+
+    def _freeze(self, member: Any) -> Any:
+        """Return a fitted member as one that speaks as all others do."""
+        return member
+
+    def _fit_members(self, job: FitJob) -> None:
+        """Fit the members of a job; with this the ensemble is fitted."""
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_reported)(
+                self._describe(job, k), f"member {job.names[k]!r}", member, job.X, job.y, params
+            )
+            for k, (member, params) in enumerate(zip(job.members, job.params, strict=True))
+        )
+        self._models = fitted
+        self.estimators_ = [
+            given if is_frozen(model) else model
+            for given, model in zip(job.given, fitted, strict=True)
+        ]
+        self.named_estimators_ = self._name_fitted(job.names, self.estimators_)
+
+    def _describe(self, job: FitJob, k: int) -> str | None:
+        """Return what to report of a member; None for nothing."""
+        if not self.verbose or is_frozen(job.members[k]):
+            return None
+        return describe_member(k, len(job.members), job.names[k])
+
+    def _predict_held_out(self, job: FitJob, method: str) -> HeldOut:
+        """Return out-of-fold predictions; fitted members predict rows as they are."""
+        reader = Columns(self._list_labels(), of_all_classes=True)
+        members = [
+            Member(name, member, method, params)
+            for name, member, params in zip(job.names, job.members, job.params, strict=True)
+        ]
+        if all(is_frozen(member) for member in job.members):
+            rows = np.arange(len(job.y))
+            outputs = [predict_frozen(member, job.X, reader) for member in members]
+        else:
+            folds = self._split(job)
+            rows = folds.predicted
+            fitted = fit_members(
+                members,
+                job.X,
+                job.y,
+                folds,
+                reader,
+                refit=False,
+                keep_folds=False,
+                share_bins=False,
+                n_jobs=self.n_jobs,
+                verbose=bool(self.verbose),
+            )
+            outputs = [each.output for each in fitted]
+        predictions = np.stack([output[rows] for output in outputs])
+        _check_finite(job.names, predictions)
+        if reader.labels is None:
+            predictions = predictions[:, :, 0]
+        else:
+            predictions = normalize_probabilities(predictions)
+        weight = None if job.weight is None else job.weight[rows]
+        return HeldOut(predictions, job.y[rows], weight)
+
+    def _split(self, job: FitJob) -> Folds:
+        """Return folds that do not overlap, so that a row has one prediction a member."""
+        keeps_groups = job.split_params.get("groups") is not None
+        splitter = find_splitter(self.cv, job.y, is_classifier(self), keeps_groups)
+        folds = Folds.split(splitter, job.X, job.y, job.split_params)
+        if folds.repeats:
+            raise DataError(
+                "cv tests some rows more than once; out-of-fold predictions need folds that do not "
+                "overlap, such as KFold, StratifiedKFold, GroupKFold, LeaveOneOut or "
+                "TimeSeriesSplit"
+            )
+        return folds
+
+    def _list_labels(self) -> np.ndarray | None:
+        """Return the classes as members know them; None for regression."""
+        return None
+
+    # --- prediction ---
+
+    def _read(self, model: Any, X: Any, method: str) -> np.ndarray:
+        """Return what one model predicts."""
+        return column_or_1d(getattr(model, method)(X))
+
+    def _collect(self, X: Any, method: str) -> np.ndarray:
+        """Return what each fitted member predicts, members first."""
+        check_is_fitted(self)
+        X = read_members_rows(X)
+        if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
+            check_features(self, X, reset=False)
+        outputs = []
+        for name, model in zip(self._list_fitted(), self._models, strict=True):
+            with name_failure(f"member {name!r}", model, "predict"):
+                outputs.append(self._read(model, X, method))
+        return np.stack(outputs)
+
+    def _list_fitted(self) -> list[str]:
+        """Return the names of the fitted members, in the order of ``estimators_``."""
+        named = self.named_estimators_.items()
+        return [name for name, member in named if not isinstance(member, str)]
+
+    @property
+    def _method(self) -> str:
+        """The method of members whose outputs are combined."""
+        return "predict"
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return what each member predicts, side by side.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
+            Numbers or indices of classes; or the probabilities of all classes, where members are
+            combined by these.
+        """
+        check_is_fitted(self)
+        outputs = self._collect(X, self._method)
+        return np.hstack(list(outputs)) if outputs.ndim == 3 else outputs.T
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Checked against ``feature_names_in_``, and not used.
+
+        Returns
+        -------
+        ndarray of str
+            The class of the ensemble and the name of the member, in lower case, with the number of
+            the class where there are probabilities.
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
+        names = [f"{type(self).__name__.lower()}_{name}" for name in self._list_fitted()]
+        labels = self._list_labels()
+        if labels is not None and self._method == "predict_proba":
+            names = [f"{name}{k}" for name in names for k in labels]
+        return np.array(names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimators_")
+
+
+class RegressorEnsemble(RegressorMixin, MemberEnsemble):
+    """Base of ensembles of regressors that are averaged."""
+
+    weights_: np.ndarray
+
+    def predict_members(self, X: Any) -> np.ndarray:
+        """Return what each member predicts.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix
+            Rows, as the members take them.
+
+        Returns
+        -------
+        ndarray of shape (n_members, n_rows)
+            In the order of ``estimators_``.
+        """
+        return self._collect(X, "predict")
+
+
+class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
+    """Base of ensembles of classifiers; members learn class indices, as scikit-learn's do."""
+
+    classes_: np.ndarray
+
+    def _encode_target(self, y: np.ndarray, members: list[Any]) -> np.ndarray:
+        check_classification_targets(y)
+        known = [m.classes_ for m in members if is_frozen(m)]
+        try:
+            self.classes_ = np.unique(np.concatenate([np.unique(y), *known]))
+        except TypeError:
+            self.classes_ = np.empty(0)
+        kinds = {labels.dtype.kind in "biuf" for labels in (y, *known) if labels.dtype != object}
+        if self.classes_.size == 0 or len(kinds) > 1:
+            raise DataError(
+                "y and the classes of fitted members are of different kinds; numbers and strings "
+                "cannot be the same classes"
+            )
+        return encode_labels("y", y, self.classes_)
+
+    def _list_labels(self) -> np.ndarray | None:
+        return np.arange(self.classes_.size)
+
+    def _freeze(self, member: Any) -> Any:
+        return FrozenClassifier(member.estimator, self.classes_)
+
+    def _read(self, model: Any, X: Any, method: str) -> np.ndarray:
+        predicted = getattr(model, method)(X)
+        if method == "predict":
+            return column_or_1d(predicted).astype(np.intp)
+        places = np.asarray(model.classes_).astype(np.intp)
+        return normalize_probabilities(place_classes(predicted, places, self.classes_.size))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # labels come as integers
+        return tags
+
+
+def _fit_reported(report: str | None, *args: Any) -> Any:
+    with report_fit(report):
+        return fit_clone(*args)
+
+
+def _check_finite(names: list[str], predictions: np.ndarray) -> None:
+    """Refuse predictions of members that nothing can be learned from."""
+    for name, predicted in zip(names, predictions, strict=True):
+        bad = np.argwhere(~np.isfinite(predicted))
+        if bad.size:
+            raise DataError(
+                f"member {name!r} predicts {predicted[tuple(bad[0])]} for rows that were held out; "
+                "its predictions must be finite"
+            )
+
+
+def _check_fitted(name: str, member: Any, prefit: bool) -> None:
+    if member.__sklearn_is_fitted__():
+        return
+    hint = (
+        "; prefit=True needs fitted members, and cloning (as cross-validation does) unfits them "
+        "unless they are wrapped in sklearn.frozen.FrozenEstimator"
+    )
+    raise ParameterError(f"member {name!r} is not fitted{hint if prefit else ''}")

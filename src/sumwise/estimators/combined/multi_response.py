@@ -1,0 +1,170 @@
+"""Multi-response linear regression: the meta-learner of stacked classifiers."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sumwise.combine.classes import log_probabilities
+from sumwise.combine.stack import fit_responses, respond, to_probabilities
+from sumwise.data.sparse import is_sparse
+from sumwise.errors import DataError
+from sumwise.estimators.fitted_state import fit_as_a_whole
+from sumwise.estimators.input.parameters import NamedParametersMixin, check_choice
+from sumwise.estimators.input.targets import check_sample_weight, read_target
+
+# Of as many features, a triangle of half a gigabyte is made.
+_MOST_SPARSE_FEATURES = 1 << 13
+
+
+class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
+    """Classifier that regresses the indicator of each class on the features (MLR).
+
+    The default meta-learner of :class:`StackingClassifier`: its features are class probabilities.
+    Least squares have no unique solution there, because probabilities sum to one; the one of
+    minimum norm is taken. Responses become probabilities: negative ones count 0, rows are divided
+    by their sums, and rows without a positive response are uniform.
+
+    Parameters
+    ----------
+    nonnegative : bool, default=False
+        Whether coefficients must not be negative.
+    own_class_only : bool, default=False
+        Whether the regression of each class gets that class's columns alone (StackingC). Columns
+        then come in groups of one a class, in the order of the classes.
+    fit_intercept : bool, default=True
+        Whether a constant is added. For probabilities it changes nothing unless
+        ``own_class_only`` or ``nonnegative``, for it is one of their sums.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (n_classes,)
+        Constants.
+    n_features_in_ : int
+        Features seen in ``fit``.
+    feature_names_in_ : ndarray
+        Their names, if X had any.
+
+    References
+    ----------
+    K. M. Ting and I. H. Witten, "Issues in stacked generalization", JAIR 10, 1999.
+
+    A. K. Seewald, "How to make stacking better and faster while also taking care of an unknown
+    weakness", ICML 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sumwise import MultiResponseLinear
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultiResponseLinear().fit(X, y)
+    >>> model.predict_proba(X[:2]).round(2)
+    array([[0.89, 0.11, 0.  ],
+           [0.71, 0.29, 0.  ]])
+    """
+
+    def __init__(
+        self,
+        *,
+        nonnegative: bool = False,
+        own_class_only: bool = False,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.nonnegative = nonnegative
+        self.own_class_only = own_class_only
+        self.fit_intercept = fit_intercept
+
+    @fit_as_a_whole
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the regressions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Finite numbers.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights.
+
+        Returns
+        -------
+        self
+        """
+        options = {
+            name: bool(check_choice(self, name, (True, False)))
+            for name in ("nonnegative", "own_class_only", "fit_intercept")
+        }
+        y = read_target(y, is_number=False)
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
+        if is_sparse(X) and X.shape[1] > _MOST_SPARSE_FEATURES:
+            raise DataError(
+                f"MultiResponseLinear: X is sparse with {X.shape[1]} features, and its least "
+                f"squares are dense; {_MOST_SPARSE_FEATURES} are the most. In a stack, use "
+                "passthrough=False or a final_estimator such as LogisticRegression"
+            )
+        check_classification_targets(y)
+        self.classes_, class_idx = np.unique(y, return_inverse=True)
+        weight = check_sample_weight(sample_weight, X.shape[0])
+        self.coef_, self.intercept_ = fit_responses(
+            X, class_idx, self.classes_.size, weight, **options
+        )
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return to_probabilities(self._respond(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of class probabilities, minus infinity for 0.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return log_probabilities(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of the largest response.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        responses = self._respond(X)
+        return self.classes_[responses.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _respond(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse="csr")
+        return respond(X, self.coef_, self.intercept_)

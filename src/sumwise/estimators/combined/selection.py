@@ -1,0 +1,464 @@
+"""Ensemble selection: from many candidates to the few that predict best together."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.combine.average import average, choose_exponent, scale_back
+from sumwise.combine.bayes import score_classes
+from sumwise.combine.classes import one_hot
+from sumwise.combine.select import (
+    Score,
+    Step,
+    count_selected,
+    order_by_orientation,
+    prune_by_reduced_error,
+    select_by_kappa,
+    select_greedily,
+    select_in_bags,
+)
+from sumwise.errors import DataError
+from sumwise.estimators.boosting.validation import encode_labels, takes_weight
+from sumwise.estimators.combined.base import (
+    FitJob,
+    HeldOut,
+    MemberEnsemble,
+    RegressorEnsemble,
+    document_members,
+)
+from sumwise.estimators.combined.votes import SOFT, VOTE_PARAMETERS, VotesEnsemble
+from sumwise.estimators.fitted_state import fit_as_a_whole
+from sumwise.estimators.input.parameters import (
+    check_choice,
+    check_integer,
+    check_number,
+    extend_parameters,
+)
+from sumwise.estimators.scoring import Scorer, resolve_scoring
+
+_ON_CLASSES = ("orientation", "kappa")
+_METHODS = ("greedy", "reduced_error", *_ON_CLASSES)
+
+# Members of a greedy ensemble, if nothing else is said.
+_GREEDY_STEPS = 50
+
+_PARAMETERS = """method : {methods}, default="greedy"
+        "greedy": add the member that makes the ensemble best, members more than once, which gives
+        them weight (Caruana et al., 2004). "reduced_error": members of equal weight, each put up
+        for exchange after another came in (Margineantu and Dietterich, 1997).{more_methods}
+    n_selected : int or None, default=None
+        Members to choose. None: greedy selection tries 50 steps, and keeps the best number in any
+        case; the others choose half of the members{more_defaults}.
+    n_start : int, default=5
+        Best single members that greedy selection starts from.
+    n_bags : int, default=0
+        Greedy selections from random parts of the members, whose weights are averaged; 0 for one
+        selection from all.
+    bag_fraction : float, default=0.5
+        Share of the members that a bag has.
+    scoring : str or callable, default="loss"
+        What is made best: the loss ({loss}), a scikit-learn scorer by name, a function
+        of (estimator, X, y) that is higher for better predictions, or a metric, a function of
+        (y_true, y_pred): lower is better if its name ends in "_loss", "_error" or "_deviance"."""
+
+_MORE_METHODS = """ "orientation": members
+        that correct the errors of the whole (Martínez-Muñoz and Suárez, 2006). "kappa": pairs that
+        agree least (Margineantu and Dietterich, 1997)."""
+
+_ATTRIBUTES = """selected_ : list of str
+        Names of the members that were chosen.
+    weights_ : ndarray of shape (n_candidates,)
+        Weight of every candidate, 0 for those that were not chosen; the sum is one.
+    history_ : list of lists of Step
+        For each bag (one, if there are none) the member that was added and the score with it, step
+        by step."""
+
+
+def _document(kind: Any) -> Any:
+    """Put the parameters into the docstring; a classifier has more methods."""
+    has_classes = issubclass(kind, ClassifierMixin)
+    names = _METHODS if has_classes else _METHODS[:2]
+    more = _MORE_METHODS if has_classes else ""
+    default = ",\n        and by orientation those that pull the right way" if has_classes else ""
+    loss = "log loss, or squared error of votes with labels" if has_classes else "squared error"
+    parameters = _PARAMETERS.format(
+        methods="{" + ", ".join(f'"{name}"' for name in names) + "}",
+        more_methods=more,
+        more_defaults=default,
+        loss=loss,
+    )
+    return document_members(
+        parameters=parameters, votes=VOTE_PARAMETERS, own_attributes=_ATTRIBUTES
+    )(kind)
+
+
+class _EnsembleSelection(MemberEnsemble):
+    """What classifier and regressor share."""
+
+    weights_: np.ndarray
+
+    @extend_parameters(MemberEnsemble)
+    def __init__(
+        self,
+        estimators: Any,
+        *,
+        method: str = "greedy",
+        n_selected: int | None = None,
+        n_start: int = 5,
+        n_bags: int = 0,
+        bag_fraction: float = 0.5,
+        scoring: str | Callable[..., float] = "loss",
+        random_state: Any = None,
+        **shared: Any,
+    ) -> None:
+        super().__init__(estimators, **shared)
+        self.method = method
+        self.n_selected = n_selected
+        self.n_start = n_start
+        self.n_bags = n_bags
+        self.bag_fraction = bag_fraction
+        self.scoring = scoring
+        self.random_state = random_state
+
+    @fit_as_a_whole
+    def fit(self, X: Any, y: Any, *, out_of_fold: Any = None, **fit_params: Any) -> Self:
+        """Choose members by their out-of-fold predictions, and fit the chosen ones.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Passed to the members as it is; rows as lists become an array.
+        y : array-like of shape (n_rows,)
+            Target.
+        out_of_fold : array-like, default=None
+            Predictions of each candidate, members first, that were made without having seen the
+            row: values or probabilities; for classifiers that vote with labels, labels. None: they
+            are made here.
+        **fit_params : dict
+            ``sample_weight``, for the members and the score, and ``groups``, for the folds. With
+            metadata routing, whatever members and splitter request.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        job = self._start_fit(X, y, fit_params)
+        self._prepare(job)
+        held_out = (
+            self._hold_out(job)
+            if out_of_fold is None
+            else HeldOut(self._read_given(out_of_fold, job), job.y, job.weight)
+        )
+        self._choose(held_out)
+        chosen = np.flatnonzero(self.weights_)
+        self.selected_ = [job.names[i] for i in chosen]
+        self._fit_members(job.choose(chosen.tolist()))
+        return self
+
+    def _check_parameters(self) -> None:
+        check_choice(self, "method", _METHODS if is_classifier(self) else _METHODS[:2])
+        check_integer(self, "n_selected", 1, optional=True)
+        check_integer(self, "n_start", 0)
+        check_integer(self, "n_bags", 0)
+        check_number(self, "bag_fraction", 0.0, 1.0, open_low=True)
+        self._find_scorer()
+
+    def _prepare(self, job: FitJob) -> None:
+        """Find out what the members will be asked for."""
+
+    def _hold_out(self, job: FitJob) -> HeldOut:
+        """Return out-of-fold predictions."""
+        return self._predict_held_out(job, "predict")
+
+    def _read_given(self, given: Any, job: FitJob) -> np.ndarray:
+        """Return out-of-fold predictions of the user's, checked."""
+        predictions = np.asarray(given, dtype=np.float64)
+        return _check_shape(predictions, (len(job.members), len(job.y)))
+
+    def _choose(self, held_out: HeldOut) -> None:
+        """Set weights and history."""
+        exponent = choose_exponent(held_out.predictions, held_out.y)
+        if exponent:  # squares and sums of such numbers would be no floats
+            predictions, y = (
+                np.ldexp(each, -exponent) for each in (held_out.predictions, held_out.y)
+            )
+            held_out = HeldOut(predictions, y, held_out.weight)
+        score = self._make_score(held_out, exponent)
+        self.history_ = self._select(held_out, score)
+        self.weights_ = count_selected(self.history_, len(held_out.predictions))
+        if exponent and self.scoring == "loss":
+            self.history_ = [
+                [Step(m, float(scale_back(value, 2 * exponent))) for m, value in steps]
+                for steps in self.history_
+            ]
+
+    def _select(self, held_out: HeldOut, score: Score) -> list[list[Step]]:
+        """Return the steps of each bag, or of the one selection there is."""
+        predictions = held_out.predictions
+        n_members = len(predictions)
+        n_keep = self.n_selected or max(1, (n_members + 1) // 2)
+        if self.method == "greedy":
+            return self._select_greedily(predictions, score)
+        if self.method == "reduced_error":
+            steps = prune_by_reduced_error(predictions, score, n_keep)
+        else:
+            chosen = self._choose_by_labels(held_out, n_keep)
+            means = [predictions[chosen[: i + 1]].mean(axis=0) for i in range(len(chosen))]
+            steps = [Step(m, score(mean)) for m, mean in zip(chosen, means, strict=True)]
+        return [steps]
+
+    def _choose_by_labels(self, held_out: HeldOut, n_keep: int) -> list[int]:
+        labels = held_out.predictions.argmax(axis=2)
+        if self.method == "kappa":
+            return select_by_kappa(labels, n_keep)
+        order, angles = order_by_orientation(labels == held_out.y)
+        if self.n_selected is None:
+            n_keep = max(1, int(np.sum(angles < np.pi / 2)))
+        return [int(member) for member in order[:n_keep]]
+
+    def _select_greedily(self, predictions: np.ndarray, score: Score) -> list[list[Step]]:
+        n_steps = self.n_selected or _GREEDY_STEPS
+        n_start = min(int(self.n_start), n_steps)
+        if self.n_bags == 0:
+            return [select_greedily(predictions, score, n_steps, n_start)]
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return select_in_bags(
+            predictions,
+            score,
+            n_steps,
+            n_start,
+            int(self.n_bags),
+            float(self.bag_fraction),
+            seed,
+        )
+
+    def _make_score(self, held_out: HeldOut, exponent: int) -> Score:
+        """Return the function that scores an average of predictions.
+
+        A scorer gets numbers multiplied by 2**exponent.
+        """
+        scorer = self._find_scorer()
+        if scorer is None:
+            return self._make_loss_score(held_out)
+        weighs = held_out.weight is not None and takes_weight(scorer)
+        options = {"sample_weight": held_out.weight} if weighs else {}
+        y = self._decode(scale_back(held_out.y, exponent) if exponent else held_out.y)
+        # The scorer asks its estimator for predictions, whatever the rows are.
+        rows = np.zeros((len(y), 1))
+
+        def score(mean: np.ndarray) -> float:
+            known = self._stand_in(scale_back(mean, exponent) if exponent else mean)
+            return float(scorer(known, rows, y, **options))
+
+        return score
+
+    def _find_scorer(self) -> Scorer | None:
+        """Return what ``scoring`` stands for, None for the loss."""
+        is_loss = isinstance(self.scoring, str) and self.scoring == "loss"
+        return None if is_loss else resolve_scoring(self.scoring, self)
+
+    def _make_loss_score(self, held_out: HeldOut) -> Score:
+        y, weight = held_out.y, held_out.weight
+        return lambda mean: -float(np.average((mean - y) ** 2, weights=weight))
+
+    def _stand_in(self, mean: np.ndarray) -> Any:
+        return _KnownRegressor(mean)
+
+    def _decode(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def _chosen_weights(self) -> np.ndarray:
+        """Weights of the fitted members."""
+        return self.weights_[self.weights_ > 0.0]
+
+
+@_document
+class EnsembleSelectionClassifier(VotesEnsemble, _EnsembleSelection):
+    """Choose from many classifiers those that vote best together.
+
+    Parameters
+    ----------
+    {members}
+    {parameters}
+    {votes}
+    {more}
+    random_state : int, RandomState or None, default=None
+        Seed of the bags.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Class labels, sorted.
+    votes_ : {"hard", "soft"}
+        What members vote with.
+    {own_attributes}
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sumwise import EnsembleSelectionClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> trees = [DecisionTreeClassifier(max_depth=d, random_state=0) for d in (1, 2, 3, 4)]
+    >>> model = EnsembleSelectionClassifier(trees, scoring="accuracy").fit(X, y)
+    >>> "decisiontreeclassifier-1" in model.selected_  # a stump
+    False
+    """
+
+    @extend_parameters(_EnsembleSelection)
+    def __init__(
+        self, estimators: Any, *, votes: str = "auto", calibrate: Any = None, **shared: Any
+    ) -> None:
+        _EnsembleSelection.__init__(self, estimators, **shared)
+        self.votes = votes
+        self.calibrate = calibrate
+
+    def _prepare(self, job: FitJob) -> None:
+        self.votes_ = self._resolve_votes()
+
+    def _hold_out(self, job: FitJob) -> HeldOut:
+        return self._vote_held_out(job)
+
+    def _read_given(self, given: Any, job: FitJob) -> np.ndarray:
+        shape = (len(job.members), len(job.y))
+        n_classes = self.classes_.size
+        if self.votes_ == SOFT:
+            return _check_shape(np.asarray(given, dtype=np.float64), (*shape, n_classes))
+        labels = _check_shape(np.asarray(given), shape)
+        places = encode_labels("out_of_fold", labels.ravel(), self.classes_)
+        return one_hot(places.reshape(shape), n_classes)
+
+    def _make_loss_score(self, held_out: HeldOut) -> Score:
+        y, weight = held_out.y, held_out.weight
+        if self.votes_ == SOFT:
+            return lambda mean: float(np.average(score_classes(mean, y), weights=weight))
+        truth = one_hot(y, self.classes_.size)
+        return lambda mean: -float(np.average(((mean - truth) ** 2).sum(axis=1), weights=weight))
+
+    def _stand_in(self, mean: np.ndarray) -> Any:
+        return _KnownClassifier(mean, self.classes_, self.votes_ == SOFT)
+
+    def _decode(self, y: np.ndarray) -> np.ndarray:
+        return self.classes_[y]
+
+    def _weights_of_votes(self) -> np.ndarray | None:
+        return self._chosen_weights()
+
+    def predict_shares(self, X: Any) -> np.ndarray:
+        """Return the share of each class in the weighted votes, or their mean probabilities.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        check_is_fitted(self)
+        return self._share(X, self._chosen_weights())
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class with most votes; of equal ones the first.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        shares = self.predict_shares(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+
+@_document
+class EnsembleSelectionRegressor(RegressorEnsemble, _EnsembleSelection):
+    """Choose from many regressors those whose average is best.
+
+    Parameters
+    ----------
+    {members}
+    {parameters}
+    {more}
+    random_state : int, RandomState or None, default=None
+        Seed of the bags.
+
+    Attributes
+    ----------
+    {own_attributes}
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from sumwise import EnsembleSelectionRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> trees = [(f"tree{d}", DecisionTreeRegressor(max_depth=d, random_state=0)) for d in (3, 9)]
+    >>> model = EnsembleSelectionRegressor([("line", LinearRegression()), *trees]).fit(X, y)
+    >>> "line" in model.selected_, "tree9" in model.selected_
+    (True, False)
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the weighted average of the chosen members' predictions.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return average(self.predict_members(X), self._chosen_weights())
+
+
+class _KnownClassifier(ClassifierMixin, BaseEstimator):
+    """Stands for a classifier whose predictions of the rows are known."""
+
+    def __init__(self, mean: np.ndarray, classes: np.ndarray, has_probabilities: bool) -> None:
+        self.mean = mean
+        self.classes_ = classes
+        self.has_probabilities = has_probabilities
+
+    @available_if(lambda self: self.has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return self.mean
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes_[self.mean.argmax(axis=1)]
+
+
+class _KnownRegressor(RegressorMixin, BaseEstimator):
+    """Stands for a regressor whose predictions of the rows are known."""
+
+    def __init__(self, mean: np.ndarray) -> None:
+        self.mean = mean
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.mean
+
+
+def _check_shape(predictions: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if predictions.shape != shape:
+        raise DataError(
+            f"out_of_fold has shape {predictions.shape}, expected {shape}: candidates first, then "
+            "rows"
+        )
+    if predictions.dtype.kind == "f" and not np.isfinite(predictions).all():
+        raise DataError("out_of_fold has values that are not finite")
+    return predictions

@@ -1,0 +1,339 @@
+"""Votes of classifiers."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.combine.average import fit_simplex_weights
+from sumwise.combine.classes import one_hot
+from sumwise.combine.vote import (
+    REJECTED,
+    RejectReport,
+    measure_accuracy,
+    report_rejects,
+    vote_by_majority,
+)
+from sumwise.errors import ParameterError
+from sumwise.estimators.boosting.validation import encode_labels
+from sumwise.estimators.combined.averaging import read_weights
+from sumwise.estimators.combined.base import FitJob, document_members
+from sumwise.estimators.combined.member_list import read_members_rows
+from sumwise.estimators.combined.votes import (
+    HARD,
+    SOFT,
+    VOTE_PARAMETERS,
+    VotesEnsemble,
+    decide_votes,
+)
+from sumwise.estimators.fitted_state import fit_as_a_whole
+from sumwise.estimators.input.parameters import check_choice, extend_parameters
+from sumwise.estimators.input.targets import check_sample_weight, read_target
+
+_LEARNED = ("accuracy", "learned")
+
+
+@document_members(votes=VOTE_PARAMETERS)
+class VotingClassifier(VotesEnsemble):
+    """A vote of classifiers: by majority with reject, by plurality, or weighted.
+
+    Parameters
+    ----------
+    {members}
+    rule : {"plurality", "majority", "weighted"}, default="plurality"
+        "plurality": the class with most votes, which are weighted if there are ``weights``.
+        "majority": the class with more than half of all votes; a row without one is rejected.
+        "weighted": plurality of weighted votes; ``weights`` must be given.
+    {votes}
+    tie : {"random", "confidence"}, default="random"
+        Who wins where classes have equally many votes: one of them at random, the same for a row
+        whenever and with whatever other rows it comes; or the one whose mean probability is
+        highest, for which all members need ``predict_proba``.
+    weights : {"accuracy", "learned"}, array-like or None, default=None
+        Weights of the votes, unless ``rule="majority"``: given ones, not negative; "accuracy",
+        proportional to the out-of-fold accuracy; or "learned", those that bring the votes nearest
+        to the true classes, in squares, out of fold.
+    reject_label : label, default="auto"
+        What ``predict`` returns for rejected rows; "auto" is -1 for classes that are numbers, and
+        "reject" for others.
+    flatten_transform : bool, default=True
+        Whether ``transform`` puts the probabilities of all members side by side, as
+        (n_rows, n_members * n_classes); False: (n_members, n_rows, n_classes).
+    {more}
+    random_state : int, RandomState or None, default=None
+        Seed of the random ties.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Class labels, sorted.
+    votes_ : {"hard", "soft"}
+        What members vote with.
+    weights_ : ndarray of shape (n_members,)
+        Weights of the votes, with sum one.
+    reject_label_ : label
+        What ``predict`` returns for rejected rows.
+    {attributes}
+
+    Notes
+    -----
+    Members learn the indices of the classes, 0, 1, ..., as those of scikit-learn's do. In ``score``
+    a rejected row is an error; ``reject_report`` tells rejected and wrong rows apart.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sumwise import VotingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [GaussianNB(), LogisticRegression(max_iter=1000), DecisionTreeClassifier()]
+    >>> model = VotingClassifier(members, rule="majority").fit(X, y)
+    >>> model.votes_  # unlike learners vote with labels
+    'hard'
+    >>> labels, is_rejected = model.predict_with_reject(X)
+    >>> report = model.reject_report(X, y)
+    >>> report.coverage > 0.9 and report.accuracy > 0.9
+    True
+    """
+
+    @extend_parameters(VotesEnsemble)
+    def __init__(
+        self,
+        estimators: Any,
+        *,
+        rule: str = "plurality",
+        tie: str = "random",
+        weights: Any = None,
+        reject_label: Any = "auto",
+        flatten_transform: bool = True,
+        random_state: Any = None,
+        **shared: Any,
+    ) -> None:
+        super().__init__(estimators, **shared)
+        self.rule = rule
+        self.tie = tie
+        self.weights = weights
+        self.reject_label = reject_label
+        self.flatten_transform = flatten_transform
+        self.random_state = random_state
+
+    @fit_as_a_whole
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the members, and learn the weights of their votes if asked to.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Passed to the members as it is; rows as lists become an array.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        **fit_params : dict
+            ``sample_weight``, for the members and for learning weights, and ``groups``, for the
+            folds. With metadata routing, whatever members and splitter request.
+
+        Returns
+        -------
+        self
+        """
+        self._check_rule()
+        job = self._start_fit(X, y, fit_params)
+        self.votes_ = self._resolve_votes()
+        self._check_confidence()
+        self.reject_label_ = self._find_reject_label()
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self._tie_seed = int(seed)
+        self.weights_ = self._find_weights(job)
+        self._fit_members(job)
+        return self
+
+    def _check_rule(self) -> None:
+        check_choice(self, "rule", ("plurality", "majority", "weighted"))
+        check_choice(self, "tie", ("random", "confidence"))
+        check_choice(self, "flatten_transform", (True, False))
+        if self.rule == "majority" and self.weights is not None:
+            raise ParameterError(
+                f"{type(self).__name__}: rule='majority' counts all votes alike; with weights "
+                "pass rule='weighted'"
+            )
+        if self.rule == "weighted" and self.weights is None:
+            raise ParameterError(
+                f"{type(self).__name__}: rule='weighted' needs weights: an array, "
+                f"{' or '.join(map(repr, _LEARNED))}"
+            )
+        if isinstance(self.weights, str):
+            check_choice(self, "weights", _LEARNED)
+
+    def _check_confidence(self) -> None:
+        """Ties of labels are broken by probabilities: all members must have them."""
+        if self.tie != "confidence" or self.votes_ != HARD or self.rule == "majority":
+            return
+        for name, member in self._check_members():
+            if not hasattr(member, "predict_proba"):
+                raise ParameterError(
+                    f"{type(self).__name__}: tie='confidence' needs probabilities, and {name!r} "
+                    "has no predict_proba; use tie='random'"
+                )
+
+    def _find_reject_label(self) -> Any:
+        label = self.reject_label
+        is_number = self.classes_.dtype.kind in "biuf"
+        if isinstance(label, str) and label == "auto":
+            label = -1 if is_number else "reject"
+        if self.rule == "majority" and label in self.classes_.tolist():
+            raise ParameterError(
+                f"{type(self).__name__}: reject_label={label!r} is one of the classes; pass another"
+            )
+        return label
+
+    def _find_weights(self, job: FitJob) -> np.ndarray:
+        n_members = len(job.members)
+        if self.weights is None:
+            return np.full(n_members, 1.0 / n_members)
+        if not isinstance(self.weights, str):
+            return read_weights(self)
+        held_out = self._vote_held_out(job)
+        votes, y, weight = held_out.predictions, held_out.y, held_out.weight
+        if self.weights == "learned":
+            return fit_simplex_weights(votes, one_hot(y, self.classes_.size), weight)
+        accuracy = measure_accuracy(votes.argmax(axis=2), y, weight)
+        total = accuracy.sum()
+        return accuracy / total if total > 0.0 else np.full(n_members, 1.0 / n_members)
+
+    # --- prediction ---
+
+    def _weights_of_votes(self) -> np.ndarray | None:
+        """Weights, or None where all are equal: counts of votes are then exact."""
+        return None if self.weights is None else self.weights_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return what each member votes, side by side.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
+            Indices of classes; or probabilities where members vote with these, of shape
+            (n_members, n_rows, n_classes) with ``flatten_transform=False``.
+        """
+        if self.flatten_transform:
+            return super().transform(X)
+        check_is_fitted(self)
+        outputs = self._collect(X, self._method)
+        return outputs if self.votes_ == SOFT else outputs.T
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Checked against ``feature_names_in_``, and not used.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        if self.votes_ == SOFT and not self.flatten_transform:
+            raise ParameterError(
+                "get_feature_names_out is not supported when members vote with probabilities and "
+                "flatten_transform=False"
+            )
+        return super().get_feature_names_out(input_features)
+
+    def predict_shares(self, X: Any) -> np.ndarray:
+        """Return the share of each class in all votes, weighted where votes are.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Rows sum to one. Where members vote with probabilities, these are the probabilities of
+            the ensemble.
+        """
+        check_is_fitted(self)
+        return self._share(X, self._weights_of_votes())
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class that wins the vote, ``reject_label_`` where the row is rejected.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.predict_with_reject(X)[0]
+
+    def predict_with_reject(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the class that wins the vote, and which rows are rejected.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            ``reject_label_`` where the row is rejected.
+        is_rejected : ndarray of bool, shape (n_rows,)
+            Only with ``rule="majority"`` is any row.
+        """
+        decided = self._decide(X)
+        labels = self.classes_[decided]
+        is_rejected = decided == REJECTED
+        if is_rejected.any():
+            label = np.asarray(self.reject_label_)
+            is_mixed = (label.dtype.kind in "biuf") != (labels.dtype.kind in "biuf")
+            kind = object if is_mixed else np.result_type(labels.dtype, label.dtype)
+            labels = labels.astype(kind)
+            labels[is_rejected] = self.reject_label_
+        return labels, is_rejected
+
+    def reject_report(self, X: Any, y: Any, sample_weight: Any = None) -> RejectReport:
+        """Return how many rows get a class, and how many of these the right one.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Labeled rows.
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        RejectReport
+            ``coverage``, ``accuracy`` of the rows that are not rejected, and ``n_rejected``.
+        """
+        decided = self._decide(X)
+        y = encode_labels("y", read_target(y, is_number=False), self.classes_)
+        return report_rejects(decided, y, check_sample_weight(sample_weight, len(y)))
+
+    def _decide(self, X: Any) -> np.ndarray:
+        """Return class indices, ``REJECTED`` among them."""
+        X = read_members_rows(X)
+        shares = self.predict_shares(X)
+        if self.rule == "majority":
+            return vote_by_majority(shares)
+        if self.tie == "random":
+            return decide_votes(shares, X, self._tie_seed)
+        return decide_votes(
+            shares, X, self._tie_seed, lambda rows: self._find_confidence(X, rows, shares[rows])
+        )
+
+    def _find_confidence(self, X: Any, rows: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Mean probabilities of some rows."""
+        if self.votes_ != HARD:
+            return shares
+        probabilities = self._collect(_safe_indexing(indexable(X)[0], rows), "predict_proba")
+        return np.average(probabilities, axis=0, weights=self._weights_of_votes())

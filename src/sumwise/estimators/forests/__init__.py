@@ -1,0 +1,1 @@
+"""Decision trees, random forests and extremely randomized trees."""

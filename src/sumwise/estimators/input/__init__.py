@@ -1,0 +1,1 @@
+"""Checks of what estimators are given: X, y, weights and parameters."""

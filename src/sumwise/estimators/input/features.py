@@ -1,0 +1,372 @@
+"""What an estimator remembers of its features, and checks of X and y against it."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from sumwise.data.categories import CategoryColumn, Dictionary
+from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
+from sumwise.data.sparse import SparseFrame, is_sparse
+from sumwise.data.table import (
+    CATEGORY,
+    DATE,
+    DURATION,
+    KINDS,
+    NUMBER,
+    Column,
+    Table,
+    read_table,
+    refuse_repeated_names,
+)
+from sumwise.errors import DataError, DataWarning, ParameterError
+from sumwise.estimators.input.parameters import check_choice
+from sumwise.estimators.input.sparse import read_sparse, refuse_categories
+from sumwise.estimators.input.targets import describe_rounding, read_target
+from sumwise.lazy import lazy
+
+# Features that the summary of a schema lists.
+_MOST_SHOWN = 8
+_PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSchema:
+    """The kind of every feature, and the dictionaries of those that are categories.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of features.
+    special : dict of int to str
+        "category", "date" or "duration" for the features that are not plain numbers, by index.
+    dictionaries : dict of int to Dictionary
+        The category values that the features of kind "category" had in training, by index.
+    """
+
+    n_features: int
+    special: Mapping[int, str]
+    dictionaries: Mapping[int, Dictionary]
+
+    @classmethod
+    def of_kinds(
+        cls, kinds: Sequence[str], dictionaries: Mapping[int, Dictionary]
+    ) -> "FeatureSchema":
+        """The schema of features of these kinds."""
+        special = {feature: kind for feature, kind in enumerate(kinds) if kind != NUMBER}
+        return cls(len(kinds), special, dictionaries)
+
+    @classmethod
+    def of_numbers(cls, n_features: int) -> "FeatureSchema":
+        """The schema of a matrix of numbers."""
+        return cls(n_features, {}, {})
+
+    def __repr__(self) -> str:
+        """A line for all features, and one for each of the first that are not plain numbers."""
+        counts = Counter(self.special.values())
+        counts[NUMBER] = self.n_features - len(self.special)
+        kinds = ", ".join(f"{counts[k]:,} {_PLURAL[k]}" for k in KINDS if counts[k])
+        lines = [f"<FeatureSchema of {self.n_features:,} features: {kinds}>"]
+        for feature, kind in sorted(self.special.items())[:_MOST_SHOWN]:
+            lines.append(f"  feature {feature}: {_PLURAL[kind]}")
+            if kind == CATEGORY:
+                values = self.dictionaries[feature].values
+                lines[-1] = f"  feature {feature}: {values.size:,} {_PLURAL[kind]}"
+                lines[-1] += f" ({_list([repr(value) for value in values[:6].tolist()])})"
+        if len(self.special) > _MOST_SHOWN:
+            lines.append(f"  and {len(self.special) - _MOST_SHOWN:,} more")
+        return "\n".join(lines)
+
+    @lazy
+    def kinds(self) -> tuple[str, ...]:
+        """ "number", "category", "date" or "duration", one per feature."""
+        kinds = [NUMBER] * self.n_features
+        for feature, kind in self.special.items():
+            kinds[feature] = kind
+        return tuple(kinds)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all features are plain numbers."""
+        return not self.special
+
+    @property
+    def n_categories(self) -> np.ndarray:
+        """Number of categories of each feature (int64); 0 for those that are none."""
+        counts = np.zeros(self.n_features, dtype=np.int64)
+        for feature, dictionary in self.dictionaries.items():
+            counts[feature] = len(dictionary)
+        return counts
+
+    def select(self, features: np.ndarray) -> "FeatureSchema":
+        """Return the schema of some features."""
+        places = dict(zip(features.tolist(), range(features.size), strict=True))
+        dictionaries = {places[f]: d for f, d in self.dictionaries.items() if f in places}
+        return FeatureSchema.of_kinds([self.kinds[f] for f in features], dictionaries)
+
+    def convert(self, table: Table, unknown_category: str, unknown_code: float = np.nan) -> Matrix:
+        """Return a table as numbers; raise DataError where a column is of another kind.
+
+        Categories that are not in the dictionaries get the ``unknown_code``.
+        """
+        readers: list[Any] = []
+        for feature, column in enumerate(table.columns):
+            kind = self.kinds[feature]
+            if kind == CATEGORY:
+                categories = CategoryColumn.from_column(column)
+                refuse = unknown_category == "error"
+                dictionary = self.dictionaries[feature]
+                readers.append(categories.encode(dictionary, refuse, unknown_code))
+            elif column.kind == kind:
+                readers.append(column.read)
+            elif _is_empty(column, table.n_rows):
+                readers.append(_read_nothing)
+            else:
+                raise DataError(
+                    f"{column.label} held {_PLURAL[kind]} in fit, and holds "
+                    f"{_PLURAL[column.kind]} now"
+                )
+        matrix = ColumnMatrix(readers, table.n_rows, self._find_type(table.columns))
+        return matrix.read_if_small()
+
+    def _find_type(self, columns: Sequence[Column]) -> np.dtype:
+        """Single precision, where some column has it and it holds all others, too."""
+        plain = [c for c, kind in zip(columns, self.kinds, strict=True) if kind != CATEGORY]
+        is_single = bool(plain) and all(column.is_single for column in plain)
+        codes_fit = max(map(len, self.dictionaries.values()), default=0) < 1 << 24
+        return np.dtype(np.float32 if is_single and codes_fit else np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what :meth:`from_json` reads: the features that are not plain numbers."""
+        return {
+            str(feature): {"kind": kind}
+            if kind != CATEGORY
+            else {"kind": kind, "values": self.dictionaries[feature].to_json()}
+            for feature, kind in sorted(self.special.items())
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], n_features: int) -> "FeatureSchema":
+        """Rebuild a schema; raise ValueError (or KeyError, TypeError) if it is not sound."""
+        special, dictionaries = {}, {}
+        for key, entry in data.items():
+            feature, kind = int(key), entry["kind"]
+            if not 0 <= feature < n_features or kind not in KINDS:
+                raise ValueError(f"feature {key} is of kind {kind!r}")
+            if kind != NUMBER:
+                special[feature] = kind
+            if kind == CATEGORY:
+                dictionaries[feature] = Dictionary.from_json(entry["values"])
+        return cls(n_features, special, dictionaries)
+
+
+def read_training_data(
+    estimator: Any, X: Any, y: Any, known: FeatureSchema | None = None
+) -> tuple[Any, Any, FeatureSchema]:
+    """Check X and y of ``fit``; return X as kernels read it, y as an array, and the schema.
+
+    The schema is the ``known`` one where training goes on from a model: its trees know features by
+    the codes of that. Sets ``n_features_in_`` and ``feature_names_in_``.
+    """
+    chosen = estimator.categorical_features
+    is_auto = isinstance(chosen, str) and chosen == "auto"
+    many = getattr(estimator, "_takes_many_targets", False)
+    y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=many)
+    only_numbers = (is_auto or chosen is None) if known is None else known.is_numeric
+    takes_sparse = getattr(estimator, "_takes_sparse", False)
+    X = read_table(X, sparse=takes_sparse and only_numbers)
+    if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
+        if not only_numbers:
+            refuse_categories(estimator, is_fit=known is None)
+        with _sums_may_overflow():
+            X, y = read_sparse(estimator, X, y)
+        return X, y, FeatureSchema.of_numbers(X.shape[1])
+    if not isinstance(X, Table):
+        with _sums_may_overflow():
+            X, y = validate_data(
+                estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
+            )
+        check_matrix(X)
+        if only_numbers:
+            if rounds_integers(X):
+                warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
+            return X, y, FeatureSchema.of_numbers(X.shape[1])
+        X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
+    else:
+        _check_size(X)
+        check_features(estimator, X.source, y)
+        check_consistent_length(X.source, y)
+    names = getattr(estimator, "feature_names_in_", None)
+    if known is not None and known.n_features == len(X.columns):
+        return known.convert(X, estimator.unknown_category, _find_code(estimator)), y, known
+    if is_auto or chosen is None:
+        is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
+    else:
+        is_category = _find_chosen(chosen, names, len(X.columns)).tolist()
+    schema = _learn_schema(X.columns, is_category)
+    for message in _find_surprises(X.columns, schema):
+        warnings.warn(message, DataWarning, stacklevel=3)
+    return schema.convert(X, "missing"), y, schema
+
+
+def _sums_may_overflow() -> Any:
+    """Silence NumPy: scikit-learn sums y up to see whether it is finite, which we know."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def check_features(estimator: Any, X: Any, y: Any = "no_validation", reset: bool = True) -> None:
+    """Remember names and number of features, or (``reset=False``) compare them with those of fit.
+
+    X is only looked at: members of an ensemble read it. ``y`` is for the message that it is needed.
+    """
+    refuse_repeated_names(X)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+
+
+def read_rows(estimator: Any, X: Any) -> Any:
+    """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it."""
+    schema = estimator.schema_
+    ignores = estimator.extra_columns == "ignore"
+    known = getattr(estimator, "feature_names_in_", None)
+    takes_sparse = getattr(estimator, "_takes_sparse", False)
+    X = read_table(X, known if ignores else None, sparse=takes_sparse and schema.is_numeric)
+    if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
+        if not schema.is_numeric:
+            refuse_categories(estimator, is_fit=False)
+        return read_sparse(estimator, X)
+    if not isinstance(X, Table):
+        X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
+        check_matrix(X)
+        if schema.is_numeric:
+            return X
+        X = Table.from_array(X, known)
+    else:
+        check_features(estimator, X.source, reset=False)
+        _check_size(X)
+    return schema.convert(X, estimator.unknown_category, _find_code(estimator))
+
+
+def _find_code(estimator: Any) -> float:
+    """The code of a category not known: an encoder tells it from missing, trees do not."""
+    return -1.0 if getattr(estimator, "_encodes", False) else np.nan
+
+
+def needs_no_check(estimator: Any, X: Any) -> bool:
+    """Whether :func:`read_rows` would return X as it is: that takes longer than to predict one row.
+
+    It would for a plain matrix of float32 or float64, with rows and the right number of columns.
+    A model that knows names of features warns if X has none, so there the checks are needed.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float32, np.float64)
+        and X.shape[0] > 0
+        and estimator.__sklearn_is_fitted__()
+        and X.shape[1] == estimator.n_features_in_
+        and estimator.schema_.is_numeric
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def check_feature_parameters(estimator: Any) -> None:
+    """Check the parameters that say how features are read."""
+    check_choice(estimator, "unknown_category", ("missing", "error"))
+    check_choice(estimator, "extra_columns", ("error", "ignore"))
+
+
+def _learn_schema(columns: Sequence[Column], is_category: Sequence[bool]) -> FeatureSchema:
+    kinds, dictionaries = [], {}
+    for feature, column in enumerate(columns):
+        kind = column.kind
+        if is_category[feature]:
+            kind = CATEGORY
+            dictionaries[feature] = CategoryColumn.from_column(column).learn()
+        elif kind == CATEGORY:
+            if CategoryColumn.from_column(column).holds != "nothing":
+                raise DataError(
+                    f"{column.label} holds strings or categories, and is not in "
+                    "categorical_features; name it there, convert it to numbers or use "
+                    "categorical_features='auto'"
+                )
+            kind = NUMBER
+        kinds.append(kind)
+    return FeatureSchema.of_kinds(kinds, dictionaries)
+
+
+def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> np.ndarray:
+    """Return which features are named in ``categorical_features``, as a mask."""
+
+    def refuse(rule: str) -> ParameterError:
+        return ParameterError(f"categorical_features={chosen!r}: {rule}")
+
+    if isinstance(chosen, str):
+        raise refuse("must be 'auto', None, or a list of names, indices or booleans")
+    try:
+        items = np.asarray(chosen, dtype=object).ravel().tolist()
+    except (TypeError, ValueError):
+        items = [chosen]
+    mask = np.zeros(n_features, dtype=np.bool_)
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != n_features:
+            raise refuse(f"has {len(items)} booleans, and X has {n_features} features")
+        mask[:] = items
+    elif all(isinstance(item, str) for item in items):
+        places = {name: f for f, name in enumerate(() if names is None else names)}
+        unknown = [item for item in items if item not in places]
+        if unknown:
+            hint = "" if places else "; it has no names, so use indices"
+            raise refuse(f"X has no column {unknown[0]!r}{hint}")
+        mask[[places[item] for item in items]] = True
+    elif all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in items):
+        outside = [item for item in items if not -n_features <= item < n_features]
+        if outside:
+            raise refuse(f"X has {n_features} features, and none of index {outside[0]}")
+        mask[items] = True
+    else:
+        raise refuse("must be 'auto', None, or a list of names, indices or booleans")
+    return mask
+
+
+def _check_size(table: Table) -> None:
+    """Refuse tables without rows or columns, in scikit-learn's words."""
+    shape = (table.n_rows, len(table.columns))
+    for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise DataError(
+                f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def _is_empty(column: Column, n_rows: int) -> bool:
+    """Whether all values are missing."""
+    if column.kind == CATEGORY:
+        return CategoryColumn.from_column(column).holds == "nothing"
+    return bool(np.isnan(column.read(0, n_rows)).all())
+
+
+def _read_nothing(first: int, last: int) -> np.ndarray:
+    return np.full(last - first, np.nan)
+
+
+def _find_surprises(columns: Sequence[Column], schema: FeatureSchema) -> Iterator[str]:
+    """Say where numbers are not what they seem."""
+    own = list(zip(columns, schema.kinds, strict=True))
+    times = [column.label for column, kind in own if kind in (DATE, DURATION)]
+    if times:
+        yield (
+            "dates and durations are read as numbers: seconds, of dates since 1970-01-01 UTC "
+            f"({_list(times)})"
+        )
+    rounded = [column.label for column, kind in own if kind == NUMBER and column.rounds_integers()]
+    if rounded:
+        yield describe_rounding(_list(rounded))
+
+
+def _list(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")

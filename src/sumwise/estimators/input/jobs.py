@@ -1,0 +1,94 @@
+"""How many threads to use."""
+
+import numbers
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import joblib
+from threadpoolctl import ThreadpoolController
+
+from sumwise.errors import ParameterError
+from sumwise.kernels.runtime.threads import Team
+
+# joblib sets these in its workers, to share the machine among them.
+_LIMITS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
+# Handing work to a second thread costs about as much as this many elementary steps.
+STEPS_PER_THREAD = 100_000
+# From here on a call may take so long that an interrupt should not wait for its end.
+LONG_STEPS = 10_000_000
+
+
+class _Taken:
+    """The threads that teams of this process have now."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.lock = threading.Lock()
+        self.n_threads = 0
+
+
+_taken = _Taken()
+if hasattr(os, "register_at_fork"):
+    # A child has none of its parent's threads, and none that would release the lock.
+    os.register_at_fork(after_in_child=_taken.reset)
+
+
+@contextmanager
+def start_team(n_jobs: int | None, n_steps: int) -> Iterator[Team]:
+    """A team for a piece of work; until it ends, teams of other Python threads get what is left.
+
+    So fits under joblib's threading backend do not multiply their threads by the CPUs.
+    """
+    n_threads = 0
+    try:
+        with _taken.lock:
+            n_threads = count_threads(n_jobs, n_steps)
+            _taken.n_threads += n_threads
+        with Team(n_threads, interruptible=n_steps >= LONG_STEPS) as team:
+            yield team
+    finally:
+        with _taken.lock:
+            _taken.n_threads -= n_threads
+
+
+def count_threads(n_jobs: int | None, n_steps: int) -> int:
+    """Threads for a piece of work: never more than the CPUs this process may use.
+
+    ``None`` and -1 mean all of them, -2 all but one, and so on; less what other teams have. Small
+    work gets one thread. The result of the work does not depend on the answer.
+    """
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0
+    ):
+        raise ParameterError(f"n_jobs={n_jobs!r}: must be a nonzero integer or None")
+    if n_steps < 2 * STEPS_PER_THREAD or n_jobs == 1:
+        return 1  # at once: counting CPUs takes longer than to predict a row
+    available = count_cpus()
+    wanted = available if n_jobs is None else int(n_jobs)
+    if wanted < 0:
+        wanted = max(1, available + 1 + wanted)
+    return max(1, min(wanted, available - _taken.n_threads, n_steps // STEPS_PER_THREAD))
+
+
+def count_cpus() -> int:
+    """CPUs available: affinity, container quota, and the limits of joblib and threadpoolctl."""
+    count = int(joblib.cpu_count())
+    for name in _LIMITS:
+        value = os.environ.get(name, "")
+        if value.isdigit() and int(value) > 0:
+            count = min(count, int(value))
+    for pool in _find_openmp_pools():
+        count = min(count, pool.num_threads or count)
+    return count
+
+
+@cache
+def _find_openmp_pools() -> list[Any]:
+    """The OpenMP libraries of this process, scikit-learn's at least; threadpoolctl limits them."""
+    return ThreadpoolController().select(user_api="openmp").lib_controllers

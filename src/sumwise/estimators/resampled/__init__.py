@@ -1,0 +1,1 @@
+"""Ensembles of one base learner: bagging, AdaBoost, output codes, output noise."""

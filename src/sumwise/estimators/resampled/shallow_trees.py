@@ -1,0 +1,287 @@
+"""Trees of few levels: what AdaBoost grows if it is not told otherwise.
+
+All rounds of a fit share one binned table. A tree that was grown in a round is a fitted
+:class:`ShallowTreeClassifier` or :class:`ShallowTreeRegressor` afterwards.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.matrix import Matrix
+from sumwise.errors import DataError
+from sumwise.estimators.input.features import FeatureSchema, read_rows, read_training_data
+from sumwise.estimators.input.jobs import start_team
+from sumwise.estimators.input.parameters import check_integer
+from sumwise.estimators.input.targets import check_sample_weight, find_classes
+from sumwise.inspection.importance import importance
+from sumwise.kernels.adaboost.reweight import draw_by_weight
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
+from sumwise.tree import Tree, TreeEnsemble
+from sumwise.tree.shallow import MAX_SHALLOW_DEPTH, ShallowGrower
+
+# Values that are added to histograms are about as much work as an elementary step of a thread.
+VALUES_A_STEP = 4
+# Quantiles of many rows are taken from a sample; which one, no other draw should decide.
+_BINNING_SEED = 0
+
+
+class NumbersReader:
+    """For estimators whose trees split numbers alone: how they read X.
+
+    The attributes are what :func:`read_training_data` and :func:`read_rows` ask for.
+    """
+
+    categorical_features = "auto"
+    unknown_category = "missing"
+    extra_columns = "error"
+    _takes_sparse = True
+
+    schema_: FeatureSchema
+
+    def _read_training_data(self, X: Any, y: Any) -> tuple[Matrix, np.ndarray]:
+        X, y, self.schema_ = read_training_data(self, X, y)
+        return X, y
+
+
+class ShallowLearner:
+    """Learns a tree from weights of rows, as :func:`boost_learners` asks it to.
+
+    Parameters
+    ----------
+    base : ShallowTreeClassifier or ShallowTreeRegressor
+        Has the parameters.
+    X : ndarray, ColumnMatrix or SparseMatrix
+    target : ndarray
+        Class indices, or numbers.
+    weight : ndarray or None
+        Sample weights, which bins are made by; None where all rows are alike.
+    n_classes : int
+        0 for numbers.
+    seed : int or None
+        Where rows are drawn at random; None to take the weights as they are.
+    team : Team
+    """
+
+    def __init__(
+        self,
+        base: "BaseShallowTree",
+        X: Matrix,
+        target: np.ndarray,
+        weight: np.ndarray | None,
+        n_classes: int,
+        seed: int | None,
+        team: Team,
+    ) -> None:
+        mapper = BinMapper.fit(X, base.max_bins, weight, None, _BINNING_SEED, team)
+        table = mapper.map_to_columns(X, team)
+        self._grower = ShallowGrower(*table, mapper, base.max_depth, team, target, n_classes)
+        self._is_class = n_classes > 0
+        self._predicted = np.empty(target.size, dtype=np.uint16 if n_classes else np.float64)
+        self._seed, self._n_draws = seed, 0
+        self._counts = np.empty(target.size, dtype=np.int64)
+
+    def __call__(self, weight: np.ndarray) -> tuple[Tree, np.ndarray]:
+        """Return a tree, and what it predicts of the rows."""
+        if self._seed is not None:
+            weight = self._draw(weight)
+        tree = self._grower.grow(weight)
+        self._grower.predict_rows(find_answers(tree, self._is_class), self._predicted)
+        return tree, self._predicted
+
+    def _draw(self, weight: np.ndarray) -> np.ndarray:
+        """Return how often each row is drawn, under a power of two so that sums are exact."""
+        draw_by_weight(
+            random.make_key(self._seed, random.ROWS, self._n_draws), weight, self._counts
+        )
+        self._n_draws += 1
+        return self._counts * 2.0 ** -int(weight.size).bit_length()
+
+
+def find_answers(tree: Tree, is_class: bool) -> np.ndarray:
+    """What a tree predicts in each node: the first of the heaviest classes, or a number."""
+    if is_class:
+        return tree.value.argmax(axis=1).astype(np.uint16)
+    return np.ascontiguousarray(tree.value[:, 0])
+
+
+def join_trees(
+    trees: list[Tree], values: list[np.ndarray], n_outputs: int, n_features: int
+) -> TreeEnsemble:
+    """Return trees as an ensemble that adds up other values, one a node and output."""
+    parts = [
+        Tree(**{**vars(tree), "value": value[:, k : k + 1]})
+        for tree, value in zip(trees, values, strict=True)
+        for k in range(n_outputs)
+    ]
+    output = list(range(n_outputs)) * len(trees)
+    return TreeEnsemble.from_trees(parts, output, np.zeros(n_outputs), "identity", n_features)
+
+
+class BaseShallowTree(NumbersReader, BaseEstimator):
+    """Base of trees of few levels."""
+
+    tree_: Tree
+    n_features_in_: int
+
+    def __init__(
+        self, max_depth: int = 1, *, max_bins: int = MAX_BINS, n_jobs: int | None = None
+    ) -> None:
+        self.max_depth = max_depth
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Numbers; NaN is missing.
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = self._read_training_data(X, y)
+        self._refuse_categories()
+        target, n_classes = self._encode_target(y)
+        weight = check_sample_weight(sample_weight, X.shape[0])
+        with start_team(self.n_jobs, X.shape[0] * X.shape[1] // VALUES_A_STEP) as team:
+            learn = ShallowLearner(self, X, target, weight, n_classes, None, team)
+            self.tree_, _ = learn(normalize_weights(weight, X.shape[0]))
+        return self
+
+    def _refuse_categories(self) -> None:
+        for feature in self.schema_.dictionaries:
+            names = getattr(self, "feature_names_in_", None)
+            label = f"column {feature}" if names is None else f"column {names[feature]!r}"
+            raise DataError(
+                f"{label} holds strings or categories, and these trees split numbers alone; encode "
+                "it, or use a decision tree"
+            )
+
+    def _check_parameters(self) -> None:
+        check_integer(self, "max_depth", 1, MAX_SHALLOW_DEPTH)
+        check_integer(self, "max_bins", 2, MAX_BINS)
+
+    def _encode_target(self, y: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return y as the grower takes it, and the number of classes."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True  # read by column, and refused by name
+        return tags
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return the leaf each row reaches.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of int32, shape (n_rows,)
+            Node numbers.
+        """
+        check_is_fitted(self)
+        X = read_rows(self, X)
+        with start_team(self.n_jobs, X.shape[0]) as team:
+            return self._ensemble.apply(X, team)[:, 0]
+
+    @property
+    def _ensemble(self) -> TreeEnsemble:
+        return join_trees([self.tree_], [self.tree_.value], 1, self.n_features_in_)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Total gain of each feature's splits, as shares of one."""
+        check_is_fitted(self)
+        return importance(self._ensemble)
+
+
+class ShallowTreeClassifier(ClassifierMixin, BaseShallowTree):
+    """A tree of few levels by weighted Gini impurity.
+
+    Parameters
+    ----------
+    max_depth : int, default=1
+        Levels of splits, at most 8; one is a decision stump.
+    max_bins : int, default=255
+        Most bins of a feature; with no more distinct values, splits are exact.
+    n_jobs : int or None, default=None
+        Threads; None and -1 for all CPUs.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        Its values are the shares of the classes.
+    classes_ : ndarray
+        Class labels, sorted.
+    """
+
+    classes_: np.ndarray
+
+    def _encode_target(self, y: np.ndarray) -> tuple[np.ndarray, int]:
+        self.classes_, indices = find_classes(y, at_least=1)
+        return indices, self.classes_.size
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the shares of the classes in the leaf of each row, shape (n_rows, n_classes)."""
+        leaves = self.apply(X)
+        return self.tree_.value[leaves]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the heaviest class of each row's leaf."""
+        leaves = self.apply(X)
+        return self.classes_[find_answers(self.tree_, True)[leaves]]
+
+
+class ShallowTreeRegressor(RegressorMixin, BaseShallowTree):
+    """A tree of few levels by weighted squared error.
+
+    Parameters
+    ----------
+    max_depth : int, default=1
+        Levels of splits, at most 8.
+    max_bins : int, default=255
+        Most bins of a feature; with no more distinct values, splits are exact.
+    n_jobs : int or None, default=None
+        Threads; None and -1 for all CPUs.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        Its values are means.
+    """
+
+    def _encode_target(self, y: np.ndarray) -> tuple[np.ndarray, int]:
+        return y.astype(np.float64), 0
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean of each row's leaf."""
+        leaves = self.apply(X)
+        return self.tree_.value[leaves, 0]
+
+
+def normalize_weights(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """Return weights of rows that sum to one."""
+    if weight is None:
+        return np.full(n_rows, 1.0 / n_rows)
+    # By the largest first: the sum of large weights would overflow.
+    weight = weight / weight.max()
+    return weight / weight.sum()

@@ -1,0 +1,1 @@
+"""AdaBoost: shallow trees, and new row weights."""

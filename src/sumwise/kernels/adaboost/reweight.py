@@ -1,0 +1,130 @@
+"""Weights of rows between two rounds of AdaBoost: errors measured, weights changed, rows drawn.
+
+Sums of floats are taken over fixed blocks of rows, and these added up in order: no result depends
+on the number of threads. No weight above zero becomes zero.
+"""
+
+from sumwise.kernels.grow.layout import ZERO
+from sumwise.kernels.runtime.elementary import exp, log
+from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.random import uniform
+from sumwise.kernels.runtime.threads import share
+
+BLOCK = 4096
+LINEAR, SQUARE, EXPONENTIAL = 0, 1, 2
+_SMALLEST = 2.0**-1022
+
+
+@kernel
+def look_up(thread, n_threads, sync, place, table, out):
+    """Write the item of a table that is at each row's place."""
+    first, last = share(place.size, thread, n_threads)
+    for row in range(first, last):
+        out[row] = table[place[row]]
+
+
+@routine
+def _share_blocks(n_rows, thread, n_threads):
+    """The thread's blocks as (first, last)."""
+    return share((n_rows + BLOCK - 1) // BLOCK, thread, n_threads)
+
+
+@routine
+def _keep_positive(before, after):
+    """The new weight of a row; what weighed something still does."""
+    return after if after >= _SMALLEST or before == 0.0 else _SMALLEST
+
+
+@kernel
+def find_wrong(thread, n_threads, sync, class_idx, predicted, weight, wrong, sums):
+    """Mark wrong predictions; write the weight of wrong and of all rows of each block."""
+    first, last = _share_blocks(weight.size, thread, n_threads)
+    for block in range(first, last):
+        of_wrong, of_all = 0.0, 0.0
+        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+            is_wrong = predicted[row] != class_idx[row]
+            wrong[row] = is_wrong
+            of_wrong += weight[row] if is_wrong else 0.0
+            of_all += weight[row]
+        sums[block, 0] = of_wrong
+        sums[block, 1] = of_all
+
+
+@kernel
+def multiply_weights(thread, n_threads, sync, wrong, right_factor, wrong_factor, weight):
+    """Multiply the weights of right and of wrong rows."""
+    first, last = share(weight.size, thread, n_threads)
+    for row in range(first, last):
+        factor = wrong_factor if wrong[row] else right_factor
+        weight[row] = _keep_positive(weight[row], weight[row] * factor)
+
+
+@kernel
+def measure_distances(thread, n_threads, sync, y, predicted, weight, distance, largest):
+    """Write how far predictions are from y; and the largest distance of a block's weighted rows."""
+    first, last = _share_blocks(weight.size, thread, n_threads)
+    for block in range(first, last):
+        most = 0.0
+        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+            distance[row] = abs(predicted[row] - y[row])
+            most = max(most, distance[row] if weight[row] > 0.0 else 0.0)
+        largest[block] = most
+
+
+@kernel
+def measure_losses(thread, n_threads, sync, kind, largest, weight, distance, sums):
+    """Turn distances into losses of [0, 1]; write the weighted sum and the weight of each block."""
+    first, last = _share_blocks(weight.size, thread, n_threads)
+    for block in range(first, last):
+        of_losses, of_all = 0.0, 0.0
+        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+            loss = min(distance[row] / largest, 1.0)
+            if kind == SQUARE:
+                loss = loss * loss
+            elif kind == EXPONENTIAL:
+                loss = 1.0 - exp(-loss)
+            distance[row] = loss
+            of_losses += weight[row] * loss
+            of_all += weight[row]
+        sums[block, 0] = of_losses
+        sums[block, 1] = of_all
+
+
+@kernel
+def shrink_weights(thread, n_threads, sync, loss, rate, weight, sums):
+    """Multiply weights by ``exp(rate * (1 - loss))``; write the sum of each block."""
+    first, last = _share_blocks(weight.size, thread, n_threads)
+    for block in range(first, last):
+        total = 0.0
+        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+            shrunk = weight[row] * exp(rate * (1.0 - loss[row]))
+            weight[row] = _keep_positive(weight[row], shrunk)
+            total += weight[row]
+        sums[block, 0] = total
+
+
+@kernel
+def draw_by_weight(key, weight, counts):
+    """Draw as many rows as there are, with replacement; write how often each one comes.
+
+    Sorted uniform numbers are partial sums of exponential ones over their total; rows are met in
+    order, so one pass is enough.
+    """
+    n_rows = weight.size
+    total, last = 0.0, ZERO
+    for row in range(n_rows):
+        counts[row] = 0
+        total += weight[row]
+        if weight[row] > 0.0:
+            last = row
+    length = 0.0
+    for i in range(n_rows + 1):
+        length -= log(1.0 - uniform(key, i))
+    walked, passed, row = 0.0, 0.0, ZERO
+    for i in range(n_rows):
+        walked -= log(1.0 - uniform(key, i))
+        place = walked / length * total
+        while row < last and passed + weight[row] <= place:
+            passed += weight[row]
+            row += 1
+        counts[row] += 1

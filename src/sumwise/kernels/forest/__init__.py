@@ -1,0 +1,1 @@
+"""Trees of forests: growth, pruning, walks and importances."""

@@ -1,0 +1,189 @@
+"""Walk binned rows through the trees of a forest.
+
+Rows go through a tree eight at a time, so that none waits for another's memory; and tree by tree,
+so that the sum of a row is taken in their order and a tree stays in the cache.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.runtime.threads import share
+
+WIDTH = 8
+# Rows that go through all trees before the next: their bins stay in the cache.
+_BLOCK = 16384
+# A node is two words: the left child; and the feature with the bin after which to split.
+FEATURE_SHIFT = np.uint32(8)
+MAX_FEATURES = 1 << 24
+MISSING_LEFT, BY_SET = np.uint8(1), np.uint8(2)
+_ONE, _TWO, _SIX, _LOW = (np.uint64(n) for n in (1, 2, 6, 63))
+
+
+class PackedForest(NamedTuple):
+    """The trees of a forest, ready to be walked. A leaf leads to itself."""
+
+    start: Any  # int64 (n_trees + 1,): the root of a tree
+    words: Any  # uint32 (2 * n_nodes,)
+    flags: Any  # uint8 (n_nodes,): MISSING_LEFT, BY_SET
+    leaf: Any  # int32 (n_nodes,): number of a leaf over all trees
+    set_of_node: Any  # int32 (n_nodes,), or empty where no split is by a set
+    sets: Any  # uint64 (n_sets, SET_WORDS): bins that go left
+
+
+@kernel
+def pack_nodes(
+    thread, n_threads, sync, start, feature, split_bin, missing_left, left, words, flags, leaf
+):
+    """Fill the words, flags and leaf numbers of a :class:`PackedForest`; sets come later."""
+    begin, end = share(start.size - 1, thread, n_threads)
+    for tree in range(begin, end):
+        root = start[tree]
+        number = (root + tree) >> 1  # a tree has one leaf more than inner nodes
+        for node in range(root, start[tree + 1]):
+            leaf[node] = number
+            if feature[node] < 0:
+                words[2 * node] = node
+                words[2 * node + 1] = 255  # nothing is beyond
+                flags[node] = MISSING_LEFT
+                number += 1
+            else:
+                words[2 * node] = left[node] + root
+                words[2 * node + 1] = np.uint32(feature[node]) << FEATURE_SHIFT | split_bin[node]
+                flags[node] = MISSING_LEFT if missing_left[node] else 0
+
+
+@inlined
+def _step(words, bins, place, node):
+    """Return the child a row goes to, where nothing is missing and no split is by a set."""
+    meta = words[_TWO * node + _ONE]
+    b = bins[place + np.uint64(meta >> FEATURE_SHIFT)]
+    return np.uint64(words[_TWO * node]) + np.uint64(b > np.uint8(meta))
+
+
+@inlined
+def find_feature(forest, node):
+    """Return the feature that an inner node splits on; 0 for a leaf."""
+    return np.uint64(forest.words[_TWO * node + _ONE] >> FEATURE_SHIFT)
+
+
+@inlined
+def choose_child(forest, node, value_bin):
+    """Return the child a row goes to that has this bin of the node's feature."""
+    flags, b = forest.flags[node], np.uint64(value_bin)
+    if flags & BY_SET:
+        chosen = forest.sets[forest.set_of_node[node], b >> _SIX]
+        goes_left = (chosen >> (b & _LOW)) & _ONE != 0
+    else:
+        split_bin = np.uint8(forest.words[_TWO * node + _ONE])
+        goes_left = (b <= split_bin) & ((b != 0) | (flags & MISSING_LEFT != 0))
+    return np.uint64(forest.words[_TWO * node]) + np.uint64(not goes_left)
+
+
+@inlined
+def find_child(forest, bins, place, node):
+    """Return the child a row goes to; a leaf for a leaf. The row begins at ``place``."""
+    return choose_child(forest, node, bins[place + find_feature(forest, node)])
+
+
+@routine
+def _walk_plain(words, root, bins, places, leaves):
+    """Write the leaves that eight rows reach to ``leaves``; ``places`` is where the rows begin."""
+    a = b = c = d = e = f = g = h = np.uint64(root)
+    pa, pb, pc, pd = places[0], places[1], places[2], places[3]
+    pe, pf, pg, ph = places[4], places[5], places[6], places[7]
+    moves = True
+    while moves:
+        a1, b1 = _step(words, bins, pa, a), _step(words, bins, pb, b)
+        c1, d1 = _step(words, bins, pc, c), _step(words, bins, pd, d)
+        e1, f1 = _step(words, bins, pe, e), _step(words, bins, pf, f)
+        g1, h1 = _step(words, bins, pg, g), _step(words, bins, ph, h)
+        a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+        a1, b1 = _step(words, bins, pa, a), _step(words, bins, pb, b)
+        c1, d1 = _step(words, bins, pc, c), _step(words, bins, pd, d)
+        e1, f1 = _step(words, bins, pe, e), _step(words, bins, pf, f)
+        g1, h1 = _step(words, bins, pg, g), _step(words, bins, ph, h)
+        moves = (
+            (a1 ^ a) | (b1 ^ b) | (c1 ^ c) | (d1 ^ d) | (e1 ^ e) | (f1 ^ f) | (g1 ^ g) | (h1 ^ h)
+        ) != 0
+        a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+    leaves[0], leaves[1], leaves[2], leaves[3] = a, b, c, d
+    leaves[4], leaves[5], leaves[6], leaves[7] = e, f, g, h
+
+
+@routine
+def _walk_any(forest, root, bins, places, leaves):
+    """The same for rows with missing values and trees with sets."""
+    for k in range(WIDTH):
+        node, child = np.uint64(root), find_child(forest, bins, places[k], np.uint64(root))
+        while child != node:
+            node, child = child, find_child(forest, bins, places[k], child)
+        leaves[k] = node
+
+
+def allocate_scratch(n_threads: int) -> np.ndarray:
+    """Places, leaves and numbers of the rows that a thread walks with."""
+    return np.zeros((n_threads, 3, WIDTH), dtype=np.uint64)
+
+
+@kernel
+def find_forest_leaves(thread, n_threads, sync, bins, is_plain, forest, scratch, out):
+    """Write the node that each row of ``bins`` ends in, numbered within its tree, to ``out``."""
+    n_rows, n_trees = out.shape
+    step = np.uint64(bins.size // n_rows)
+    begin, end = share(n_rows, thread, n_threads)
+    places, leaves = scratch[thread, 0], scratch[thread, 1]
+    for tree in range(n_trees):
+        root = forest.start[tree]
+        for first in range(begin, end, WIDTH):
+            for k in range(WIDTH):  # beyond the last row, the last one once more
+                places[k] = np.uint64(min(first + k, end - 1)) * step
+            if is_plain:
+                _walk_plain(forest.words, root, bins, places, leaves)
+            else:
+                _walk_any(forest, root, bins, places, leaves)
+            for k in range(min(WIDTH, end - first)):
+                out[first + k, tree] = leaves[k] - root
+
+
+@kernel
+def add_forest_values(
+    thread, n_threads, sync, bins, is_plain, forest, value, in_bag, scratch, out, counts
+):
+    """Add the leaf values of all trees to ``out`` (n_rows, n_columns), tree by tree.
+
+    ``bins`` has the bins of a row, one a feature, after those of the row before. It is plain if
+    there are no missing values in it and no sets in the trees. With ``in_bag`` (n_trees, bytes of
+    bits by row), a tree counts for the rows out of its bag alone, and ``counts`` says how many did.
+    """
+    n_rows, n_columns = out.shape
+    step = np.uint64(bins.size // n_rows)
+    begin, end = share(n_rows, thread, n_threads)
+    places, leaves, numbers = scratch[thread, 0], scratch[thread, 1], scratch[thread, 2]
+    has_bags = in_bag.shape[0] > 0
+    for block in range(begin, end, _BLOCK):
+        block_end = min(block + _BLOCK, end)
+        for tree in range(forest.start.size - 1):
+            root, row = forest.start[tree], block
+            while row < block_end:
+                n = 0
+                while row < block_end and n < WIDTH:
+                    is_in = has_bags and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
+                    numbers[n] = row
+                    n += not is_in
+                    row += 1
+                if n == 0:
+                    break
+                for k in range(WIDTH):  # beyond the last row, the last one once more
+                    places[k] = numbers[min(k, n - 1)] * step
+                if is_plain:
+                    _walk_plain(forest.words, root, bins, places, leaves)
+                else:
+                    _walk_any(forest, root, bins, places, leaves)
+                for k in range(n):
+                    own = forest.leaf[leaves[k]]
+                    for column in range(n_columns):
+                        out[numbers[k], column] += value[own, column]
+                    if has_bags:
+                        counts[numbers[k]] += 1

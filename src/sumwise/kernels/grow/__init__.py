@@ -1,0 +1,1 @@
+"""Grow one tree of boosting in one compiled call."""

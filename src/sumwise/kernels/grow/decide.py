@@ -1,0 +1,95 @@
+"""What thread 0 decides for all: which split a node gets, and what its children are."""
+
+import numpy as np
+
+from sumwise.kernels.grow.constraints import child_value, node_score, note_children
+from sumwise.kernels.grow.layout import CHILD, N_LEAVES, N_NODES, NO, NOISE, PACKED_ROWS
+from sumwise.kernels.grow.steps import take_side
+from sumwise.kernels.runtime.jit import inlined, routine
+
+
+@routine
+def create_node(control, nodes, depth, anchor):
+    """Append a leaf; its rows and totals are set by the caller."""
+    node = control[N_NODES]
+    control[N_NODES] += 1
+    nodes[node].feature = -1
+    nodes[node].left = -1
+    nodes[node].depth = depth
+    nodes[node].gain = 0.0
+    nodes[node].anchor = node if anchor < 0 else anchor
+    nodes[node].slot = -1
+    nodes[node].splittable = 0
+    return node
+
+
+@inlined
+def _note_values(job, node, keeps_value):
+    """Give new children the value of their node, if they keep it, or values of their own."""
+    values, left = job.payload.values, np.int64(job.nodes[node].left)
+    place = (node, np.int64(job.nodes[node].feature), NO)
+    for child in range(left, left + 2):
+        totals = job.work.totals[child]
+        values[child] = values[node]
+        if not keeps_value:
+            values[child] = child_value(job.constraints, job.payload, place, totals)
+
+
+@routine
+def create_children(job, node, anchor):
+    """Append the children of a node with the totals its split gives them; return the left one."""
+    work, nodes, n_stats = job.work, job.nodes, job.n_stats
+    depth = np.int64(nodes[node].depth) + 1
+    left = create_node(work.control, nodes, depth, anchor)
+    create_node(work.control, nodes, depth, anchor)
+    nodes[node].left = left
+    for s in range(n_stats):
+        work.totals[left, s] = work.left_totals[node, s]
+        work.totals[left + 1, s] = work.totals[node, s] - work.left_totals[node, s]
+    for child in range(left, left + 2):
+        n_rows = work.totals[child, n_stats - 1]
+        enough = n_rows >= 2 * job.options.min_samples_leaf
+        nodes[child].splittable = enough and depth < job.options.max_depth
+        nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
+    work.control[N_LEAVES] += 1
+    grown = (job.table.n_value_bins, job.options.growth, node)
+    note_children(job.constraints, job.payload, nodes, work.totals, *grown)
+    if job.payload.path_smooth > 0.0:
+        _note_values(job, node, anchor >= 0)
+    return left
+
+
+@routine
+def smaller_child(job, node):
+    """Return the child with fewer rows, the left one if equal."""
+    totals, rows = job.work.totals, job.n_stats - 1
+    left = np.int64(job.nodes[node].left)
+    return left + 1 if totals[left + 1, rows] < totals[left, rows] else left
+
+
+@routine
+def find_best_feature(job, child):
+    """Return (gain, feature) of the best candidate, the lowest feature of equals."""
+    gain, feature = -np.inf, -1
+    for f in range(job.work.candidates.shape[1]):
+        if job.work.allowed[CHILD + child, f] and job.work.candidates[child, f].gain > gain:
+            gain, feature = job.work.candidates[child, f].gain, f
+    return gain, feature
+
+
+@routine
+def adopt_split(job, node, child, f, gain):
+    """Give a node its best candidate if the gain is enough; return whether it is."""
+    work, nodes = job.work, job.nodes
+    totals, left = work.totals[node], work.left_totals[node]
+    score = node_score(job.constraints, job.payload, (node, f, NO), totals)
+    noise = NOISE * abs(score)
+    if not gain > job.options.min_gain + noise:
+        return False
+    split_bin = work.candidates[child, f].split_bin
+    missing_left = take_side(job, node, child, f, left)
+    nodes[node].feature = f
+    nodes[node].split_bin = split_bin
+    nodes[node].missing_left = missing_left
+    nodes[node].gain = gain
+    return True

@@ -1,0 +1,66 @@
+"""Histograms of small nodes stay packed: one word a bin with all three sums.
+
+A word is ``(g << 38) + (h << 12) + count``. As long as a node has no more than 4,095 rows, neither
+a bin nor any sum of bins overflows, so that whole words are added and subtracted, at a third of
+the work. The words of a feature lie where its gradients would; see ``layout``.
+"""
+
+import numpy as np
+
+from sumwise.kernels.runtime.jit import routine
+
+HESSIAN_SHIFT, GRADIENT_SHIFT = 12, 38
+COUNT_MASK, HESSIAN_MASK = (1 << 12) - 1, (1 << 26) - 1
+
+
+@routine
+def pack_sums(gradient, hessian, count):
+    """Put three sums into one word."""
+    return (gradient << GRADIENT_SHIFT) + (hessian << HESSIAN_SHIFT) + count
+
+
+@routine
+def unpack_sums(word):
+    """Return (gradient, hessian, count)."""
+    return (
+        word >> GRADIENT_SHIFT,
+        (word >> HESSIAN_SHIFT) & HESSIAN_MASK,
+        word & COUNT_MASK,
+    )
+
+
+@routine
+def subtract_packed(bins, words, pack):
+    """Subtract packed words from a feature's plain sums; pack what is left if asked."""
+    n_bins = bins.size // 3
+    gradient, hessian, count = bins[:n_bins], bins[n_bins : 2 * n_bins], bins[2 * n_bins :]
+    for b in range(n_bins):
+        g, h, n = unpack_sums(words[b])
+        gradient[b] -= g
+        hessian[b] -= h
+        count[b] -= n
+    if pack:
+        for b in range(n_bins):
+            gradient[b] = pack_sums(gradient[b], hessian[b], count[b])
+
+
+@routine
+def sum_left_packed(words, split_bin, missing_left, left):
+    """Write the totals of the rows that a split sends left."""
+    word = words[0] if missing_left else np.int64(0)
+    for b in range(1, split_bin + 1):
+        word += words[b]
+    left[0], left[1], left[2] = unpack_sums(word)
+
+
+@routine
+def first_with_count(running, n, count):
+    """The first of ``n`` running sums with at least so many rows, ``n`` if there is none."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) >> 1
+        if running[middle] & COUNT_MASK < count:
+            low = middle + 1
+        else:
+            high = middle
+    return low

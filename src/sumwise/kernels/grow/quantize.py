@@ -1,0 +1,144 @@
+"""Turn gradients and hessians into integers, once a round.
+
+Two sets of integers: packed ones of 14 bits, which histograms add, and exact ones of up to 50
+bits, from which leaf values come. Both are rounded to nearest under a power-of-two scale taken
+from the global maximum, so no thread count and no order of rows changes them.
+"""
+
+import math
+
+import numpy as np
+
+from sumwise.kernels.grow.histogram import pack_record
+from sumwise.kernels.grow.layout import (
+    EXACT_BITS,
+    GRADIENT_LIMIT,
+    HEAVY_TAIL,
+    HESSIAN_LIMIT,
+    LARGEST_GRADIENT,
+)
+from sumwise.kernels.runtime.elementary import round_to_integer
+from sumwise.kernels.runtime.jit import routine
+from sumwise.kernels.runtime.threads import share, wait_for_all
+
+
+@routine
+def power_scale(maximum, limit):
+    """The largest power of two that keeps ``maximum`` times it within ``limit``."""
+    if maximum == 0.0:
+        return 1.0
+    ratio = limit / maximum
+    if ratio == np.inf:  # the maximum is subnormal
+        return math.ldexp(1.0, 1000)
+    exponent = math.frexp(ratio)[1] - 1
+    return math.ldexp(1.0, min(max(exponent, -1000), 1000))
+
+
+@routine
+def exact_limit(n_rows):
+    """The bound for exact values of which ``n_rows`` are summed: 2 ** (62 - ceil(log2(n)))."""
+    bits = 62
+    while (1 << (62 - bits)) < n_rows:
+        bits -= 1
+    return math.ldexp(1.0, min(bits, EXACT_BITS))
+
+
+@routine
+def exact_gradient(gradient, scale):
+    """The integer that stands for a gradient in exact sums."""
+    return np.int64(round_to_integer(gradient * scale))
+
+
+@routine
+def exact_hessian(hessian, scale):
+    """The integer that stands for a hessian: a positive one never rounds to nothing."""
+    return max(np.int64(round_to_integer(hessian * scale)), 1 if hessian > 0.0 else 0)
+
+
+@routine
+def _find_maxima(gradient, hessian, rows):
+    """Return max |g|, max h, and whether all are finite."""
+    max_g, max_h, total = 0.0, 0.0, 0.0
+    for i in range(rows.size):
+        row = rows[i]
+        max_g = max(max_g, abs(gradient[row]))
+        max_h = max(max_h, hessian[row])
+        # inf or nan times zero is nan: the sum stays zero just as long as all are finite
+        total += gradient[row] * 0.0 + hessian[row] * 0.0
+    return max_g, max_h, total == 0.0
+
+
+@routine
+def _pack_rows(payload, rows, scales, exact_scales, records):
+    """Write the records of rows; return the sums of |g| and h in exact values."""
+    scale_g, scale_h = scales
+    exact_scale_g, exact_scale_h = exact_scales
+    sum_g, sum_h = np.int64(0), np.int64(0)
+    n, first = rows.size, np.int64(rows[0]) if rows.size else 0
+    if n > 0 and np.int64(rows[n - 1]) - first == n - 1:
+        # Rows ascend without a gap, so they need not be looked up: this loop vectorizes.
+        gradient, hessian = payload.gradient[first : first + n], payload.hessian[first : first + n]
+        for i in range(n):
+            g, h = gradient[i], hessian[i]
+            sum_g += abs(exact_gradient(g, exact_scale_g))
+            sum_h += exact_hessian(h, exact_scale_h)
+            packed_g, packed_h = exact_gradient(g, scale_g), exact_hessian(h, scale_h)
+            records[i] = pack_record(first + i, packed_g, packed_h)
+        return sum_g, sum_h
+    for i in range(n):
+        g, h = payload.gradient[rows[i]], payload.hessian[rows[i]]
+        sum_g += abs(exact_gradient(g, exact_scale_g))
+        sum_h += exact_hessian(h, exact_scale_h)
+        packed_g, packed_h = exact_gradient(g, scale_g), exact_hessian(h, scale_h)
+        records[i] = pack_record(np.int64(rows[i]), packed_g, packed_h)
+    return sum_g, sum_h
+
+
+@routine
+def quantize_rows(payload, thread, n_threads, sync, rows, records):
+    """Fill records and units; return (all in range, histograms need exact values).
+
+    Where histograms need them the exact values are kept as well.
+    """
+    n_rows = rows.size
+    first, last = share(n_rows, thread, n_threads)
+    own = rows[first:last]
+    max_g, max_h, finite = _find_maxima(payload.gradient, payload.hessian, own)
+    ranges = payload.ranges
+    ranges[thread, 0] = max_g
+    ranges[thread, 1] = max_h
+    ranges[thread, 2] = 0.0 if finite else 1.0
+    wait_for_all(sync, n_threads)
+    for t in range(n_threads):
+        max_g = max(max_g, ranges[t, 0])
+        max_h = max(max_h, ranges[t, 1])
+        finite = finite and ranges[t, 2] == 0.0
+    if not finite or max(max_g, max_h) > LARGEST_GRADIENT:
+        return False, True
+
+    limit = exact_limit(n_rows)
+    scales = power_scale(max_g, float(GRADIENT_LIMIT)), power_scale(max_h, float(HESSIAN_LIMIT))
+    exact_scales = power_scale(max_g, limit), power_scale(max_h, limit)
+    sum_g, sum_h = _pack_rows(payload, own, scales, exact_scales, records[first:last])
+    payload.sums[thread, 0] = sum_g
+    payload.sums[thread, 1] = sum_h
+    wait_for_all(sync, n_threads)
+    sum_g, sum_h = 0, 0
+    for t in range(n_threads):
+        sum_g += payload.sums[t, 0]
+        sum_h += payload.sums[t, 1]
+
+    heavy_g = max_g * exact_scales[0] * n_rows > HEAVY_TAIL * sum_g
+    heavy_h = max_h * exact_scales[1] * n_rows > HEAVY_TAIL * sum_h
+    exact = n_rows <= payload.exact_rows or heavy_g or heavy_h
+    if exact:
+        for i in range(own.size):
+            row = own[i]
+            payload.exact_gradient[row] = exact_gradient(payload.gradient[row], exact_scales[0])
+            payload.exact_hessian[row] = exact_hessian(payload.hessian[row], exact_scales[1])
+    if thread == 0:
+        units = payload.units
+        units[2], units[3] = 1.0 / exact_scales[0], 1.0 / exact_scales[1]
+        units[0] = units[2] if exact else 1.0 / scales[0]
+        units[1] = units[3] if exact else 1.0 / scales[1]
+    return True, exact

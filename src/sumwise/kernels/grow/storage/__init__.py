@@ -1,0 +1,1 @@
+"""How features are stored decides how they are summed, scored and split: one module per kind."""

@@ -1,0 +1,363 @@
+"""What growers do for sparse features: split by codes, and sum entries. See bundles.py."""
+
+import numpy as np
+
+from sumwise.kernels.grow.lanes import fold_lane
+from sumwise.kernels.grow.layout import CHILD, NO, PACKED_ROWS, TREE
+from sumwise.kernels.grow.packed import pack_sums, unpack_sums
+from sumwise.kernels.grow.partition import partition_records
+from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.runtime.threads import prefetch_far, share
+from sumwise.kernels.table.sparse.columns import find_entry
+
+_ROW = np.uint64(32)
+_LOW_16 = np.uint64(0xFFFF)
+_BYTE = np.uint64(255)
+_ONE, _STEP = np.uint64(1), np.uint64(256)
+# Rows are scattered: where their entries begin is fetched ahead, and the entries a little later.
+_FAR, _NEAR = np.uint64(32), np.uint64(8)
+
+
+@routine
+def is_bundled(bundles):
+    """Features are found by their codes."""
+    return True
+
+
+@routine
+def find_left_codes(coding, n_value_bins, split_bin, missing_left):
+    """Return (skip, bound): a code goes left if ``code - skip <= bound``, in wrapping bytes.
+
+    The codes of a feature begin with the bins after the usual one; then come missing and the bins
+    before the usual one. All other codes of the column mean the usual bin.
+    """
+    first, usual, has_missing = coding[1], coding[2], coding[3]
+    middle = first + n_value_bins - usual  # where missing lies, and bin 1 behind it
+    if usual == 0:
+        if missing_left:
+            return np.uint8(middle), np.uint8(255 - (n_value_bins - split_bin))
+        return np.uint8(first), np.uint8(split_bin - 1)
+    behind = middle + has_missing
+    if split_bin < usual:
+        begin = middle if missing_left else behind
+        return np.uint8(begin), np.uint8(behind + split_bin - 1 - begin)
+    # Right go the bins after the split, and missing if it does: one range; left all other codes.
+    begin, end = first + split_bin - usual, middle if missing_left else behind
+    return np.uint8(end), np.uint8(255 - (end - begin))
+
+
+@routine
+def _find_entries(bundles, f, records):
+    """The entries of a feature in the range of rows of records, which ascend or descend."""
+    one, other = np.int64(records[0] >> _ROW), np.int64(records[records.size - 1] >> _ROW)
+    first, last = bundles.start[f], bundles.start[f + 1]
+    begin = find_entry(bundles.rows, first, last, min(one, other))
+    return begin, find_entry(bundles.rows, begin, last, max(one, other) + 1)
+
+
+@routine
+def _write_codes(bundles, begin, end, column):
+    for e in range(begin, end):
+        column[bundles.rows[e]] = bundles.codes[e]
+
+
+@routine
+def _clear_codes(bundles, begin, end, column):
+    for e in range(begin, end):
+        column[bundles.rows[e]] = 0
+
+
+@routine
+def move_bundled_records(job, node):
+    """Copy the thread's records of a node to where its children will find them."""
+    work, thread, own = job.work, job.thread, job.nodes[node]
+    bundles, f = job.table.bundles, own.feature
+    first, last = work.first[thread, node], work.last[thread, node]
+    if first == last:
+        return first
+    source, target = work.records[own.depth & 1], work.records[(own.depth + 1) & 1]
+    coding = bundles.coding[f]
+    skip, bound = find_left_codes(
+        coding, job.table.n_value_bins[f], np.int64(own.split_bin), own.missing_left != 0
+    )
+    if coding[0] >= 0:
+        column = job.table.columns[coding[0]]
+        return partition_records(source, target, first, last, column, skip, bound)
+    # The thread's rows are its own, so the threads need not wait for each other.
+    begin, end = _find_entries(bundles, f, source[first:last])
+    _write_codes(bundles, begin, end, work.bundles.column)
+    middle = partition_records(source, target, first, last, work.bundles.column, skip, bound)
+    _clear_codes(bundles, begin, end, work.bundles.column)
+    return middle
+
+
+@routine
+def _name_by_range(records, column, skip, bound, left, leaf):
+    n_right = 0
+    for i in range(records.size):
+        row = records[i] >> _ROW
+        goes_right = np.int64(np.uint8(column[row] - skip) > bound)
+        leaf[row] = left + goes_right
+        n_right += goes_right
+    return n_right
+
+
+@routine
+def name_by_code(
+    bundles, scratch, columns, n_value_bins, f, split_bin, missing_left, records, left, leaf
+):
+    """Write the leaf of each record's row, a child of the node; return how many go right."""
+    if records.size == 0:
+        return 0
+    coding = bundles.coding[f]
+    skip, bound = find_left_codes(coding, n_value_bins[f], np.int64(split_bin), missing_left != 0)
+    if coding[0] >= 0:
+        return _name_by_range(records, columns[coding[0]], skip, bound, left, leaf)
+    begin, end = _find_entries(bundles, f, records)
+    _write_codes(bundles, begin, end, scratch.column)
+    n_right = _name_by_range(records, scratch.column, skip, bound, left, leaf)
+    _clear_codes(bundles, begin, end, scratch.column)
+    return n_right
+
+
+@routine
+def add_exact_codes(bundles, table, tile, records, gradients, hessians, words, histogram):
+    """Add exact values, gathered by row number, to the histograms of a tile's features.
+
+    ``words`` is scratch, all zero.
+    """
+    n_words = np.uint64(table.tile_words[tile])
+    tiles, lanes = table.tiles[table.tile_start[tile] :], table.lanes
+    for lane in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        position = lane - table.tile_first[tile]
+        word, shift = np.uint64(position >> 3), np.uint64(8 * (position & 7))
+        for i in range(records.size):
+            row = records[i] >> _ROW
+            code = (tiles[row * n_words + word] >> shift) & _BYTE
+            words[code] += gradients[row]
+            words[code + _STEP] += hessians[row]
+            words[code + _STEP + _STEP] += 1
+        f = lanes.members[lanes.first[lane]]
+        for stat in range(3):
+            sums = words[256 * stat : 256 * stat + 256]
+            if lanes.first[lane + 1] - lanes.first[lane] > 1:
+                fold_lane(table, lane, sums, stat, NO, histogram)
+            else:
+                n_bins = table.n_value_bins[f] + 1
+                start = 3 * table.bin_start[f] + stat * n_bins
+                for b in range(n_bins):
+                    histogram[start + b] += sums[b]
+            sums[:] = 0
+
+
+@routine
+def _add_words(row_start, entries, records, sums):
+    """Add packed words to the sums of entries; return the sums of all records."""
+    total_g, total_h = np.int64(0), np.int64(0)
+    last = np.uint64(records.size - 1)
+    for i in range(np.uint64(records.size)):
+        prefetch_far(row_start, records[min(i + _FAR, last)] >> _ROW)
+        prefetch_far(entries, np.uint64(row_start[records[min(i + _NEAR, last)] >> _ROW]))
+        record = records[i]
+        row = record >> _ROW
+        g = np.int64(np.int16((record >> np.uint64(16)) & _LOW_16))
+        h = np.int64(record & _LOW_16)
+        total_g += g
+        total_h += h
+        word = pack_sums(g, h, np.int64(1))
+        for e in range(np.uint64(row_start[row]), np.uint64(row_start[row + _ONE])):
+            sums[np.uint64(entries[e])] += word
+    return total_g, total_h
+
+
+@routine
+def _add_triples(row_start, entries, records, exact, gradients, hessians, sums):
+    """Add gradients, hessians and rows to the sums of entries, three numbers each."""
+    total_g, total_h = np.int64(0), np.int64(0)
+    for i in range(np.uint64(records.size)):
+        record = records[i]
+        row = record >> _ROW
+        if exact:
+            g, h = gradients[row], hessians[row]
+        else:
+            g = np.int64(np.int16((record >> np.uint64(16)) & _LOW_16))
+            h = np.int64(record & _LOW_16)
+        total_g += g
+        total_h += h
+        for e in range(np.uint64(row_start[row]), np.uint64(row_start[row + _ONE])):
+            place = np.uint64(3) * np.uint64(entries[e])
+            sums[place] += g
+            sums[place + _ONE] += h
+            sums[place + np.uint64(2)] += 1
+    return total_g, total_h
+
+
+@inlined
+def _sums_as_words(job, node):
+    """Whether the sums of a node's entries fit packed words."""
+    return not job.exact and (job.nodes[node].packed or job.table.bundles.crowd <= PACKED_ROWS)
+
+
+@routine
+def build_entries(job, node, which):
+    """Sum the thread's rows of a node by entry, aside; the sums of all rows come last."""
+    work, bundles, payload, thread = job.work, job.table.bundles, job.payload, job.thread
+    if bundles.members.size == 0:
+        return
+    sums = work.bundles.sums[which * job.n_threads + thread]
+    first, last = work.first[thread, node], work.last[thread, node]
+    total_g, total_h = np.int64(0), np.int64(0)
+    if first < last:
+        records = work.records[job.nodes[node].depth & 1, first:last]
+        arrays = (bundles.row_start, bundles.entries, records)
+        if _sums_as_words(job, node):
+            total_g, total_h = _add_words(*arrays, sums)
+        else:
+            exact = (job.exact, payload.exact_gradient, payload.exact_hessian)
+            total_g, total_h = _add_triples(*arrays, *exact, sums)
+    totals = sums[sums.size - 3 :]
+    totals[0], totals[1], totals[2] = total_g, total_h, last - first
+
+
+@routine
+def _move_words(sums, first, n_bins, totals, usual, packed, target):
+    """Move packed sums of a feature's entries to its histogram, and clear them."""
+    rest = pack_sums(totals[0], totals[1], totals[2]) if packed else np.int64(0)
+    rest_g, rest_h, rest_n = totals
+    for b in range(n_bins):
+        word = np.int64(0)
+        for t in range(sums.shape[0]):
+            word += sums[t, first + b]
+            sums[t, first + b] = 0
+        if packed:
+            target[b] = word
+            rest -= word
+        else:
+            g, h, n = unpack_sums(word)
+            target[b], target[b + n_bins], target[b + 2 * n_bins] = g, h, n
+            rest_g -= g
+            rest_h -= h
+            rest_n -= n
+    if packed:
+        target[usual] += rest
+    else:
+        target[usual] += rest_g
+        target[usual + n_bins] += rest_h
+        target[usual + 2 * n_bins] += rest_n
+
+
+@routine
+def _move_triples(sums, first, n_bins, totals, usual, target):
+    """The same with three numbers a bin."""
+    for stat in range(3):
+        rest = totals[stat]
+        for b in range(n_bins):
+            total = np.int64(0)
+            for t in range(sums.shape[0]):
+                total += sums[t, 3 * (first + b) + stat]
+                sums[t, 3 * (first + b) + stat] = 0
+            target[stat * n_bins + b] = total
+            rest -= total
+        target[stat * n_bins + usual] += rest
+
+
+@routine
+def _clear_sums(sums, first, n_bins, as_words):
+    width = 1 if as_words else 3
+    for t in range(sums.shape[0]):
+        sums[t, width * first : width * (first + n_bins)] = 0
+
+
+@routine
+def merge_entries(job, node, which):
+    """Move the sums of all threads to the histogram; rows without an entry have the usual bin.
+
+    A thread does so for the features that it scores.
+    """
+    work, table, bundles = job.work, job.table, job.table.bundles
+    sums = work.bundles.sums[which * job.n_threads : (which + 1) * job.n_threads]
+    as_words, packed = _sums_as_words(job, node), job.nodes[node].packed != 0
+    total_g, total_h, total_n = np.int64(0), np.int64(0), np.int64(0)
+    for t in range(job.n_threads):
+        total_g += sums[t, sums.shape[1] - 3]
+        total_h += sums[t, sums.shape[1] - 2]
+        total_n += sums[t, sums.shape[1] - 1]
+    totals = (total_g, total_h, total_n)
+    histogram = work.histograms[job.nodes[node].slot]
+    for k in range(bundles.members.size):
+        f = bundles.members[k]
+        if work.feature_owner[f] != job.thread:
+            continue
+        if not work.allowed[TREE, f]:
+            _clear_sums(sums, bundles.place[k], table.n_value_bins[f] + 1, as_words)
+            continue
+        n_bins, usual = table.n_value_bins[f] + 1, bundles.coding[f, 2]
+        target = histogram[3 * table.bin_start[f] : 3 * table.bin_start[f + 1]]
+        if as_words:
+            _move_words(sums, bundles.place[k], n_bins, totals, usual, packed, target)
+        else:
+            _move_triples(sums, bundles.place[k], n_bins, totals, usual, target)
+
+
+@routine
+def _count_unusual(job, node, f):
+    """Rows of a node that have not the usual bin of a feature."""
+    start, n_bins = 3 * job.table.bin_start[f], job.table.n_value_bins[f] + 1
+    bins = job.work.histograms[job.nodes[node].slot, start : start + 3 * n_bins]
+    usual, n_rows = job.table.bundles.coding[f, 2], job.work.totals[node, 2]
+    if job.nodes[node].packed:
+        return n_rows - unpack_sums(bins[usual])[2]
+    return n_rows - bins[2 * n_bins + usual]
+
+
+@routine
+def drop_hopeless(job, child, first, last):
+    """Drop the thread's features that no node of [first, last) can be split on.
+
+    One side of any split has only rows with unusual bins: too few of them are enough to know.
+    """
+    work, nodes, min_rows = job.work, job.nodes, job.options.min_samples_leaf
+    allowed = work.allowed[CHILD + child]
+    for f in range(allowed.size):
+        if allowed[f] and work.feature_owner[f] == job.thread and work.allowed[TREE, f]:
+            hopeless = True
+            for node in range(first, last):
+                if hopeless and nodes[node].slot >= 0:
+                    hopeless = _count_unusual(job, node, f) < min_rows
+            if hopeless:
+                allowed[f] = 0
+
+
+@routine
+def _read_code(bundles, columns, f, row):
+    """The code of a row: of the column of a feature, or among its entries."""
+    column = bundles.coding[f, 0]
+    if column >= 0:
+        return columns[column, row]
+    end = bundles.start[f + 1]
+    e = find_entry(bundles.rows, bundles.start[f], end, np.int64(row))
+    if e < end and bundles.rows[e] == row:
+        return bundles.codes[e]
+    return np.uint8(0)
+
+
+@kernel
+def add_bundled_predictions(
+    thread, n_threads, sync, table, rows, feature, split_bin, missing_left, left, value, scores
+):
+    """Add a tree's values to the scores of ``rows``, which the tree was not grown on."""
+    begin, end = share(rows.size, thread, n_threads)
+    bundles, columns = table.bundles, table.columns
+    for i in range(begin, end):
+        row, node = rows[i], np.int64(0)
+        while left[node] >= 0:
+            f = feature[node]
+            skip, bound = find_left_codes(
+                bundles.coding[f],
+                table.n_value_bins[f],
+                np.int64(split_bin[node]),
+                missing_left[node] != 0,
+            )
+            code = _read_code(bundles, columns, f, row)
+            node = np.int64(left[node]) + np.int64(np.uint8(code - skip) > bound)
+        scores[row] += value[node, 0]

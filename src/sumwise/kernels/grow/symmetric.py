@@ -1,0 +1,152 @@
+"""Symmetric growth: one split for all nodes of a level.
+
+A node where the split would leave a child too small adds no gain, and its children keep its value:
+their *anchor* is its anchor. Nodes with too few rows for any split have no histogram.
+"""
+
+import numpy as np
+
+from sumwise.kernels.grow.constraints import node_score, restrict_features
+from sumwise.kernels.grow.decide import create_children, find_best_feature, smaller_child
+from sumwise.kernels.grow.feature_sampling import draw_for_node
+from sumwise.kernels.grow.frontier import release_slot, take_slot
+from sumwise.kernels.grow.layout import (
+    ABORTED,
+    DONE,
+    GROWING,
+    LEVEL_FIRST,
+    LEVEL_SIZE,
+    NO,
+    NOISE,
+    NONE,
+    STATUS,
+    ZERO,
+)
+from sumwise.kernels.grow.steps import (
+    build_histogram,
+    count_missing,
+    find_level_gain,
+    leave_records,
+    merge_parts,
+    partition_node,
+    score_level,
+    subtract_histogram,
+    sum_level_side,
+)
+from sumwise.kernels.grow.storage.categories import is_categorical
+from sumwise.kernels.grow.storage.presorted import is_ranked
+from sumwise.kernels.runtime.jit import inlined
+from sumwise.kernels.runtime.threads import ABORT, atomic_load, wait_for_all
+
+
+@inlined
+def _split_level(job, first, size, f):
+    """Thread 0: give all nodes of the level the split and create their children."""
+    work, nodes, n_stats = job.work, job.nodes, job.n_stats
+    split_bin = work.candidates[0, f].split_bin
+    missing_left = work.candidates[0, f].missing_left != 0
+    # Candidates of sets and of exact splits know where missing goes.
+    is_known = is_categorical(job.table.categories, f) or is_ranked(job.table.presorted, f)
+    n_missing, n_left, n_rows = 0, 0, 0
+    for node in range(first, first + size):
+        left = work.left_totals[node]
+        for s in range(n_stats):
+            left[s] = 0
+        if nodes[node].slot >= 0:
+            sum_level_side(job, node, f, left)
+            if not is_known:
+                n_missing += count_missing(job, node, f)
+            n_left += left[n_stats - 1]
+            n_rows += work.totals[node, n_stats - 1]
+    if n_missing == 0 and not is_known:  # none missing here: they go with the larger side
+        missing_left = 2 * n_left >= n_rows
+    for node in range(first, first + size):
+        gain = find_level_gain(job, node, f)
+        valid = gain > -np.inf
+        nodes[node].feature = f
+        nodes[node].split_bin = split_bin
+        nodes[node].missing_left = missing_left
+        nodes[node].gain = gain if valid else 0.0
+        left_child = create_children(job, node, NONE if valid else np.int64(nodes[node].anchor))
+        small = smaller_child(job, node)
+        large = 2 * left_child + 1 - small
+        if nodes[node].slot >= 0 and nodes[large].splittable:
+            # A child that will not be split needs its histogram only to be subtracted; such
+            # children take turns in the scratch slot. The pool has room for all others.
+            if nodes[small].splittable:
+                nodes[small].slot = take_slot(work.control, work.free_slots, ZERO)
+            else:
+                nodes[small].slot = work.free_slots.size
+            nodes[large].slot = nodes[node].slot
+            nodes[node].slot = -1
+        else:
+            nodes[left_child].splittable = 0
+            nodes[left_child + 1].splittable = 0
+            release_slot(work.control, work.free_slots, nodes, node)
+
+
+@inlined
+def _choose_level_split(job):
+    """Thread 0: adopt the best split of the level, or end."""
+    control = job.work.control
+    first, size = control[LEVEL_FIRST], control[LEVEL_SIZE]
+    gain, f = find_best_feature(job, ZERO)
+    noise = 0.0
+    for node in range(first, first + size):
+        if job.nodes[node].slot >= 0:
+            totals = job.work.totals[node]
+            score = node_score(job.constraints, job.payload, (node, f, NO), totals)
+            noise += NOISE * abs(score)
+    if atomic_load(job.sync, ABORT):
+        control[STATUS] = ABORTED
+    elif not gain > job.options.min_gain + noise:
+        control[STATUS] = DONE
+    else:
+        _split_level(job, first, size, f)
+        control[LEVEL_FIRST] = first + size
+        control[LEVEL_SIZE] = 2 * size
+
+
+@inlined
+def grow_symmetric(job):
+    """Split all nodes of a level by one split, level after level."""
+    work, nodes, control = job.work, job.nodes, job.work.control
+    if job.thread == 0:
+        control[LEVEL_FIRST], control[LEVEL_SIZE] = 0, 1
+        control[STATUS] = GROWING if nodes[0].slot >= 0 else DONE
+    wait_for_all(job.sync, job.n_threads)
+    for depth in range(job.options.max_depth):
+        if control[STATUS] != GROWING:
+            break
+        first, size = control[LEVEL_FIRST], control[LEVEL_SIZE]
+        score_level(job, first, first + size)
+        wait_for_all(job.sync, job.n_threads)
+        if job.thread == 0:
+            _choose_level_split(job)
+            draw_for_node(work.allowed, job.options, job.key, depth + 1, depth + 1, ZERO)
+            restrict_features(job.constraints, nodes, work.allowed, control[LEVEL_FIRST], ZERO)
+        wait_for_all(job.sync, job.n_threads)
+        if control[STATUS] != GROWING:
+            break
+        for node in range(first, first + size):
+            if depth + 1 == job.options.max_depth:
+                leave_records(job, node)
+            else:
+                partition_node(job, node)
+        wait_for_all(job.sync, job.n_threads)
+        for node in range(first, first + size):
+            small = smaller_child(job, node)
+            large = 2 * nodes[node].left + 1 - small
+            if nodes[large].slot >= 0:
+                build_histogram(job, small, ZERO)
+                if work.n_shared[0] > 0:
+                    wait_for_all(job.sync, job.n_threads)
+                    merge_parts(job, small, ZERO)
+                    wait_for_all(job.sync, job.n_threads)
+                subtract_histogram(job, small, large, False)
+        wait_for_all(job.sync, job.n_threads)
+        if job.thread == 0:
+            for node in range(first + size, first + 3 * size):
+                if not nodes[node].splittable:
+                    release_slot(control, work.free_slots, nodes, node)
+        wait_for_all(job.sync, job.n_threads)

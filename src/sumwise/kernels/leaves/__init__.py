@@ -1,0 +1,1 @@
+"""New values for the leaves of a finished tree."""

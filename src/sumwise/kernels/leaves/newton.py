@@ -1,0 +1,75 @@
+"""Values of the leaves of a finished tree from gradients that it was not grown on."""
+
+import numpy as np
+
+from sumwise.kernels.grow.gradients import leaf_weight
+from sumwise.kernels.grow.quantize import exact_gradient, exact_hessian, exact_limit, power_scale
+from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.threads import share, wait_for_all
+
+
+@routine
+def find_exact_scales(thread, n_threads, sync, rows, gradient, hessian, ranges):
+    """The scales under which gradients and hessians of ``rows`` become exact integers."""
+    first, last = share(rows.size, thread, n_threads)
+    max_g, max_h = 0.0, 0.0
+    for i in range(first, last):
+        max_g = max(max_g, abs(gradient[rows[i]]))
+        max_h = max(max_h, hessian[rows[i]])
+    ranges[thread, 0] = max_g
+    ranges[thread, 1] = max_h
+    wait_for_all(sync, n_threads)
+    for t in range(n_threads):
+        max_g = max(max_g, ranges[t, 0])
+        max_h = max(max_h, ranges[t, 1])
+    limit = exact_limit(rows.size)
+    return power_scale(max_g, limit), power_scale(max_h, limit)
+
+
+@kernel
+def solve_leaves(
+    thread,
+    n_threads,
+    sync,
+    rows,
+    leaf,
+    left,
+    anchor,
+    gradient,
+    hessian,
+    rule,
+    ranges,
+    sums,
+    value,
+):
+    """Write the Newton steps of all nodes to ``value`` (n_nodes, 1), from exact sums over ``rows``.
+
+    ``leaf``, ``gradient`` and ``hessian`` are of all rows of the table; ``left`` and ``anchor`` of
+    the nodes. ``rule`` is (l1, l2, largest step, learning rate).
+    """
+    scale_g, scale_h = find_exact_scales(thread, n_threads, sync, rows, gradient, hessian, ranges)
+    own, n_nodes = sums[thread], left.size
+    for node in range(n_nodes):
+        own[node, 0] = 0
+        own[node, 1] = 0
+    first, last = share(rows.size, thread, n_threads)
+    for i in range(first, last):
+        row = rows[i]
+        node = leaf[row]
+        own[node, 0] += exact_gradient(gradient[row], scale_g)
+        own[node, 1] += exact_hessian(hessian[row], scale_h)
+    wait_for_all(sync, n_threads)
+    if thread == 0:
+        l1, l2, max_step, learning_rate = rule
+        for node in range(n_nodes - 1, -1, -1):  # children come after parents
+            child = np.int64(left[node])
+            for s in range(2):
+                if child < 0:
+                    for t in range(1, n_threads):
+                        sums[0, node, s] += sums[t, node, s]
+                else:
+                    sums[0, node, s] = sums[0, child, s] + sums[0, child + 1, s]
+            sum_g, sum_h = sums[0, node, 0] / scale_g, sums[0, node, 1] / scale_h
+            value[node, 0] = learning_rate * leaf_weight(sum_g, sum_h, l1, l2, max_step)
+        for node in range(n_nodes):
+            value[node, 0] = value[anchor[node], 0]

@@ -1,0 +1,1 @@
+"""Gradients, hessians and values of the losses."""

@@ -1,0 +1,1 @@
+"""Rows through finished trees."""

@@ -1,0 +1,154 @@
+"""Replace values by codes of one byte: between which of a model's thresholds they lie.
+
+A column of codes belongs to one feature and up to 254 of its thresholds. The code of a value is
+1 + the number of these thresholds below it, that of a missing value 0. Then ``value <= threshold``
+is ``code <= 1 + the threshold's place``, and a tree can be followed on bytes alone. A feature with
+more thresholds has several columns; one that no tree splits on has none.
+
+Codes lie in blocks of 256 rows, ``codes[block, column, row]``; scoring.py reads them.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.kernels.runtime.jit import inlined, kernel
+
+BLOCK = 256
+MAX_THRESHOLDS = 254
+# Up to here comparing with all thresholds is faster than a search: 16 rows or more an instruction.
+_FEW = 24
+# A search begins in one of as many buckets of equal width.
+_N_BUCKETS = 1024
+_ONE = np.uint64(1)
+
+
+class Columns(NamedTuple):
+    """What the columns of codes stand for."""
+
+    feature: Any  # int64 (n_columns,)
+    threshold: Any  # float64: the thresholds of a column in rising order, column after column
+    start: Any  # int64 (n_columns + 1,): where those of a column begin
+    memberships: Any = None  # more columns, behind these: see category_predict.py
+
+
+class Coder(NamedTuple):
+    """Columns, and tables to search in, for values of one type."""
+
+    feature: Any  # int64 (n_columns,)
+    n_thresholds: Any  # int64 (n_columns,)
+    threshold: Any  # float of the values' type (n_columns, width), padded with inf
+    lowest: Any  # the same type (n_columns,): where the buckets begin
+    scale: Any  # the same type (n_columns,): 1 / the width of a bucket
+    n_below: Any  # uint8 (n_columns, _N_BUCKETS): thresholds in the buckets before
+    n_steps: Any  # int64 (n_columns,): halvings of the fullest bucket
+
+
+def make_coder(columns: Columns, dtype: np.dtype) -> Coder:
+    """Make the tables for values of a type, float32 or float64."""
+    n_thresholds = np.diff(columns.start)
+    n_columns = n_thresholds.size
+    column = np.repeat(np.arange(n_columns), n_thresholds)
+    place = np.arange(columns.threshold.size) - columns.start[column]
+    own = round_down(columns.threshold, dtype)
+
+    inf = dtype.type(np.inf)
+    is_finite = np.isfinite(own)
+    lowest, highest = np.full(n_columns, inf), np.full(n_columns, -inf)
+    np.minimum.at(lowest, column[is_finite], own[is_finite])
+    np.maximum.at(highest, column[is_finite], own[is_finite])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scale = np.where(highest > lowest, _N_BUCKETS / (highest - lowest), 0).astype(dtype)
+        lowest = np.where(highest > lowest, lowest, 0).astype(dtype)
+        bucket = (own - lowest[column]) * scale[column]
+    # As _search does it. What counts is that no value has a lower bucket than a smaller value.
+    bucket = np.where(bucket > 0, bucket, 0)
+    bucket = np.where(bucket < _N_BUCKETS, bucket, _N_BUCKETS - 1).astype(np.int64)
+    n_inside = np.bincount(_N_BUCKETS * column + bucket, minlength=_N_BUCKETS * n_columns)
+    n_inside = n_inside.reshape(n_columns, _N_BUCKETS)
+    n_steps = np.ceil(np.log2(n_inside.max(axis=1, initial=0) + 1)).astype(np.int64)
+
+    # A search may look as far beyond the last threshold as it steps; and two are compared at once.
+    width = n_thresholds.max(initial=0) + (2 << n_steps.max(initial=0))
+    threshold = np.full((n_columns, width), inf)
+    threshold[column, place] = own
+    return Coder(
+        feature=columns.feature,
+        n_thresholds=n_thresholds,
+        threshold=threshold,
+        lowest=lowest,
+        scale=scale,
+        n_below=(n_inside.cumsum(axis=1) - n_inside).astype(np.uint8),
+        n_steps=n_steps,
+    )
+
+
+def round_down(thresholds: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Round thresholds to a type so that its values compare with them as with the exact ones."""
+    with np.errstate(over="ignore"):
+        rounded = thresholds.astype(dtype)
+        below = np.nextafter(rounded, dtype.type(-np.inf))
+    return np.where(rounded > thresholds, below, rounded)
+
+
+@inlined
+def _compare_all(values, thresholds, n_thresholds, n_below):
+    """Count the thresholds below each value, two at a time."""
+    for i in range(np.uint64(BLOCK)):
+        n_below[i] = np.uint8(0)
+    for place in range(0, n_thresholds, 2):
+        first, second = thresholds[place], thresholds[place + 1]
+        for i in range(np.uint64(BLOCK)):
+            n_below[i] += np.uint8(np.uint8(first < values[i]) + np.uint8(second < values[i]))
+
+
+@inlined
+def _search(values, thresholds, lowest, scale, before, n_steps, bucket, n_below):
+    """Count the thresholds below each value: those before its bucket, then halve the bucket."""
+    zero, end = values.dtype.type(0), values.dtype.type(_N_BUCKETS)
+    for i in range(np.uint64(BLOCK)):
+        place = (values[i] - lowest) * scale
+        place = place if place > zero else zero  # NaN too
+        bucket[i] = np.uint16(np.int32(place)) if place < end else np.uint16(_N_BUCKETS - 1)
+    for i in range(np.uint64(BLOCK)):
+        n_below[i] = before[bucket[i]]
+    for step in range(np.uint64(n_steps)):
+        shift = np.uint64(n_steps) - _ONE - step
+        ahead = thresholds[(_ONE << shift) - _ONE :]
+        for i in range(np.uint64(BLOCK)):
+            is_below = np.uint64(ahead[n_below[i]] < values[i])
+            n_below[i] = np.uint8(np.uint64(n_below[i]) + (is_below << shift))
+
+
+@kernel
+def code_rows(values, row_stride, column_stride, first, last, coder, column_values, bucket, codes):
+    """Write the codes of rows [first, last) of a matrix to the first blocks of ``codes``.
+
+    ``column_values`` (of the values' type) and ``bucket`` (uint16) have room for a block. Codes
+    of rows beyond the last mean nothing.
+    """
+    for block in range((last - first + BLOCK - 1) // BLOCK):
+        begin = first + block * BLOCK
+        n_rows = np.uint64(min(BLOCK, last - begin))
+        for column in range(coder.feature.size):
+            place = np.uint64(begin * row_stride + coder.feature[column] * column_stride)
+            for i in range(n_rows):
+                column_values[i] = values[place]
+                place += np.uint64(row_stride)
+            thresholds = coder.threshold[column]
+            own = codes[block, column]
+            if coder.n_thresholds[column] <= _FEW:
+                _compare_all(column_values, thresholds, coder.n_thresholds[column], own)
+            else:
+                _search(
+                    column_values,
+                    thresholds,
+                    coder.lowest[column],
+                    coder.scale[column],
+                    coder.n_below[column],
+                    coder.n_steps[column],
+                    bucket,
+                    own,
+                )
+            for i in range(np.uint64(BLOCK)):
+                own[i] = np.uint8(0) if np.isnan(column_values[i]) else np.uint8(own[i] + 1)

@@ -1,0 +1,1 @@
+"""How kernels are compiled and cached, threads, random numbers, and basic arithmetic."""

@@ -1,0 +1,1 @@
+"""Rows drawn by gradient, and bootstrap weights."""

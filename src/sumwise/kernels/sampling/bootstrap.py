@@ -1,0 +1,116 @@
+"""Row weights of one member of an ensemble: bootstrap, pasting and Poisson draws.
+
+A member's draws depend on its key alone, so whoever asks for them gets the same: Python, or a
+thread that grows the member's tree. ``cumulative`` has the running sums of the rows' weights, and
+is empty where all rows count the same.
+"""
+
+import numpy as np
+
+from sumwise.kernels.runtime.elementary import exp
+from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.random import extend_key, uniform
+
+BOOTSTRAP, PASTING, POISSON = (np.int64(kind) for kind in range(3))
+
+# exp(-mean) must not vanish, and a sum of Poisson numbers is one: larger means are taken apart.
+_LARGEST_MEAN = 16.0
+
+
+@routine
+def find_row(cumulative, target):
+    """Return the first row whose running sum exceeds ``target``."""
+    low, high = np.uint64(0), np.uint64(cumulative.size - 1)
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if cumulative[middle] > target:
+            high = middle
+        else:
+            low = middle + np.uint64(1)
+    return low
+
+
+@routine
+def draw_bootstrap(key, n_draws, cumulative, counts):
+    """Count how often each row is drawn with replacement, in proportion to its weight."""
+    for row in range(counts.size):
+        counts[row] = 0
+    if cumulative.size > 0:
+        total = cumulative[cumulative.size - 1]
+        for draw in range(n_draws):
+            counts[find_row(cumulative, uniform(key, draw) * total)] += 1
+    else:
+        n_rows = np.float64(counts.size)
+        for draw in range(n_draws):
+            counts[np.uint64(uniform(key, draw) * n_rows)] += 1
+
+
+@routine
+def draw_pasting(key, n_draws, counts):
+    """Give ``n_draws`` rows, drawn without replacement, the count 1 and others 0."""
+    needed = n_draws
+    for row in range(counts.size):
+        taken = uniform(key, row) * (counts.size - row) < needed
+        counts[row] = taken
+        needed -= taken
+
+
+@routine
+def draw_poisson_number(key, mean):
+    """Return a Poisson number: by inversion, in pieces of a mean that exp can bear."""
+    total = 0
+    piece = 0
+    while mean > 0.0:
+        part = min(mean, _LARGEST_MEAN)
+        mean -= part
+        target = uniform(key, piece)
+        piece += 1
+        probability = exp(-part)
+        reached = probability
+        count = 0
+        # Beyond 120 a mean of 16 has a probability below 1e-60: rounding alone leads there.
+        while target >= reached and count < 120:
+            count += 1
+            probability *= part / count
+            reached += probability
+        total += count
+    return total
+
+
+@routine
+def draw_poisson(key, n_draws, cumulative, counts):
+    """Draw each row's count on its own: ``n_draws`` in the mean over all rows together.
+
+    Where no row gets any, one is drawn: nothing can be learned from none.
+    """
+    n_rows = counts.size
+    total = 0
+    before = 0.0
+    each = n_draws / (cumulative[n_rows - 1] if cumulative.size > 0 else np.float64(n_rows))
+    for row in range(n_rows):
+        mean = each
+        if cumulative.size > 0:
+            mean = (cumulative[row] - before) * each
+            before = cumulative[row]
+        count = draw_poisson_number(extend_key(key, row), mean)
+        counts[row] = count
+        total += count
+    if total == 0:
+        draw_bootstrap(key, 1, cumulative, counts)
+
+
+@routine
+def draw_counts(kind, key, n_draws, cumulative, counts):
+    """Fill ``counts`` with a member's draws; ``cumulative`` does not matter for pasting."""
+    if kind == BOOTSTRAP:
+        draw_bootstrap(key, n_draws, cumulative, counts)
+    elif kind == PASTING:
+        draw_pasting(key, n_draws, counts)
+    else:
+        draw_poisson(key, n_draws, cumulative, counts)
+
+
+@kernel
+def fill_counts(kind, key, n_draws, cumulative, counts):
+    """:func:`draw_counts` for Python."""
+    draw_counts(kind, key, n_draws, cumulative, counts)

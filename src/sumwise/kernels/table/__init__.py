@@ -1,0 +1,1 @@
+"""The binned table: how values become bins, and how bins are stored."""

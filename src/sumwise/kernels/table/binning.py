@@ -1,0 +1,291 @@
+"""Find the bins of columns and map values to them.
+
+Matrices come as a flat array with two strides, so that float32 and float64, row-major and
+column-major input need no copy and only one compiled version per type.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.runtime.sort import (
+    MISSING,
+    as_bits,
+    bits_of_key,
+    drop_sign_of_zero,
+    key_of_float,
+    sort_keys,
+)
+from sumwise.kernels.runtime.threads import share, wait_for_all
+
+# Rows at a time: their part of the matrix stays in the cache while its columns are read.
+_BLOCK = np.int64(128)
+# Places of a hash table, eight times as many as distinct values: few share one.
+HASH_SIZE = 1 << 11
+_HASH_SHIFT = np.uint64(64 - 11)
+_HASH_MASK = np.uint64(HASH_SIZE - 1)
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+# A search compares this many thresholds at once, twice.
+GROUP = 16
+_GROUP, _ZERO, _ONE = np.uint64(GROUP), np.uint64(0), np.uint64(1)
+
+
+@routine
+def add_distinct(table, value):
+    """Put a value into a hash table, where nan marks a free place; return whether it is new."""
+    value = drop_sign_of_zero(value)
+    place = (np.uint64(as_bits(value)) * _HASH_FACTOR) >> _HASH_SHIFT
+    while table[place] != value:
+        if np.isnan(table[place]):
+            table[place] = value
+            return not np.isnan(value)
+        place = (place + _ONE) & _HASH_MASK
+    return False
+
+
+@kernel
+def find_distinct(
+    thread,
+    n_threads,
+    sync,
+    values,
+    row_stride,
+    column_stride,
+    n_rows,
+    first,
+    rows,
+    limit,
+    tables,
+    distinct,
+    n_distinct,
+):
+    """Collect the distinct values of every column, until there are more than ``limit``.
+
+    The values so far are in ``distinct`` (n_threads, n_features, limit + 1), their number in
+    ``n_distinct`` (n_threads, n_features), both with what all threads found in the first row.
+    ``tables`` (n_threads, n_features, HASH_SIZE) holds nan before the first call.
+    """
+    n_features = tables.shape[1]
+    step = np.uint64(row_stride)
+    begin, end = share(rows.size, thread, n_threads)
+    for block in range(begin, end, _BLOCK):
+        own = rows[block : min(block + _BLOCK, end)]
+        for f in range(n_features):
+            count = n_distinct[thread, f]
+            if count > limit:
+                continue
+            table = tables[thread, f]
+            start = np.uint64(f * column_stride - first * row_stride)
+            for i in range(np.uint64(own.size)):
+                value = values[start + np.uint64(own[i]) * step]
+                if add_distinct(table, value):
+                    distinct[thread, f, count] = value
+                    count += 1
+                    if count > limit:
+                        break
+            n_distinct[thread, f] = count
+    wait_for_all(sync, n_threads)
+    for f in range(thread, n_features, n_threads):
+        count = n_distinct[0, f]
+        for other in range(1, n_threads):
+            for i in range(n_distinct[other, f]):
+                value = distinct[other, f, i]
+                if count <= limit and add_distinct(tables[0, f], value):
+                    distinct[0, f, count] = value
+                    count += 1
+        n_distinct[0, f] = count
+
+
+@kernel
+def gather_keys(
+    thread,
+    n_threads,
+    sync,
+    values,
+    row_stride,
+    column_stride,
+    n_rows,
+    first,
+    rows,
+    place,
+    features,
+    keys,
+):
+    """Write the sort keys of some rows and features of a matrix to ``keys[:, place:]``."""
+    n_bits = 8 * keys.itemsize
+    step = np.uint64(row_stride)
+    begin, end = share(rows.size, thread, n_threads)
+    for block in range(begin, end, _BLOCK):
+        own = rows[block : min(block + _BLOCK, end)]
+        for k in range(features.size):
+            out = keys[k, place + block : place + block + own.size]
+            start = np.uint64(features[k] * column_stride - first * row_stride)
+            for i in range(np.uint64(own.size)):
+                out[i] = key_of_float(values[start + np.uint64(own[i]) * step], n_bits)
+
+
+@inlined
+def merge_equal(keys, weights, weighted):
+    """Keep one of equal keys, and its weight; return how many there are, and all their weight.
+
+    The keys are sorted; missing values are left out. Without weights every row counts one.
+    """
+    n_distinct = start = _ZERO
+    total = 0.0
+    missing = keys.dtype.type(MISSING)
+    while start < keys.size and keys[start] != missing:
+        end = start + _ONE
+        while end < keys.size and keys[end] == keys[start]:
+            end += _ONE
+        weight = np.float64(end - start)
+        if weighted:
+            weight = 0.0
+            for i in range(start, end):
+                weight += weights[i]
+        keys[n_distinct] = keys[start]
+        weights[n_distinct] = weight
+        total += weight
+        n_distinct += _ONE
+        start = end
+    return np.int64(n_distinct), total
+
+
+@inlined
+def cut_by_weight(weights, total, n_bins, ends):
+    """Write which of the sorted distinct values are the last of their bin; return how many.
+
+    A value that carries more than an equal share of the weight gets a bin of its own; the rest is
+    shared out evenly among the bins that are left. The last bin ends by itself.
+    """
+    n = np.uint64(weights.size)
+    n_ends = 0
+    if weights.size <= n_bins:
+        for i in range(weights.size - 1):
+            ends[i] = i
+        return max(weights.size - 1, 0)
+    heavy = total / n_bins
+    rest, bins_left = total, n_bins
+    for i in range(n):
+        if weights[i] >= heavy:
+            rest -= weights[i]
+            bins_left -= 1
+    share_each = rest / max(bins_left, 1)
+    running = 0.0
+    for i in range(n - _ONE):
+        if weights[i] >= heavy:
+            is_last = True
+        else:
+            running += weights[i]
+            # Before a heavy value a half-full bin is closed; a nearly empty one joins it.
+            is_last = running >= share_each or (
+                weights[i + _ONE] >= heavy and running >= 0.5 * share_each
+            )
+            if is_last:
+                rest -= running
+                bins_left -= 1
+                share_each = rest / max(bins_left, 1)
+        if is_last:
+            running = 0.0
+            ends[n_ends] = i
+            n_ends += 1
+            if n_ends == n_bins - 1:
+                break
+    return n_ends
+
+
+@kernel
+def cut_columns(
+    thread,
+    n_threads,
+    sync,
+    keys,
+    sample_weight,
+    max_bins,
+    spare_keys,
+    weights,
+    counters,
+    neighbors,
+    n_ends,
+):
+    """Sort columns of keys, one for each item of ``n_ends``, and cut them by weight.
+
+    Writes to ``neighbors`` (n_features, 2, max_bins - 1) the bits of the values below and above
+    each threshold, and to ``n_ends`` how many there are. ``sample_weight`` is empty if every row
+    counts one. The other arrays are scratch, with a row for each thread.
+    """
+    n_bits = 8 * keys.itemsize
+    weighted = sample_weight.size > 0
+    for k in range(thread, n_ends.size, n_threads):
+        own, other = keys[k], spare_keys[thread]
+        mass, other_mass = weights[thread, 0], weights[thread, 1]
+        for i in range(sample_weight.size):
+            mass[i] = sample_weight[i]
+        if sort_keys(own, other, mass, other_mass, weighted, counters[thread]):
+            own, mass = other, other_mass
+        n_distinct, total = merge_equal(own, mass, weighted)
+        ends = counters[thread]  # free again
+        n_ends[k] = cut_by_weight(mass[:n_distinct], total, max_bins, ends)
+        for i in range(n_ends[k]):
+            neighbors[k, 0, i] = bits_of_key(own[ends[i]], n_bits)
+            neighbors[k, 1, i] = bits_of_key(own[ends[i] + _ONE], n_bits)
+
+
+@intrinsic
+def _count_below(typing_context, array, place, value):
+    """How many of the GROUP items from a place on are less than a value: one vector comparison."""
+
+    def generate(context, builder, signature, args):
+        array_type = signature.args[0]
+        struct = context.make_array(array_type)(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(context, builder, array_type, struct, [args[1]])
+        item = context.get_value_type(array_type.dtype)
+        vector = ir.VectorType(item, GROUP)
+        items = builder.load(
+            builder.bitcast(pointer, vector.as_pointer()), align=array_type.dtype.bitwidth // 8
+        )
+        undefined = ir.Constant(vector, ir.Undefined)
+        int32 = ir.IntType(32)
+        first = builder.insert_element(undefined, args[2], int32(0))
+        order = ir.Constant(ir.VectorType(int32, GROUP), [0] * GROUP)
+        values = builder.shuffle_vector(first, undefined, order)
+        below = builder.fcmp_ordered("<", items, values)
+        count = builder.ctpop(builder.bitcast(below, ir.IntType(GROUP)))
+        return builder.zext(count, ir.IntType(64))
+
+    return types.uint64(array, place, value), generate
+
+
+@kernel
+def map_to_bins(
+    thread,
+    n_threads,
+    sync,
+    values,
+    row_stride,
+    column_stride,
+    n_rows,
+    first,
+    thresholds,
+    columns,
+):
+    """Write the bins of a matrix to ``columns[:, first:]``, one byte a value.
+
+    The bin is 1 + the number of thresholds below the value; 0 for a missing value. ``thresholds``
+    (n_features, GROUP + GROUP ** 2) are of the type of the values: first the last of each group,
+    then all, padded with inf. So a search is two comparisons of a group.
+    """
+    begin, end = share(n_rows, thread, n_threads)
+    step = np.uint64(row_stride)
+    for block in range(begin, end, _BLOCK):
+        for f in range(thresholds.shape[0]):
+            own = thresholds[f]
+            out = columns[f, first + block : first + min(block + _BLOCK, end)]
+            start = np.uint64(block * row_stride + f * column_stride)
+            for i in range(np.uint64(out.size)):
+                value = values[start + i * step]
+                group = _GROUP * _count_below(own, _ZERO, value)
+                place = group + _count_below(own, group + _GROUP, value)
+                out[i] = place + np.uint64(value == value)

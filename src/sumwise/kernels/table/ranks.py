@@ -1,0 +1,79 @@
+"""Ranks of values: sort columns, and find the place of values among thresholds.
+
+Rank r of a feature is 1 + the number of its thresholds below the value, 0 for a missing value.
+Matrices come as in ``binning``.
+"""
+
+import numpy as np
+
+from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.runtime.sort import MISSING, bits_of_key, sort_keys
+from sumwise.kernels.runtime.threads import share
+from sumwise.kernels.table.sparse.binning import find_bin
+
+_ONE = np.uint64(1)
+
+
+@kernel
+def rank_keys(thread, n_threads, sync, keys, rows, spare_keys, numbers, counters, ranks, n_values):
+    """Sort columns of keys, a thread a column, and write the ranks of their rows.
+
+    Of column k, ``keys[k]`` has the keys of ``rows``; afterwards it begins with the bits of its
+    distinct values in rising order, whose number goes to ``n_values[k]``. The ranks go to
+    ``ranks[k, row]``, 0 for missing values. The other arrays are scratch, with a row for each
+    thread: ``numbers`` (n_threads, 2, n_rows) for row numbers.
+    """
+    n_bits = 8 * keys.itemsize
+    for k in range(thread, n_values.size, n_threads):
+        own, other = keys[k], spare_keys[thread]
+        row, other_row = numbers[thread, 0], numbers[thread, 1]
+        for i in range(rows.size):
+            row[i] = rows[i]
+        if sort_keys(own, other, row, other_row, True, counters[thread]):
+            own, row = other, other_row
+        values, out = keys[k], ranks[k]
+        missing = own.dtype.type(MISSING)
+        rank, last = np.uint64(0), missing
+        for i in range(np.uint64(rows.size)):
+            key = own[i]
+            if key == missing:
+                out[row[i]] = 0
+                continue
+            if key != last:
+                values[rank] = bits_of_key(key, n_bits)
+                rank += _ONE
+                last = key
+            out[row[i]] = rank
+        n_values[k] = rank
+
+
+@kernel
+def map_to_ranks(
+    thread,
+    n_threads,
+    sync,
+    values,
+    row_stride,
+    column_stride,
+    n_rows,
+    first,
+    rows,
+    begin,
+    features,
+    thresholds,
+    start,
+    ranks,
+):
+    """Write the ranks of some rows of a part of a matrix that begins with row ``first``.
+
+    That of ``features[k]`` in row i goes to ``ranks[k, begin + i]``. Its thresholds are
+    ``thresholds[start[k]:start[k + 1]]``.
+    """
+    own_first, own_last = share(rows.size, thread, n_threads)
+    for k in range(features.size):
+        offset = np.int64(features[k]) * column_stride
+        out = ranks[k]
+        for i in range(own_first, own_last):
+            row = np.int64(rows[i])
+            value = np.float64(values[offset + (row - first) * row_stride])
+            out[begin + row] = find_bin(value, thresholds, start[k], start[k + 1])

@@ -1,0 +1,1 @@
+"""Sparse matrices: stored values by column and by row, and their bins."""

@@ -1,0 +1,1 @@
+"""Trees with vector leaves: one tree for several targets."""
