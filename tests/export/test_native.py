@@ -6,12 +6,10 @@ import os
 import re
 import struct
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sumwise import load
 from sumwise.errors import ModelFileError
 from sumwise.export.native import (
     FORMAT_VERSION,
@@ -532,18 +530,7 @@ def test_models_without_sets_have_empty_arrays():
     assert [arrays[name].size for name in SETS] == [0, 0, 0]
 
 
-def test_a_file_of_format_1_can_be_read():
-    path = Path(__file__).parents[1] / "golden" / "regressor_v1.sumwise"
-    model = load(path)
-    rows = [[0, 0, 0], [3, 5, 1], [8, 8, 8], [np.nan, 2, np.nan], [4, np.nan, 7]]
-    assert [float(value).hex() for value in model.predict(np.array(rows))] == [
-        "0x1.4cab559796fa9p+4",
-        "0x1.b5218ba3b4167p+4",
-        "0x1.1a93606f93c6dp+5",
-        "0x1.4cab559796fa9p+4",
-        "0x1.4cab559796fa9p+4",
-    ]
-    assert model.ensemble_.set_node.size == 0
+def test_format_1_has_no_sets_of_categories():
     header, arrays = read_parts(DATA)
     with pytest.raises(ModelFileError, match="does not describe the arrays"):
         parse_model(join_parts(header, arrays, version=1))
