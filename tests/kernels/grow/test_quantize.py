@@ -5,7 +5,8 @@ import pytest
 
 from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.gradients import Gradients
-from sumwise.kernels.grow.quantize import exact_limit, power_scale, quantize_rows
+from sumwise.kernels.grow.quantize import quantize_rows
+from sumwise.kernels.runtime.fixed_point import exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.runtime.threads import Team
 from tests.naive import quantize as naive
