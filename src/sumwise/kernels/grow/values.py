@@ -39,7 +39,7 @@ def _name_all_leaves(job):
 
 
 @routine
-def _sum_rows(payload, rows, leaf, sums):
+def sum_rows(payload, rows, leaf, sums):
     """Add the exact values of rows to the sums of their leaves."""
     scale_g, scale_h = 1.0 / payload.units[2], 1.0 / payload.units[3]
     for i in range(rows.size):
@@ -50,7 +50,7 @@ def _sum_rows(payload, rows, leaf, sums):
 
 
 @routine
-def _set_value(payload, sums, value):
+def set_value(payload, sums, value):
     """Write a node's value from its exact sums; return its weight, the sum of hessians."""
     gradient = sums[0] * payload.units[2]
     hessian = sums[1] * payload.units[3]
@@ -98,7 +98,7 @@ def _merge_sums(job):
         else:
             for s in range(N_STATS):
                 sums[s] = work.sums[0, left, s] + work.sums[0, left + 1, s]
-        nodes[node].weight = _set_value(job.payload, sums, work.value[node])
+        nodes[node].weight = set_value(job.payload, sums, work.value[node])
     for node in range(n_nodes):
         anchor = nodes[node].anchor
         for k in range(work.value.shape[1]):
@@ -131,7 +131,7 @@ def set_values(job, rows, scores):
     first, last = share(rows.size, thread, job.n_threads)
     own = rows[first:last]
     _name_all_leaves(job)
-    _sum_rows(job.payload, own, work.leaf, work.sums[thread])
+    sum_rows(job.payload, own, work.leaf, work.sums[thread])
     wait_for_all(job.sync, job.n_threads)
     if thread == 0:
         _merge_sums(job)
