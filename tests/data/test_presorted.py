@@ -4,9 +4,8 @@ import pytest
 from sumwise.data.native import Native
 from sumwise.data.presorted import presort
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.grow.storage.categories import Categories, NoCategories
-from sumwise.kernels.grow.storage.presorted import BEYOND, Presorted
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import BEYOND, CATEGORICAL, NO_CATEGORIES, PRESORTED
 
 
 def make(X, rows=None, n_threads=1, **options):
@@ -26,8 +25,8 @@ def test_rows_in_the_order_of_ranks():
     data = make(X)
     assert list_order(data, 0) == [(0, 1), (1, 2), (2, 0), (2, 3)]
     assert list_order(data, 1) == [(0, 2), (1, 3), (2, 0), (2, 1)]
-    assert isinstance(data.table.presorted, Presorted)
-    assert isinstance(data.table.categories, NoCategories)
+    assert (data.table.storage == PRESORTED).all()
+    assert data.table.categories is NO_CATEGORIES
     assert data.table.n_value_bins.tolist() == [BEYOND, BEYOND]
     assert data.table.bin_start.tolist() == [0, 0, 0]  # no histograms
     assert data.table.tile_start.size == 0
@@ -60,7 +59,7 @@ def test_categories_keep_their_bins():
     native = Native(smoothing=0)
     data = make(X, n_categories=n_categories, native=native)
     categories = data.table.categories
-    assert isinstance(categories, Categories)
+    assert (data.table.storage == CATEGORICAL).any()
     assert data.table.presorted.is_ranked.tolist() == [1, 0, 0]
     assert data.table.columns[1].tolist() == np.nan_to_num(X[:, 1] + 1).astype(int).tolist()
     assert categories.wide_place.tolist() == [-1, 0]

@@ -1,16 +1,16 @@
 import numpy as np
 
-from sumwise.kernels.grow.constraints import Constraints, Unconstrained
 from sumwise.tree.constraints import TreeConstraints, allocate_constraints
 
 
 def test_no_constraints():
-    assert isinstance(allocate_constraints(None, 3, 5, 0), Unconstrained)
+    found = allocate_constraints(None, 3, 5, 4)
+    assert not found.any_direction
+    assert found.parent.size == found.group_members.size == found.direction.size == 0
 
 
 def test_groups_lie_end_to_end():
     found = allocate_constraints(TreeConstraints([0] * 4, [[0, 2], [1], [2, 3]]), 4, 7, 0)
-    assert isinstance(found, Constraints)
     assert found.group_first.tolist() == [0, 2, 3, 5]
     assert found.group_members.tolist() == [0, 2, 1, 2, 3]
     assert not found.any_direction

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.kernels.grow.storage.test_exact_splits import check_twin, make_values
-from tests.kernels.grow.storage.test_exact_splits import draw_options as draw_exact_options
+from tests.kernels.grow.storage.test_presorted import check_twin, make_values
+from tests.kernels.grow.storage.test_presorted import draw_options as draw_exact_options
 from tests.naive import grow as naive
 from tests.tree.test_category_growth import Problem
 from tests.tree.test_grower import (

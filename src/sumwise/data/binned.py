@@ -7,11 +7,23 @@ import numpy as np
 from sumwise.data.bundling import Bundling, bundle_columns
 from sumwise.data.lanes import plan_lanes, plan_tiles
 from sumwise.data.sparse_binning import SparseBins
-from sumwise.kernels.grow.storage.bundles import Bundles, NoBundles
-from sumwise.kernels.grow.storage.categories import Categories, NoCategories
-from sumwise.kernels.grow.storage.presorted import BEYOND, NotSorted, Presorted
 from sumwise.kernels.runtime.threads import Team
-from sumwise.kernels.table.layout import BLOCK_BITS, Lanes, Table
+from sumwise.kernels.table.layout import (
+    BEYOND,
+    BLOCK_BITS,
+    BUNDLED,
+    CATEGORICAL,
+    DENSE,
+    NO_BUNDLES,
+    NO_CATEGORIES,
+    NOT_SORTED,
+    PRESORTED,
+    Bundles,
+    Categories,
+    Lanes,
+    Presorted,
+    Table,
+)
 from sumwise.kernels.table.screening import screen_columns, screen_entries
 from sumwise.kernels.table.tiles import count_crowds, fill_tiles
 
@@ -103,7 +115,12 @@ class BinnedData:
             n_value_bins, n_bins = np.where(ranked, BEYOND, n_value_bins), n_bins * ~ranked
             is_wide |= ranked
         plan = plan_lanes(columns, n_bins, team, is_wide | (usable == 0), alone=alone)
-        sides = (categories or NoCategories(), NoBundles(), presorted or NotSorted())
+        storage = np.full(n_features, DENSE, dtype=np.uint8)
+        if categories is not None:
+            storage[categories.place >= 0] = CATEGORICAL
+        if presorted is not None:
+            storage[ranked] = PRESORTED
+        sides = (storage, categories or NO_CATEGORIES, NO_BUNDLES, presorted or NOT_SORTED)
         return cls._fill(columns, n_value_bins, n_bins, *plan, usable, sides, team)
 
     @classmethod
@@ -126,7 +143,8 @@ class BinnedData:
         bundled = bundle_columns(bins, n_value_bins, bundling, team)
         columns = bundled.columns
         plan = plan_lanes(columns, bundled.n_codes, team, contents=bundled.contents)
-        sides = (NoCategories(), bundled.bundles, NotSorted())
+        storage = np.full(n_value_bins.size, BUNDLED, dtype=np.uint8)
+        sides = (storage, NO_CATEGORIES, bundled.bundles, NOT_SORTED)
         return cls._fill(columns, n_value_bins, n_value_bins + 1, *plan, bins.usable, sides, team)
 
     @classmethod
@@ -139,7 +157,7 @@ class BinnedData:
         source: np.ndarray,
         codes: list[np.ndarray],
         usable: np.ndarray,
-        sides: tuple[Categories | NoCategories, Bundles | NoBundles, Presorted | NotSorted],
+        sides: tuple[np.ndarray, Categories, Bundles, Presorted],
         team: Team,
     ) -> "BinnedData":
         """Make the tiles of columns whose lanes are planned; histograms have ``n_bins``."""

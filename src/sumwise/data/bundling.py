@@ -8,7 +8,6 @@ import numpy as np
 
 from sumwise.data.sparse_binning import SparseBins
 from sumwise.errors import ParameterError
-from sumwise.kernels.grow.storage.bundles import Bundles
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.bundling import (
     N_CODES,
@@ -21,6 +20,7 @@ from sumwise.kernels.table.bundling import (
     find_missing_bins,
     sum_conflicts,
 )
+from sumwise.kernels.table.layout import Bundles
 from sumwise.parts import Part
 
 # Bundles that are open at a time: a feature looks for room in no more.

@@ -7,7 +7,7 @@ import numpy as np
 from sumwise.data.native import Native
 from sumwise.errors import DataError
 from sumwise.kernels.grow.layout import PACKED_ROWS
-from sumwise.kernels.grow.storage.categories import Categories
+from sumwise.kernels.table.layout import Categories
 
 # Categories of all features together.
 MAX_CATEGORIES = 1 << 24

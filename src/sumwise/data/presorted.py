@@ -16,9 +16,9 @@ from sumwise.data.native import Native
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
-from sumwise.kernels.grow.storage.presorted import Presorted
 from sumwise.kernels.predict.value_walk import order_by_rank
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import Presorted
 
 # Of every value: itself, its rank, and its place in the order and in two lists of a tree.
 _BYTES_PER_VALUE = 8 + 4 + 8 + 16

@@ -2,7 +2,8 @@
 
 from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.ensemble import TreeEnsemble
-from sumwise.tree.grower import GrowthSettings, TreeGrower
+from sumwise.tree.grower import TreeGrower
+from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.leaf_models import LeafModeler, LinearLeaves
 from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.refit import LeafRefitter, LocationFinder

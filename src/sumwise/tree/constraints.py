@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sumwise.kernels.grow.constraints import Constraints, Unconstrained
 from sumwise.kernels.grow.isotonic import CHAINS_SHAPE, POOLS_SHAPE
+from sumwise.kernels.grow.layout import Constraints
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class TreeConstraints:
 
 def allocate_constraints(
     constraints: TreeConstraints | None, n_features: int, n_nodes: int, symmetric_depth: int
-) -> Unconstrained | Constraints:
+) -> Constraints:
     """Return the constraints as kernels see them, with buffers for trees of ``n_nodes`` nodes.
 
     ``symmetric_depth`` is 0 for trees that are not symmetric.
     """
     if constraints is None:
-        return Unconstrained()
+        constraints, n_features, n_nodes, symmetric_depth = TreeConstraints(()), 0, 0, 0
     direction = np.array(constraints.directions, dtype=np.int64)
     groups = [np.array(group, dtype=np.int64) for group in constraints.groups]
     n_chains = min(symmetric_depth, int(np.count_nonzero(direction)))

@@ -1,6 +1,6 @@
 """The grower: settings in, trees out. Owns the buffers that live as long as a fit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,125 +10,27 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.presorted import PresortedData
 from sumwise.data.quantiles import QuantileData
 from sumwise.data.thresholds import threshold_between
-from sumwise.errors import ParameterError, TrainingError
+from sumwise.errors import TrainingError
 from sumwise.kernels.grow import layout
-from sumwise.kernels.grow.constraints import Constraints
 from sumwise.kernels.grow.feature_sampling import draw_tree_features
-from sumwise.kernels.grow.gradients import Gradients
-from sumwise.kernels.grow.histogram import WORDS_LENGTH
 from sumwise.kernels.grow.isotonic import project_leaf_values
+from sumwise.kernels.grow.linking import link_verbs
 from sumwise.kernels.grow.storage.bundled import add_bundled_predictions
-from sumwise.kernels.grow.storage.bundles import Bundles, BundleWork, NoBundles
-from sumwise.kernels.grow.storage.categories import Categories, CategoryWork, NoCategories
-from sumwise.kernels.grow.storage.presorted import BEYOND, NotSorted, Presorted, PresortedWork
 from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
 from sumwise.kernels.predict.category_walk import add_binned_category_predictions, make_sets
 from sumwise.kernels.predict.value_walk import add_value_predictions
 from sumwise.kernels.predict.walk import add_binned_predictions
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import BEYOND
 from sumwise.sampling.columns import Columns
-from sumwise.tree.constraints import TreeConstraints, allocate_constraints
+from sumwise.tree.constraints import allocate_constraints
+from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.sampled_table import SampledTable, sampling_pays
 from sumwise.tree.tree import Tree
+from sumwise.tree.workspace import allocate_histograms, allocate_workspace, share_features
 
-GROWTH = {
-    "leaf": layout.LEAF_WISE,
-    "depth": layout.LEVEL_WISE,
-    "symmetric": layout.SYMMETRIC,
-}
-DEFAULT_LEAVES = 31
-DEFAULT_DEPTH = 6
-MAX_SYMMETRIC_DEPTH = 16
-_UNLIMITED_DEPTH = 1 << 30
-# Of a bin: gradient, hessian, rows.
-_N_STATS = 3
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
-# Histograms beyond this much memory are summed again instead of kept.
-_POOL_BYTES = 1 << 29
-_SYMMETRIC_POOL_BYTES = 1 << 33
-
-
-@dataclass(frozen=True)
-class GrowthSettings:
-    """How trees grow and how their leaves are regularized."""
-
-    growth: str = "leaf"
-    max_leaves: int | None = None
-    max_depth: int | None = None
-    min_samples_leaf: int = 20
-    min_child_weight: float = 1e-3
-    min_gain: float = 0.0
-    l1: float = 0.0
-    l2: float = 1.0
-    max_delta_step: float = 0.0
-    learning_rate: float = 0.1
-    path_smooth: float = 0.0
-    extra_trees: bool = False
-    constraints: TreeConstraints | None = None
-
-    @property
-    def leaf_rule(self) -> tuple[float, float, float, float]:
-        """What makes values of sums, as kernels take it: l1, l2, largest step, learning rate."""
-        rule = (self.l1, self.l2, self.max_delta_step, self.learning_rate)
-        return float(rule[0]), float(rule[1]), float(rule[2]), float(rule[3])
-
-    def limits(self, n_rows: int) -> tuple[int, int]:
-        """Return (max_leaves, max_depth) for a number of rows, defaults filled in."""
-        leaves, depth = self.max_leaves, self.max_depth
-        if leaves is None and self.growth == "leaf":
-            leaves = DEFAULT_LEAVES
-        if leaves is None and depth is None:
-            depth = DEFAULT_DEPTH
-        most = max(1, n_rows // max(1, self.min_samples_leaf))
-        if self.growth == "symmetric":
-            if leaves is not None:
-                by_leaves = leaves.bit_length() - 1
-                depth = by_leaves if depth is None else min(depth, by_leaves)
-            assert depth is not None
-            if depth > MAX_SYMMETRIC_DEPTH:
-                raise ParameterError(
-                    f"symmetric trees have 2**depth leaves: max_depth={self.max_depth}, "
-                    f"max_leaves={self.max_leaves}; give max_depth of at most "
-                    f"{MAX_SYMMETRIC_DEPTH} or max_leaves of at most {1 << MAX_SYMMETRIC_DEPTH}"
-                )
-            return 1 << depth, depth
-        leaves = most if leaves is None else min(leaves, most)
-        if depth is not None and depth < 31:
-            leaves = min(leaves, 1 << depth)
-        return leaves, _UNLIMITED_DEPTH if depth is None else depth
-
-    def make_options(self, columns: Columns, n_rows: int, n_features: int) -> layout.GrowthOptions:
-        """Return what the policy allows for a number of rows, as kernels take it."""
-        max_leaves, max_depth = self.limits(n_rows)
-        weights = columns.weigh_features(n_features)
-        return layout.GrowthOptions(
-            growth=GROWTH[self.growth],
-            max_leaves=max_leaves,
-            max_depth=max_depth,
-            min_samples_leaf=max(1, self.min_samples_leaf),
-            min_gain=float(self.min_gain),
-            columns_by_tree=float(columns.by_tree),
-            columns_by_level=float(columns.by_level),
-            columns_by_node=float(columns.by_node),
-            column_weights=weights,
-            column_times=np.empty_like(weights),
-            random_splits=bool(self.extra_trees),
-        )
-
-
-def count_slots(options: layout.GrowthOptions, n_rows: int, n_bytes: int) -> int:
-    """Histograms that may be alive at once: one for each leaf that can still be split."""
-    alive = min(options.max_leaves, n_rows // (2 * options.min_samples_leaf)) + 1
-    if options.growth == layout.SYMMETRIC:
-        if alive * n_bytes > _SYMMETRIC_POOL_BYTES:
-            raise ParameterError(
-                f"symmetric growth to max_depth={options.max_depth} would keep "
-                f"{alive * n_bytes / 2**30:.1f} GiB of histograms; lower max_depth or "
-                "max_bins, or raise min_samples_leaf"
-            )
-        return alive
-    return min(alive, max(1, _POOL_BYTES // max(1, n_bytes)))
 
 
 def refuse_gradients() -> NoReturn:
@@ -183,7 +85,8 @@ class TreeGrower:
         is_plain = type(data) is BinnedData
         self._samples = is_plain and sampling_pays(data, columns.by_tree, n_rows)
         self._n_rows = n_rows
-        self._work = self._allocate_workspace(n_rows)
+        sizes = (n_rows, self._count_sums(), team.n_threads)
+        self._work = allocate_workspace(data, self._options, *sizes)
         self._nodes = np.zeros(2 * self._options.max_leaves - 1, dtype=layout.NODE_FIELDS)
         depth = self._options.max_depth if settings.growth == "symmetric" else 0
         self._constraints = allocate_constraints(
@@ -196,9 +99,9 @@ class TreeGrower:
         self._sums = np.zeros((n_threads, 8), dtype=np.int64)
         self._units = np.ones(4)
         self._values = np.zeros(self._nodes.size)
-        is_presorted = isinstance(data.table.presorted, Presorted)
-        self._exact_rows = data.n_rows if is_presorted else exact_rows
+        self._exact_rows = data.n_rows if isinstance(data, PresortedData) else exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
+        self._verbs: tuple[np.ndarray, np.ndarray] | None = None
         self._sampled_tables: dict[int, SampledTable] = {}
 
     def grow_on_gradients(
@@ -213,7 +116,7 @@ class TreeGrower:
         if isinstance(self._data, QuantileData):
             self._data.refresh(rows, hessian, self._team)
         s = self._settings
-        payload = Gradients(
+        payload = layout.Gradients(
             gradient,
             hessian,
             self._exact_gradient,
@@ -246,10 +149,10 @@ class TreeGrower:
             splits = (tree.feature, tree.threshold, tree.missing_left, tree.left)
             own = (self._data.values, rows, splits, tree.value, make_sets(*of_nodes))
             self._team.run(add_value_predictions, *own, scores)
-        elif isinstance(table.categories, Categories):
+        elif table.categories.n_bins.size:
             sets = make_sets(*of_nodes)
             self._team.run(add_binned_category_predictions, table, *arrays, sets, scores)
-        elif isinstance(table.bundles, Bundles):
+        elif table.bundles.coding.size:
             self._team.run(add_bundled_predictions, table, *arrays, scores)
         else:
             self._team.run(add_binned_predictions, table.columns, *arrays, scores)
@@ -270,12 +173,13 @@ class TreeGrower:
             return
         # A table seen once more is the same object: it is kept here.
         self._shares.setdefault(id(self._data), (self._data, self._get_shares()))
-        self._data = data
+        self._data, self._verbs = data, None
         if id(data) not in self._shares:
-            self._shares[id(data)] = (data, self._share_features(data))
+            self._shares[id(data)] = (data, share_features(data, self._team.n_threads))
         self._work = self._work._replace(**self._shares[id(data)][1])
         if self._count_sums() > self._work.histograms.shape[1]:  # more features are usable
-            self._work = self._work._replace(**self._allocate_histograms(self._n_rows))
+            sizes = (self._n_rows, self._count_sums(), self._team.n_threads)
+            self._work = self._work._replace(**allocate_histograms(self._options, *sizes))
 
     def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Return the leaf of each of ``rows``, among all rows of the table.
@@ -295,15 +199,14 @@ class TreeGrower:
 
     def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
         """Write the leaves of all rows; False if a feature without a column is in the way."""
-        is_bundled = isinstance(self._data.table.bundles, Bundles)
-        if is_bundled or isinstance(self._data, PresortedData):
+        if self._data.table.bundles.coding.size or isinstance(self._data, PresortedData):
             return False
         depth = (tree.n_nodes + 1).bit_length() - 2
         nodes = (1 << np.arange(depth)) - 1  # the first of each level
         feature, categories = tree.feature[nodes], self._data.table.categories
         is_set = np.zeros(depth, dtype=np.uint8)
         in_set = np.zeros((depth, 256), dtype=np.uint8)
-        if isinstance(categories, Categories):
+        if categories.n_bins.size:
             place = categories.place[feature]
             if (categories.wide_place[place[place >= 0]] >= 0).any():
                 return False
@@ -333,7 +236,7 @@ class TreeGrower:
         nodes are clipped to these; the leaves of a symmetric tree are projected.
         """
         limits = self._constraints
-        if not isinstance(limits, Constraints) or not limits.any_direction:
+        if not limits.any_direction:
             return value
         n = value.size
         if self._options.growth != layout.SYMMETRIC:
@@ -350,20 +253,14 @@ class TreeGrower:
         self._mark_rows(rows)
         if self._samples and rows.size:
             data = self._take_features(rows, key)
-            work = work._replace(**self._share_features(data) | {"allowed": work.allowed})
+            shares = share_features(data, self._team.n_threads)
+            work = work._replace(**shares | {"allowed": work.allowed})
+        plan = (data.table, payload, self._constraints, self._options, work, self._nodes)
+        if self._verbs is None:
+            self._verbs = link_verbs(*plan)
         is_symmetric = self._options.growth == layout.SYMMETRIC
-        self._team.run(
-            grow_symmetric_tree if is_symmetric else grow_best_first_tree,
-            data.table,
-            payload,
-            self._constraints,
-            self._options,
-            rows,
-            key,
-            work,
-            self._nodes,
-            scores,
-        )
+        kernel = grow_symmetric_tree if is_symmetric else grow_best_first_tree
+        self._team.run(kernel, (*plan, *self._verbs), rows, key, scores)
         if work.control[layout.STATUS] == layout.OUT_OF_RANGE:
             refuse_gradients()
         n = int(work.control[layout.N_NODES])
@@ -395,7 +292,7 @@ class TreeGrower:
     def _mark_rows(self, rows: np.ndarray) -> None:
         """Tell kernels which of the rows in order belong to the tree."""
         presorted, scratch = self._data.table.presorted, self._work.presorted
-        if isinstance(presorted, Presorted) and rows.size < presorted.order.shape[1]:
+        if rows.size < presorted.order.shape[1]:
             scratch.in_tree[:] = 0
             scratch.in_tree[rows] = 1
 
@@ -430,7 +327,7 @@ class TreeGrower:
     def _collect_sets(self, by_node: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the sets of categories of the last tree; its bins are not needed any more."""
         categories, scratch = self._data.table.categories, self._work.categories
-        if not isinstance(categories, Categories):
+        if not categories.n_bins.size:
             return {}
         feature = by_node["feature"]
         node = np.flatnonzero((feature >= 0) & (categories.place[feature] >= 0))
@@ -446,32 +343,6 @@ class TreeGrower:
             "set_categories": codes[np.lexsort((codes, owner))],
         }
 
-    def _allocate_workspace(self, n_rows: int) -> layout.Workspace:
-        n_threads, options = self._team.n_threads, self._options
-        n_features = self._data.n_features
-        n_nodes = 2 * options.max_leaves - 1
-        return layout.Workspace(
-            control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
-            records=np.empty((2, n_rows), dtype=np.uint64),
-            leaf=np.empty(self._data.n_rows, np.uint16 if n_nodes <= 1 << 16 else np.uint32),
-            first=np.empty((n_threads, n_nodes), dtype=np.int64),
-            last=np.empty((n_threads, n_nodes), dtype=np.int64),
-            totals=np.empty((n_nodes, _N_STATS), dtype=np.int64),
-            left_totals=np.empty((n_nodes, _N_STATS), dtype=np.int64),
-            sums=np.empty((n_threads, n_nodes, _N_STATS), dtype=np.int64),
-            value=np.empty((n_nodes, 1)),
-            heap=np.empty(options.max_leaves + 1, dtype=np.int32),
-            **self._allocate_histograms(n_rows),
-            packed=np.zeros((n_threads, WORDS_LENGTH), dtype=np.int64),
-            prefix=np.empty((n_threads, _N_STATS, 256), dtype=np.int64),
-            gains=np.empty((n_threads, 4, 256)),
-            candidates=np.zeros((2, n_features), dtype=layout.CANDIDATE),
-            **self._share_features(self._data),
-            categories=self._allocate_category_work(n_nodes),
-            bundles=self._allocate_bundle_work(),
-            presorted=self._allocate_presorted_work(n_rows, n_nodes),
-        )
-
     def _count_sums(self) -> int:
         """Integers of a histogram: those of the most bins that a tree can have."""
         table = self._data.table
@@ -480,99 +351,8 @@ class TreeGrower:
             n_usable = np.count_nonzero(self._data.usable)
             n_chosen = max(1, int(self._options.columns_by_tree * n_usable + 0.5))
             n_bins = np.sort(n_bins)[max(0, n_bins.size - n_chosen) :]
-        return _N_STATS * int(n_bins.sum())
-
-    def _allocate_histograms(self, n_rows: int) -> dict[str, np.ndarray]:
-        length = self._count_sums()
-        n_slots = count_slots(self._options, n_rows, 8 * length)
-        return {
-            # Pages that are never touched cost no memory.
-            "histograms": np.empty((n_slots + 2, length), dtype=np.int64),
-            "free_slots": np.empty(n_slots, dtype=np.int32),
-            "partial": np.empty((2 * self._team.n_threads, length), dtype=np.int64),
-        }
+        return layout.N_STATS * int(n_bins.sum())
 
     def _get_shares(self) -> dict[str, np.ndarray]:
         names = ("allowed", "tile_owner", "n_shared", "feature_owner")
         return {name: getattr(self._work, name) for name in names}
-
-    def _share_features(self, data: BinnedData) -> dict[str, np.ndarray]:
-        """Say which features can be split on, and which thread sums and scores them."""
-        n_threads, n_features = self._team.n_threads, data.n_features
-        n_tiles = data.table.tile_start.size
-        # Tiles that do not divide evenly among the threads are summed by all, a part of rows each.
-        n_whole = n_tiles - n_tiles % n_threads
-        tile_owner = np.where(np.arange(n_tiles) < n_whole, np.arange(n_tiles) % n_threads, -1)
-        feature = np.arange(n_features)
-        tile = data.find_tiles()
-        # Wide features are in no tile: the threads take turns.
-        owner = np.cumsum(tile < 0) % n_threads
-        owner[tile >= 0] = tile_owner[tile[tile >= 0]]
-        bundles = data.table.bundles
-        n_shared = n_tiles - n_whole
-        if isinstance(bundles, Bundles) and bundles.members.size:  # all share the rows of entries
-            n_stored = bundles.members.size
-            owner[bundles.members] = np.arange(n_stored) * n_threads // n_stored
-            n_shared += 1
-        allowed = np.zeros((5, n_features), dtype=np.uint8)
-        allowed[layout.USABLE] = data.usable
-        return {
-            "allowed": allowed,
-            "tile_owner": tile_owner.astype(np.int64),
-            "n_shared": np.array([n_shared]),
-            "feature_owner": np.where(owner < 0, feature % n_threads, owner).astype(np.int64),
-        }
-
-    def _allocate_bundle_work(self) -> BundleWork | NoBundles:
-        bundles, n_threads = self._data.table.bundles, self._team.n_threads
-        if not isinstance(bundles, Bundles):
-            return NoBundles()
-        n_sums = 3 * int((self._data.table.n_value_bins[bundles.members] + 1).sum()) + 3
-        return BundleWork(
-            column=np.zeros(self._data.n_rows, dtype=np.uint8),
-            sums=np.zeros((2 * n_threads, n_sums), dtype=np.int64),
-        )
-
-    def _allocate_presorted_work(self, n_rows: int, n_nodes: int) -> PresortedWork | NotSorted:
-        presorted, n_threads = self._data.table.presorted, self._team.n_threads
-        if not isinstance(presorted, Presorted):
-            return NotSorted()
-        n_features, n_sorted = presorted.order.shape
-        is_symmetric = self._options.growth == layout.SYMMETRIC
-        return PresortedWork(
-            lists=np.empty((2, n_features, n_rows + 1), dtype=np.uint64),
-            in_tree=np.empty(self._data.n_rows, dtype=np.uint8),
-            goes_left=np.empty(self._data.n_rows, dtype=np.uint8),
-            first=np.zeros(n_nodes, dtype=np.int64),
-            parent=np.zeros(n_nodes, dtype=np.int32),
-            upper=np.zeros(n_nodes, dtype=np.uint32),
-            left_sums=np.zeros((2, n_features, _N_STATS), dtype=np.int64),
-            rank_at=np.empty((n_threads, 256), dtype=np.int64),
-            level_gains=np.empty((n_threads, 2, n_sorted if is_symmetric else 0)),
-        )
-
-    def _allocate_category_work(self, n_nodes: int) -> CategoryWork | NoCategories:
-        categories, n_threads = self._data.table.categories, self._team.n_threads
-        if not isinstance(categories, Categories):
-            return NoCategories()
-        n_bins, n_categorical = int(categories.n_bins.max()), categories.n_bins.size
-        longest = np.minimum(categories.max_categories, (categories.n_choices + 1) // 2)
-        n_set = max(1, int(longest.max()))
-        of_one = categories.n_choices[categories.one_hot != 0]
-        n_candidates = max(2 * n_set, int(of_one.max(initial=0)))
-        return CategoryWork(
-            sums=np.zeros((n_threads, 3 * n_bins), dtype=np.int64),
-            words=np.zeros((n_threads, n_bins), dtype=np.int64),
-            touched=np.empty((n_threads, n_bins + 1), dtype=np.int64),
-            present=np.empty((n_threads, n_bins), dtype=np.int64),
-            order=np.empty((n_threads, 2, n_bins), dtype=np.int64),
-            ratio=np.empty((n_threads, 2, n_bins)),
-            prefix=np.empty((n_threads, 3, n_bins + 1), dtype=np.int64),
-            candidates=np.empty((n_threads, 3, n_candidates), dtype=np.int64),
-            gains=np.empty((n_threads, n_candidates)),
-            member=np.zeros((n_threads, n_bins), dtype=np.uint8),
-            left_sums=np.empty((2, n_categorical, 3), dtype=np.int64),
-            sets=np.empty((2, n_categorical, n_set), dtype=np.int32),
-            node_size=np.zeros(n_nodes, dtype=np.int32),
-            node_set=np.empty((n_nodes, n_set), dtype=np.int32),
-        )

@@ -10,7 +10,7 @@ from sumwise.kernels.leaves.location import N_DIGIT_VALUES, weigh_in_units
 from sumwise.kernels.leaves.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Location
-from sumwise.tree.grower import GrowthSettings
+from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
 
 

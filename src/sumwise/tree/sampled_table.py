@@ -8,10 +8,9 @@ their own; a pass over these bytes is less than what summing up the others would
 import numpy as np
 
 from sumwise.data.binned import BinnedData, lay_out_tiles, place_bins
-from sumwise.kernels.grow.storage.bundles import Bundles
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.gather import BLOCK, gather_entries, gather_lanes
-from sumwise.kernels.table.layout import BLOCK_BITS, Lanes
+from sumwise.kernels.table.layout import BLOCK_BITS, Bundles, Lanes
 
 # What a tree takes, in nanoseconds: a byte that is summed, in all nodes together, and an entry.
 _SUM_BYTE, _SUM_ENTRY = 2.0, 4.0
@@ -31,9 +30,8 @@ def sampling_pays(data: BinnedData, by_tree: float, n_rows: int) -> bool:
     tiles = 1.0 - (1.0 - by_tree) ** np.diff(first[table.tile_first])
     needed, summed = float(lanes.sum()), float((tiles * np.diff(table.tile_first)).sum())
     gain = (summed - needed) * n_rows * _SUM_BYTE - needed * data.n_rows * _COPY_BYTE
-    if isinstance(table.bundles, Bundles):
-        n_entries = table.bundles.entries.size
-        gain += n_entries * ((1.0 - by_tree) * _SUM_ENTRY - _LOOK_AT_ENTRY)
+    n_entries = table.bundles.entries.size
+    gain += n_entries * ((1.0 - by_tree) * _SUM_ENTRY - _LOOK_AT_ENTRY)
     return gain > _PREPARE
 
 
@@ -101,7 +99,7 @@ class SampledTable:
         is_alone = n_members[kept] == 1
         source = np.full(kept.size, -1, dtype=np.int64)
         alone = members[first[:-1][is_alone]]
-        if isinstance(table.bundles, Bundles):
+        if table.bundles.coding.size:
             source[is_alone] = np.where(was_shared[is_alone], -1, table.bundles.coding[alone, 0])
         else:
             source[is_alone] = alone
@@ -127,10 +125,10 @@ class SampledTable:
         )
         return lanes, source, self._place[kept[from_tiles]], meaning, crowds
 
-    def _choose_entries(self, chosen: np.ndarray, first: int, last: int) -> object:
+    def _choose_entries(self, chosen: np.ndarray, first: int, last: int) -> Bundles:
         """Return what the features have of sparse entries."""
         bundles = self._data.table.bundles
-        if not isinstance(bundles, Bundles) or bundles.entries.size == 0:
+        if bundles.entries.size == 0:
             return bundles
         n_bins = self._data.table.n_value_bins[bundles.members] + 1
         keep = np.repeat((chosen[bundles.members] != 0).astype(np.uint8), n_bins)

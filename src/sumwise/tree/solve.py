@@ -9,7 +9,8 @@ from sumwise.kernels.grow.values import smooth_values
 from sumwise.kernels.leaves.newton import solve_leaves
 from sumwise.kernels.leaves.refit import add_leaf_values
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.grower import GrowthSettings, TreeGrower
+from sumwise.tree.grower import TreeGrower
+from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
 
 

@@ -7,11 +7,10 @@ import numpy as np
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.kernels.grow import layout
-from sumwise.kernels.grow.storage.bundles import NoBundles
-from sumwise.kernels.grow.storage.categories import NoCategories
 from sumwise.kernels.leaves.refit import add_leaf_values
 from sumwise.kernels.predict.walk import add_binned_predictions
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import DENSE
 from sumwise.kernels.vector.grow import grow_vector_tree
 from sumwise.kernels.vector.layout import (
     VectorGradients,
@@ -20,8 +19,10 @@ from sumwise.kernels.vector.layout import (
     count_stats,
 )
 from sumwise.sampling.columns import Columns
-from sumwise.tree.grower import GrowthSettings, count_slots, refuse_gradients, refuse_value
+from sumwise.tree.grower import refuse_gradients, refuse_value
+from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
+from sumwise.tree.workspace import count_slots
 
 _LINE = 64  # bytes of a cache line
 
@@ -70,8 +71,7 @@ class VectorGrower:
         team: Team,
     ) -> None:
         table = data.table
-        assert isinstance(table.bundles, NoBundles)
-        assert isinstance(table.categories, NoCategories)
+        assert (table.storage == DENSE).all()
         self._table = VectorTable(table.columns, table.n_value_bins, table.bin_start)
         self._thresholds, self._threshold_start = mapper.flatten()
         self._settings, self._team = settings, team

@@ -7,10 +7,10 @@ from sumwise.data.binned import BinnedData
 from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.histogram import (
     WORDS_LENGTH,
-    add_exact_rows,
-    add_packed_rows,
-    clear_tile,
-    finish_packed_rows,
+    _add_exact_rows,
+    _add_packed_rows,
+    _clear_tile,
+    _finish_packed_rows,
     pack_record,
 )
 from sumwise.kernels.runtime.jit import kernel
@@ -28,27 +28,27 @@ def sum_packed(table, records, ends, words, histogram):
     for tile in range(table.tile_start.size):
         state, first = (0, True), 0
         for last in ends:
-            state = add_packed_rows(table, tile, records[first:last], state, words, histogram)
+            state = _add_packed_rows(table, tile, records[first:last], state, words, histogram)
             first = last
-        finish_packed_rows(table, tile, False, words, histogram)
+        _finish_packed_rows(table, tile, False, words, histogram)
 
 
 @kernel
 def move_packed(table, records, words, histogram):
     for tile in range(table.tile_start.size):
-        add_packed_rows(table, tile, records, (0, True), words, histogram)
-        finish_packed_rows(table, tile, True, words, histogram)
+        _add_packed_rows(table, tile, records, (0, True), words, histogram)
+        _finish_packed_rows(table, tile, True, words, histogram)
 
 
 @kernel
 def sum_exact(table, records, gradients, hessians, words, histogram):
     for tile in range(table.tile_start.size):
-        add_exact_rows(table, tile, records, gradients, hessians, words, histogram)
+        _add_exact_rows(table, tile, records, gradients, hessians, words, histogram)
 
 
 @kernel
-def clear(table, tile, n_stats, histogram):
-    clear_tile(table, tile, n_stats, histogram)
+def clear(table, tile, histogram):
+    _clear_tile(table, tile, histogram)
 
 
 def make_table(codes, n_value_bins):
@@ -240,15 +240,14 @@ def test_clearing_a_tile_leaves_the_others():
     codes, n_value_bins = random_codes(rng, 60, 10)
     table = make_table(codes, n_value_bins)
     lanes = table.lanes
-    for n_stats in (3, 6):
-        for tile in range(table.tile_start.size):
-            first, last = table.tile_first[tile], table.tile_first[tile + 1]
-            own = lanes.members[lanes.first[first] : lanes.first[last]]
-            histogram = np.ones(n_stats * int(table.bin_start[-1]), dtype=np.int64)
-            clear(table, tile, n_stats, histogram)
-            for f in range(60):
-                part = histogram[n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]]
-                assert not part.any() if f in own else part.all()
+    for tile in range(table.tile_start.size):
+        first, last = table.tile_first[tile], table.tile_first[tile + 1]
+        own = lanes.members[lanes.first[first] : lanes.first[last]]
+        histogram = np.ones(3 * int(table.bin_start[-1]), dtype=np.int64)
+        clear(table, tile, histogram)
+        for f in range(60):
+            part = histogram[3 * table.bin_start[f] : 3 * table.bin_start[f + 1]]
+            assert not part.any() if f in own else part.all()
 
 
 @pytest.mark.parametrize("n_rows", [50, 3000])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sumwise.kernels.grow.gradients import Gradients, best_packed_split, best_split
+from sumwise.kernels.grow.gain import Limits, best_packed_split, best_split
 from sumwise.kernels.grow.layout import GRADIENT_LIMIT, HESSIAN_LIMIT, PACKED_ROWS
 from sumwise.kernels.grow.packed import (
     first_with_count,
@@ -51,13 +51,13 @@ def run_first(running, n, count):
 
 
 @kernel
-def run_best(payload, bins, n, both_ways, totals, min_rows, prefix, gains):
-    return best_split(payload, bins, n, both_ways, totals, min_rows, prefix, gains)
+def run_best(limits, bins, n, both_ways, totals, prefix, gains):
+    return best_split(limits, bins, n, both_ways, totals, prefix, gains)
 
 
 @kernel
-def run_best_packed(payload, words, n, both_ways, totals, min_rows, prefix, gains):
-    return best_packed_split(payload, words, n, both_ways, totals, min_rows, prefix, gains)
+def run_best_packed(limits, words, n, both_ways, totals, prefix, gains):
+    return best_packed_split(limits, words, n, both_ways, totals, prefix, gains)
 
 
 def random_bins(rng, n_bins, n_rows, missing=True):
@@ -124,21 +124,18 @@ def test_the_first_sum_with_enough_rows():
 @pytest.mark.parametrize("n_rows", [1, 2, 30, 700, PACKED_ROWS])
 def test_best_split_is_that_of_plain_sums(n_rows, missing, max_delta_step):
     rng = np.random.default_rng(n_rows)
-    none = np.empty(0)
-    payload = Gradients(
-        *(none, none, none.astype(np.int64), none.astype(np.int64), np.zeros((1, 8))),
-        *(np.zeros((1, 8), dtype=np.int64), np.array([0.25, 0.125, 1.0, 1.0]), 0),
-        *(0.5, 1.0, max_delta_step, 1.0, 0.1),
-    )
+    penalties = (0.5, 1.0, max_delta_step, 1.0)
     prefix, gains = np.empty((3, 256), dtype=np.int64), np.empty((4, 256))
     for n_bins in (2, 3, 30, 256):
         bins, words = random_bins(rng, n_bins, n_rows, missing)
         both_ways = bool(bins[2, 0])
         n = n_bins - (1 if both_ways else 2)
         for min_rows in (1, 5, n_rows // 2, n_rows):
-            rest = (n, both_ways, bins.sum(axis=1), max(1, min_rows), prefix, gains)
-            plain = run_best(payload, bins.ravel(), *rest)
-            packed = run_best_packed(payload, words, *rest)
+            free = (0.0, 0.0, -np.inf, np.inf, 0.0)
+            limits = Limits(0.25, 0.125, *penalties, max(1, min_rows), *free)
+            rest = (n, both_ways, bins.sum(axis=1), prefix, gains)
+            plain = run_best(limits, bins.ravel(), *rest)
+            packed = run_best_packed(limits, words, *rest)
             assert packed[0] == plain[0]
             if plain[0] > -np.inf:
                 assert packed == plain

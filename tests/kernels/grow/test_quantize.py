@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from sumwise.kernels.grow import layout
-from sumwise.kernels.grow.gradients import Gradients
-from sumwise.kernels.grow.quantize import exact_limit, power_scale, quantize_rows
+from sumwise.kernels.grow.layout import Gradients
+from sumwise.kernels.grow.quantize import quantize_rows
+from sumwise.kernels.runtime.fixed_point import exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.runtime.threads import Team
 from tests.naive import quantize as naive
@@ -44,7 +45,8 @@ class Quantized:
             np.zeros((n_threads, 8), dtype=np.int64),
             np.zeros(4),
             exact_rows,
-            *(0.0, 0.0, 0.0, 0.0, 1.0),
+            *(0.0, 0.0, 0.0, 0.0, 1.0, 0.0),
+            np.empty(0),
         )
         self.records = np.zeros(rows.size, dtype=np.uint64)
         answers = np.full((n_threads, 2), -1, dtype=np.int64)

@@ -78,7 +78,7 @@ from sumwise.training.progress import show_best_round, show_progress
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, OOB, SCORE, EarlyStopping
 from sumwise.tree import GrowthSettings, LinearLeaves
-from sumwise.tree.grower import GROWTH
+from sumwise.tree.growth import GROWTH
 
 # Steps that a value costs in a tree, at least; a second thread pays from about 1,000 x 25 on.
 _STEPS_PER_VALUE = 8

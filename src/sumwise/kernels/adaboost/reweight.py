@@ -4,9 +4,8 @@ Sums of floats are taken over fixed blocks of rows, and these added up in order:
 on the number of threads. No weight above zero becomes zero.
 """
 
-from sumwise.kernels.grow.layout import ZERO
 from sumwise.kernels.runtime.elementary import exp, log
-from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.jit import ZERO, kernel, routine
 from sumwise.kernels.runtime.random import uniform
 from sumwise.kernels.runtime.threads import share
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.grow.layout import NOISE, NONE, ZERO
-from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.grow.layout import NOISE
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
 # A total weight of one is this many units, so that no sum overflows.

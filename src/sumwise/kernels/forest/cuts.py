@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels.grow.layout import ZERO
-from sumwise.kernels.runtime.jit import merged, routine
+from sumwise.kernels.runtime.jit import ZERO, merged, routine
 from sumwise.kernels.runtime.random import uniform
 
 

@@ -5,8 +5,7 @@ import numpy as np
 from sumwise.kernels.forest.layout import CHUNK, SET_WORDS, WITH_MORE
 from sumwise.kernels.forest.split import clear_totals, find_split
 from sumwise.kernels.forest.targets import gather, write_value
-from sumwise.kernels.grow.layout import ZERO
-from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.random import extend_key
 
 _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)

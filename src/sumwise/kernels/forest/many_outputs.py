@@ -7,9 +7,8 @@ import numpy as np
 from sumwise.kernels.forest.cuts import keep_if
 from sumwise.kernels.forest.impurity import score_columns, score_others
 from sumwise.kernels.forest.layout import N_BINS, POISSON, QUADRATIC, SET_WORDS
-from sumwise.kernels.grow.layout import ZERO
 from sumwise.kernels.runtime.bits import find_lowest_bit
-from sumwise.kernels.runtime.jit import merged, routine
+from sumwise.kernels.runtime.jit import ZERO, merged, routine
 
 _ONE, _SIX, _LOW = (np.uint64(number) for number in (1, 6, 63))
 

@@ -7,9 +7,8 @@ import numpy as np
 from sumwise.kernels.forest.cuts import keep_if
 from sumwise.kernels.forest.impurity import keeps_order, score_number
 from sumwise.kernels.forest.layout import FEW_ROWS, FREE, N_BINS, POISSON, SET_WORDS
-from sumwise.kernels.grow.layout import ZERO
 from sumwise.kernels.runtime.bits import find_lowest_bit
-from sumwise.kernels.runtime.jit import merged, routine
+from sumwise.kernels.runtime.jit import ZERO, merged, routine
 
 _ZERO, _ONE, _TWO, _SIX, _LOW = (np.uint64(number) for number in (0, 1, 2, 6, 63))
 

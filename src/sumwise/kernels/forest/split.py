@@ -24,9 +24,8 @@ from sumwise.kernels.forest.targets import (
     try_cut,
     weigh_bins,
 )
-from sumwise.kernels.grow.layout import ZERO
 from sumwise.kernels.runtime.bits import find_lowest_bit
-from sumwise.kernels.runtime.jit import inlined, merged, routine
+from sumwise.kernels.runtime.jit import ZERO, inlined, merged, routine
 from sumwise.kernels.runtime.random import extend_key, uniform
 
 _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)

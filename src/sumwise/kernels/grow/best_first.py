@@ -21,21 +21,13 @@ from sumwise.kernels.grow.layout import (
     N_LEAVES,
     NO_HISTOGRAMS,
     NODE,
-    NONE,
     SMALL,
     STATUS,
     SUBTRACT,
-    ZERO,
 )
-from sumwise.kernels.grow.steps import (
-    build_histogram,
-    leave_records,
-    merge_parts,
-    partition_node,
-    score_node,
-    subtract_histogram,
-)
-from sumwise.kernels.runtime.jit import inlined
+from sumwise.kernels.grow.steps import leave_records, partition_node, subtract_histogram
+from sumwise.kernels.grow.verbs import build_histogram, merge_parts, score_node
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined
 from sumwise.kernels.runtime.threads import ABORT, atomic_load, wait_for_all
 
 
@@ -76,7 +68,7 @@ def _choose_next(job):
             for child in range(2):
                 depth = np.int64(nodes[left].depth)
                 draw_for_node(work.allowed, options, job.key, depth, left + child, child)
-                restrict_features(job.constraints, nodes, work.allowed, left + child, child)
+                restrict_features(job, left + child, child)
             nodes[small].slot = take_slot(control, work.free_slots, ZERO)
             if nodes[node].slot >= 0:
                 control[MODE] = SUBTRACT

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from sumwise.kernels.grow.constraints import child_value, node_score, note_children
-from sumwise.kernels.grow.layout import CHILD, N_LEAVES, N_NODES, NO, NOISE, PACKED_ROWS
-from sumwise.kernels.grow.steps import take_side
-from sumwise.kernels.runtime.jit import inlined, routine
+from sumwise.kernels.grow.constraints import note_children
+from sumwise.kernels.grow.gain import child_value, find_limits, node_score
+from sumwise.kernels.grow.layout import CHILD, N_LEAVES, N_NODES, N_STATS, NOISE, PACKED_ROWS
+from sumwise.kernels.grow.verbs import take_side
+from sumwise.kernels.runtime.jit import NONE, inlined, routine
 
 
 @routine
@@ -27,33 +28,31 @@ def create_node(control, nodes, depth, anchor):
 def _note_values(job, node, keeps_value):
     """Give new children the value of their node, if they keep it, or values of their own."""
     values, left = job.payload.values, np.int64(job.nodes[node].left)
-    place = (node, np.int64(job.nodes[node].feature), NO)
+    limits = find_limits(job, node, NONE)
     for child in range(left, left + 2):
-        totals = job.work.totals[child]
         values[child] = values[node]
         if not keeps_value:
-            values[child] = child_value(job.constraints, job.payload, place, totals)
+            values[child] = child_value(limits, job.work.totals[child])
 
 
 @routine
 def create_children(job, node, anchor):
     """Append the children of a node with the totals its split gives them; return the left one."""
-    work, nodes, n_stats = job.work, job.nodes, job.n_stats
+    work, nodes = job.work, job.nodes
     depth = np.int64(nodes[node].depth) + 1
     left = create_node(work.control, nodes, depth, anchor)
     create_node(work.control, nodes, depth, anchor)
     nodes[node].left = left
-    for s in range(n_stats):
+    for s in range(N_STATS):
         work.totals[left, s] = work.left_totals[node, s]
         work.totals[left + 1, s] = work.totals[node, s] - work.left_totals[node, s]
     for child in range(left, left + 2):
-        n_rows = work.totals[child, n_stats - 1]
+        n_rows = work.totals[child, N_STATS - 1]
         enough = n_rows >= 2 * job.options.min_samples_leaf
         nodes[child].splittable = enough and depth < job.options.max_depth
         nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
     work.control[N_LEAVES] += 1
-    grown = (job.table.n_value_bins, job.options.growth, node)
-    note_children(job.constraints, job.payload, nodes, work.totals, *grown)
+    note_children(job, node)
     if job.payload.path_smooth > 0.0:
         _note_values(job, node, anchor >= 0)
     return left
@@ -62,7 +61,7 @@ def create_children(job, node, anchor):
 @routine
 def smaller_child(job, node):
     """Return the child with fewer rows, the left one if equal."""
-    totals, rows = job.work.totals, job.n_stats - 1
+    totals, rows = job.work.totals, N_STATS - 1
     left = np.int64(job.nodes[node].left)
     return left + 1 if totals[left + 1, rows] < totals[left, rows] else left
 
@@ -80,16 +79,12 @@ def find_best_feature(job, child):
 @routine
 def adopt_split(job, node, child, f, gain):
     """Give a node its best candidate if the gain is enough; return whether it is."""
-    work, nodes = job.work, job.nodes
-    totals, left = work.totals[node], work.left_totals[node]
-    score = node_score(job.constraints, job.payload, (node, f, NO), totals)
-    noise = NOISE * abs(score)
-    if not gain > job.options.min_gain + noise:
+    score = node_score(find_limits(job, node, NONE), job.work.totals[node])
+    if not gain > job.options.min_gain + NOISE * abs(score):
         return False
-    split_bin = work.candidates[child, f].split_bin
-    missing_left = take_side(job, node, child, f, left)
-    nodes[node].feature = f
-    nodes[node].split_bin = split_bin
-    nodes[node].missing_left = missing_left
-    nodes[node].gain = gain
+    own = job.nodes[node]
+    own.split_bin = job.work.candidates[child, f].split_bin
+    own.missing_left = take_side(job, node, child, f)
+    own.feature = f
+    own.gain = gain
     return True

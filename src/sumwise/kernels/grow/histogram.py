@@ -13,17 +13,16 @@ rows are added between two spreads.
 import numpy as np
 
 from sumwise.kernels.grow.lanes import fold_lane
-from sumwise.kernels.grow.layout import NONE, PACKED_ROWS, YES, ZERO
+from sumwise.kernels.grow.layout import PACKED_ROWS
 from sumwise.kernels.grow.packed import pack_sums, unpack_sums
-from sumwise.kernels.grow.storage.bundles import add_exact_codes, is_bundled
-from sumwise.kernels.runtime.jit import inlined, rename, routine
+from sumwise.kernels.runtime.jit import NO, NONE, YES, ZERO, inlined, rename, routine
 from sumwise.kernels.runtime.threads import prefetch_far, prefetch_near
 from sumwise.kernels.table.layout import BLOCK_BITS
 
 _BYTE = np.uint64(255)
 _LOW_16 = np.uint64(0xFFFF)
 _ROW = np.uint64(32)
-_ONE = np.uint64(1)
+_ONE, _STEP = np.uint64(1), np.uint64(256)
 # A row's bins are fetched from memory into the second-level cache this many records ahead, and from
 # there into the first: more misses can be under way in the second.
 _FAR, _NEAR = np.uint64(96), np.uint64(12)
@@ -207,13 +206,8 @@ def _make_room(table, tile, begin, end, block, n_new, words, histogram):
 
 
 @routine
-def add_packed_rows(table, tile, records, state, words, histogram):
-    """Add the rows of ``records`` to the histograms of a tile's features.
-
-    ``state`` is (rows that a word may have, whether these are the first rows); the new state is
-    returned. Afterwards :func:`finish_packed_rows` completes the sums. The records of a node and
-    thread ascend or descend by row, so that blocks of rows come in turn.
-    """
+def _add_packed_rows(table, tile, records, state, words, histogram):
+    """Add rows to packed words, and spread those that might become too full."""
     before, fresh = state
     if fresh:
         words[_BEFORE:] = 0
@@ -238,7 +232,7 @@ def add_packed_rows(table, tile, records, state, words, histogram):
 
 
 @routine
-def finish_packed_rows(table, tile, keep_packed, words, histogram):
+def _finish_packed_rows(table, tile, keep_packed, words, histogram):
     """Complete the sums of a tile, or leave them packed; its words are all zero then, as before."""
     if keep_packed:
         _move_words(table, tile, words, histogram)
@@ -257,29 +251,61 @@ def finish_packed_rows(table, tile, keep_packed, words, histogram):
 
 
 @routine
-def add_exact_rows(table, tile, records, gradients, hessians, words, histogram):
-    """The same with exact values, gathered by row number: three adds a value."""
-    if is_bundled(table.bundles):
-        values = (gradients, hessians)
-        add_exact_codes(table.bundles, table, tile, records, *values, words, histogram)
-        return
-    for f in tile_features(table, tile):
-        n_bins = table.n_value_bins[f] + 1
-        start = 3 * table.bin_start[f]
-        sum_g = histogram[start : start + n_bins]
-        sum_h = histogram[start + n_bins : start + 2 * n_bins]
-        count = histogram[start + 2 * n_bins : start + 3 * n_bins]
-        column = table.columns[f]
+def _add_exact_rows(table, tile, records, gradients, hessians, words, histogram):
+    """Add exact values, gathered by row number, to the histograms of a tile's features.
+
+    ``words`` is scratch, all zero.
+    """
+    n_words = np.uint64(table.tile_words[tile])
+    tiles, lanes = table.tiles[table.tile_start[tile] :], table.lanes
+    for lane in range(table.tile_first[tile], table.tile_first[tile + 1]):
+        position = lane - table.tile_first[tile]
+        word, shift = np.uint64(position >> 3), np.uint64(8 * (position & 7))
         for i in range(records.size):
             row = records[i] >> _ROW
-            b = np.uint64(column[row])
-            sum_g[b] += gradients[row]
-            sum_h[b] += hessians[row]
-            count[b] += 1
+            code = (tiles[row * n_words + word] >> shift) & _BYTE
+            words[code] += gradients[row]
+            words[code + _STEP] += hessians[row]
+            words[code + _STEP + _STEP] += 1
+        f = lanes.members[lanes.first[lane]]
+        for stat in range(3):
+            sums = words[256 * stat : 256 * stat + 256]
+            if lanes.first[lane + 1] - lanes.first[lane] > 1:
+                fold_lane(table, lane, sums, stat, NO, histogram)
+            else:
+                n_bins = table.n_value_bins[f] + 1
+                start = 3 * table.bin_start[f] + stat * n_bins
+                for b in range(n_bins):
+                    histogram[start + b] += sums[b]
+            sums[:] = 0
 
 
 @routine
-def clear_tile(table, tile, n_stats, histogram):
+def _clear_tile(table, tile, histogram):
     """Set the histograms of a tile's features to zero."""
     for f in tile_features(table, tile):
-        histogram[n_stats * table.bin_start[f] : n_stats * table.bin_start[f + 1]] = 0
+        histogram[3 * table.bin_start[f] : 3 * table.bin_start[f + 1]] = 0
+
+
+@routine
+def add_rows(payload, exact, table, tile, records, state, words, histogram):
+    """Add the rows of ``records`` to the histograms of a tile's features.
+
+    ``state`` is (rows that a word may have, whether these are the first rows); the new state is
+    returned. Afterwards :func:`finish_rows` completes the sums. The records of a node and thread
+    ascend or descend by row, so that blocks of rows come in turn.
+    """
+    if exact:
+        if state[1]:
+            _clear_tile(table, tile, histogram)
+        gradients, hessians = payload.exact_gradient, payload.exact_hessian
+        _add_exact_rows(table, tile, records, gradients, hessians, words, histogram)
+        return 0, False
+    return _add_packed_rows(table, tile, records, state, words, histogram)
+
+
+@routine
+def finish_rows(exact, table, tile, packed, words, histogram):
+    """Complete the histograms of a tile after all rows were added."""
+    if not exact:
+        _finish_packed_rows(table, tile, packed, words, histogram)

@@ -21,7 +21,8 @@ of the features before, because a maximum of ordered values is ordered.
 
 import numpy as np
 
-from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.jit import ZERO, kernel, routine
+from sumwise.kernels.runtime.reference import verb
 
 # Rows of ``chains``; a tree has at most 16 levels.
 FIRST, MASK, SIGN, PATTERN = range(4)
@@ -120,7 +121,7 @@ def _order_chain(patterns, sign, base, value):
 
 
 @routine
-def project_leaves(direction, n_value_bins, nodes, n_nodes, chains, pools, scratch, value):
+def _project(direction, n_value_bins, nodes, n_nodes, chains, pools, scratch, value):
     """Project the values of a symmetric tree's leaves, the last ``(n_nodes + 1) / 2`` of ``value``.
 
     ``scratch`` has a row of weights and one of shifts for each chain; see the module.
@@ -159,5 +160,14 @@ def project_leaves(direction, n_value_bins, nodes, n_nodes, chains, pools, scrat
 
 @kernel
 def project_leaf_values(direction, n_value_bins, nodes, n_nodes, chains, pools, scratch, value):
-    """The same for Python, after the tree is grown."""
-    project_leaves(direction, n_value_bins, nodes, n_nodes, chains, pools, scratch, value)
+    """Project the leaves of a finished tree, for Python."""
+    _project(direction, n_value_bins, nodes, n_nodes, chains, pools, scratch, value)
+
+
+@verb
+def project_leaves(job, n_nodes):
+    """Project the leaves of the tree that is being grown."""
+    rules = job.constraints
+    buffers = (rules.chains, rules.pools, rules.scratch, job.work.value[:, 0])
+    _project(rules.direction, job.table.n_value_bins, job.nodes, n_nodes, *buffers)
+    return ZERO

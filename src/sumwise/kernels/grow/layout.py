@@ -1,15 +1,18 @@
-"""The arrays that kernels share, as named tuples, and the numeric contract in one place.
+"""The arrays that trees are grown with, as named tuples, and the numeric contract in one place.
 
 Histograms
-    A histogram is an integer sum per (feature, bin, statistic). Feature f owns
-    ``n_stats * (n_value_bins[f] + 1)`` integers from ``n_stats * bin_start[f]`` on: all bins of the
-    first statistic, then all of the second, and so on. The last statistic is always the row count.
-    Integer addition is associative: no result depends on the number of threads.
-    Small nodes of boosting need only the first third: one packed word a bin; see packed.py.
+    A histogram is an integer sum per (feature, bin, statistic); the statistics are gradient,
+    hessian and row count. Feature f owns ``3 * (n_value_bins[f] + 1)`` integers from
+    ``3 * bin_start[f]`` on: the gradients of all bins, then the hessians, then the counts. Integer
+    addition is associative: no result depends on the number of threads. Small nodes need only the
+    first third, one packed word per bin; see packed.py.
 Records
-    A row on its way through a tree is one 64-bit word: the row number in the upper half, what the
-    payload needs to know of it in the lower half. Partition moves records, so that a node's
-    records are contiguous and in order.
+    A row on its way through a tree is one 64-bit word: the row number in the upper half, its
+    gradient and hessian as small integers in the lower half. Partition moves records, so that a
+    node's records are contiguous and in order.
+Verbs
+    What the storage of a feature decides is done by *verbs*, which have the same names in every
+    module of ``storage``. A :class:`Job` has their addresses; see verbs.py.
 """
 
 from typing import Any, NamedTuple
@@ -22,9 +25,6 @@ from sumwise.kernels.table.layout import Table
 GRADIENT_LIMIT = 8191
 HESSIAN_LIMIT = 16383
 PACKED_ROWS = 4095
-# Exact values have 62 - ceil(log2(n)) bits, so that n of them cannot overflow an int64; and at
-# most 50, so that rounding by adding and subtracting 1.5 * 2**52 is right.
-EXACT_BITS = 50
 # Below this many rows histograms sum the exact values, which costs little there.
 EXACT_ROWS = 256
 # Heavy tails: beyond this ratio of maximum to mean, packed values keep fewer than three bits of the
@@ -35,10 +35,9 @@ LARGEST_GRADIENT = 1e140
 # A gain must exceed this fraction of the parent's score, or it is rounding noise.
 NOISE = 1e-12
 
-# Numba compiles a routine anew for every literal it is called with; NumPy scalars are none.
-ZERO, NONE, YES, NO = np.int64(0), np.int64(-1), np.bool_(True), np.bool_(False)
-
 LEAF_WISE, LEVEL_WISE, SYMMETRIC = 0, 1, 2
+
+N_STATS = 3
 
 # What the first thread tells the others through the ``control`` array.
 STATUS, NODE, SMALL, MODE, N_NODES, N_LEAVES, N_HEAP, N_FREE, LEVEL_FIRST, LEVEL_SIZE = range(10)
@@ -52,6 +51,43 @@ NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
 USABLE, TREE, LEVEL, CHILD = (np.int64(row) for row in range(4))
 # Items of ``allowed`` that are not zero; of a child's, whether the best split is known.
 YET_TO_SCORE, SCORED = 1, 2
+
+
+class Gradients(NamedTuple):
+    """What the grower knows of the rows, and how it regularizes."""
+
+    gradient: Any  # float64 (n_rows,)
+    hessian: Any  # float64 (n_rows,)
+    exact_gradient: Any  # int64 (n_rows,): filled where histograms sum exact values
+    exact_hessian: Any  # int64 (n_rows,)
+    ranges: Any  # float64 (n_threads, 8): maxima found by each thread
+    sums: Any  # int64 (n_threads, 8)
+    units: Any  # float64 (4,): worth of 1 in histograms (g, h) and in exact values (g, h)
+    exact_rows: int  # histograms sum exact values up to this many rows
+    l1: float
+    l2: float
+    max_delta_step: float
+    min_child_weight: float
+    learning_rate: float
+    path_smooth: float
+    values: Any  # float64 (n_nodes,): of nodes while the tree grows, if paths are smoothed
+
+
+class Constraints(NamedTuple):
+    """What trees must obey, and buffers that live as long as a fit; empty without constraints."""
+
+    direction: Any  # int64 (n_features,): 1 values ascend with the feature, -1 descend, 0 any
+    any_direction: bool
+    max_path_features: int  # different features above a leaf; 0: the groups decide
+    group_first: Any  # int64 (n_groups + 1,): first member of a group
+    group_members: Any  # int64: features, group after group
+    on_path: Any  # uint8 (n_features,): scratch
+    parent: Any  # int32 (n_nodes,); -1 for the root
+    lower: Any  # float64 (n_nodes,): bounds of values, before the learning rate;
+    upper: Any  # infinite for the root, and in symmetric growth for all nodes
+    chains: Any  # int64 CHAINS_SHAPE: see isotonic.py
+    pools: Any  # float64 POOLS_SHAPE
+    scratch: Any  # float64 (1 + most chains, n_leaves)
 
 
 class GrowthOptions(NamedTuple):
@@ -70,33 +106,77 @@ class GrowthOptions(NamedTuple):
     random_splits: bool  # a node looks at one random split of each feature
 
 
+class CategoryWork(NamedTuple):
+    """Buffers for choosing sets of categories and splitting by them."""
+
+    sums: Any  # int64 (n_threads, 3 * n_bins): g, h, rows by bin, zero when not in use
+    words: Any  # int64 (n_threads, n_bins): packed sums, zero when not in use
+    touched: Any  # int64 (n_threads, n_bins + 1): bins whose words are not zero
+    present: Any  # int64 (n_threads, n_bins): bins that have rows
+    order: Any  # int64 (n_threads, 2, n_bins): bins by ratio; scratch
+    ratio: Any  # float64 (n_threads, 2, n_bins)
+    prefix: Any  # int64 (n_threads, 3, n_bins + 1): sums of the first bins of the order
+    candidates: Any  # int64 (n_threads, 3, n_candidates): first of the order, length, rows
+    gains: Any  # float64 (n_threads, n_candidates)
+    member: Any  # uint8 (n_threads, n_bins): bins of a set, zero when not in use
+    left_sums: Any  # int64 (2, n_categorical, 3): sums of the best set of a feature in each child
+    sets: Any  # int32 (2, n_categorical, n_set): and its bins, without bin 0
+    node_size: Any  # int32 (n_nodes,): bins of a node's set, without bin 0
+    node_set: Any  # int32 (n_nodes, n_set)
+
+
+class BundleWork(NamedTuple):
+    """Buffers for entries of sparse features."""
+
+    column: Any  # uint8 (n_rows,): codes of one feature, zero when not in use
+    sums: Any  # int64 (2 * n_threads, 3 * n_bins + 3): by bin, zero when not in use; of all rows
+
+
+class PresortedWork(NamedTuple):
+    """Lists of rows by rank, and what is known of splits beside their sums.
+
+    Each ranked feature lists the rows of the tree by rank. The rows of a node are neighbors there,
+    at the same places in the lists of all features; a split partitions them in order.
+    """
+
+    lists: Any  # uint64 (2, n_features, n_rows + 1): entries as in ``order``; by depth, as records
+    in_tree: Any  # uint8 (rows of the table,): rows of the tree, where these are not all
+    goes_left: Any  # uint8 (rows of the table,): the side that a row's node sent it to
+    first: Any  # int64 (n_nodes,): where the rows of a node begin in the lists
+    parent: Any  # int32 (n_nodes,)
+    upper: Any  # uint32 (n_nodes,): the rank above a node's split, 0 where not known
+    left_sums: Any  # int64 (2, n_features, 3): what the best split of a feature sends left
+    rank_at: Any  # int64 (n_threads, 256): ranks of candidates
+    level_gains: Any  # float64 (n_threads, 2, n_rows): gains of a level by rank, if symmetric
+
+
 class Workspace(NamedTuple):
     """Buffers that live as long as a fit."""
 
     control: Any  # int64 (CONTROL_LENGTH,)
     records: Any  # uint64 (2, n_rows); a node of depth d has its records in row d & 1
-    leaf: Any  # uint16 or uint32 (rows of the table,): the leaf a row ends in
+    leaf: Any  # uint32 (rows of the table,): the leaf a row ends in
     first: Any  # int64 (n_threads, n_nodes): a node's records are [first, last) of each thread
     last: Any  # int64 (n_threads, n_nodes)
-    totals: Any  # int64 (n_nodes, n_stats): a node's sums as histograms have them
-    left_totals: Any  # int64 (n_nodes, n_stats): the part that its split sends left
-    sums: Any  # int64 (n_threads, n_nodes, n_stats): exact sums, merged into the first
+    totals: Any  # int64 (n_nodes, N_STATS): a node's sums as histograms have them
+    left_totals: Any  # int64 (n_nodes, N_STATS): the part that its split sends left
+    sums: Any  # int64 (n_threads, n_nodes, N_STATS): exact sums, merged into the first
     value: Any  # float64 (n_nodes, n_outputs)
     heap: Any  # int32 (max_leaves + 1,)
-    histograms: Any  # int64 (n_slots + 2, n_stats * n_bins); the last two are scratch
+    histograms: Any  # int64 (n_slots + 2, N_STATS * n_bins); the last two are scratch
     free_slots: Any  # int32 (n_slots,)
-    partial: Any  # int64 (2 * n_threads, n_stats * n_bins): shared tiles before the merge
+    partial: Any  # int64 (2 * n_threads, N_STATS * n_bins): shared tiles before the merge
     packed: Any  # int64 (n_threads, WORDS_LENGTH): see histogram.py; words are zero when not in use
-    prefix: Any  # int64 (n_threads, n_stats, 256)
+    prefix: Any  # int64 (n_threads, N_STATS, 256)
     gains: Any  # float64 (n_threads, 4, 256)
     allowed: Any  # uint8 (5, n_features)
     candidates: Any  # CANDIDATE (2, n_features): the best split of each feature in each child
     tile_owner: Any  # int64 (n_tiles,): the thread that sums a tile, -1 if all share its rows
     n_shared: Any  # int64 (1,): number of shared tiles; entries of rows are one more
     feature_owner: Any  # int64 (n_features,): the thread that scores a feature
-    categories: Any  # NoCategories or CategoryWork: see categories.py
-    bundles: Any  # NoBundles or BundleWork: see bundles.py
-    presorted: Any  # NotSorted or PresortedWork: see presorted.py
+    categories: CategoryWork
+    bundles: BundleWork
+    presorted: PresortedWork
 
 
 class Job(NamedTuple):
@@ -106,15 +186,16 @@ class Job(NamedTuple):
     n_threads: int
     sync: Any  # int64: see threads.py
     table: Table
-    payload: Any  # see gradients.py
-    constraints: Any  # see constraints.py
+    payload: Gradients
+    constraints: Constraints
     options: GrowthOptions
     work: Workspace
     nodes: Any  # NODE_FIELDS (n_nodes,)
-    n_stats: int
     exact: bool  # histograms sum exact values
     pack: bool  # histograms of nodes with at most PACKED_ROWS rows stay packed
     key: Any  # uint64: the tree's random stream
+    storages: Any  # int64: the kinds of storage that the table has, in the order they work in
+    verbs: Any  # int64 (N_STORAGES + 1, N_VERBS): addresses, 0 for nothing to do; see verbs.py
 
 
 # A node while the tree grows; its split is tentative until it has children.
@@ -125,10 +206,10 @@ NODE_FIELDS = np.dtype(
         ("depth", np.int32),
         ("anchor", np.int32),  # the node whose rows decide this node's value
         ("slot", np.int32),  # place of the histogram in the pool, -1 for none
-        ("split_bin", np.uint32),  # a bin, or a rank: see presorted.py
+        ("split_bin", np.uint32),  # a bin, or a rank: see table/layout.py
         ("missing_left", np.uint8),
         ("splittable", np.uint8),  # rows and depth allow a split
-        ("packed", np.uint8),  # the histogram has one packed word a bin
+        ("packed", np.uint8),  # the histogram has one packed word per bin
         ("gain", np.float64),
         ("weight", np.float64),  # sum of hessians
     ],

@@ -6,67 +6,56 @@ their *anchor* is its anchor. Nodes with too few rows for any split have no hist
 
 import numpy as np
 
-from sumwise.kernels.grow.constraints import node_score, restrict_features
+from sumwise.kernels.grow.constraints import restrict_features
 from sumwise.kernels.grow.decide import create_children, find_best_feature, smaller_child
 from sumwise.kernels.grow.feature_sampling import draw_for_node
 from sumwise.kernels.grow.frontier import release_slot, take_slot
+from sumwise.kernels.grow.gain import find_limits, node_score
 from sumwise.kernels.grow.layout import (
     ABORTED,
     DONE,
     GROWING,
     LEVEL_FIRST,
     LEVEL_SIZE,
-    NO,
+    N_STATS,
     NOISE,
-    NONE,
     STATUS,
-    ZERO,
 )
-from sumwise.kernels.grow.steps import (
+from sumwise.kernels.grow.missing import follows_larger
+from sumwise.kernels.grow.steps import leave_records, partition_node, subtract_histogram
+from sumwise.kernels.grow.verbs import (
     build_histogram,
-    count_missing,
-    find_level_gain,
-    leave_records,
     merge_parts,
-    partition_node,
     score_level,
-    subtract_histogram,
-    sum_level_side,
+    take_level_gain,
+    take_level_side,
 )
-from sumwise.kernels.grow.storage.categories import is_categorical
-from sumwise.kernels.grow.storage.presorted import is_ranked
-from sumwise.kernels.runtime.jit import inlined
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined
 from sumwise.kernels.runtime.threads import ABORT, atomic_load, wait_for_all
 
 
 @inlined
 def _split_level(job, first, size, f):
     """Thread 0: give all nodes of the level the split and create their children."""
-    work, nodes, n_stats = job.work, job.nodes, job.n_stats
+    work, nodes = job.work, job.nodes
     split_bin = work.candidates[0, f].split_bin
     missing_left = work.candidates[0, f].missing_left != 0
-    # Candidates of sets and of exact splits know where missing goes.
-    is_known = is_categorical(job.table.categories, f) or is_ranked(job.table.presorted, f)
-    n_missing, n_left, n_rows = 0, 0, 0
+    n_missing, n_left, n_rows = ZERO, ZERO, ZERO
     for node in range(first, first + size):
         left = work.left_totals[node]
-        for s in range(n_stats):
-            left[s] = 0
+        left[:] = 0
         if nodes[node].slot >= 0:
-            sum_level_side(job, node, f, left)
-            if not is_known:
-                n_missing += count_missing(job, node, f)
-            n_left += left[n_stats - 1]
-            n_rows += work.totals[node, n_stats - 1]
-    if n_missing == 0 and not is_known:  # none missing here: they go with the larger side
-        missing_left = 2 * n_left >= n_rows
+            n_missing += take_level_side(job, node, f)
+            n_left += left[N_STATS - 1]
+            n_rows += work.totals[node, N_STATS - 1]
+    if n_missing == 0:
+        missing_left = follows_larger(n_left, n_rows)
     for node in range(first, first + size):
-        gain = find_level_gain(job, node, f)
-        valid = gain > -np.inf
+        valid = take_level_gain(job, node, f)
         nodes[node].feature = f
         nodes[node].split_bin = split_bin
         nodes[node].missing_left = missing_left
-        nodes[node].gain = gain if valid else 0.0
+        nodes[node].gain = nodes[node].gain if valid else 0.0
         left_child = create_children(job, node, NONE if valid else np.int64(nodes[node].anchor))
         small = smaller_child(job, node)
         large = 2 * left_child + 1 - small
@@ -94,8 +83,7 @@ def _choose_level_split(job):
     noise = 0.0
     for node in range(first, first + size):
         if job.nodes[node].slot >= 0:
-            totals = job.work.totals[node]
-            score = node_score(job.constraints, job.payload, (node, f, NO), totals)
+            score = node_score(find_limits(job, node, NONE), job.work.totals[node])
             noise += NOISE * abs(score)
     if atomic_load(job.sync, ABORT):
         control[STATUS] = ABORTED
@@ -124,7 +112,7 @@ def grow_symmetric(job):
         if job.thread == 0:
             _choose_level_split(job)
             draw_for_node(work.allowed, job.options, job.key, depth + 1, depth + 1, ZERO)
-            restrict_features(job.constraints, nodes, work.allowed, control[LEVEL_FIRST], ZERO)
+            restrict_features(job, control[LEVEL_FIRST], ZERO)
         wait_for_all(job.sync, job.n_threads)
         if control[STATUS] != GROWING:
             break

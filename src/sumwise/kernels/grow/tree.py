@@ -6,29 +6,29 @@ meet at a barrier. What is summed is integers, so nothing depends on how the wor
 """
 
 from sumwise.kernels.grow.best_first import grow_best_first
+from sumwise.kernels.grow.candidates import sum_side
 from sumwise.kernels.grow.decide import create_node
 from sumwise.kernels.grow.feature_sampling import draw_for_node, draw_for_tree
 from sumwise.kernels.grow.frontier import free_all_slots, take_slot
-from sumwise.kernels.grow.gradients import can_pack, count_stats, load_rows, root_value
+from sumwise.kernels.grow.gain import leaf_value
+from sumwise.kernels.grow.histogram import unpack_record
 from sumwise.kernels.grow.layout import (
     ABORTED,
     N_LEAVES,
-    NONE,
     OUT_OF_RANGE,
     PACKED_ROWS,
     STATUS,
     SYMMETRIC,
     TREE,
-    YES,
-    ZERO,
     Job,
 )
-from sumwise.kernels.grow.steps import build_histogram, merge_parts, sum_side
-from sumwise.kernels.grow.storage.categories import sum_records
-from sumwise.kernels.grow.storage.presorted import sum_ranked_records
+from sumwise.kernels.grow.partition import ROW
+from sumwise.kernels.grow.quantize import quantize_rows
 from sumwise.kernels.grow.symmetric import grow_symmetric
 from sumwise.kernels.grow.values import set_values
-from sumwise.kernels.runtime.jit import inlined, kernel
+from sumwise.kernels.grow.verbs import LAYOUT, build_histogram, merge_parts
+from sumwise.kernels.runtime.jit import NONE, YES, ZERO, inlined, kernel
+from sumwise.kernels.runtime.reference import layout_number, refer
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
 
@@ -53,83 +53,91 @@ def _plant_root(control, work, nodes, options, key, n_threads, n_rows):
 
 
 @inlined
+def _sum_records(job, totals):
+    """Sum all records, where no feature of the tree has a histogram."""
+    totals[:] = 0
+    for t in range(job.n_threads):
+        records = job.work.records[0, job.work.first[t, 0] : job.work.last[t, 0]]
+        totals[2] += records.size
+        for i in range(records.size):
+            if job.exact:
+                row = records[i] >> ROW
+                g, h = job.payload.exact_gradient[row], job.payload.exact_hessian[row]
+            else:
+                g, h = unpack_record(records[i])
+            totals[0] += g
+            totals[1] += h
+
+
+@inlined
 def _sum_root(job):
     """Build the root's histogram and read its totals off any feature that has one."""
-    work = job.work
+    work, table = job.work, job.table
     build_histogram(job, ZERO, ZERO)
     wait_for_all(job.sync, job.n_threads)
     merge_parts(job, ZERO, ZERO)
     wait_for_all(job.sync, job.n_threads)
     if job.thread == 0:
-        categories, found = job.table.categories, False
-        for f in range(job.table.n_value_bins.size):
-            has_bins = job.table.bin_start[f + 1] - job.table.bin_start[f] > 1
+        totals, found = work.totals[0], False
+        for f in range(table.n_value_bins.size):
+            has_bins = table.bin_start[f + 1] - table.bin_start[f] > 1
             if work.allowed[TREE, f] and has_bins:
-                sum_side(job, ZERO, f, job.table.n_value_bins[f], YES, work.totals[0])
+                sum_side(job, ZERO, f, table.n_value_bins[f], YES, totals)
                 found = True
                 break
         if not found:
-            work.totals[0] = 0
-            for t in range(job.n_threads):
-                records = work.records[0, work.first[t, 0] : work.last[t, 0]]
-                if sum_ranked_records(job.table.presorted, job.payload, records, work.totals[0]):
-                    continue
-                sum_records(categories, job.payload, job.exact, records, work.totals[0])
-        if job.payload.path_smooth > 0.0:
-            job.payload.values[0] = root_value(job.payload, work.totals[0])
+            _sum_records(job, totals)
+        p = job.payload
+        if p.path_smooth > 0.0:
+            gradient, hessian = totals[0] * p.units[0], totals[1] * p.units[1]
+            p.values[0] = leaf_value(gradient, hessian, p.l1, p.l2, p.max_delta_step)
     wait_for_all(job.sync, job.n_threads)
 
 
 @inlined
-def _begin(thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes):
+def _begin(thread, n_threads, sync, plan, rows, key):
     """Make records of the rows and plant the root; return the job and whether to go on."""
+    table, payload, constraints, options, work, nodes, storages, verbs = plan
     control = work.control
     if thread == 0:
         _plant_root(control, work, nodes, options, key, n_threads, rows.size)
-    in_range, exact = load_rows(payload, thread, n_threads, sync, rows, work.records[0])
-    pack = can_pack(payload) and not exact and options.growth != SYMMETRIC
+    in_range, exact = quantize_rows(payload, thread, n_threads, sync, rows, work.records[0])
+    pack = not exact and options.growth != SYMMETRIC
     if thread == 0:
         nodes[0].packed = pack and rows.size <= PACKED_ROWS
         if not in_range:
             control[STATUS] = OUT_OF_RANGE
     wait_for_all(sync, n_threads)
-    work_parts = (options, work, nodes, count_stats(payload), exact, pack, key)
-    job = Job(thread, n_threads, sync, table, payload, constraints, *work_parts)
+    parts = (table, payload, constraints, options, work, nodes, exact, pack, key, storages, verbs)
+    job = refer(Job(thread, n_threads, sync, *parts))
+    assert layout_number(job) == verbs[LAYOUT]
     if in_range and nodes[0].slot >= 0:
         _sum_root(job)
     return job, in_range
 
 
 @kernel
-def grow_best_first_tree(
-    thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes, scores
-):
+def grow_best_first_tree(thread, n_threads, sync, plan, rows, key, scores):
     """Grow a tree on ``rows``, which ascend, leaf-wise or level-wise.
 
     The values of the leaves are added to the ``scores`` of the rows, unless that array is empty.
     The result is in ``nodes``, ``work.sums``, ``work.value`` and ``work.control``.
     """
-    job, in_range = _begin(
-        thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes
-    )
+    job, in_range = _begin(thread, n_threads, sync, plan, rows, key)
     if in_range:
         grow_best_first(job)
-        if work.control[STATUS] != ABORTED:
+        if job.work.control[STATUS] != ABORTED:
             set_values(job, rows, scores)
 
 
 @kernel
-def grow_symmetric_tree(
-    thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes, scores
-):
+def grow_symmetric_tree(thread, n_threads, sync, plan, rows, key, scores):
     """The same with one split for all nodes of a level.
 
     A kernel of its own, because most fits need only one of the two, and compiling takes long.
     """
-    job, in_range = _begin(
-        thread, n_threads, sync, table, payload, constraints, options, rows, key, work, nodes
-    )
+    job, in_range = _begin(thread, n_threads, sync, plan, rows, key)
     if in_range:
         grow_symmetric(job)
-        if work.control[STATUS] != ABORTED:
+        if job.work.control[STATUS] != ABORTED:
             set_values(job, rows, scores)

@@ -1,83 +1,27 @@
 """Give every node its value from exact sums, and every row the value of its leaf.
 
-The rows of a leaf are scattered over the whole table. So each row is first told its leaf, and then
-the rows are gone through in their own order: memory likes that better.
+The rows of a leaf are scattered over the whole table. So the leaf of each row is written first, and
+then rows are visited in their own order, which keeps memory access sequential.
 """
 
 import numpy as np
 
 from sumwise.kernels.grow.constraints import clip_value, constrain_values
-from sumwise.kernels.grow.gradients import set_value, smooth_value, sum_rows
-from sumwise.kernels.grow.layout import N_NODES
-from sumwise.kernels.grow.partition import left_range
-from sumwise.kernels.grow.storage.bundles import is_bundled, name_by_code
-from sumwise.kernels.grow.storage.categories import is_categorical, name_by_set
-from sumwise.kernels.grow.storage.presorted import is_ranked, name_by_rank
-from sumwise.kernels.runtime.jit import inlined, kernel
+from sumwise.kernels.grow.gain import leaf_value, smooth_value
+from sumwise.kernels.grow.layout import N_NODES, N_STATS
+from sumwise.kernels.grow.verbs import name_leaves
+from sumwise.kernels.runtime.fixed_point import exact_gradient, exact_hessian
+from sumwise.kernels.runtime.jit import inlined, kernel, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
 _ROW = np.uint64(32)
 
 
 @inlined
-def _name_children(job, node, records):
-    """The same for the children of a node whose records have not been moved to them."""
-    feature, categories = job.nodes[node].feature, job.table.categories
-    skip, bound = left_range(job.nodes[node].split_bin, job.nodes[node].missing_left)
-    left, n_right = np.int64(job.nodes[node].left), 0
-    if is_categorical(categories, feature):
-        n_right = name_by_set(
-            categories,
-            job.work.categories,
-            job.thread,
-            node,
-            feature,
-            job.nodes[node].missing_left,
-            job.table.columns,
-            records,
-            left,
-            job.work.leaf,
-        )
-    elif is_ranked(job.table.presorted, feature):
-        n_right = name_by_rank(
-            job.table.presorted,
-            feature,
-            job.nodes[node].split_bin,
-            job.nodes[node].missing_left,
-            records,
-            left,
-            job.work.leaf,
-        )
-    elif is_bundled(job.table.bundles):
-        n_right = name_by_code(
-            job.table.bundles,
-            job.work.bundles,
-            job.table.columns,
-            job.table.n_value_bins,
-            feature,
-            job.nodes[node].split_bin,
-            job.nodes[node].missing_left,
-            records,
-            left,
-            job.work.leaf,
-        )
-    else:
-        column = job.table.columns[feature]
-        for i in range(records.size):
-            row = records[i] >> _ROW
-            goes_right = np.int64(np.uint8(column[row] - skip) > bound)
-            job.work.leaf[row] = left + goes_right
-            n_right += goes_right
-    rows = job.n_stats - 1
-    job.work.sums[job.thread, left, rows] = records.size - n_right
-    job.work.sums[job.thread, left + 1, rows] = n_right
-
-
-@inlined
-def _name_leaves(job):
+def _name_all_leaves(job):
     """Write the leaf of each of the thread's rows, and how many rows each leaf has."""
     work, thread = job.work, job.thread
-    n_nodes, rows = work.control[N_NODES], job.n_stats - 1
+    n_nodes, rows = work.control[N_NODES], N_STATS - 1
     work.sums[thread, :n_nodes] = 0
     first, last = work.first[thread], work.last[thread]
     for node in range(n_nodes):
@@ -88,7 +32,32 @@ def _name_leaves(job):
             for i in range(records.size):
                 work.leaf[records[i] >> _ROW] = node
         elif first[left] == last[left] and first[left + 1] == last[left + 1]:
-            _name_children(job, node, records)
+            # The records have not been moved to the children, which are leaves.
+            n_right = name_leaves(job, node)
+            work.sums[thread, left, rows] = records.size - n_right
+            work.sums[thread, left + 1, rows] = n_right
+
+
+@routine
+def sum_rows(payload, rows, leaf, sums):
+    """Add the exact values of rows to the sums of their leaves."""
+    scale_g, scale_h = 1.0 / payload.units[2], 1.0 / payload.units[3]
+    for i in range(rows.size):
+        row = rows[i]
+        node = leaf[row]
+        sums[node, 0] += exact_gradient(payload.gradient[row], scale_g)
+        sums[node, 1] += exact_hessian(payload.hessian[row], scale_h)
+
+
+@routine
+def set_value(payload, sums, value):
+    """Write a node's value from its exact sums; return its weight, the sum of hessians."""
+    gradient = sums[0] * payload.units[2]
+    hessian = sums[1] * payload.units[3]
+    step = payload.max_delta_step
+    weight = leaf_value(gradient, hessian, payload.l1, payload.l2, step)
+    value[0] = payload.learning_rate * weight
+    return hessian
 
 
 @inlined
@@ -124,10 +93,10 @@ def _merge_sums(job):
             nodes[node].missing_left = 0
             nodes[node].gain = 0.0
             for t in range(1, job.n_threads):
-                for s in range(job.n_stats):
+                for s in range(N_STATS):
                     sums[s] += work.sums[t, node, s]
         else:
-            for s in range(job.n_stats):
+            for s in range(N_STATS):
                 sums[s] = work.sums[0, left, s] + work.sums[0, left + 1, s]
         nodes[node].weight = set_value(job.payload, sums, work.value[node])
     for node in range(n_nodes):
@@ -135,11 +104,10 @@ def _merge_sums(job):
         for k in range(work.value.shape[1]):
             work.value[node, k] = work.value[anchor, k]
         if job.payload.path_smooth > 0.0:
-            clip_value(job.constraints, job.payload, node, work.value[node])
-            n_rows, smooth = work.sums[0, :, job.n_stats - 1], job.payload.path_smooth
+            clip_value(job, node, work.value[node])
+            n_rows, smooth = work.sums[0, :, N_STATS - 1], job.payload.path_smooth
             draw_children(np.int64(nodes[node].left), node, n_rows, smooth, work.value)
-    finished = (nodes, job.table.n_value_bins, job.options.growth, n_nodes, work.value)
-    constrain_values(job.constraints, job.payload, *finished)
+    constrain_values(job, n_nodes)
 
 
 @inlined
@@ -162,7 +130,7 @@ def set_values(job, rows, scores):
     work, thread = job.work, job.thread
     first, last = share(rows.size, thread, job.n_threads)
     own = rows[first:last]
-    _name_leaves(job)
+    _name_all_leaves(job)
     sum_rows(job.payload, own, work.leaf, work.sums[thread])
     wait_for_all(job.sync, job.n_threads)
     if thread == 0:

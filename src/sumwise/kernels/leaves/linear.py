@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.grow.gradients import leaf_weight
+from sumwise.kernels.grow.gain import leaf_value
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.threads import share
 
@@ -163,7 +163,7 @@ def _fit_leaf(values, stride, rows, features, gradient, hessian, rule, scratch, 
     for j in range(d):
         matrix[j, j] += rule.ridge
     _solve(matrix, d, _LEAST_PIVOT * (sum_h + rule.ridge), target, scale)
-    step = leaf_weight(sum_g, sum_h, rule.l1, rule.l2, rule.max_step)
+    step = leaf_value(sum_g, sum_h, rule.l1, rule.l2, rule.max_step)
     constant = rule.learning_rate * step
     for j in range(d):
         slope = target[j] / scale[j] if scale[j] > 0.0 else 0.0

@@ -15,9 +15,9 @@ step by their own influence function: its slope is at most 1, so the step never 
 
 import numpy as np
 
-from sumwise.kernels.grow.quantize import exact_hessian, exact_limit, power_scale
 from sumwise.kernels.losses.influence import influence
 from sumwise.kernels.runtime.elementary import round_to_integer
+from sumwise.kernels.runtime.fixed_point import exact_hessian, exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.sort import MISSING, bits_of_key, key_of_float
 

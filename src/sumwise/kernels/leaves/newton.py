@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from sumwise.kernels.grow.gradients import leaf_weight
-from sumwise.kernels.grow.quantize import exact_gradient, exact_hessian, exact_limit, power_scale
+from sumwise.kernels.grow.gain import leaf_value
+from sumwise.kernels.runtime.fixed_point import (
+    exact_gradient,
+    exact_hessian,
+    exact_limit,
+    power_scale,
+)
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
@@ -70,6 +75,6 @@ def solve_leaves(
                 else:
                     sums[0, node, s] = sums[0, child, s] + sums[0, child + 1, s]
             sum_g, sum_h = sums[0, node, 0] / scale_g, sums[0, node, 1] / scale_h
-            value[node, 0] = learning_rate * leaf_weight(sum_g, sum_h, l1, l2, max_step)
+            value[node, 0] = learning_rate * leaf_value(sum_g, sum_h, l1, l2, max_step)
         for node in range(n_nodes):
             value[node, 0] = value[anchor[node], 0]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sumwise.kernels.grow.gradients import leaf_weight
-from sumwise.kernels.grow.quantize import exact_gradient, exact_hessian
+from sumwise.kernels.grow.gain import leaf_value
 from sumwise.kernels.leaves.newton import find_exact_scales
+from sumwise.kernels.runtime.fixed_point import exact_gradient, exact_hessian
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
@@ -23,7 +23,7 @@ def _set_prefix_values(left, anchor, scales, rule, n_threads, own, totals, value
             else:
                 totals[node, s] = totals[child, s] + totals[child + 1, s]
         sum_g, sum_h = totals[node, 0] / scales[0], totals[node, 1] / scales[1]
-        value[node] = learning_rate * leaf_weight(sum_g, sum_h, l1, l2, max_step)
+        value[node] = learning_rate * leaf_value(sum_g, sum_h, l1, l2, max_step)
     for node in range(left.size):
         value[node] = value[anchor[node]]
 

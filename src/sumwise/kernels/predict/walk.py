@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.grow.layout import ZERO
-from sumwise.kernels.runtime.jit import inlined, kernel
+from sumwise.kernels.runtime.jit import ZERO, inlined, kernel
 from sumwise.kernels.runtime.threads import share
 
 

@@ -243,21 +243,23 @@ class KernelCache(_Cache):
         """Everything that the machine code depends on, apart from the sources."""
         python = sys.implementation.cache_tag
         parts = _FORMAT, python, numba.__version__, codegen.magic_tuple(), self._code
-        return repr((*parts, _spell_out(sig))).encode()
+        return repr((*parts, spell_out(sig))).encode()
 
     def _path(self, root: Path, description: bytes) -> Path:
         name = hashlib.sha256(description).hexdigest()[:16]
         return root / self._folder / f"{self._stem.replace('>', '')}-{name}.kernel"
 
 
-def _spell_out(kind: Any) -> Any:
+def spell_out(kind: Any) -> Any:
     """Describe a type; a named tuple with its fields, which its name in Numba does not tell."""
     if isinstance(kind, tuple):
-        return tuple(map(_spell_out, kind))
+        return tuple(map(spell_out, kind))
+    if hasattr(kind, "target"):  # a reference
+        return "reference", spell_out(kind.target)
     if hasattr(kind, "fields") and hasattr(kind, "types"):
         owner = kind.instance_class
         own = f"{owner.__module__}.{owner.__qualname__}", *kind.fields
-        return (own, *map(_spell_out, kind.types))
+        return (own, *map(spell_out, kind.types))
     return str(kind)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite.binding import ffi
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
@@ -19,6 +20,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
 from sumwise.kernels.runtime.cache import KernelCache
+
+# Numba compiles a routine anew for every literal it is called with; NumPy scalars are none.
+ZERO, NONE, YES, NO = np.int64(0), np.int64(-1), np.bool_(True), np.bool_(False)
 
 # "numpy": a division by zero gives inf or nan instead of a branch that stops vectorization.
 # Never fastmath: it lets the compiler reorder sums, and the model's bytes would follow.
@@ -146,6 +150,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     dispatcher = numba.njit(**_OPTIONS)(function)
     dispatcher._cache = KernelCache(function)
     return dispatcher
+
+
+def export(function: Callable[..., Any]) -> Any:
+    """Compile a function that kernels call by its address, and keep the result on disk."""
+    _claim_name(function)
+    return kernel(function)
 
 
 def _lock_compiler() -> None:

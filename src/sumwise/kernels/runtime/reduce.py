@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sumwise.kernels.grow.quantize import exact_limit, power_scale
 from sumwise.kernels.runtime.elementary import round_to_integer
+from sumwise.kernels.runtime.fixed_point import exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel
 
 

@@ -15,7 +15,7 @@ from sumwise.kernels.grow.frontier import (
     release_slot,
     take_slot,
 )
-from sumwise.kernels.grow.gradients import leaf_weight
+from sumwise.kernels.grow.gain import leaf_value
 from sumwise.kernels.grow.layout import (
     ABORTED,
     BUILD_BOTH,
@@ -30,17 +30,15 @@ from sumwise.kernels.grow.layout import (
     NO_HISTOGRAMS,
     NODE,
     NOISE,
-    NONE,
     OUT_OF_RANGE,
     SMALL,
     STATUS,
     SUBTRACT,
     SYMMETRIC,
     TREE,
-    ZERO,
 )
 from sumwise.kernels.grow.partition import left_range, partition_records
-from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.threads import ABORT, atomic_load, share, wait_for_all
 from sumwise.kernels.vector.layout import VectorJob, count_place, hessian_place
 from sumwise.kernels.vector.splits import (
@@ -350,7 +348,7 @@ def _set_values(job):
         for k in range(payload.gradient.shape[0]):
             place = hessian_place(payload, k)
             gradient, hessian = totals[k] * payload.units[k], totals[place] * payload.units[place]
-            own = payload.learning_rate * leaf_weight(gradient, hessian, *limits)
+            own = payload.learning_rate * leaf_value(gradient, hessian, *limits)
             work.value[k, node] = own if anchor == node else work.value[k, anchor]
             work.weight[k, node] = hessian
             work.gain[k, node] = 0.0

@@ -7,7 +7,7 @@ l1, as a tree of its own would. The gain of a split is the sum over the outputs 
 
 import numpy as np
 
-from sumwise.kernels.grow.gradients import leaf_weight, score_of_value
+from sumwise.kernels.grow.gain import leaf_value, score_of_value
 from sumwise.kernels.grow.layout import CHILD
 from sumwise.kernels.grow.partition import left_range
 from sumwise.kernels.grow.split import best_candidate
@@ -34,7 +34,7 @@ def _divide(square, hessian, l2):
 @routine
 def _bounded_score(gradient, hessian, l1, l2, max_step):
     """The score where the leaf's value is bounded by ``max_step``."""
-    weight = leaf_weight(gradient, hessian, l1, l2, max_step)
+    weight = leaf_value(gradient, hessian, l1, l2, max_step)
     return score_of_value(gradient, hessian, l1, l2, weight)
 
 

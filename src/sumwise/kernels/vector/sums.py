@@ -3,7 +3,12 @@
 import numpy as np
 
 from sumwise.kernels.grow.layout import LARGEST_GRADIENT, TREE
-from sumwise.kernels.grow.quantize import exact_gradient, exact_hessian, exact_limit, power_scale
+from sumwise.kernels.runtime.fixed_point import (
+    exact_gradient,
+    exact_hessian,
+    exact_limit,
+    power_scale,
+)
 from sumwise.kernels.runtime.jit import inlined, rename, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 from sumwise.kernels.vector.layout import LANES, add_lanes, count_place

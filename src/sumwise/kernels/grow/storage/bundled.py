@@ -1,153 +1,33 @@
-"""What growers do for sparse features: split by codes, and sum entries. See bundles.py."""
+"""Sparse features: several share a column of codes, or their entries are kept apart.
+
+``kernels.table.layout`` says what the arrays hold. Histograms of columns are those of dense
+features; entries are summed by row, and the default bin gets the rest of the node's sums.
+"""
 
 import numpy as np
 
-from sumwise.kernels.grow.lanes import fold_lane
-from sumwise.kernels.grow.layout import CHILD, NO, PACKED_ROWS, TREE
+from sumwise.kernels.grow.candidates import count_rows, feature_bins, is_owned, note_candidate
+from sumwise.kernels.grow.gain import find_limits, split_gain
+from sumwise.kernels.grow.layout import CHILD, PACKED_ROWS, SCORED, TREE
 from sumwise.kernels.grow.packed import pack_sums, unpack_sums
-from sumwise.kernels.grow.partition import partition_records
-from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.grow.partition import goes_left, name_records, own_records, partition_records
+from sumwise.kernels.grow.storage import dense
+from sumwise.kernels.runtime.jit import NO, ZERO, inlined, kernel, routine
+from sumwise.kernels.runtime.reference import verb
 from sumwise.kernels.runtime.threads import prefetch_far, share
 from sumwise.kernels.table.sparse.columns import find_entry
 
 _ROW = np.uint64(32)
 _LOW_16 = np.uint64(0xFFFF)
-_BYTE = np.uint64(255)
-_ONE, _STEP = np.uint64(1), np.uint64(256)
+_ONE = np.uint64(1)
 # Rows are scattered: where their entries begin is fetched ahead, and the entries a little later.
 _FAR, _NEAR = np.uint64(32), np.uint64(8)
 
+take_side = dense.take_side
+take_level_side = dense.take_level_side
+take_level_gain = dense.take_level_gain
 
-@routine
-def is_bundled(bundles):
-    """Features are found by their codes."""
-    return True
-
-
-@routine
-def find_left_codes(coding, n_value_bins, split_bin, missing_left):
-    """Return (skip, bound): a code goes left if ``code - skip <= bound``, in wrapping bytes.
-
-    The codes of a feature begin with the bins after the usual one; then come missing and the bins
-    before the usual one. All other codes of the column mean the usual bin.
-    """
-    first, usual, has_missing = coding[1], coding[2], coding[3]
-    middle = first + n_value_bins - usual  # where missing lies, and bin 1 behind it
-    if usual == 0:
-        if missing_left:
-            return np.uint8(middle), np.uint8(255 - (n_value_bins - split_bin))
-        return np.uint8(first), np.uint8(split_bin - 1)
-    behind = middle + has_missing
-    if split_bin < usual:
-        begin = middle if missing_left else behind
-        return np.uint8(begin), np.uint8(behind + split_bin - 1 - begin)
-    # Right go the bins after the split, and missing if it does: one range; left all other codes.
-    begin, end = first + split_bin - usual, middle if missing_left else behind
-    return np.uint8(end), np.uint8(255 - (end - begin))
-
-
-@routine
-def _find_entries(bundles, f, records):
-    """The entries of a feature in the range of rows of records, which ascend or descend."""
-    one, other = np.int64(records[0] >> _ROW), np.int64(records[records.size - 1] >> _ROW)
-    first, last = bundles.start[f], bundles.start[f + 1]
-    begin = find_entry(bundles.rows, first, last, min(one, other))
-    return begin, find_entry(bundles.rows, begin, last, max(one, other) + 1)
-
-
-@routine
-def _write_codes(bundles, begin, end, column):
-    for e in range(begin, end):
-        column[bundles.rows[e]] = bundles.codes[e]
-
-
-@routine
-def _clear_codes(bundles, begin, end, column):
-    for e in range(begin, end):
-        column[bundles.rows[e]] = 0
-
-
-@routine
-def move_bundled_records(job, node):
-    """Copy the thread's records of a node to where its children will find them."""
-    work, thread, own = job.work, job.thread, job.nodes[node]
-    bundles, f = job.table.bundles, own.feature
-    first, last = work.first[thread, node], work.last[thread, node]
-    if first == last:
-        return first
-    source, target = work.records[own.depth & 1], work.records[(own.depth + 1) & 1]
-    coding = bundles.coding[f]
-    skip, bound = find_left_codes(
-        coding, job.table.n_value_bins[f], np.int64(own.split_bin), own.missing_left != 0
-    )
-    if coding[0] >= 0:
-        column = job.table.columns[coding[0]]
-        return partition_records(source, target, first, last, column, skip, bound)
-    # The thread's rows are its own, so the threads need not wait for each other.
-    begin, end = _find_entries(bundles, f, source[first:last])
-    _write_codes(bundles, begin, end, work.bundles.column)
-    middle = partition_records(source, target, first, last, work.bundles.column, skip, bound)
-    _clear_codes(bundles, begin, end, work.bundles.column)
-    return middle
-
-
-@routine
-def _name_by_range(records, column, skip, bound, left, leaf):
-    n_right = 0
-    for i in range(records.size):
-        row = records[i] >> _ROW
-        goes_right = np.int64(np.uint8(column[row] - skip) > bound)
-        leaf[row] = left + goes_right
-        n_right += goes_right
-    return n_right
-
-
-@routine
-def name_by_code(
-    bundles, scratch, columns, n_value_bins, f, split_bin, missing_left, records, left, leaf
-):
-    """Write the leaf of each record's row, a child of the node; return how many go right."""
-    if records.size == 0:
-        return 0
-    coding = bundles.coding[f]
-    skip, bound = find_left_codes(coding, n_value_bins[f], np.int64(split_bin), missing_left != 0)
-    if coding[0] >= 0:
-        return _name_by_range(records, columns[coding[0]], skip, bound, left, leaf)
-    begin, end = _find_entries(bundles, f, records)
-    _write_codes(bundles, begin, end, scratch.column)
-    n_right = _name_by_range(records, scratch.column, skip, bound, left, leaf)
-    _clear_codes(bundles, begin, end, scratch.column)
-    return n_right
-
-
-@routine
-def add_exact_codes(bundles, table, tile, records, gradients, hessians, words, histogram):
-    """Add exact values, gathered by row number, to the histograms of a tile's features.
-
-    ``words`` is scratch, all zero.
-    """
-    n_words = np.uint64(table.tile_words[tile])
-    tiles, lanes = table.tiles[table.tile_start[tile] :], table.lanes
-    for lane in range(table.tile_first[tile], table.tile_first[tile + 1]):
-        position = lane - table.tile_first[tile]
-        word, shift = np.uint64(position >> 3), np.uint64(8 * (position & 7))
-        for i in range(records.size):
-            row = records[i] >> _ROW
-            code = (tiles[row * n_words + word] >> shift) & _BYTE
-            words[code] += gradients[row]
-            words[code + _STEP] += hessians[row]
-            words[code + _STEP + _STEP] += 1
-        f = lanes.members[lanes.first[lane]]
-        for stat in range(3):
-            sums = words[256 * stat : 256 * stat + 256]
-            if lanes.first[lane + 1] - lanes.first[lane] > 1:
-                fold_lane(table, lane, sums, stat, NO, histogram)
-            else:
-                n_bins = table.n_value_bins[f] + 1
-                start = 3 * table.bin_start[f] + stat * n_bins
-                for b in range(n_bins):
-                    histogram[start + b] += sums[b]
-            sums[:] = 0
+# Histograms of entries
 
 
 @routine
@@ -198,12 +78,12 @@ def _sums_as_words(job, node):
     return not job.exact and (job.nodes[node].packed or job.table.bundles.crowd <= PACKED_ROWS)
 
 
-@routine
-def build_entries(job, node, which):
+@verb
+def build_histogram(job, node, which):
     """Sum the thread's rows of a node by entry, aside; the sums of all rows come last."""
     work, bundles, payload, thread = job.work, job.table.bundles, job.payload, job.thread
     if bundles.members.size == 0:
-        return
+        return ZERO
     sums = work.bundles.sums[which * job.n_threads + thread]
     first, last = work.first[thread, node], work.last[thread, node]
     total_g, total_h = np.int64(0), np.int64(0)
@@ -217,10 +97,11 @@ def build_entries(job, node, which):
             total_g, total_h = _add_triples(*arrays, *exact, sums)
     totals = sums[sums.size - 3 :]
     totals[0], totals[1], totals[2] = total_g, total_h, last - first
+    return ZERO
 
 
 @routine
-def _move_words(sums, first, n_bins, totals, usual, packed, target):
+def _move_words(sums, first, n_bins, totals, default, packed, target):
     """Move packed sums of a feature's entries to its histogram, and clear them."""
     rest = pack_sums(totals[0], totals[1], totals[2]) if packed else np.int64(0)
     rest_g, rest_h, rest_n = totals
@@ -239,16 +120,16 @@ def _move_words(sums, first, n_bins, totals, usual, packed, target):
             rest_h -= h
             rest_n -= n
     if packed:
-        target[usual] += rest
+        target[default] += rest
     else:
-        target[usual] += rest_g
-        target[usual + n_bins] += rest_h
-        target[usual + 2 * n_bins] += rest_n
+        target[default] += rest_g
+        target[default + n_bins] += rest_h
+        target[default + 2 * n_bins] += rest_n
 
 
 @routine
-def _move_triples(sums, first, n_bins, totals, usual, target):
-    """The same with three numbers a bin."""
+def _move_triples(sums, first, n_bins, totals, default, target):
+    """The same with three numbers per bin."""
     for stat in range(3):
         rest = totals[stat]
         for b in range(n_bins):
@@ -258,7 +139,7 @@ def _move_triples(sums, first, n_bins, totals, usual, target):
                 sums[t, 3 * (first + b) + stat] = 0
             target[stat * n_bins + b] = total
             rest -= total
-        target[stat * n_bins + usual] += rest
+        target[stat * n_bins + default] += rest
 
 
 @routine
@@ -268,9 +149,9 @@ def _clear_sums(sums, first, n_bins, as_words):
         sums[t, width * first : width * (first + n_bins)] = 0
 
 
-@routine
-def merge_entries(job, node, which):
-    """Move the sums of all threads to the histogram; rows without an entry have the usual bin.
+@verb
+def merge_parts(job, node, which):
+    """Move the sums of all threads to the histogram; rows without an entry have the default bin.
 
     A thread does so for the features that it scores.
     """
@@ -291,30 +172,35 @@ def merge_entries(job, node, which):
         if not work.allowed[TREE, f]:
             _clear_sums(sums, bundles.place[k], table.n_value_bins[f] + 1, as_words)
             continue
-        n_bins, usual = table.n_value_bins[f] + 1, bundles.coding[f, 2]
+        n_bins, default = table.n_value_bins[f] + 1, bundles.coding[f, 2]
         target = histogram[3 * table.bin_start[f] : 3 * table.bin_start[f + 1]]
         if as_words:
-            _move_words(sums, bundles.place[k], n_bins, totals, usual, packed, target)
+            _move_words(sums, bundles.place[k], n_bins, totals, default, packed, target)
         else:
-            _move_triples(sums, bundles.place[k], n_bins, totals, usual, target)
+            _move_triples(sums, bundles.place[k], n_bins, totals, default, target)
+    return ZERO
+
+
+# Scores
 
 
 @routine
-def _count_unusual(job, node, f):
-    """Rows of a node that have not the usual bin of a feature."""
+def _count_entries(job, node, f):
+    """Rows of a node that are not in the default bin of a feature."""
     start, n_bins = 3 * job.table.bin_start[f], job.table.n_value_bins[f] + 1
     bins = job.work.histograms[job.nodes[node].slot, start : start + 3 * n_bins]
-    usual, n_rows = job.table.bundles.coding[f, 2], job.work.totals[node, 2]
+    default, n_rows = job.table.bundles.coding[f, 2], job.work.totals[node, 2]
     if job.nodes[node].packed:
-        return n_rows - unpack_sums(bins[usual])[2]
-    return n_rows - bins[2 * n_bins + usual]
+        return n_rows - unpack_sums(bins[default])[2]
+    return n_rows - bins[2 * n_bins + default]
 
 
 @routine
-def drop_hopeless(job, child, first, last):
+def _drop_hopeless(job, child, first, last):
     """Drop the thread's features that no node of [first, last) can be split on.
 
-    One side of any split has only rows with unusual bins: too few of them are enough to know.
+    One side of any split has only rows outside of the default bin: if these are too few, no split
+    is allowed.
     """
     work, nodes, min_rows = job.work, job.nodes, job.options.min_samples_leaf
     allowed = work.allowed[CHILD + child]
@@ -323,9 +209,142 @@ def drop_hopeless(job, child, first, last):
             hopeless = True
             for node in range(first, last):
                 if hopeless and nodes[node].slot >= 0:
-                    hopeless = _count_unusual(job, node, f) < min_rows
+                    hopeless = _count_entries(job, node, f) < min_rows
             if hopeless:
                 allowed[f] = 0
+
+
+@routine
+def _score_pairs(job, node, child):
+    """Score the thread's features with two bins of values: they have one split, and there are many.
+
+    Those with missing rows in the node are left to the general case.
+    """
+    work, table, totals = job.work, job.table, job.work.totals[node]
+    for f in range(table.n_value_bins.size):
+        if table.n_value_bins[f] == 2 and work.allowed[CHILD + child, f] and is_owned(job, f):
+            if count_rows(job, node, f, ZERO) > 0:
+                continue
+            bins = feature_bins(job, node, f)
+            if job.nodes[node].packed:
+                left = unpack_sums(bins[1])
+            else:
+                left = (bins[1], bins[4], bins[7])
+            gain = split_gain(find_limits(job, node, f), left, totals)
+            note_candidate(job, child, f, (gain, ZERO + 1, NO))
+            work.allowed[CHILD + child, f] = SCORED
+
+
+@verb
+def score_node(job, node, child):
+    """Drop and score what is simple; the other features are scored as dense ones."""
+    _drop_hopeless(job, child, node, node + 1)
+    _score_pairs(job, node, child)
+    return ZERO
+
+
+@verb
+def score_level(job, first, last):
+    """Drop features that no node can be split on; the others are scored as dense ones."""
+    _drop_hopeless(job, ZERO, first, last)
+    return ZERO
+
+
+# Splits by code
+
+
+@routine
+def find_left_codes(coding, n_value_bins, split_bin, missing_left):
+    """Return (skip, bound) for ``goes_left``.
+
+    The codes of a feature begin with the bins after the default one; then come missing and the bins
+    before the default one. All other codes of the column mean the default bin.
+    """
+    first, default, has_missing = coding[1], coding[2], coding[3]
+    middle = first + n_value_bins - default  # where missing lies, and bin 1 behind it
+    if default == 0:
+        if missing_left:
+            return np.uint8(middle), np.uint8(255 - (n_value_bins - split_bin))
+        return np.uint8(first), np.uint8(split_bin - 1)
+    behind = middle + has_missing
+    if split_bin < default:
+        begin = middle if missing_left else behind
+        return np.uint8(begin), np.uint8(behind + split_bin - 1 - begin)
+    # Right go the bins after the split, and missing if it does: one range; left all other codes.
+    begin, end = first + split_bin - default, middle if missing_left else behind
+    return np.uint8(end), np.uint8(255 - (end - begin))
+
+
+@routine
+def _find_entries(bundles, f, records):
+    """The entries of a feature in the range of rows of records, which ascend or descend."""
+    one, other = np.int64(records[0] >> _ROW), np.int64(records[records.size - 1] >> _ROW)
+    first, last = bundles.start[f], bundles.start[f + 1]
+    begin = find_entry(bundles.rows, first, last, min(one, other))
+    return begin, find_entry(bundles.rows, begin, last, max(one, other) + 1)
+
+
+@routine
+def _write_codes(bundles, begin, end, column):
+    for e in range(begin, end):
+        column[bundles.rows[e]] = bundles.codes[e]
+
+
+@routine
+def _clear_codes(bundles, begin, end, column):
+    for e in range(begin, end):
+        column[bundles.rows[e]] = 0
+
+
+@inlined
+def _find_left(job, node):
+    """Return (skip, bound) of the codes that a node's split sends left."""
+    own = job.nodes[node]
+    coding, n_value_bins = job.table.bundles.coding[own.feature], job.table.n_value_bins
+    split = np.int64(own.split_bin), own.missing_left != 0
+    return find_left_codes(coding, n_value_bins[own.feature], *split)
+
+
+@verb
+def move_records(job, node):
+    """Move the thread's records of a node to its children; return where the right one begins."""
+    work, thread, own = job.work, job.thread, job.nodes[node]
+    bundles, f = job.table.bundles, own.feature
+    first, last = work.first[thread, node], work.last[thread, node]
+    if first == last:
+        return first
+    source, target = work.records[own.depth & 1], work.records[(own.depth + 1) & 1]
+    skip, bound = _find_left(job, node)
+    if bundles.coding[f, 0] >= 0:
+        column = job.table.columns[bundles.coding[f, 0]]
+        return partition_records(source, target, first, last, column, skip, bound)
+    # The thread's rows are its own, so the threads need not wait for each other.
+    begin, end = _find_entries(bundles, f, source[first:last])
+    _write_codes(bundles, begin, end, work.bundles.column)
+    middle = partition_records(source, target, first, last, work.bundles.column, skip, bound)
+    _clear_codes(bundles, begin, end, work.bundles.column)
+    return middle
+
+
+@verb
+def name_leaves(job, node):
+    """Write the leaf of each of the thread's rows of a node; return how many go right."""
+    work, bundles, f = job.work, job.table.bundles, job.nodes[node].feature
+    records, left = own_records(job, node), np.int64(job.nodes[node].left)
+    if records.size == 0:
+        return ZERO
+    skip, bound = _find_left(job, node)
+    if bundles.coding[f, 0] >= 0:
+        column = job.table.columns[bundles.coding[f, 0]]
+        return name_records(records, column, skip, bound, left, work.leaf)
+    begin, end = _find_entries(bundles, f, records)
+    _write_codes(bundles, begin, end, work.bundles.column)
+    n_right = name_records(records, work.bundles.column, skip, bound, left, work.leaf)
+    _clear_codes(bundles, begin, end, work.bundles.column)
+    return n_right
+
+
+# Predictions
 
 
 @routine
@@ -359,5 +378,5 @@ def add_bundled_predictions(
                 missing_left[node] != 0,
             )
             code = _read_code(bundles, columns, f, row)
-            node = np.int64(left[node]) + np.int64(np.uint8(code - skip) > bound)
+            node = np.int64(left[node]) + np.int64(not goes_left(code, skip, bound))
         scores[row] += value[node, 0]

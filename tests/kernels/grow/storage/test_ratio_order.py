@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.kernels.grow.storage.category_splits import select_ends, sort_by_ratio
+from sumwise.kernels.grow.storage.ratio_order import select_ends, sort_by_ratio
 from sumwise.kernels.runtime.jit import kernel
 
 

@@ -1,0 +1,58 @@
+"""Find the verbs that a fit needs, and have them compiled."""
+
+from typing import Any
+
+import numpy as np
+
+from sumwise.kernels.grow import isotonic
+from sumwise.kernels.grow.layout import SYMMETRIC, Job
+from sumwise.kernels.grow.storage import bundled, categorical, dense, presorted
+from sumwise.kernels.grow.verbs import (
+    LAYOUT,
+    LEVEL_VERBS,
+    N_STORAGES,
+    NAMES,
+    NODE_VERBS,
+    OF_TREE,
+)
+from sumwise.kernels.runtime.reference import describe, find_address
+from sumwise.kernels.runtime.threads import SYNC_LENGTH
+from sumwise.kernels.table.layout import BUNDLED, CATEGORICAL, DENSE, PRESORTED, Table
+
+_MODULES = {DENSE: dense, BUNDLED: bundled, CATEGORICAL: categorical, PRESORTED: presorted}
+
+
+def list_storages(table: Table) -> np.ndarray:
+    """Return the kinds of storage of a table, in the order they work in.
+
+    Tiles are those of dense features, whatever lies in them; and what bundles leave unscored is
+    scored as dense features are.
+    """
+    found = set(np.unique(table.storage).tolist())
+    if BUNDLED in found or table.tile_start.size > 0:
+        found.add(DENSE)
+    order = (PRESORTED, BUNDLED, DENSE, CATEGORICAL)
+    return np.array([kind for kind in order if kind in found], dtype=np.int64)
+
+
+def link_verbs(
+    table: Table, payload: Any, constraints: Any, options: Any, work: Any, nodes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ``storages`` and the ``verbs`` of a job; compile what no fit has needed so far."""
+    storages = list_storages(table)
+    verbs = np.zeros((N_STORAGES + 1, len(NAMES)), dtype=np.int64)
+    sync, key = np.zeros(SYNC_LENGTH, dtype=np.int64), np.uint64(0)
+    parts = (table, payload, constraints, options, work, nodes, False, False, key, storages, verbs)
+    reference = describe((0, 1, sync, *parts), Job)
+    is_symmetric = options.growth == SYMMETRIC
+    unused = NODE_VERBS if is_symmetric else LEVEL_VERBS
+    for storage in storages:
+        for number, name in enumerate(NAMES):
+            verb = getattr(_MODULES[int(storage)], name, None)
+            if verb is not None and name not in unused:
+                verbs[storage, number] = find_address(verb, reference)
+    if is_symmetric and constraints.any_direction:
+        project = NAMES.index("project_leaves")
+        verbs[OF_TREE, project] = find_address(isotonic.project_leaves, reference)
+    verbs[LAYOUT] = reference.number
+    return storages, verbs

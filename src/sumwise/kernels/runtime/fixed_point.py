@@ -1,0 +1,45 @@
+"""Floats as integers under a power-of-two scale: sums of them depend on no order."""
+
+import math
+
+import numpy as np
+
+from sumwise.kernels.runtime.elementary import round_to_integer
+from sumwise.kernels.runtime.jit import routine
+
+# Exact values have 62 - ceil(log2(n)) bits, so that n of them cannot overflow an int64; and at
+# most 50, so that rounding by adding and subtracting 1.5 * 2**52 is right.
+EXACT_BITS = 50
+
+
+@routine
+def power_scale(maximum, limit):
+    """The largest power of two that keeps ``maximum`` times it within ``limit``."""
+    if maximum == 0.0:
+        return 1.0
+    ratio = limit / maximum
+    if ratio == np.inf:  # the maximum is subnormal
+        return math.ldexp(1.0, 1000)
+    exponent = math.frexp(ratio)[1] - 1
+    return math.ldexp(1.0, min(max(exponent, -1000), 1000))
+
+
+@routine
+def exact_limit(n_rows):
+    """The bound for exact values of which ``n_rows`` are summed: 2 ** (62 - ceil(log2(n)))."""
+    bits = 62
+    while (1 << (62 - bits)) < n_rows:
+        bits -= 1
+    return math.ldexp(1.0, min(bits, EXACT_BITS))
+
+
+@routine
+def exact_gradient(gradient, scale):
+    """The integer that stands for a gradient in exact sums."""
+    return np.int64(round_to_integer(gradient * scale))
+
+
+@routine
+def exact_hessian(hessian, scale):
+    """The integer that stands for a hessian: a positive one never rounds to nothing."""
+    return max(np.int64(round_to_integer(hessian * scale)), 1 if hessian > 0.0 else 0)
