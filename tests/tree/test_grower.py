@@ -10,8 +10,7 @@ from sumwise.kernels.grow import layout
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower
-from sumwise.tree import grower as grower_module
+from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower, workspace
 from tests.naive import grow as naive
 from tests.naive.random import choose_share, extend
 
@@ -328,7 +327,7 @@ def test_a_small_pool_changes_no_bit(growth, n_bytes, monkeypatch):
     options = naive.GrowOptions(growth=growth, max_leaves=30, min_samples_leaf=3, l2=1.0)
     large = [grow_compiled(*problem, options, n, 10**9)[0] for n in (1, 2)]
     assert large[0].n_leaves > 20
-    monkeypatch.setattr(grower_module, "_POOL_BYTES", n_bytes)
+    monkeypatch.setattr(workspace, "_POOL_BYTES", n_bytes)
     for n_threads in (1, 2, 4):
         tree, _ = grow_compiled(*problem, options, n_threads, 10**9)
         assert_equal_bytes(tree, large[0])
@@ -336,7 +335,7 @@ def test_a_small_pool_changes_no_bit(growth, n_bytes, monkeypatch):
 
 
 def test_symmetric_growth_needs_its_histograms(monkeypatch):
-    monkeypatch.setattr(grower_module, "_SYMMETRIC_POOL_BYTES", 1000)
+    monkeypatch.setattr(workspace, "_SYMMETRIC_POOL_BYTES", 1000)
     options = naive.GrowOptions(growth="symmetric", max_depth=6)
     with pytest.raises(ParameterError, match="GiB of histograms; lower max_depth"):
         grow_compiled(*make_problem(0), options, 1, 0)

@@ -9,8 +9,7 @@ from sumwise.errors import TrainingError
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, TreeGrower
-from sumwise.tree import grower as grower_module
+from sumwise.tree import GrowthSettings, TreeGrower, workspace
 from sumwise.tree.vector_grower import VectorGrower
 from tests.naive.grow import GrowOptions
 from tests.naive.random import choose_share, extend
@@ -208,7 +207,7 @@ def test_a_small_pool_of_histograms_changes_nothing(monkeypatch):
     problem = make_problem(6, 3, 1, 8, 400)
     options = GrowOptions(growth="leaf", max_leaves=30, min_samples_leaf=2)
     expected, _ = grow_compiled(problem, options, 1)
-    monkeypatch.setattr(grower_module, "_POOL_BYTES", 1)
+    monkeypatch.setattr(workspace, "_POOL_BYTES", 1)
     found, _ = grow_compiled(problem, options, 1, 2)
     for tree, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(tree.feature, other.feature)

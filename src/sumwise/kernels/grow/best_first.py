@@ -1,7 +1,5 @@
 """Leaf-wise and level-wise growth: split the node that comes first, one at a time."""
 
-import numpy as np
-
 from sumwise.kernels.grow.constraints import restrict_features
 from sumwise.kernels.grow.decide import (
     adopt_split,
@@ -9,16 +7,11 @@ from sumwise.kernels.grow.decide import (
     find_best_feature,
     smaller_child,
 )
-from sumwise.kernels.grow.feature_sampling import draw_for_node
-from sumwise.kernels.grow.frontier import pop_node, push_node, release_slot, take_slot
+from sumwise.kernels.grow.frontier import place_children, pop_next, queue_node
 from sumwise.kernels.grow.layout import (
-    ABORTED,
-    BUILD_BOTH,
-    DONE,
+    COUNT,
     GROWING,
     MODE,
-    N_HEAP,
-    N_LEAVES,
     NO_HISTOGRAMS,
     NODE,
     SMALL,
@@ -28,55 +21,26 @@ from sumwise.kernels.grow.layout import (
 from sumwise.kernels.grow.steps import leave_records, partition_node, subtract_histogram
 from sumwise.kernels.grow.verbs import build_histogram, merge_parts, score_node
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined
-from sumwise.kernels.runtime.threads import ABORT, atomic_load, wait_for_all
+from sumwise.kernels.runtime.threads import wait_for_all
 
 
 @inlined
 def _settle_node(job, node, child):
-    """Queue a node whose best split is good enough; take the histogram of any other."""
-    work, nodes = job.work, job.nodes
+    """Thread 0: queue a node whose best split is good enough."""
     gain, f = find_best_feature(job, child)
-    found = nodes[node].splittable and adopt_split(job, node, child, f, gain)
-    if found:
-        push_node(work.control, work.heap, nodes, job.options.growth, node)
-    # A scratch slot is for the moment only: such a node's children are both summed anew.
-    if not found or nodes[node].slot >= work.free_slots.size:
-        release_slot(work.control, work.free_slots, nodes, node)
+    queue_node(job, node, job.nodes[node].splittable and adopt_split(job, node, child, f, gain))
 
 
 @inlined
 def _choose_next(job):
     """Thread 0: pop the next node, create its children and say what is to be done for them."""
-    work, nodes, options = job.work, job.nodes, job.options
-    control = work.control
-    if atomic_load(job.sync, ABORT):
-        control[STATUS] = ABORTED
-    elif control[N_HEAP] == 0 or control[N_LEAVES] >= options.max_leaves:
-        control[STATUS] = DONE
-    else:
-        node = pop_node(control, work.heap, nodes, options.growth)
+    node = pop_next(job)
+    if node >= 0:
         left = create_children(job, node, NONE)
-        small = smaller_child(job, node)
-        large = 2 * left + 1 - small
-        control[NODE] = node
-        control[SMALL] = small
-        # The larger child has at least as many rows at the same depth: if it cannot, neither can.
-        if not nodes[large].splittable or control[N_LEAVES] >= options.max_leaves:
-            control[MODE] = NO_HISTOGRAMS
-            release_slot(control, work.free_slots, nodes, node)
-        else:
+        place_children(job, node, smaller_child(job, node, COUNT))
+        if job.work.control[MODE] != NO_HISTOGRAMS:
             for child in range(2):
-                depth = np.int64(nodes[left].depth)
-                draw_for_node(work.allowed, options, job.key, depth, left + child, child)
                 restrict_features(job, left + child, child)
-            nodes[small].slot = take_slot(control, work.free_slots, ZERO)
-            if nodes[node].slot >= 0:
-                control[MODE] = SUBTRACT
-                nodes[large].slot = nodes[node].slot
-                nodes[node].slot = -1
-            else:
-                control[MODE] = BUILD_BOTH
-                nodes[large].slot = take_slot(control, work.free_slots, ZERO + 1)
 
 
 @inlined

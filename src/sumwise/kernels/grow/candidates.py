@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels.grow.layout import N_STATS, TREE
+from sumwise.kernels.grow.layout import COUNT, N_STATS, TREE
 from sumwise.kernels.grow.packed import sum_left_packed, unpack_sums
 from sumwise.kernels.grow.split import sum_left
 from sumwise.kernels.runtime.jit import inlined, routine
@@ -28,7 +28,7 @@ def count_rows(job, node, f, b):
     bins = feature_bins(job, node, f)
     if job.nodes[node].packed:
         return unpack_sums(bins[b])[2]
-    return bins[bins.size // N_STATS * (N_STATS - 1) + b]
+    return bins[bins.size // N_STATS * COUNT + b]
 
 
 @routine

@@ -3,10 +3,13 @@
 import numpy as np
 
 from sumwise.kernels.grow.constraints import note_children
+from sumwise.kernels.grow.feature_sampling import draw_for_node, draw_for_tree
+from sumwise.kernels.grow.frontier import free_all_slots, take_slot
 from sumwise.kernels.grow.gain import child_value, find_limits, node_score
-from sumwise.kernels.grow.layout import CHILD, N_LEAVES, N_NODES, N_STATS, NOISE, PACKED_ROWS
+from sumwise.kernels.grow.layout import CHILD, COUNT, N_LEAVES, N_NODES, NOISE, PACKED_ROWS, TREE
 from sumwise.kernels.grow.verbs import take_side
-from sumwise.kernels.runtime.jit import NONE, inlined, routine
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine
+from sumwise.kernels.runtime.threads import share
 
 
 @routine
@@ -25,6 +28,27 @@ def create_node(control, nodes, depth, anchor):
 
 
 @inlined
+def plant_root(work, nodes, options, key, n_threads, n_rows):
+    """Reset the buffers and create the root."""
+    control = work.control
+    control[:] = 0
+    free_all_slots(control, work.free_slots)
+    draw_for_tree(work.allowed, options, key)
+    draw_for_node(work.allowed, options, key, ZERO, ZERO, ZERO)
+    root = create_node(control, nodes, ZERO, NONE)
+    control[N_LEAVES] = 1
+    for t in range(n_threads):
+        work.first[t, root], work.last[t, root] = share(n_rows, t, n_threads)
+    some_feature = False
+    for f in range(work.allowed.shape[1]):
+        some_feature |= work.allowed[TREE, f] != 0
+    if some_feature and n_rows >= 2 * options.min_samples_leaf:
+        if options.max_depth > 0 and options.max_leaves > 1:
+            nodes[root].splittable = 1
+            nodes[root].slot = take_slot(control, work.free_slots, ZERO)
+
+
+@inlined
 def _note_values(job, node, keeps_value):
     """Give new children the value of their node, if they keep it, or values of their own."""
     values, left = job.payload.values, np.int64(job.nodes[node].left)
@@ -35,34 +59,44 @@ def _note_values(job, node, keeps_value):
             values[child] = child_value(limits, job.work.totals[child])
 
 
-@routine
-def create_children(job, node, anchor):
-    """Append the children of a node with the totals its split gives them; return the left one."""
+@inlined
+def append_children(job, node, anchor, rows):
+    """Append the children of a node with the totals its split gives them; return the left one.
+
+    ``rows`` is the place of the row count in the totals.
+    """
     work, nodes = job.work, job.nodes
     depth = np.int64(nodes[node].depth) + 1
     left = create_node(work.control, nodes, depth, anchor)
     create_node(work.control, nodes, depth, anchor)
     nodes[node].left = left
-    for s in range(N_STATS):
+    for s in range(work.totals.shape[1]):
         work.totals[left, s] = work.left_totals[node, s]
         work.totals[left + 1, s] = work.totals[node, s] - work.left_totals[node, s]
     for child in range(left, left + 2):
-        n_rows = work.totals[child, N_STATS - 1]
-        enough = n_rows >= 2 * job.options.min_samples_leaf
+        enough = work.totals[child, rows] >= 2 * job.options.min_samples_leaf
         nodes[child].splittable = enough and depth < job.options.max_depth
-        nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
     work.control[N_LEAVES] += 1
+    return left
+
+
+@routine
+def create_children(job, node, anchor):
+    """Append the children of a node, and note what their own splits depend on."""
+    left = append_children(job, node, anchor, COUNT)
+    for child in range(left, left + 2):
+        n_rows = job.work.totals[child, COUNT]
+        job.nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
     note_children(job, node)
     if job.payload.path_smooth > 0.0:
         _note_values(job, node, anchor >= 0)
     return left
 
 
-@routine
-def smaller_child(job, node):
+@inlined
+def smaller_child(job, node, rows):
     """Return the child with fewer rows, the left one if equal."""
-    totals, rows = job.work.totals, N_STATS - 1
-    left = np.int64(job.nodes[node].left)
+    totals, left = job.work.totals, np.int64(job.nodes[node].left)
     return left + 1 if totals[left + 1, rows] < totals[left, rows] else left
 
 

@@ -1,9 +1,31 @@
-"""What waits while a tree grows: nodes that can be split, and free places for histograms."""
+"""What waits while a tree grows: nodes that can be split, and free places for histograms.
+
+The growers of trees with one value per leaf and with vector leaves share all of this.
+"""
 
 import numpy as np
 
-from sumwise.kernels.grow.layout import LEVEL_WISE, N_FREE, N_HEAP
-from sumwise.kernels.runtime.jit import routine
+from sumwise.kernels.grow.feature_sampling import draw_for_node
+from sumwise.kernels.grow.layout import (
+    ABORTED,
+    BUILD_BOTH,
+    DONE,
+    GROWING,
+    LEVEL_FIRST,
+    LEVEL_SIZE,
+    LEVEL_WISE,
+    MODE,
+    N_FREE,
+    N_HEAP,
+    N_LEAVES,
+    NO_HISTOGRAMS,
+    NODE,
+    SMALL,
+    STATUS,
+    SUBTRACT,
+)
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine
+from sumwise.kernels.runtime.threads import ABORT, atomic_load
 
 
 @routine
@@ -74,3 +96,100 @@ def release_slot(control, free_slots, nodes, node):
         free_slots[control[N_FREE]] = slot
         control[N_FREE] += 1
     nodes[node].slot = -1
+
+
+@inlined
+def queue_node(job, node, is_split):
+    """Queue a node whose split was adopted; take the histogram of any other."""
+    work, nodes = job.work, job.nodes
+    if is_split:
+        push_node(work.control, work.heap, nodes, job.options.growth, node)
+    # A scratch slot is for the moment only: such a node's children are both summed anew.
+    if not is_split or nodes[node].slot >= work.free_slots.size:
+        release_slot(work.control, work.free_slots, nodes, node)
+
+
+@inlined
+def pop_next(job):
+    """Return the node that is to be split next; -1 and the status if growth has ended."""
+    control = job.work.control
+    if atomic_load(job.sync, ABORT):
+        control[STATUS] = ABORTED
+        return NONE
+    if control[N_HEAP] == 0 or control[N_LEAVES] >= job.options.max_leaves:
+        control[STATUS] = DONE
+        return NONE
+    return np.int64(pop_node(control, job.work.heap, job.nodes, job.options.growth))
+
+
+@inlined
+def place_children(job, node, small):
+    """Say how the children of a node get their histograms, and where; draw their features."""
+    work, nodes, options, control = job.work, job.nodes, job.options, job.work.control
+    left = np.int64(nodes[node].left)
+    large = 2 * left + 1 - small
+    control[NODE], control[SMALL] = node, small
+    # The larger child has at least as many rows at the same depth: if it cannot, neither can.
+    if not nodes[large].splittable or control[N_LEAVES] >= options.max_leaves:
+        control[MODE] = NO_HISTOGRAMS
+        release_slot(control, work.free_slots, nodes, node)
+        return
+    depth = np.int64(nodes[left].depth)
+    for child in range(2):
+        draw_for_node(work.allowed, options, job.key, depth, left + child, child)
+    nodes[small].slot = take_slot(control, work.free_slots, ZERO)
+    if nodes[node].slot >= 0:
+        control[MODE] = SUBTRACT
+        nodes[large].slot = nodes[node].slot
+        nodes[node].slot = -1
+    else:
+        control[MODE] = BUILD_BOTH
+        nodes[large].slot = take_slot(control, work.free_slots, ZERO + 1)
+
+
+@inlined
+def place_level_children(job, node, small):
+    """The same where a level is split at once: the pool has room for every node that will be."""
+    work, nodes = job.work, job.nodes
+    left = np.int64(nodes[node].left)
+    large = 2 * left + 1 - small
+    if nodes[node].slot >= 0 and nodes[large].splittable:
+        # A child that will not be split needs its histogram only to be subtracted; such children
+        # take turns in the scratch slot.
+        if nodes[small].splittable:
+            nodes[small].slot = take_slot(work.control, work.free_slots, ZERO)
+        else:
+            nodes[small].slot = work.free_slots.size
+        nodes[large].slot = nodes[node].slot
+        nodes[node].slot = -1
+    else:
+        nodes[left].splittable = 0
+        nodes[left + 1].splittable = 0
+        release_slot(work.control, work.free_slots, nodes, node)
+
+
+@inlined
+def begin_levels(job):
+    """Thread 0: the root is the first level."""
+    control = job.work.control
+    control[LEVEL_FIRST], control[LEVEL_SIZE] = 0, 1
+    control[STATUS] = GROWING if job.nodes[0].slot >= 0 else DONE
+
+
+@inlined
+def may_split_level(job, gain, noise):
+    """Thread 0: whether the best split of a level is worth it; write the status if not."""
+    control = job.work.control
+    if atomic_load(job.sync, ABORT):
+        control[STATUS] = ABORTED
+    elif not gain > job.options.min_gain + noise:
+        control[STATUS] = DONE
+    return control[STATUS] == GROWING
+
+
+@inlined
+def release_level(job, first, last):
+    """Thread 0: take the histograms of nodes [first, last) that will not be split."""
+    for node in range(first, last):
+        if not job.nodes[node].splittable:
+            release_slot(job.work.control, job.work.free_slots, job.nodes, node)

@@ -37,7 +37,8 @@ NOISE = 1e-12
 
 LEAF_WISE, LEVEL_WISE, SYMMETRIC = 0, 1, 2
 
-N_STATS = 3
+# Statistics of a bin: gradient, hessian, row count.
+N_STATS, COUNT = 3, 2
 
 # What the first thread tells the others through the ``control`` array.
 STATUS, NODE, SMALL, MODE, N_NODES, N_LEAVES, N_HEAP, N_FREE, LEVEL_FIRST, LEVEL_SIZE = range(10)

@@ -9,18 +9,14 @@ import numpy as np
 from sumwise.kernels.grow.constraints import restrict_features
 from sumwise.kernels.grow.decide import create_children, find_best_feature, smaller_child
 from sumwise.kernels.grow.feature_sampling import draw_for_node
-from sumwise.kernels.grow.frontier import release_slot, take_slot
-from sumwise.kernels.grow.gain import find_limits, node_score
-from sumwise.kernels.grow.layout import (
-    ABORTED,
-    DONE,
-    GROWING,
-    LEVEL_FIRST,
-    LEVEL_SIZE,
-    N_STATS,
-    NOISE,
-    STATUS,
+from sumwise.kernels.grow.frontier import (
+    begin_levels,
+    may_split_level,
+    place_level_children,
+    release_level,
 )
+from sumwise.kernels.grow.gain import find_limits, node_score
+from sumwise.kernels.grow.layout import COUNT, GROWING, LEVEL_FIRST, LEVEL_SIZE, NOISE, STATUS
 from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.steps import leave_records, partition_node, subtract_histogram
 from sumwise.kernels.grow.verbs import (
@@ -31,7 +27,7 @@ from sumwise.kernels.grow.verbs import (
     take_level_side,
 )
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined
-from sumwise.kernels.runtime.threads import ABORT, atomic_load, wait_for_all
+from sumwise.kernels.runtime.threads import wait_for_all
 
 
 @inlined
@@ -46,8 +42,8 @@ def _split_level(job, first, size, f):
         left[:] = 0
         if nodes[node].slot >= 0:
             n_missing += take_level_side(job, node, f)
-            n_left += left[N_STATS - 1]
-            n_rows += work.totals[node, N_STATS - 1]
+            n_left += left[COUNT]
+            n_rows += work.totals[node, COUNT]
     if n_missing == 0:
         missing_left = follows_larger(n_left, n_rows)
     for node in range(first, first + size):
@@ -56,22 +52,8 @@ def _split_level(job, first, size, f):
         nodes[node].split_bin = split_bin
         nodes[node].missing_left = missing_left
         nodes[node].gain = nodes[node].gain if valid else 0.0
-        left_child = create_children(job, node, NONE if valid else np.int64(nodes[node].anchor))
-        small = smaller_child(job, node)
-        large = 2 * left_child + 1 - small
-        if nodes[node].slot >= 0 and nodes[large].splittable:
-            # A child that will not be split needs its histogram only to be subtracted; such
-            # children take turns in the scratch slot. The pool has room for all others.
-            if nodes[small].splittable:
-                nodes[small].slot = take_slot(work.control, work.free_slots, ZERO)
-            else:
-                nodes[small].slot = work.free_slots.size
-            nodes[large].slot = nodes[node].slot
-            nodes[node].slot = -1
-        else:
-            nodes[left_child].splittable = 0
-            nodes[left_child + 1].splittable = 0
-            release_slot(work.control, work.free_slots, nodes, node)
+        create_children(job, node, NONE if valid else np.int64(nodes[node].anchor))
+        place_level_children(job, node, smaller_child(job, node, COUNT))
 
 
 @inlined
@@ -85,11 +67,7 @@ def _choose_level_split(job):
         if job.nodes[node].slot >= 0:
             score = node_score(find_limits(job, node, NONE), job.work.totals[node])
             noise += NOISE * abs(score)
-    if atomic_load(job.sync, ABORT):
-        control[STATUS] = ABORTED
-    elif not gain > job.options.min_gain + noise:
-        control[STATUS] = DONE
-    else:
+    if may_split_level(job, gain, noise):
         _split_level(job, first, size, f)
         control[LEVEL_FIRST] = first + size
         control[LEVEL_SIZE] = 2 * size
@@ -100,8 +78,7 @@ def grow_symmetric(job):
     """Split all nodes of a level by one split, level after level."""
     work, nodes, control = job.work, job.nodes, job.work.control
     if job.thread == 0:
-        control[LEVEL_FIRST], control[LEVEL_SIZE] = 0, 1
-        control[STATUS] = GROWING if nodes[0].slot >= 0 else DONE
+        begin_levels(job)
     wait_for_all(job.sync, job.n_threads)
     for depth in range(job.options.max_depth):
         if control[STATUS] != GROWING:
@@ -123,7 +100,7 @@ def grow_symmetric(job):
                 partition_node(job, node)
         wait_for_all(job.sync, job.n_threads)
         for node in range(first, first + size):
-            small = smaller_child(job, node)
+            small = smaller_child(job, node, COUNT)
             large = 2 * nodes[node].left + 1 - small
             if nodes[large].slot >= 0:
                 build_histogram(job, small, ZERO)
@@ -134,7 +111,5 @@ def grow_symmetric(job):
                 subtract_histogram(job, small, large, False)
         wait_for_all(job.sync, job.n_threads)
         if job.thread == 0:
-            for node in range(first + size, first + 3 * size):
-                if not nodes[node].splittable:
-                    release_slot(control, work.free_slots, nodes, node)
+            release_level(job, first + size, first + 3 * size)
         wait_for_all(job.sync, job.n_threads)

@@ -7,14 +7,11 @@ meet at a barrier. What is summed is integers, so nothing depends on how the wor
 
 from sumwise.kernels.grow.best_first import grow_best_first
 from sumwise.kernels.grow.candidates import sum_side
-from sumwise.kernels.grow.decide import create_node
-from sumwise.kernels.grow.feature_sampling import draw_for_node, draw_for_tree
-from sumwise.kernels.grow.frontier import free_all_slots, take_slot
+from sumwise.kernels.grow.decide import plant_root
 from sumwise.kernels.grow.gain import leaf_value
 from sumwise.kernels.grow.histogram import unpack_record
 from sumwise.kernels.grow.layout import (
     ABORTED,
-    N_LEAVES,
     OUT_OF_RANGE,
     PACKED_ROWS,
     STATUS,
@@ -27,29 +24,9 @@ from sumwise.kernels.grow.quantize import quantize_rows
 from sumwise.kernels.grow.symmetric import grow_symmetric
 from sumwise.kernels.grow.values import set_values
 from sumwise.kernels.grow.verbs import LAYOUT, build_histogram, merge_parts
-from sumwise.kernels.runtime.jit import NONE, YES, ZERO, inlined, kernel
+from sumwise.kernels.runtime.jit import YES, ZERO, inlined, kernel
 from sumwise.kernels.runtime.reference import layout_number, refer
-from sumwise.kernels.runtime.threads import share, wait_for_all
-
-
-@inlined
-def _plant_root(control, work, nodes, options, key, n_threads, n_rows):
-    """Thread 0: reset the buffers and create the root."""
-    control[:] = 0
-    free_all_slots(control, work.free_slots)
-    draw_for_tree(work.allowed, options, key)
-    draw_for_node(work.allowed, options, key, ZERO, ZERO, ZERO)
-    root = create_node(control, nodes, ZERO, NONE)
-    control[N_LEAVES] = 1
-    for t in range(n_threads):
-        work.first[t, root], work.last[t, root] = share(n_rows, t, n_threads)
-    some_feature = False
-    for f in range(work.allowed.shape[1]):
-        some_feature |= work.allowed[TREE, f] != 0
-    if some_feature and n_rows >= 2 * options.min_samples_leaf:
-        if options.max_depth > 0 and options.max_leaves > 1:
-            nodes[root].splittable = 1
-            nodes[root].slot = take_slot(control, work.free_slots, ZERO)
+from sumwise.kernels.runtime.threads import wait_for_all
 
 
 @inlined
@@ -100,7 +77,7 @@ def _begin(thread, n_threads, sync, plan, rows, key):
     table, payload, constraints, options, work, nodes, storages, verbs = plan
     control = work.control
     if thread == 0:
-        _plant_root(control, work, nodes, options, key, n_threads, rows.size)
+        plant_root(work, nodes, options, key, n_threads, rows.size)
     in_range, exact = quantize_rows(payload, thread, n_threads, sync, rows, work.records[0])
     pack = not exact and options.growth != SYMMETRIC
     if thread == 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sumwise.kernels.grow.constraints import clip_value, constrain_values
 from sumwise.kernels.grow.gain import leaf_value, smooth_value
-from sumwise.kernels.grow.layout import N_NODES, N_STATS
+from sumwise.kernels.grow.layout import COUNT, N_NODES, N_STATS
 from sumwise.kernels.grow.verbs import name_leaves
 from sumwise.kernels.runtime.fixed_point import exact_gradient, exact_hessian
 from sumwise.kernels.runtime.jit import inlined, kernel, routine
@@ -21,7 +21,7 @@ _ROW = np.uint64(32)
 def _name_all_leaves(job):
     """Write the leaf of each of the thread's rows, and how many rows each leaf has."""
     work, thread = job.work, job.thread
-    n_nodes, rows = work.control[N_NODES], N_STATS - 1
+    n_nodes, rows = work.control[N_NODES], COUNT
     work.sums[thread, :n_nodes] = 0
     first, last = work.first[thread], work.last[thread]
     for node in range(n_nodes):
@@ -105,7 +105,7 @@ def _merge_sums(job):
             work.value[node, k] = work.value[anchor, k]
         if job.payload.path_smooth > 0.0:
             clip_value(job, node, work.value[node])
-            n_rows, smooth = work.sums[0, :, N_STATS - 1], job.payload.path_smooth
+            n_rows, smooth = work.sums[0, :, COUNT], job.payload.path_smooth
             draw_children(np.int64(nodes[node].left), node, n_rows, smooth, work.value)
     constrain_values(job, n_nodes)
 

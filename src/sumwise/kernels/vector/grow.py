@@ -1,4 +1,4 @@
-"""Grow one tree with vector leaves in one compiled call; see vector_layout.
+"""Grow one tree with vector leaves in one compiled call; see layout.py.
 
 The loops are those of ``best_first`` and ``symmetric``, with fewer choices: each thread owns whole
 features, so it sums and scores them without waiting for others.
@@ -6,26 +6,29 @@ features, so it sums and scores them without waiting for others.
 
 import numpy as np
 
-from sumwise.kernels.grow.decide import create_node, find_best_feature
-from sumwise.kernels.grow.feature_sampling import draw_for_node, draw_for_tree
+from sumwise.kernels.grow.decide import (
+    append_children,
+    find_best_feature,
+    plant_root,
+    smaller_child,
+)
+from sumwise.kernels.grow.feature_sampling import draw_for_node
 from sumwise.kernels.grow.frontier import (
-    free_all_slots,
-    pop_node,
-    push_node,
-    release_slot,
-    take_slot,
+    begin_levels,
+    may_split_level,
+    place_children,
+    place_level_children,
+    pop_next,
+    queue_node,
+    release_level,
 )
 from sumwise.kernels.grow.gain import leaf_value
 from sumwise.kernels.grow.layout import (
     ABORTED,
-    BUILD_BOTH,
-    DONE,
     GROWING,
     LEVEL_FIRST,
     LEVEL_SIZE,
     MODE,
-    N_HEAP,
-    N_LEAVES,
     N_NODES,
     NO_HISTOGRAMS,
     NODE,
@@ -35,11 +38,12 @@ from sumwise.kernels.grow.layout import (
     STATUS,
     SUBTRACT,
     SYMMETRIC,
-    TREE,
 )
+from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.partition import left_range, partition_records
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, kernel, routine
-from sumwise.kernels.runtime.threads import ABORT, atomic_load, share, wait_for_all
+from sumwise.kernels.runtime.reference import refer
+from sumwise.kernels.runtime.threads import wait_for_all
 from sumwise.kernels.vector.layout import VectorJob, count_place, hessian_place
 from sumwise.kernels.vector.splits import (
     count_missing_rows,
@@ -59,46 +63,6 @@ from sumwise.kernels.vector.sums import (
 _ROW = np.uint64(32)
 
 
-@inlined
-def _plant_root(job, n_rows):
-    """Thread 0: reset the buffers and create the root."""
-    work, options, control = job.work, job.options, job.work.control
-    control[:] = 0
-    free_all_slots(control, work.free_slots)
-    draw_for_tree(work.allowed, options, job.key)
-    draw_for_node(work.allowed, options, job.key, ZERO, ZERO, ZERO)
-    create_node(control, job.nodes, ZERO, NONE)
-    control[N_LEAVES] = 1
-    for t in range(job.n_threads):
-        work.first[t, 0], work.last[t, 0] = share(n_rows, t, job.n_threads)
-    some_feature = False
-    for f in range(work.allowed.shape[1]):
-        some_feature |= work.allowed[TREE, f] != 0
-    can_split = options.max_depth > 0 and options.max_leaves > 1
-    if some_feature and can_split and n_rows >= 2 * options.min_samples_leaf:
-        job.nodes[0].splittable = 1
-        job.nodes[0].slot = take_slot(control, work.free_slots, ZERO)
-
-
-@routine
-def _create_children(job, node, anchor):
-    """Thread 0: append the children of a node; return the left and the smaller one."""
-    work, nodes, rows = job.work, job.nodes, count_place(job.payload)
-    depth = np.int64(nodes[node].depth) + 1
-    left = create_node(work.control, nodes, depth, anchor)
-    create_node(work.control, nodes, depth, anchor)
-    nodes[node].left = left
-    for s in range(work.totals.shape[1]):
-        work.totals[left, s] = work.left_totals[node, s]
-        work.totals[left + 1, s] = work.totals[node, s] - work.left_totals[node, s]
-    for child in range(left, left + 2):
-        enough = work.totals[child, rows] >= 2 * job.options.min_samples_leaf
-        nodes[child].splittable = enough and depth < job.options.max_depth
-    work.control[N_LEAVES] += 1
-    small = left + 1 if work.totals[left + 1, rows] < work.totals[left, rows] else left
-    return left, small
-
-
 @routine
 def _adopt_split(job, node, child):
     """Thread 0: give a node its best split if that gains enough; return whether it does."""
@@ -111,8 +75,8 @@ def _adopt_split(job, node, child):
     split_bin = work.candidates[child, f].split_bin
     missing_left = work.candidates[child, f].missing_left != 0
     sum_vector_side(job, node, f, split_bin, missing_left)
-    if count_missing_rows(job, node, f) == 0:  # none missing here: they go with the larger child
-        missing_left = 2 * work.left_totals[node, rows] >= totals[rows]
+    if count_missing_rows(job, node, f) == 0:
+        missing_left = follows_larger(work.left_totals[node, rows], totals[rows])
     nodes[node].feature = f
     nodes[node].split_bin = split_bin
     nodes[node].missing_left = missing_left
@@ -121,50 +85,12 @@ def _adopt_split(job, node, child):
 
 
 @inlined
-def _settle_nodes(job, first, last):
-    """Thread 0: queue nodes with a good split; take the histograms of others."""
-    work, nodes = job.work, job.nodes
-    for node in range(first, last):
-        if nodes[node].slot >= 0:
-            found = _adopt_split(job, node, node - first)
-            if found:
-                push_node(work.control, work.heap, nodes, job.options.growth, node)
-            # A scratch slot is for the moment only: such a node's children are both summed anew.
-            if not found or nodes[node].slot >= work.free_slots.size:
-                release_slot(work.control, work.free_slots, nodes, node)
-
-
-@inlined
 def _choose_next(job):
     """Thread 0: pop the next node, create its children and say what is to be done for them."""
-    work, nodes, options = job.work, job.nodes, job.options
-    control = work.control
-    if atomic_load(job.sync, ABORT):
-        control[STATUS] = ABORTED
-    elif control[N_HEAP] == 0 or control[N_LEAVES] >= options.max_leaves:
-        control[STATUS] = DONE
-    else:
-        node = pop_node(control, work.heap, nodes, options.growth)
-        left, small = _create_children(job, node, NONE)
-        large = 2 * left + 1 - small
-        control[NODE] = node
-        control[SMALL] = small
-        # The larger child has at least as many rows at the same depth: if it cannot, neither can.
-        if not nodes[large].splittable or control[N_LEAVES] >= options.max_leaves:
-            control[MODE] = NO_HISTOGRAMS
-            release_slot(control, work.free_slots, nodes, node)
-        else:
-            for child in range(2):
-                depth = np.int64(nodes[left].depth)
-                draw_for_node(work.allowed, options, job.key, depth, left + child, child)
-            nodes[small].slot = take_slot(control, work.free_slots, ZERO)
-            if nodes[node].slot >= 0:
-                control[MODE] = SUBTRACT
-                nodes[large].slot = nodes[node].slot
-                nodes[node].slot = -1
-            else:
-                control[MODE] = BUILD_BOTH
-                nodes[large].slot = take_slot(control, work.free_slots, ZERO + 1)
+    node, rows = pop_next(job), count_place(job.payload)
+    if node >= 0:
+        append_children(job, node, NONE, rows)
+        place_children(job, node, smaller_child(job, node, rows))
 
 
 @routine
@@ -192,7 +118,9 @@ def _grow_best_first(job):
     wait_for_all(job.sync, job.n_threads)
     while True:
         if job.thread == 0:
-            _settle_nodes(job, first, last)
+            for node in range(first, last):
+                if nodes[node].slot >= 0:
+                    queue_node(job, node, _adopt_split(job, node, node - first))
             _choose_next(job)
         wait_for_all(job.sync, job.n_threads)
         if control[STATUS] != GROWING:
@@ -219,7 +147,7 @@ def _grow_best_first(job):
 def _split_level(job, first, size, f):
     """Thread 0: give all nodes of the level the split and create their children."""
     work, nodes, payload = job.work, job.nodes, job.payload
-    control, rows, min_rows = work.control, count_place(payload), job.options.min_samples_leaf
+    rows, min_rows = count_place(payload), job.options.min_samples_leaf
     split_bin = work.candidates[0, f].split_bin
     missing_left = work.candidates[0, f].missing_left != 0
     n_missing, n_left, n_rows = 0, 0, 0
@@ -230,8 +158,8 @@ def _split_level(job, first, size, f):
             n_missing += count_missing_rows(job, node, f)
             n_left += work.left_totals[node, rows]
             n_rows += work.totals[node, rows]
-    if n_missing == 0:  # none missing here: they go with the larger side
-        missing_left = 2 * n_left >= n_rows
+    if n_missing == 0:
+        missing_left = follows_larger(n_left, n_rows)
     for node in range(first, first + size):
         if nodes[node].slot < 0:
             sum_record_side(job, node, f, split_bin, missing_left)
@@ -242,21 +170,8 @@ def _split_level(job, first, size, f):
         nodes[node].missing_left = missing_left
         nodes[node].gain = 1.0 if is_split else 0.0  # whether outputs have gains; see _set_values
         anchor = NONE if is_split else np.int64(nodes[node].anchor)
-        left, small = _create_children(job, node, anchor)
-        large = 2 * left + 1 - small
-        if nodes[node].slot >= 0 and nodes[large].splittable:
-            # A child that will not be split needs its histogram only to be subtracted; such
-            # children take turns in the scratch slot. The pool has room for all others.
-            if nodes[small].splittable:
-                nodes[small].slot = take_slot(control, work.free_slots, ZERO)
-            else:
-                nodes[small].slot = work.free_slots.size
-            nodes[large].slot = nodes[node].slot
-            nodes[node].slot = -1
-        else:
-            nodes[left].splittable = 0
-            nodes[left + 1].splittable = 0
-            release_slot(control, work.free_slots, nodes, node)
+        append_children(job, node, anchor, rows)
+        place_level_children(job, node, smaller_child(job, node, rows))
 
 
 @inlined
@@ -269,11 +184,7 @@ def _choose_level_split(job):
     for node in range(first, first + size):
         if job.nodes[node].slot >= 0:
             noise += NOISE * abs(score_vector(job.payload, job.work.totals[node]))
-    if atomic_load(job.sync, ABORT):
-        control[STATUS] = ABORTED
-    elif not gain > job.options.min_gain + noise:
-        control[STATUS] = DONE
-    else:
+    if may_split_level(job, gain, noise):
         _split_level(job, first, size, f)
         control[LEVEL_FIRST] = first + size
         control[LEVEL_SIZE] = 2 * size
@@ -284,8 +195,7 @@ def _grow_levels(job):
     """Split all nodes of a level by one split, level after level."""
     work, nodes, control = job.work, job.nodes, job.work.control
     if job.thread == 0:
-        control[LEVEL_FIRST], control[LEVEL_SIZE] = 0, 1
-        control[STATUS] = GROWING if nodes[0].slot >= 0 else DONE
+        begin_levels(job)
     wait_for_all(job.sync, job.n_threads)
     if control[STATUS] == GROWING:
         build_vector_histogram(job, ZERO)
@@ -305,18 +215,14 @@ def _grow_levels(job):
             _move_records(job, node)
         wait_for_all(job.sync, job.n_threads)
         for node in range(first, first + size):
-            left = np.int64(nodes[node].left)
-            rows = count_place(job.payload)
-            small = left + 1 if work.totals[left + 1, rows] < work.totals[left, rows] else left
-            large = 2 * left + 1 - small
+            small = smaller_child(job, node, count_place(job.payload))
+            large = 2 * np.int64(nodes[node].left) + 1 - small
             if nodes[large].slot >= 0:
                 build_vector_histogram(job, small)
                 subtract_vector_histogram(job, small, large)
         wait_for_all(job.sync, job.n_threads)
         if job.thread == 0:
-            for node in range(first + size, first + 3 * size):
-                if not nodes[node].splittable:
-                    release_slot(control, work.free_slots, nodes, node)
+            release_level(job, first + size, first + 3 * size)
         wait_for_all(job.sync, job.n_threads)
 
 
@@ -366,9 +272,9 @@ def grow_vector_tree(thread, n_threads, sync, table, payload, options, rows, key
     The result is in ``nodes`` and in ``value``, ``weight``, ``gain``, ``totals``, ``leaf`` and
     ``control`` of ``work``.
     """
-    job = VectorJob(thread, n_threads, sync, table, payload, options, work, nodes, key)
+    job = refer(VectorJob(thread, n_threads, sync, table, payload, options, work, nodes, key))
     if thread == 0:
-        _plant_root(job, rows.size)
+        plant_root(work, nodes, options, key, n_threads, rows.size)
     wait_for_all(sync, n_threads)
     in_range = load_vectors(job, rows)
     if not in_range:
