@@ -1,16 +1,20 @@
 """What ``fit`` measures after each round: validation sets, and the metrics of ``scoring``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.validation import LabeledRows, RunningScorer, read_validation
-from sumwise.estimators.scoring import Scorer, resolve_scoring
+from sumwise.estimators.boosting.fitted import know_scores
+from sumwise.estimators.boosting.validation import LabeledRows, read_validation
+from sumwise.estimators.scoring import Scorer, resolve_scoring, score_known
 from sumwise.losses import Loss
+from sumwise.losses.links import LINKS
 from sumwise.training.boost import EvaluatedRows
+from sumwise.training.session import ValidationScorer
+from sumwise.tree import Ensemble
 
 # Rows of X_val, or held out of X.
 VALIDATION = "validation"
@@ -133,8 +137,8 @@ def make_evaluations(
     def evaluate(name: str, source: LabeledRows, rows: np.ndarray, first: int) -> EvaluatedRows:
         if not metrics:
             return EvaluatedRows(name, rows)
-        X, y, weight = source.take(rows - first)
-        own = {n: RunningScorer(estimator, m, X, y, weight, link) for n, m in metrics.items()}
+        taken = source.take(rows - first)
+        own = {n: _make_scorer(estimator, metric, *taken, link) for n, metric in metrics.items()}
         return EvaluatedRows(name, rows, own)
 
     if not sets:
@@ -145,3 +149,39 @@ def make_evaluations(
         evaluate(part.name, part.rows, valid[places[k] : places[k + 1]], int(firsts[k]))
         for k, part in enumerate(sets)
     ]
+
+
+def _make_scorer(
+    estimator: Any, scorer: Scorer, X: Any, y: np.ndarray, weight: np.ndarray | None, link: str
+) -> ValidationScorer:
+    """Return the score of some rows as a function of the raw scores that training has of them.
+
+    ``estimator`` has all that ``fit`` knows before training. Asked for other rows, the model that
+    the scorer sees predicts them by the rounds so far.
+    """
+
+    def score(raw: np.ndarray, make_ensemble: Callable[[], Ensemble]) -> float:
+        model = know_scores(estimator, X, raw)
+        model.ensemble_ = _EnsembleSoFar(link, make_ensemble)
+        return score_known(scorer, model, y, weight, X)
+
+    return score
+
+
+class _EnsembleSoFar:
+    """An ensemble that is made of its trees only when something other than its link is needed."""
+
+    def __init__(self, link: str, make_ensemble: Callable[[], Ensemble]) -> None:
+        self.link = link
+        self._make_ensemble = make_ensemble
+        self._made: Ensemble | None = None
+
+    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        return LINKS[self.link](raw)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copy and pickle ask before __init__ has run
+            raise AttributeError(name)
+        if self._made is None:
+            self._made = self._make_ensemble()
+        return getattr(self._made, name)

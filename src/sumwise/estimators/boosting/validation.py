@@ -1,8 +1,6 @@
-"""Validation rows: given by the user or held out, and how a scorer sees them."""
+"""Validation rows: given by the user, or held out."""
 
-import inspect
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +13,7 @@ from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.input.features import read_rows
 from sumwise.estimators.input.targets import check_init_score, check_sample_weight, read_target
 from sumwise.losses import Loss
-from sumwise.losses.links import LINKS
 from sumwise.training.boost import TrainingRows
-from sumwise.tree import Ensemble
 
 _MOST_ROWS = (1 << 32) - 1
 
@@ -238,75 +234,3 @@ def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
             f"known are {classes.tolist()[:20]}"
         )
     return np.array([place[label] for label in found.tolist()], dtype=np.intp)[inverse]
-
-
-class _EnsembleSoFar:
-    """Stands for an ensemble whose trees are put together only if somebody asks for them."""
-
-    def __init__(self, link: str, make_ensemble: Callable[[], Ensemble]) -> None:
-        self.link = link
-        self._make_ensemble = make_ensemble
-        self._made: Ensemble | None = None
-
-    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
-        return LINKS[self.link](raw)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # copying and pickling ask before there is anything
-            raise AttributeError(name)
-        if self._made is None:
-            self._made = self._make_ensemble()
-        return getattr(self._made, name)
-
-
-class RunningScorer:
-    """Calls a scikit-learn scorer on the validation rows, without predicting them again.
-
-    The scorer gets a copy of the estimator that takes their raw scores from training. Asked for
-    other rows, the copy predicts as a fitted model does.
-
-    Parameters
-    ----------
-    model : estimator
-        Has what ``fit`` knows before training.
-    scorer : callable of (estimator, X, y), greater is better
-    X, y : what the scorer gets
-    weight : ndarray or None
-        Passed on if the scorer takes ``sample_weight``.
-    link : str
-    """
-
-    def __init__(
-        self,
-        model: Any,
-        scorer: Callable[..., Any],
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray | None,
-        link: str,
-    ) -> None:
-        self._model = model
-        self._scorer = scorer
-        self._X = X
-        self._y = y
-        weighs = weight is not None and takes_weight(scorer)
-        self._options = {"sample_weight": weight} if weighs else {}
-        self._link = link
-
-    def __call__(self, raw: np.ndarray, make_ensemble: Callable[[], Ensemble]) -> float:
-        model = copy(self._model)
-        predict_raw = model._predict_raw
-
-        def look_up_raw(X: Any) -> np.ndarray:
-            return raw.copy() if X is self._X else predict_raw(X)
-
-        model._predict_raw = look_up_raw
-        model.ensemble_ = _EnsembleSoFar(self._link, make_ensemble)
-        return float(self._scorer(model, self._X, self._y, **self._options))
-
-
-def takes_weight(scorer: Callable[..., Any]) -> bool:
-    """Whether the metric of a scorer has an argument ``sample_weight``."""
-    # A scorer of make_scorer takes weights whether or not its metric does.
-    function = getattr(scorer, "_score_func", scorer)
-    return "sample_weight" in inspect.signature(function).parameters
