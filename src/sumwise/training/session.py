@@ -20,7 +20,7 @@ from sumwise.losses.multi_target import take_target
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
 from sumwise.training.callbacks import Callback
-from sumwise.training.rounds import BoostingResult, Past
+from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import OOB, EarlyStopping
 from sumwise.tree import (
     Ensemble,
@@ -114,24 +114,24 @@ class TrainingRows:
 
 
 @dataclass(frozen=True)
-class Table:
-    """The rows as a booster reads them.
+class TrainingTable:
+    """The features of all rows, as a booster reads them.
 
     Attributes
     ----------
+    matrices : sequence of Matrix
+        The rows before binning, in one or more matrices.
     data : BinnedData or None
-        What trees grow on; None for a booster without trees.
+        The binned rows; None for a booster without trees.
     mapper : BinMapper or None
-        Its bins.
-    matrices : sequence of ndarray or ColumnMatrix
-        The rows as they were before binning, in one or more matrices.
+        Their bins.
     variants : sequence of BinnedData
         The same rows and bins, with categories encoded by other permutations.
     """
 
-    data: BinnedData | None
-    mapper: BinMapper | None
-    matrices: Sequence[Matrix] = ()
+    matrices: Sequence[Matrix]
+    data: BinnedData | None = None
+    mapper: BinMapper | None = None
     variants: Sequence[BinnedData] = ()
 
     @property
@@ -166,11 +166,11 @@ class Session:
 
     def __init__(
         self,
-        table: Table,
+        table: TrainingTable,
         rows: TrainingRows,
         settings: BoostingSettings,
         team: Team,
-        past: Past | None,
+        past: BoostingResult | None,
     ) -> None:
         self.table, self.rows, self.settings, self.team = table, rows, settings, team
         self.past = past

@@ -324,7 +324,7 @@ def test_trees_do_not_follow_coefficients():
         fit(n_estimators=20, fitting={"init_model": linear})
     with pytest.raises(DataError, match=r"goes on from a linear model, and .* is trees"):
         fit(booster="linear", n_estimators=20, fitting={"init_model": trees})
-    with pytest.raises(DataError, match="has 1 trees a round"):
+    with pytest.raises(DataError, match="has 1 trees per round"):
         fit(booster=Plain(3), n_estimators=20, fitting={"init_model": trees})
 
 

@@ -20,7 +20,7 @@ from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegress
 from sumwise.errors import DataError, DataWarning, ParameterError, TrainingError
 from sumwise.estimators.boosting import base as boosting_base
 from sumwise.estimators.boosting import fitted as fitted_boosting
-from sumwise.estimators.boosting.validation import LabeledRows
+from sumwise.estimators.boosting.rows import LabeledRows
 from sumwise.losses import Exponential, Logistic, Multinomial, Poisson, Quantile, Squared
 
 GROWTHS = ["leaf", "depth", "symmetric"]
@@ -66,20 +66,6 @@ def fit(request):
 
     fit_model.target, fit_model.loss = target.astype(np.float64), loss
     return fit_model
-
-
-@pytest.fixture
-def seen_rows(monkeypatch):
-    """The training and validation rows of each fit."""
-    seen = []
-
-    def spy(data, mapper, rows, *args):
-        seen.append(rows)
-        return original(data, mapper, rows, *args)
-
-    original = boosting_base.boost
-    monkeypatch.setattr(boosting_base, "boost", spy)
-    return seen
 
 
 def raw_of(model, X):

@@ -20,7 +20,7 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Logistic, Squared
 from sumwise.sampling import Columns
-from sumwise.training.boost import BoostingSettings, TrainingRows, boost
+from sumwise.training.boost import BoostingSettings, TrainingRows, TrainingTable, boost
 from sumwise.tree import GrowthSettings, TreeGrower
 from sumwise.tree.prefixes import PrefixModels
 from tests.naive import grow as naive
@@ -66,7 +66,7 @@ def test_all_prefixes_are_the_algorithm_of_the_article(growth, loss):
         mapper = BinMapper.fit(X)
         data = mapper.transform(X, team)
         fit = BoostingSettings(loss, settings, 3, booster=Ordered(1, "all"), seed=5)
-        result = boost(data, mapper, rows, fit, team, None, [X])
+        result = boost(TrainingTable([X], data, mapper), rows, fit, team)
         found = result.ensemble.predict_raw(X, team)[:, 0]
 
         def gradient(scores):

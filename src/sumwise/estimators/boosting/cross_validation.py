@@ -14,7 +14,8 @@ from sumwise.data.table import read_array, take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.boosters import resolve_booster, stops_by_oob
-from sumwise.estimators.boosting.evaluation import name_watched
+from sumwise.estimators.boosting.evaluation import name_watched, resolve_metrics
+from sumwise.estimators.boosting.pipeline import check_stopping
 from sumwise.estimators.combined.out_of_fold import Folds, find_splitter
 from sumwise.estimators.input.jobs import count_cpus
 from sumwise.training.boosters import Dart
@@ -151,13 +152,13 @@ def cv(
     return steps.make_result(models if return_estimator else None)
 
 
-def _check_estimator(estimator: Any) -> None:
+def _check_estimator(estimator: object) -> None:
     if not isinstance(estimator, BaseGradientBoosting):
         raise ParameterError(
             f"cv measures rounds of gradient boosting; a {type(estimator).__name__} has none: use "
             "cross_validate of scikit-learn"
         )
-    estimator._check_parameters()
+    check_stopping(estimator)
     if stops_by_oob(estimator):
         raise ParameterError(
             "cv stops by the mean over the folds, and early_stopping='oob' by rows left out; "
@@ -195,11 +196,15 @@ class _Steps:
     """Makes the fits of all folds wait for each other after each round, and judges their mean."""
 
     def __init__(
-        self, estimator: Any, n_folds: int, shown: Sequence[Callback], keep_models: bool
+        self,
+        estimator: BaseGradientBoosting,
+        n_folds: int,
+        shown: Sequence[Callback],
+        keep_models: bool,
     ) -> None:
         self.stops = bool(estimator.early_stopping)
         self._n_asked = int(estimator.n_estimators)
-        self._watched, lower = name_watched(estimator, _TEST)
+        self._watched, lower = name_watched(resolve_metrics(estimator), _TEST)
         patience = estimator.n_iter_no_change if self.stops else self._n_asked + 1
         self._stopping = EarlyStopping(patience, estimator.tol, self._watched, lower)
         self._scores: dict[str, list[list[float]]] = {}
@@ -265,7 +270,11 @@ class _Steps:
 
 
 def _fit_folds(
-    estimator: Any, data: _Rows, folds: Folds, steps: _Steps, measures_train: bool
+    estimator: BaseGradientBoosting,
+    data: _Rows,
+    folds: Folds,
+    steps: _Steps,
+    measures_train: bool,
 ) -> list[Any]:
     """Fit all folds side by side, and return their models."""
     n_folds = len(folds.train)

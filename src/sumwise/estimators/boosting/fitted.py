@@ -1,4 +1,4 @@
-"""A fitted boosting model: what it predicts, and what can be read off it."""
+"""A fitted boosting model: its predictions and attributes."""
 
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.encoder import CategoryEncoder
 from sumwise.errors import ParameterError
-from sumwise.estimators.boosting.refitting import refit_leaves
-from sumwise.estimators.boosting.round_ranges import take_rounds
+from sumwise.estimators.boosting.round_ranges import read_rounds
 from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
+from sumwise.estimators.input.parameters import is_number
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.inspection.importance import importance
 from sumwise.kernels.runtime.threads import Team
@@ -22,8 +22,11 @@ from sumwise.losses import CustomLoss
 from sumwise.training.stopping import LOSS, OOB, SCORE
 from sumwise.tree import Ensemble, LinearEnsemble
 
-# A row passes through as many trees in the time of a step as count_threads counts them.
-_TREES_A_STEP = 4
+# Number of trees that a row passes in one elementary step of count_threads.
+_TREES_PER_STEP = 4
+
+# Code of a category that fit has not seen; an encoder tells it from a missing value.
+UNKNOWN = -1.0
 
 _Model = TypeVar("_Model", bound="BaseFittedBoosting")
 
@@ -36,13 +39,13 @@ class _KnownScores(NamedTuple):
 
 
 class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
-    """What a gradient boosting estimator can do once ``fit`` has given it an ensemble."""
+    """Methods of a gradient boosting estimator that has an ensemble."""
 
     ensemble_: Ensemble
     history_: dict[str, np.ndarray]
     # The user's loss, if its link is a method of its own.
     _custom_link: CustomLoss | None = None
-    # Makes numbers of categories, if statistics of the target do.
+    # Replaces categories by statistics of the target.
     _encoder: CategoryEncoder | None = None
     _known_scores: _KnownScores | None = None
 
@@ -50,11 +53,12 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         if needs_no_check(self, X):
             return X
         check_is_fitted(self)
-        matrix = read_rows(self, X)
-        return matrix if self._encoder is None else self._encoder.transform(matrix)
+        if self._encoder is None:
+            return read_rows(self, X)
+        return self._encoder.transform(read_rows(self, X, UNKNOWN))
 
     def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
-        n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_A_STEP
+        n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_PER_STEP
         with start_team(self.n_jobs, n_steps) as team:
             return work(team)
 
@@ -65,14 +69,16 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
 
     def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
-        """Raw scores of all rounds (None) or of some."""
+        """Return raw scores of all rounds (None) or of some."""
         if rounds is None:
             return self._predict_raw(X)
         check_is_fitted(self)
-        return take_rounds(self, rounds)._predict_raw(X)
+        model = copy(self)
+        model.ensemble_ = self.ensemble_.take_rounds(*read_rounds(rounds, self.best_iteration_))
+        return model._predict_raw(X)
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
-        """Raw scores as users see them: one output has no axis of its own."""
+        """Return raw scores as users see them: a single output has no axis."""
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
@@ -82,7 +88,7 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
             yield from self.ensemble_.staged_predict_raw(X, team)
 
     def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
-        """Predictions or class probabilities from raw scores."""
+        """Return predictions or class probabilities from raw scores."""
         model = self.ensemble_ if self._custom_link is None else self._custom_link
         return model.predict_mean(raw)
 
@@ -101,42 +107,6 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         X = self._check_input(X)
         return self._with_team(X, lambda team: self.ensemble_.apply(X, team))
 
-    def refit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        *,
-        decay: float = 0.9,
-    ) -> Self:
-        """Return a fitted copy with the same splits, whose leaves have followed other rows.
-
-        Every leaf (and the constant to start from) becomes ``decay`` times its value plus
-        ``1 - decay`` times the value that a fit would give it on these rows, tree by tree: later
-        trees learn from the errors that the new values of earlier ones leave. A leaf that no row
-        reaches stays as it is. LightGBM's ``refit`` with its ``decay_rate``.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Rows with the features of ``fit``. Statistics that encode categories stay as they are.
-        y : array-like of shape (n_rows,)
-            Their target; a classifier knows no new classes.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Weights; class weights are multiplied in as in ``fit``.
-        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
-            Raw scores to start from, if ``fit`` had them.
-        decay : float, default=0.9
-            Share of the old values, from 0 (new values alone) to 1 (no change).
-
-        Returns
-        -------
-        estimator
-            A new model. It has no ``history_``; rows and weights of its nodes are those of ``fit``.
-        """
-        return refit_leaves(self, X, y, sample_weight, init_score, decay)
-
     def truncate(self, n_rounds: int) -> Self:
         """Return a fitted copy that has only the first rounds.
 
@@ -146,8 +116,7 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
             Rounds to keep, from 1 to ``best_iteration_``.
         """
         check_is_fitted(self)
-        is_integer = isinstance(n_rounds, Integral) and not isinstance(n_rounds, bool)
-        if not is_integer or not 1 <= n_rounds <= self.best_iteration_:
+        if not is_number(n_rounds, Integral) or not 1 <= n_rounds <= self.best_iteration_:
             raise ParameterError(
                 f"n_rounds={n_rounds!r}: must be an integer from 1 to {self.best_iteration_}, "
                 "the rounds of the model"
@@ -183,12 +152,12 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
 
     @property
     def oob_improvement_(self) -> np.ndarray:
-        """How much lower each round made the loss of the rows that its sampler left out."""
+        """Decrease of the loss in each round on the rows that its sampler left out."""
         check_is_fitted(self)
         if OOB not in self.history_:
             raise AttributeError(
                 "oob_improvement_: needs a sampler that leaves rows out at random, as Subsample, "
-                "and a booster that adds one tree a round"
+                "and a booster that adds one tree per round"
             )
         return self.history_[OOB]
 
@@ -200,7 +169,7 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
 
     @property
     def intercept_(self) -> float | np.ndarray:
-        """Raw score of a linear model where all features are zero or missing."""
+        """Raw score of a linear model if all features are zero or missing."""
         model = self._linear("intercept_")
         last = model.base_score + model.intercept[-1]
         return float(last[0]) if last.size == 1 else last

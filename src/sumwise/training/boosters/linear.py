@@ -12,7 +12,7 @@ from sumwise.kernels.linear.dense import BLOCK, descend_coordinates
 from sumwise.kernels.linear.sparse import descend_stored_coordinates
 from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.parts import check_number
-from sumwise.training.boosters.base import Booster, BoosterRun
+from sumwise.training.boosters.base import Booster, BoosterRun, BoosterUser
 from sumwise.training.rounds import Record
 from sumwise.training.session import Session
 from sumwise.tree.linear import LinearEnsemble, add_scores
@@ -61,7 +61,7 @@ class Linear(Booster):
         check_number(self, "l1", 0.0)
         check_number(self, "l2", 0.0)
 
-    def check_use(self, estimator: Any) -> None:
+    def check_use(self, estimator: BoosterUser) -> None:
         for name in ("monotonic_cst", "interaction_cst", "columns"):
             if getattr(estimator, name) is not None:
                 raise ParameterError(

@@ -3,8 +3,6 @@
 (Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
 """
 
-from typing import Any
-
 import numpy as np
 
 from sumwise.data.binned import BinnedData
@@ -14,7 +12,7 @@ from sumwise.kernels.runtime import random
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.parts import check_count
-from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
+from sumwise.training.boosters.base import Booster, BoosterRun, BoosterUser, start_rounds
 from sumwise.training.boosters.permuted import PermutedRun
 from sumwise.training.rounds import Rounds
 from sumwise.training.session import Sample, Session
@@ -67,7 +65,7 @@ class Ordered(Booster):
                 "and values; pass permutations=1"
             )
 
-    def check_use(self, estimator: Any) -> None:
+    def check_use(self, estimator: BoosterUser) -> None:
         if self.prefixes == "all" and estimator.base_score is not None:
             raise ParameterError(
                 f"{type(estimator).__name__}: Ordered(prefixes='all') starts all of its models "
