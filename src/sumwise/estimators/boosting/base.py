@@ -34,7 +34,6 @@ from sumwise.estimators.boosting.pipeline import (
     collect_rows,
     draws_held_out,
     find_watched,
-    make_bin_settings,
     make_settings,
 )
 from sumwise.estimators.boosting.refitting import check_decay, check_loss, check_refittable
@@ -249,7 +248,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             if not booster.grows_trees:
                 table = TrainingTable(data.matrices)
             elif table is None:
-                table = make_table(data, make_bin_settings(self, data, settings), team)
+                table = make_table(self, data, settings, team)
             past = None if start is None else BoostingResult(start.ensemble_, start.history_)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
             result = boost(table, data.rows, settings, team, past)

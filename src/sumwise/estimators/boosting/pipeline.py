@@ -22,10 +22,10 @@ from sumwise.estimators.boosting.leaves import check_linear_leaves, resolve_leav
 from sumwise.estimators.boosting.multi_target import refuse_native_categories
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.rows import FitData, LabeledRows, join_rows
-from sumwise.estimators.boosting.splits import BinSettings, check_splits, resolve_bundling
+from sumwise.estimators.boosting.splits import check_splits, resolve_bundling
 from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.boosting.validation import number_groups, split_rows
-from sumwise.estimators.input.by_feature import check_max_bins, read_max_bins, read_weights
+from sumwise.estimators.input.by_feature import check_max_bins, read_weights
 from sumwise.estimators.input.features import check_feature_parameters
 from sumwise.estimators.input.parameters import (
     check_callbacks,
@@ -195,20 +195,4 @@ def make_settings(
         track_training_loss=bool(model.track_training_loss or is_shown),
         base_score=find_base_score(model, loss),
         evaluated=make_evaluations(model, resolve_metrics(model), data, loss.link),
-    )
-
-
-def make_bin_settings(
-    model: "BaseGradientBoosting", data: FitData, settings: BoostingSettings
-) -> BinSettings:
-    """Return how the features of a fit are binned."""
-    booster = settings.booster
-    return BinSettings(
-        splits=check_splits(model),
-        max_bins=read_max_bins(model, data.encoder),
-        native=find_native(model),
-        bundling=resolve_bundling(model),
-        min_rows=settings.growth.min_samples_leaf,
-        seed=settings.seed,
-        needs_columns=booster is not None and booster.shares_splits,
     )

@@ -1,60 +1,35 @@
 """From the parameters ``splits``, ``max_bins`` and ``bundling`` to the table that trees grow on."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sumwise.data.binning import MAX_BINS, BinMapper
 from sumwise.data.bundling import Bundling
-from sumwise.data.matrix import Matrix, stack_rows
-from sumwise.data.native import Native
+from sumwise.data.matrix import stack_rows
 from sumwise.data.presorted import presort
 from sumwise.data.quantiles import make_quantile_tables
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_tables import refuse_large_table
 from sumwise.errors import ParameterError
+from sumwise.estimators.boosting.categories import find_native
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.rows import FitData
+from sumwise.estimators.input.by_feature import read_max_bins
 from sumwise.estimators.input.parameters import check_choice, resolve_part
 from sumwise.kernels.runtime.threads import Team
-from sumwise.training.boost import TrainingTable
+from sumwise.training.boost import BoostingSettings, TrainingTable
+
+if TYPE_CHECKING:
+    from sumwise.estimators.boosting.base import BaseGradientBoosting
 
 HISTOGRAM, APPROX, EXACT = "histogram", "approx", "exact"
 
 
-@dataclass(frozen=True)
-class BinSettings:
-    """How features are binned, apart from the rows.
-
-    Attributes
-    ----------
-    splits : {"histogram", "approx", "exact"}
-    max_bins : int or ndarray of int64
-        Maximum number of bins of all columns, or of each.
-    native : Native
-        How sets of categories are chosen.
-    bundling : Bundling or None
-    min_rows : int
-        Minimum number of rows of a leaf.
-    seed : int
-    needs_columns : bool
-        Whether every feature needs its own column, even if X is sparse.
-    """
-
-    splits: str
-    max_bins: int | np.ndarray
-    native: Native
-    bundling: Bundling | None
-    min_rows: int
-    seed: int
-    needs_columns: bool
-
-
 def check_splits(params: BoostingParameters) -> str:
     """Return the checked parameter."""
-    splits = str(check_choice(params, "splits", tuple(_MAKERS)))
+    splits = str(check_choice(params, "splits", (HISTOGRAM, APPROX, EXACT)))
     if splits == APPROX and not has_few_bins(params):
         raise ParameterError(
             f"{type(params).__name__}: splits='approx' with max_bins={params.max_bins!r}; its bins "
@@ -77,62 +52,40 @@ def resolve_bundling(params: BoostingParameters) -> Bundling | None:
     return part
 
 
-def make_table(data: FitData, settings: BinSettings, team: Team) -> TrainingTable:
-    """Bin all rows of a fit; validation rows do not affect the bins."""
-    return _MAKERS[settings.splits](data, settings, team)
-
-
-def _stack_sets(data: FitData) -> Matrix | None:
-    return stack_rows([rows.matrix for rows in data.sets]) if data.sets else None
-
-
-def _make_histogram_table(data: FitData, settings: BinSettings, team: Team) -> TrainingTable:
-    """Return a table whose bins are the same for all trees."""
-    X, rows, X_val = data.train.matrix, data.rows.train, _stack_sets(data)
-    categories = (data.n_categories, settings.native)
-    mapper = BinMapper.fit(
-        X, settings.max_bins, data.train.weight, rows, settings.seed, team, *categories
-    )
-    if mapper.has_many_bins:
-        if settings.needs_columns:
+def make_table(
+    model: "BaseGradientBoosting", data: FitData, settings: BoostingSettings, team: Team
+) -> TrainingTable:
+    """Return the table of all rows of a fit; validation rows do not affect the bins."""
+    X, rows = data.train.matrix, data.rows.train
+    X_val = stack_rows([own.matrix for own in data.sets]) if data.sets else None
+    of_columns = (data.n_categories, find_native(model))
+    if model.splits == APPROX:
+        of_rows = (rows, team, X_val)
+        made = make_quantile_tables((X, *data.variants), *of_rows, *of_columns, int(model.max_bins))
+        if made is not None:
+            mapper, quantiles = made
+            return TrainingTable(data.matrices, quantiles[0], mapper, quantiles[1:])
+        # No feature has more values than bins: histograms have the same candidates.
+    bins = None
+    if model.splits != EXACT:
+        max_bins = read_max_bins(model, data.encoder)
+        bins = BinMapper.fit(X, max_bins, data.train.weight, rows, settings.seed, team, *of_columns)
+    needs_columns = settings.booster is not None and settings.booster.shares_splits
+    if bins is None or bins.has_many_bins:
+        if needs_columns:
             raise ParameterError(
-                f"max_bins={settings.max_bins!r}: trees for several targets have at most "
-                f"{MAX_BINS} bins per feature; lower it, or use "
+                f"{type(model).__name__}: max_bins={model.max_bins!r}: trees for several targets "
+                f"have at most {MAX_BINS} bins per feature; lower it, or use "
                 "multi_strategy='one_output_per_tree'"
             )
-        options = (rows, team, X_val, *categories, mapper)
-        binned, *variants = (presort(own, *options)[0] for own in (X, *data.variants))
-        return TrainingTable(data.matrices, binned, mapper, variants)
+        options = (rows, team, X_val, *of_columns, bins)
+        (first, mapper), *more = (presort(own, *options) for own in (X, *data.variants))
+        return TrainingTable(data.matrices, first, mapper, [variant for variant, _ in more])
     alone = None
-    if settings.needs_columns and isinstance(X, SparseMatrix):
+    if needs_columns and isinstance(X, SparseMatrix):
         refuse_large_table(*X.shape)
         alone = np.zeros(X.shape[1], dtype=np.bool_)  # a dense table
-    screened = (team, X_val, settings.bundling, rows, settings.min_rows, alone)
-    table, *more = (mapper.transform(own, *screened) for own in (X, *data.variants))
-    return TrainingTable(data.matrices, table, mapper, more)
-
-
-def _make_approx_table(data: FitData, settings: BinSettings, team: Team) -> TrainingTable:
-    """Return a table whose bins are quantiles weighted by the hessians of each tree."""
-    matrices = (data.train.matrix, *data.variants)
-    of_columns = (data.n_categories, settings.native, int(settings.max_bins))
-    made = make_quantile_tables(matrices, data.rows.train, team, _stack_sets(data), *of_columns)
-    if made is None:  # no feature has more values than bins
-        return _make_histogram_table(data, settings, team)
-    mapper, (table, *variants) = made
-    return TrainingTable(data.matrices, table, mapper, variants)
-
-
-def _make_exact_table(data: FitData, settings: BinSettings, team: Team) -> TrainingTable:
-    """Return a table with the rows in the order of each feature."""
-    options = (data.rows.train, team, _stack_sets(data), data.n_categories, settings.native)
-    made = [presort(X, *options) for X in (data.train.matrix, *data.variants)]
-    table, mapper = made[0]
-    return TrainingTable(data.matrices, table, mapper, [variant for variant, _ in made[1:]])
-
-
-_MAKERS: dict[str, Callable[[FitData, BinSettings, Team], TrainingTable]] = {
-    HISTOGRAM: _make_histogram_table,
-    APPROX: _make_approx_table,
-    EXACT: _make_exact_table,
-}
+    screened = (rows, settings.growth.min_samples_leaf, alone)
+    layout = (team, X_val, resolve_bundling(model), *screened)
+    table, *variants = (bins.transform(own, *layout) for own in (X, *data.variants))
+    return TrainingTable(data.matrices, table, bins, variants)
