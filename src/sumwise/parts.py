@@ -1,4 +1,4 @@
-"""Parts: the small parameter objects an estimator is put together from."""
+"""Parts: small objects with parameters that configure an estimator."""
 
 import inspect
 import math
@@ -10,12 +10,12 @@ from sumwise.errors import ParameterError, UnknownParameterError
 
 
 def find_close_name(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that a misspelled one most likely means, None if none is close."""
+    """Return the known name closest to a misspelled one, None if none is close."""
     return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 def refuse_unknown_names(owner: type, names: Collection[str], known: Collection[str]) -> None:
-    """Raise UnknownParameterError for the first name that the class has no parameter of."""
+    """Raise UnknownParameterError for the first name that is no parameter of the class."""
     for name in names:
         if name not in known:
             close = find_close_name(name, known)
@@ -24,10 +24,10 @@ def refuse_unknown_names(owner: type, names: Collection[str], known: Collection[
 
 
 class Part:
-    """Base of parts: parameters are the arguments of ``__init__``, kept as attributes.
+    """Base of parts: the arguments of ``__init__`` are parameters and attributes.
 
-    This is all that ``sklearn.base.clone``, ``set_params(part__name=...)``, grid search, pickle
-    and ``repr`` need, without importing scikit-learn here.
+    It has what ``sklearn.base.clone``, ``set_params(part__name=...)``, grid search, pickle and
+    ``repr`` need, without importing scikit-learn.
     """
 
     _by_name: ClassVar[dict[str, type["Part"]]] = {}
@@ -38,7 +38,7 @@ class Part:
             Part._by_name[cls.__name__] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Name the class and the parameter if one is misspelled."""
+        """Refuse a misspelled parameter by name."""
         refuse_unknown_names(cls, kwargs, cls._defaults())
         return super().__new__(cls)
 
@@ -74,7 +74,7 @@ class Part:
 
 
 def _as_plain(value: Any) -> Any:
-    """Arrays as lists: a comparison of arrays is no yes or no."""
+    """Return arrays as lists, because comparing arrays gives no single boolean."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -87,7 +87,7 @@ def check_rate(part: Part, name: str) -> None:
 
 
 def check_count(part: Part, name: str, low: int, optional: bool = False) -> None:
-    """Refuse what is no integer of at least ``low``, or None where that is allowed."""
+    """Refuse anything but an integer of at least ``low``, or None if ``optional``."""
     value = getattr(part, name)
     if optional and value is None:
         return
@@ -100,7 +100,7 @@ def check_count(part: Part, name: str, low: int, optional: bool = False) -> None
 
 
 def check_number(part: Part, name: str, low: float, high: float = math.inf) -> None:
-    """Refuse what is no finite number of [low, high]."""
+    """Refuse anything but a finite number of [low, high]."""
     value = getattr(part, name)
     is_number = isinstance(value, (int, float)) or hasattr(value, "__float__")
     if isinstance(value, bool) or not is_number or not low <= value <= high or value == math.inf:
@@ -111,7 +111,7 @@ def check_number(part: Part, name: str, low: float, high: float = math.inf) -> N
 
 
 def check_flag(part: Part, name: str) -> None:
-    """Refuse what is neither true nor false."""
+    """Refuse anything but a boolean."""
     value = getattr(part, name)
     if type(value).__name__ not in ("bool", "bool_"):
         raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be True or False")

@@ -92,7 +92,7 @@ def _begin_round(session: Session, round_idx: int) -> None:
 def _tell_callbacks(
     settings: BoostingSettings, rounds: Record, scores: dict[str, float], seconds: float
 ) -> bool:
-    """Show the round to all callbacks; return whether one of them asks to stop."""
+    """Call all callbacks with the last round; return whether one of them asks to stop."""
     if not settings.callbacks:
         return False
     n_rounds = rounds.n_rounds

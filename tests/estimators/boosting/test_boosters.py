@@ -314,7 +314,7 @@ def test_boosters_that_change_earlier_trees_cannot_go_on(booster):
 
 
 def test_ordered_boosting_cannot_go_on():
-    with pytest.raises(ParameterError, match="the scores of its models of beginnings are not kept"):
+    with pytest.raises(ParameterError, match="the scores of its models of prefixes are not kept"):
         fit(booster="ordered", n_estimators=20, fitting={"init_model": fit()})
 
 

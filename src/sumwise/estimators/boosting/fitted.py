@@ -43,7 +43,7 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
 
     ensemble_: Ensemble
     history_: dict[str, np.ndarray]
-    # The user's loss, if its link is a method of its own.
+    # The user's loss, if it has its own link function.
     _custom_link: CustomLoss | None = None
     # Replaces categories by statistics of the target.
     _encoder: CategoryEncoder | None = None
@@ -73,9 +73,14 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         if rounds is None:
             return self._predict_raw(X)
         check_is_fitted(self)
+        taken = self.ensemble_.take_rounds(*read_rounds(rounds, self.best_iteration_))
+        return self._replace_ensemble(taken)._predict_raw(X)
+
+    def _replace_ensemble(self, ensemble: Ensemble) -> Self:
+        """Return a fitted copy with other rounds."""
         model = copy(self)
-        model.ensemble_ = self.ensemble_.take_rounds(*read_rounds(rounds, self.best_iteration_))
-        return model._predict_raw(X)
+        model.ensemble_, model._known_scores = ensemble, None
+        return model
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         """Return raw scores as users see them: a single output has no axis."""
@@ -121,9 +126,7 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
                 f"n_rounds={n_rounds!r}: must be an integer from 1 to {self.best_iteration_}, "
                 "the rounds of the model"
             )
-        model = copy(self)
-        model.ensemble_ = self.ensemble_.truncate(int(n_rounds))
-        return model
+        return self._replace_ensemble(self.ensemble_.truncate(int(n_rounds)))
 
     @property
     def best_iteration_(self) -> int:

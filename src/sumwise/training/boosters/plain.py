@@ -12,14 +12,13 @@ from sumwise.training.session import BoostingSettings, Session
 
 
 class Plain(Booster):
-    """Each round adds one tree an output, grown on the gradient at the scores so far.
+    """Each round adds one tree per output, grown on the gradient at the scores so far.
 
     Parameters
     ----------
     trees_per_round : int, default=1
-        Trees that a round grows for each output, all on the same gradient, each on rows and
-        features of its own draw. Their average is added: boosted forests, as XGBoost's
-        ``num_parallel_tree``.
+        Trees per round and output, all on the same gradient, each on its own draw of rows and
+        features. Their average is added: boosted forests, as XGBoost's ``num_parallel_tree``.
 
     Examples
     --------
@@ -65,7 +64,7 @@ class _PlainRun(BoosterRun):
             derivatives = session.gradient.copy(), session.hessian.copy()
             before = session.raw.copy()
         for draw in range(n_draws):
-            if draw > 0:  # factors of the last draw are in them
+            if draw > 0:  # they were multiplied by the factors of the last draw
                 session.gradient[:], session.hessian[:] = derivatives
             sample = session.draw_rows(n_draws * round_idx + draw)
             session.begin_left_out(sample, session.raw)
