@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import numbers
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
@@ -78,40 +79,39 @@ def _as_plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
+def is_number(value: Any, kind: type = numbers.Real) -> bool:
+    """Whether it is a real number, or of another kind of numbers; booleans are not."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
 def check_rate(part: Part, name: str) -> None:
     """Refuse a rate outside (0, 1]."""
     value = getattr(part, name)
-    is_number = isinstance(value, (int, float)) or hasattr(value, "__float__")
-    if isinstance(value, bool) or not is_number or not 0 < value <= 1:
-        raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be in (0, 1]")
+    if not is_number(value) or not 0 < value <= 1:
+        _refuse(part, name, "must be in (0, 1]")
 
 
 def check_count(part: Part, name: str, low: int, optional: bool = False) -> None:
     """Refuse anything but an integer of at least ``low``, or None if ``optional``."""
     value = getattr(part, name)
-    if optional and value is None:
+    if (value is None and optional) or (is_number(value, numbers.Integral) and value >= low):
         return
-    is_integer = hasattr(value, "__index__") and not isinstance(value, bool)
-    if not is_integer or value < low:
-        none = " or None" if optional else ""
-        raise ParameterError(
-            f"{type(part).__name__}({name}={value!r}): must be an integer of at least {low}{none}"
-        )
+    _refuse(part, name, f"must be an integer of at least {low}{' or None' if optional else ''}")
 
 
 def check_number(part: Part, name: str, low: float, high: float = math.inf) -> None:
     """Refuse anything but a finite number of [low, high]."""
     value = getattr(part, name)
-    is_number = isinstance(value, (int, float)) or hasattr(value, "__float__")
-    if isinstance(value, bool) or not is_number or not low <= value <= high or value == math.inf:
+    if not is_number(value) or not low <= value <= high or value == math.inf:
         upper = "" if high == math.inf else f" and at most {high:g}"
-        raise ParameterError(
-            f"{type(part).__name__}({name}={value!r}): must be a number of at least {low:g}{upper}"
-        )
+        _refuse(part, name, f"must be a number of at least {low:g}{upper}")
 
 
 def check_flag(part: Part, name: str) -> None:
     """Refuse anything but a boolean."""
-    value = getattr(part, name)
-    if type(value).__name__ not in ("bool", "bool_"):
-        raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be True or False")
+    if type(getattr(part, name)).__name__ not in ("bool", "bool_"):
+        _refuse(part, name, "must be True or False")
+
+
+def _refuse(part: Part, name: str, rule: str) -> None:
+    raise ParameterError(f"{type(part).__name__}({name}={getattr(part, name)!r}): {rule}")

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.parts import Part
+from sumwise.parts import Part, check_count
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,7 @@ class Snapshot(Part):
 
     def check(self) -> None:
         """Refuse parameters that cannot be used, before training."""
-        is_integer = isinstance(self.every, (int, np.integer)) and not isinstance(self.every, bool)
-        if not is_integer or self.every < 1:
-            raise ParameterError(f"Snapshot(every={self.every!r}): must be a positive integer")
+        check_count(self, "every", 1)
         folder = Path(self.path).parent
         if not folder.is_dir():
             raise ParameterError(f"Snapshot(path={self.path!r}): there is no folder {folder}")

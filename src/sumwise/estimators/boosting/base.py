@@ -18,11 +18,7 @@ from sumwise.estimators.boosting.boosters import refuse_categories, resolve_boos
 from sumwise.estimators.boosting.categories import find_statistics, name_encoding_part
 from sumwise.estimators.boosting.constraints import read_directions
 from sumwise.estimators.boosting.continuing import check_start, find_seed, find_start
-from sumwise.estimators.boosting.encoding import (
-    count_permutations,
-    encode_categories,
-    keep_encoding,
-)
+from sumwise.estimators.boosting.encoding import encode_categories, keep_encoding
 from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
 from sumwise.estimators.boosting.fitted import UNKNOWN, BaseFittedBoosting
 from sumwise.estimators.boosting.learning_rates import find_rates
@@ -158,14 +154,13 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
                 many_targets=not is_classifier(self),
                 unknown_code=np.nan if old_encoder is None else UNKNOWN,
             )
-            encoding = find_statistics(self, self.schema_.n_categories)
-            if start is not None:
-                encoding = keep_encoding(self, encoding, old_encoder)
             task, target = self._learn_task(y, start)
             train = LabeledRows.label(task, X, matrix, y, target, sample_weight, init_score)
             check_base_score(self, train.init_score is not None)
+            encoding = find_statistics(self, self.schema_.n_categories)
             if start is not None:
                 check_start(self, start, task.loss, train.init_score is not None)
+                encoding = keep_encoding(self, encoding, old_encoder)
             read = partial(read_validation, self, task, np.nan if encoding is None else UNKNOWN)
             sets = read_eval_sets(read, eval_set, eval_names, eval_sample_weight, eval_init_score)
             valid = read(VALIDATION, X_val, y_val, sample_weight_val, init_score_val)
@@ -236,7 +231,9 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         if draws_held_out(self, sets):
             self._seed = seed  # a fit that continues this one must hold out the same rows
         if encoding is not None:
-            data = self._encode(data, encoding, start, task, booster, seed, n_jobs)
+            old = None if start is None else start._encoder
+            data = encode_categories(self, booster, data, encoding, old, seed, n_jobs)
+            self._encoder = data.encoder
         # The model keeps the loss without its rows. Scorers and callbacks need it while training.
         custom = task.loss if isinstance(task.loss, CustomLoss) else None
         self._custom_link = custom if custom is not None and custom.inverse_link else None
@@ -261,26 +258,6 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         if start is None:
             return find_seed(self.random_state)
         return find_seed(self.random_state, start.random_state, getattr(start, "_seed", None))
-
-    def _encode(
-        self,
-        data: FitData,
-        part: TargetStatistics,
-        start: "BaseGradientBoosting | None",
-        task: Task,
-        booster: Booster,
-        seed: int,
-        n_jobs: int | None,
-    ) -> FitData:
-        """Encode categories by statistics of the target, and keep the encoder."""
-        n_permutations = count_permutations(self, booster, part)
-        part = TargetStatistics(**{**part.get_params(), "permutations": n_permutations})
-        old = None if start is None else start._encoder
-        n_classes = 0 if task.classes is None else task.classes.size
-        may_combine = self.interaction_cst is None
-        data = encode_categories(data, part, old, n_classes, may_combine, seed, n_jobs)
-        self._encoder = data.encoder
-        return data
 
     def _make_model(self, result: BoostingResult) -> Self:
         """Return a fitted copy while this estimator is still being fitted."""

@@ -63,15 +63,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     array([0, 0, 0])
     """
 
-    _saved_attributes = (
-        "classes_",
-        "n_features_in_",
-        "feature_names_in_",
-        "schema_",
-        "history_",
-        "_seed",
-        "_watched",
-    )
+    _saved_attributes = ("classes_", *BaseGradientBoosting._saved_attributes)
     _links = CLASS_LINKS
 
     @extend_parameters(BaseGradientBoosting)
@@ -114,8 +106,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-        rounds : int, pair of int, slice or None, default=None
+        X, rounds
             As in :meth:`predict`.
 
         Returns
@@ -125,35 +116,21 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         return self._scores(self._predict_rounds(X, rounds))
 
     def predict_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
-        """Return class probabilities.
+        """Return class probabilities, one column per class in the order of ``classes_``.
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-        rounds : int, pair of int, slice or None, default=None
+        X, rounds
             As in :meth:`predict`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
         """
         return self._predict_mean(self._predict_rounds(X, rounds))
 
     def predict_log_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
-        """Return logarithms of class probabilities, -inf for a probability of 0.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        rounds : int, pair of int, slice or None, default=None
-            As in :meth:`predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
-        """
+        """Return logarithms of :meth:`predict_proba`, -inf for a probability of 0."""
         from sumwise.combine.classes import log_probabilities  # only needed here
 
         return log_probabilities(self.predict_proba(X, rounds))

@@ -7,7 +7,7 @@ import numpy as np
 
 from sumwise.errors import ParameterError
 from sumwise.estimators.input.by_feature import FeatureParameter, KnowsFeatures, list_items
-from sumwise.estimators.input.parameters import is_number
+from sumwise.parts import is_number
 from sumwise.tree import TreeConstraints
 
 # Maximum number of features on the path to a leaf, by scikit-learn's names of these rules.

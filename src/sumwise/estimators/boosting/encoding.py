@@ -48,42 +48,25 @@ def keep_encoding(
     return None if old is None else TargetStatistics()
 
 
-def count_permutations(params: BoostingParameters, booster: Booster, part: TargetStatistics) -> int:
-    """Return the number of permutations: of the booster if it has any, else of the encoding."""
-    if isinstance(booster, Ordered):
-        return int(booster.permutations)
-    takes_turns = isinstance(booster, Plain) and booster.trees_per_round == 1
-    return int(part.permutations) if takes_turns and params.leaves == "constant" else 1
-
-
 def encode_categories(
+    params: BoostingParameters,
+    booster: Booster,
     data: FitData,
     part: TargetStatistics,
     old: CategoryEncoder | None,
-    n_classes: int,
-    may_combine: bool,
     seed: int,
     n_jobs: int | None,
 ) -> FitData:
     """Learn an encoder, and encode the categories of all rows of a fit.
 
-    Parameters
-    ----------
-    data : FitData
-    part : TargetStatistics
-        With as many permutations as the fit has.
-    old : CategoryEncoder or None
-        The encoder of the model to continue from.
-    n_classes : int
-        0 for regression.
-    may_combine : bool
-        Whether features may be combined; interaction constraints forbid it.
-    seed : int
-    n_jobs : int or None
+    ``old`` is the encoder of the model to continue from.
     """
-    n_steps = _STEPS_PER_VALUE * data.train.matrix.size * int(part.permutations)
+    n_permutations = _count_permutations(params, booster, part)
+    part = TargetStatistics(**{**part.get_params(), "permutations": n_permutations})
+    n_steps = _STEPS_PER_VALUE * data.train.matrix.size * n_permutations
     with start_team(n_jobs, n_steps) as team:
-        work = _Encoding(part, data, n_classes, may_combine, seed, team)
+        # A combination of features would be an interaction.
+        work = _Encoding(part, data, params.interaction_cst is None, seed, team)
         encoder, (matrix, *variants), rows = work.learn(old)
     return FitData(
         replace(data.train, matrix=matrix),
@@ -95,24 +78,27 @@ def encode_categories(
     )
 
 
+def _count_permutations(
+    params: BoostingParameters, booster: Booster, part: TargetStatistics
+) -> int:
+    """Return the number of permutations: of the booster if it has any, else of the encoding."""
+    if isinstance(booster, Ordered):
+        return int(booster.permutations)
+    takes_turns = isinstance(booster, Plain) and booster.trees_per_round == 1
+    return int(part.permutations) if takes_turns and params.leaves == "constant" else 1
+
+
 class _Encoding:
     """Learns the encoder of a fit."""
 
     def __init__(
-        self,
-        part: TargetStatistics,
-        data: FitData,
-        n_classes: int,
-        may_combine: bool,
-        seed: int,
-        team: Team,
+        self, part: TargetStatistics, data: FitData, may_combine: bool, seed: int, team: Team
     ) -> None:
         self._part, self._rows, self._may_combine = part, data.rows, may_combine
         self._seed, self._n_categories, self._team = seed, data.n_categories, team
-        self._X = data.train.matrix
-        self._values = _make_values(data.train.target, n_classes)
+        self._X, n_rows = data.train.matrix, data.train.n_rows
+        self._values = _make_values(data.train.target, data.rows.classes)
         self._weight = as_array(data.train.weight)
-        n_rows = self._X.shape[0]
         self._codes = {
             int(f): read_codes(read_column(self._X, int(f))(0, n_rows), int(data.n_categories[f]))
             for f in np.flatnonzero(data.n_categories)
@@ -197,11 +183,11 @@ class _Encoding:
         return result
 
 
-def _make_values(target: np.ndarray, n_classes: int) -> np.ndarray:
+def _make_values(target: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     """Return what statistics summarize, (n_values, n_rows): targets, or indicators of classes."""
-    if n_classes <= 2:
+    if classes is None or classes.size <= 2:
         return np.array(target[None, :] if target.ndim == 1 else target.T, order="C")
-    return (target == np.arange(n_classes)[:, None]).astype(np.float64)
+    return (target == np.arange(classes.size)[:, None]).astype(np.float64)
 
 
 def _have_equal_sums(old: CategoryEncoder, new: CategoryEncoder) -> bool:

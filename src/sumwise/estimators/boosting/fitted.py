@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from copy import copy
 from numbers import Integral
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,11 +14,11 @@ from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.round_ranges import read_rounds
 from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
-from sumwise.estimators.input.parameters import is_number
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.inspection.importance import importance
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss
+from sumwise.parts import is_number
 from sumwise.training.stopping import LOSS, OOB, SCORE
 from sumwise.tree import Ensemble, LinearEnsemble
 
@@ -40,6 +40,15 @@ class _KnownScores(NamedTuple):
 
 class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
     """Methods of a gradient boosting estimator that has an ensemble."""
+
+    _saved_attributes: ClassVar[tuple[str, ...]] = (
+        "n_features_in_",
+        "feature_names_in_",
+        "schema_",
+        "history_",
+        "_seed",
+        "_watched",
+    )
 
     ensemble_: Ensemble
     history_: dict[str, np.ndarray]

@@ -7,7 +7,8 @@ import numpy as np
 
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.parameters import BoostingParameters
-from sumwise.estimators.input.parameters import check_number, is_number
+from sumwise.estimators.input.parameters import check_number
+from sumwise.parts import is_number
 
 
 def check_learning_rate(params: BoostingParameters) -> float:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.estimators.input.parameters import is_number
 from sumwise.losses import Loss
+from sumwise.parts import is_number
 from sumwise.tree import Ensemble, TreeEnsemble
 
 

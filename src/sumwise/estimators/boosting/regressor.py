@@ -60,14 +60,6 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     True
     """
 
-    _saved_attributes = (
-        "n_features_in_",
-        "feature_names_in_",
-        "schema_",
-        "history_",
-        "_seed",
-        "_watched",
-    )
     _links = REGRESSION_LINKS
 
     @extend_parameters(BaseGradientBoosting)

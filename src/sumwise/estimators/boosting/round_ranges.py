@@ -4,7 +4,7 @@ from numbers import Integral
 from typing import Any
 
 from sumwise.errors import ParameterError
-from sumwise.estimators.input.parameters import is_number
+from sumwise.parts import is_number
 
 
 def read_rounds(rounds: Any, n_rounds: int) -> tuple[int, int]:

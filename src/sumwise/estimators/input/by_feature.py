@@ -10,7 +10,8 @@ import numpy as np
 from sumwise.data.binning import MAX_BINS, MOST_BINS
 from sumwise.data.encoder import CategoryEncoder
 from sumwise.errors import ParameterError
-from sumwise.estimators.input.parameters import check_integer, is_number
+from sumwise.estimators.input.parameters import check_integer
+from sumwise.parts import is_number
 from sumwise.sampling import Columns
 
 
@@ -24,19 +25,9 @@ class KnowsFeatures(Protocol):
 class FeatureParameter:
     """A parameter with values for features, and the features of X.
 
-    Attributes
-    ----------
-    owner : str
-        Name of the estimator's class.
-    name : str
-        Name of the parameter.
-    value : Any
-        The parameter, as messages show it.
-    by_feature : Any
-        Its values by feature: the parameter itself, or an attribute of it.
-    n_features : int
-    names : sequence of str
-        Names of the features; empty if X has none.
+    ``owner`` is the class name of the estimator, ``name`` and ``value`` are those of the parameter.
+    ``by_feature`` has the values: the parameter itself, or an attribute of it. ``names`` are the
+    names of the features, empty if X has none.
     """
 
     owner: str

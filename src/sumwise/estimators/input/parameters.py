@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from sumwise.errors import ParameterError, UnknownParameterError
-from sumwise.parts import Part, find_close_name, refuse_unknown_names
+from sumwise.parts import Part, find_close_name, is_number, refuse_unknown_names
 from sumwise.training.callbacks import Snapshot
 
 
@@ -65,11 +65,6 @@ def _find_parameters(kind: type) -> tuple[tuple[str, ...] | None, float]:
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         return names, math.inf
     return names, kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def is_number(value: Any, kind: type = numbers.Real) -> bool:
-    """Whether it is a real number, or of another kind of numbers; booleans are not."""
-    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
 
 
 def check_number(
