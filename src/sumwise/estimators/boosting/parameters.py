@@ -1,6 +1,7 @@
 """The parameters that the classifier and the regressor share."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sumwise.data.bundling import Bundling
@@ -12,99 +13,55 @@ from sumwise.training.callbacks import Callback
 from sumwise.tree import LinearLeaves
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoostingParameters:
-    """The constructor of gradient boosting; functions that resolve parameters take this class."""
+    """The constructor of gradient boosting, and what functions that resolve parameters take."""
 
-    def __init__(
-        self,
-        *,
-        loss: Any = "auto",
-        n_estimators: int = 100,
-        learning_rate: Any = 0.1,
-        base_score: Any = None,
-        # trees
-        growth: str = "leaf",
-        max_leaves: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        min_child_weight: float = 1e-3,
-        min_gain: float = 0.0,
-        max_bins: Any = 255,
-        splits: str = "histogram",
-        extra_trees: bool = False,
-        # regularization
-        l1: float = 0.0,
-        l2: float = 1.0,
-        max_delta_step: float = 0.0,
-        path_smooth: float = 0.0,
-        leaves: LinearLeaves | str = "constant",
-        # rounds
-        booster: Booster | str = "plain",
-        sampler: RowSampler | str | None = None,
-        columns: Columns | None = None,
-        # features
-        categorical_features: Any = "auto",
-        categorical_encoding: Native | TargetStatistics | str = "auto",
-        unknown_category: str = "missing",
-        extra_columns: str = "error",
-        sparse_zeros: str = "value",
-        bundling: Bundling | str | None = "auto",
-        # constraints
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        # validation
-        early_stopping: str | bool = "auto",
-        validation_fraction: float = 0.1,
-        validation_rows: str = "random",
-        scoring: Any = "loss",
-        n_iter_no_change: int = 10,
-        tol: float = 0.0,
-        track_training_loss: bool = False,
-        # running
-        callbacks: Sequence[Callback] | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.base_score = base_score
-        self.growth = growth
-        self.max_leaves = max_leaves
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.min_gain = min_gain
-        self.max_bins = max_bins
-        self.splits = splits
-        self.extra_trees = extra_trees
-        self.l1 = l1
-        self.l2 = l2
-        self.max_delta_step = max_delta_step
-        self.path_smooth = path_smooth
-        self.leaves = leaves
-        self.booster = booster
-        self.sampler = sampler
-        self.columns = columns
-        self.categorical_features = categorical_features
-        self.categorical_encoding = categorical_encoding
-        self.unknown_category = unknown_category
-        self.extra_columns = extra_columns
-        self.sparse_zeros = sparse_zeros
-        self.bundling = bundling
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.validation_rows = validation_rows
-        self.scoring = scoring
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.track_training_loss = track_training_loss
-        self.callbacks = callbacks
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: Any = "auto"
+    n_estimators: int = 100
+    learning_rate: Any = 0.1
+    base_score: Any = None
+    # trees
+    growth: str = "leaf"
+    max_leaves: int | None = None
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    min_gain: float = 0.0
+    max_bins: Any = 255
+    splits: str = "histogram"
+    extra_trees: bool = False
+    # regularization
+    l1: float = 0.0
+    l2: float = 1.0
+    max_delta_step: float = 0.0
+    path_smooth: float = 0.0
+    leaves: LinearLeaves | str = "constant"
+    # rounds
+    booster: Booster | str = "plain"
+    sampler: RowSampler | str | None = None
+    columns: Columns | None = None
+    # features
+    categorical_features: Any = "auto"
+    categorical_encoding: Native | TargetStatistics | str = "auto"
+    unknown_category: str = "missing"
+    extra_columns: str = "error"
+    sparse_zeros: str = "value"
+    bundling: Bundling | str | None = "auto"
+    # constraints
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
+    # validation
+    early_stopping: str | bool = "auto"
+    validation_fraction: float = 0.1
+    validation_rows: str = "random"
+    scoring: Any = "loss"
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    track_training_loss: bool = False
+    # running
+    callbacks: Sequence[Callback] | None = None
+    warm_start: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
