@@ -135,6 +135,13 @@ class TrainingTable:
     variants: Sequence[BinnedData] = ()
 
     @property
+    def binned(self) -> tuple[BinnedData, BinMapper]:
+        """The binned rows and their bins, for boosters that grow trees."""
+        assert self.data is not None
+        assert self.mapper is not None
+        return self.data, self.mapper
+
+    @property
     def n_features(self) -> int:
         return self.data.n_features if self.data is not None else self.matrices[0].shape[1]
 
@@ -191,12 +198,9 @@ class Session:
 
     @lazy
     def grower(self) -> TreeGrower:
-        data, mapper = self.table.data, self.table.mapper
-        assert data is not None
-        assert mapper is not None
-        columns = self.settings.columns or Columns()
-        n_rows = self.rows.train.size
-        return TreeGrower(data, mapper, self.settings.growth, columns, n_rows, self.team)
+        settings, n_rows = self.settings, self.rows.train.size
+        columns = settings.columns or Columns()
+        return TreeGrower(*self.table.binned, settings.growth, columns, n_rows, self.team)
 
     def get_refitter(self, output: int) -> LeafRefitter:
         """Return the refitter of an output, for losses whose leaves are medians and the like."""
@@ -225,12 +229,9 @@ class Session:
     @lazy
     def vector_grower(self) -> VectorGrower:
         """The grower of trees that serve all outputs."""
-        data, mapper, settings = self.table.data, self.table.mapper, self.settings
-        assert data is not None
-        assert mapper is not None
-        columns, n_rows = settings.columns or Columns(), self.rows.train.size
-        sizes = (n_rows, self.n_outputs, self._count_hessians())
-        return VectorGrower(data, mapper, settings.growth, columns, *sizes, self.team)
+        settings, columns = self.settings, self.settings.columns or Columns()
+        sizes = (self.rows.train.size, self.n_outputs, self._count_hessians())
+        return VectorGrower(*self.table.binned, settings.growth, columns, *sizes, self.team)
 
     def _count_hessians(self) -> int:
         """Return the number of hessians of a row that may differ; 0 if all are 1."""

@@ -81,8 +81,7 @@ class Ordered(Booster):
         _check_session(session, self.prefixes)
         if self.prefixes == "all":
             return _PaperRun(session)
-        data = session.table.data
-        assert data is not None
+        data, _ = session.table.binned
         # Without encoded categories all permutations have the same table.
         variants = session.table.variants or [data] * max(1, int(self.permutations) - 1)
         numbers = range(1, int(self.permutations)) if self.permutations > 1 else [0]

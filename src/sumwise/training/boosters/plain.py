@@ -44,9 +44,8 @@ class Plain(Booster):
         return replace(settings, growth=growth, rates=None if rates is None else rates / n_trees)
 
     def start(self, session: Session) -> BoosterRun:
-        data, variants = session.table.data, session.table.variants
-        if data is not None and variants:
-            return PermutedRun(session, [data, *variants])
+        if session.table.variants:
+            return PermutedRun(session, [session.table.binned[0], *session.table.variants])
         return _PlainRun(session, self.trees_per_round)
 
 
