@@ -73,6 +73,7 @@ class Callback(Protocol):
         """Handle a round; return True to stop."""
 
 
+@dataclass(eq=False, repr=False)
 class Snapshot(Part):
     """A callback that saves the model at regular intervals.
 
@@ -101,9 +102,8 @@ class Snapshot(Part):
     8
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: int = 10) -> None:
-        self.path = path
-        self.every = every
+    path: str | os.PathLike[str]
+    every: int = 10
 
     def check(self) -> None:
         """Refuse parameters that cannot be used, before training."""

@@ -1,6 +1,6 @@
 """DART: dropouts meet multiple additive regression trees (Rashmi and Gilad-Bachrach, 2015)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sumwise.training.rounds import Rounds
 from sumwise.training.session import Session
 
 
+@dataclass(eq=False, repr=False)
 class Dart(Booster):
     """Each round drops some earlier rounds, and fits a tree to the errors of the others.
 
@@ -46,17 +47,10 @@ class Dart(Booster):
 
     stands_alone = "its rounds change the trees of earlier ones"
 
-    def __init__(
-        self,
-        drop_rate: float = 0.1,
-        max_drop: int | None = 50,
-        skip_drop: float = 0.5,
-        normalize: str = "tree",
-    ) -> None:
-        self.drop_rate = drop_rate
-        self.max_drop = max_drop
-        self.skip_drop = skip_drop
-        self.normalize = normalize
+    drop_rate: float = 0.1
+    max_drop: int | None = 50
+    skip_drop: float = 0.5
+    normalize: str = "tree"
 
     def check(self) -> None:
         check_number(self, "drop_rate", 0.0, 1.0)

@@ -1,6 +1,6 @@
 """Forest mode: trees fitted to the initial gradient, each on its own rows, and averaged."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sumwise.training.session import BoostingSettings, Sample, Session
 from sumwise.tree import Tree
 
 
+@dataclass(eq=False, repr=False)
 class Forest(Booster):
     """A random forest: all trees are fitted to the gradient at the initial score, and averaged.
 
@@ -40,12 +41,9 @@ class Forest(Booster):
 
     stands_alone = "its rounds change the trees of earlier ones"
 
-    def __init__(
-        self, trees_per_round: int = 1, bootstrap: bool = True, feature_rate: float = 0.5
-    ) -> None:
-        self.trees_per_round = trees_per_round
-        self.bootstrap = bootstrap
-        self.feature_rate = feature_rate
+    trees_per_round: int = 1
+    bootstrap: bool = True
+    feature_rate: float = 0.5
 
     def check(self) -> None:
         check_count(self, "trees_per_round", 1)

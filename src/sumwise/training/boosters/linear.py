@@ -1,6 +1,7 @@
 """The linear booster: coordinate descent on a generalized linear model."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ _TOO_LARGE = 1e150
 _ENTRIES_FOR_ALL = 10_000
 
 
+@dataclass(eq=False, repr=False)
 class Linear(Booster):
     """A generalized linear model instead of trees: each round is a pass of coordinate descent.
 
@@ -53,9 +55,8 @@ class Linear(Booster):
 
     grows_trees = False
 
-    def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
-        self.l1 = l1
-        self.l2 = l2
+    l1: float = 0.0
+    l2: float = 0.0
 
     def check(self) -> None:
         check_number(self, "l1", 0.0)

@@ -3,6 +3,8 @@
 (Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sumwise.data.binned import BinnedData
@@ -23,6 +25,7 @@ from sumwise.tree.prefixes import PrefixModels
 _MOST_ROWS = 5_000
 
 
+@dataclass(eq=False, repr=False)
 class Ordered(Booster):
     """Grow trees on residuals of models that have not seen the row.
 
@@ -50,9 +53,8 @@ class Ordered(Booster):
 
     stands_alone = "the scores of its models of prefixes are not kept"
 
-    def __init__(self, permutations: int = 2, prefixes: str = "log") -> None:
-        self.permutations = permutations
-        self.prefixes = prefixes
+    permutations: int = 2
+    prefixes: str = "log"
 
     def check(self) -> None:
         check_count(self, "permutations", 1)

@@ -1,6 +1,6 @@
 """Plain boosting: every round adds trees grown on the gradient of the whole model so far."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from sumwise.training.rounds import Rounds
 from sumwise.training.session import BoostingSettings, Session
 
 
+@dataclass(eq=False, repr=False)
 class Plain(Booster):
     """Each round adds one tree per output, grown on the gradient at the scores so far.
 
@@ -28,8 +29,7 @@ class Plain(Booster):
     ... )
     """
 
-    def __init__(self, trees_per_round: int = 1) -> None:
-        self.trees_per_round = trees_per_round
+    trees_per_round: int = 1
 
     def check(self) -> None:
         check_count(self, "trees_per_round", 1)
