@@ -1,4 +1,4 @@
-"""lazy: an attribute that is computed when it is first asked for, and kept."""
+"""lazy: an attribute that is computed on first access and then kept."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
@@ -7,11 +7,11 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):  # noqa: N801 - it is used like a function
-    """What ``functools.cached_property`` is from Python 3.12 on.
+    """``functools.cached_property`` without a lock, as it is from Python 3.12 on.
 
-    Before, that holds a lock, one for all objects, while it computes: fits in several threads would
-    wait for each other, and a child that is forked meanwhile would wait for ever. Here two threads
-    that ask at the same time may both compute, and one result is kept.
+    In earlier versions it holds one lock for all objects while it computes: fits in several threads
+    would wait for each other, and a process forked meanwhile would wait forever. Here two threads
+    may compute the same value at the same time; one result is kept.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -31,6 +31,6 @@ class lazy(Generic[T]):  # noqa: N801 - it is used like a function
         if instance is None:
             return self
         value = self._compute(instance)
-        # From now on the attribute is found there, before this is asked.
+        # The instance attribute takes precedence from now on.
         instance.__dict__[self._name] = value
         return value

@@ -1,7 +1,8 @@
-"""Parts: the small parameter objects an estimator is put together from."""
+"""Parts: small objects with parameters that configure an estimator."""
 
 import inspect
 import math
+import numbers
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
@@ -10,12 +11,12 @@ from sumwise.errors import ParameterError, UnknownParameterError
 
 
 def find_close_name(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that a misspelled one most likely means, None if none is close."""
+    """Return the known name closest to a misspelled one, None if none is close."""
     return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 def refuse_unknown_names(owner: type, names: Collection[str], known: Collection[str]) -> None:
-    """Raise UnknownParameterError for the first name that the class has no parameter of."""
+    """Raise UnknownParameterError for the first name that is no parameter of the class."""
     for name in names:
         if name not in known:
             close = find_close_name(name, known)
@@ -24,10 +25,10 @@ def refuse_unknown_names(owner: type, names: Collection[str], known: Collection[
 
 
 class Part:
-    """Base of parts: parameters are the arguments of ``__init__``, kept as attributes.
+    """Base of parts: the arguments of ``__init__`` are parameters and attributes.
 
-    This is all that ``sklearn.base.clone``, ``set_params(part__name=...)``, grid search, pickle
-    and ``repr`` need, without importing scikit-learn here.
+    It has what ``sklearn.base.clone``, ``set_params(part__name=...)``, grid search, pickle and
+    ``repr`` need, without importing scikit-learn.
     """
 
     _by_name: ClassVar[dict[str, type["Part"]]] = {}
@@ -38,7 +39,7 @@ class Part:
             Part._by_name[cls.__name__] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Name the class and the parameter if one is misspelled."""
+        """Refuse a misspelled parameter by name."""
         refuse_unknown_names(cls, kwargs, cls._defaults())
         return super().__new__(cls)
 
@@ -74,44 +75,43 @@ class Part:
 
 
 def _as_plain(value: Any) -> Any:
-    """Arrays as lists: a comparison of arrays is no yes or no."""
+    """Return arrays as lists, because comparing arrays gives no single boolean."""
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def is_number(value: Any, kind: type = numbers.Real) -> bool:
+    """Whether it is a real number, or of another kind of numbers; booleans are not."""
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def check_rate(part: Part, name: str) -> None:
     """Refuse a rate outside (0, 1]."""
     value = getattr(part, name)
-    is_number = isinstance(value, (int, float)) or hasattr(value, "__float__")
-    if isinstance(value, bool) or not is_number or not 0 < value <= 1:
-        raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be in (0, 1]")
+    if not is_number(value) or not 0 < value <= 1:
+        _refuse(part, name, "must be in (0, 1]")
 
 
 def check_count(part: Part, name: str, low: int, optional: bool = False) -> None:
-    """Refuse what is no integer of at least ``low``, or None where that is allowed."""
+    """Refuse anything but an integer of at least ``low``, or None if ``optional``."""
     value = getattr(part, name)
-    if optional and value is None:
+    if (value is None and optional) or (is_number(value, numbers.Integral) and value >= low):
         return
-    is_integer = hasattr(value, "__index__") and not isinstance(value, bool)
-    if not is_integer or value < low:
-        none = " or None" if optional else ""
-        raise ParameterError(
-            f"{type(part).__name__}({name}={value!r}): must be an integer of at least {low}{none}"
-        )
+    _refuse(part, name, f"must be an integer of at least {low}{' or None' if optional else ''}")
 
 
 def check_number(part: Part, name: str, low: float, high: float = math.inf) -> None:
-    """Refuse what is no finite number of [low, high]."""
+    """Refuse anything but a finite number of [low, high]."""
     value = getattr(part, name)
-    is_number = isinstance(value, (int, float)) or hasattr(value, "__float__")
-    if isinstance(value, bool) or not is_number or not low <= value <= high or value == math.inf:
+    if not is_number(value) or not low <= value <= high or value == math.inf:
         upper = "" if high == math.inf else f" and at most {high:g}"
-        raise ParameterError(
-            f"{type(part).__name__}({name}={value!r}): must be a number of at least {low:g}{upper}"
-        )
+        _refuse(part, name, f"must be a number of at least {low:g}{upper}")
 
 
 def check_flag(part: Part, name: str) -> None:
-    """Refuse what is neither true nor false."""
-    value = getattr(part, name)
-    if type(value).__name__ not in ("bool", "bool_"):
-        raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be True or False")
+    """Refuse anything but a boolean."""
+    if type(getattr(part, name)).__name__ not in ("bool", "bool_"):
+        _refuse(part, name, "must be True or False")
+
+
+def _refuse(part: Part, name: str, rule: str) -> None:
+    raise ParameterError(f"{type(part).__name__}({name}={getattr(part, name)!r}): {rule}")

@@ -1,13 +1,13 @@
-"""The styles of XGBoost, LightGBM and CatBoost as plain data.
+"""The defaults of XGBoost, LightGBM and CatBoost as plain data.
 
 Each is a dict of parameters of :class:`sumwise.GradientBoostingClassifier` and
-:class:`sumwise.GradientBoostingRegressor`: what that library does by default. Pass it on and change
+:class:`sumwise.GradientBoostingRegressor` with the defaults of that library. Pass it on and change
 what you like::
 
     GradientBoostingClassifier(**presets.LIGHTGBM)
     GradientBoostingClassifier(**{**presets.XGBOOST, "max_depth": 4})
 
-``docs/guide/presets.md`` says which parameter of theirs is which of ours, and where they differ.
+``docs/guide/presets.md`` maps their parameters to ours, and lists the differences.
 
 Examples
 --------
@@ -73,9 +73,9 @@ CATBOOST: MappingProxyType[str, Any] = MappingProxyType(
 
 
 def convert_min_gain(theirs: float) -> float:
-    """Return the ``min_gain`` that is XGBoost's ``gamma`` or LightGBM's ``min_split_gain``.
+    """Return the ``min_gain`` of XGBoost's ``gamma`` or LightGBM's ``min_split_gain``.
 
-    They compare it with a gain without the factor 1/2 of the XGBoost paper, which ours has.
+    Their gain lacks the factor 1/2 of the XGBoost paper, which ours has.
 
     Parameters
     ----------

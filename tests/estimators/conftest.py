@@ -30,9 +30,9 @@ def seen_rows(monkeypatch):
     """The training and validation rows of each fit."""
     seen = []
 
-    def spy(data, mapper, rows, *args):
+    def spy(table, rows, *args):
         seen.append(rows)
-        return original(data, mapper, rows, *args)
+        return original(table, rows, *args)
 
     original = boosting_base.boost
     monkeypatch.setattr(boosting_base, "boost", spy)

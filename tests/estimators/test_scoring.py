@@ -9,7 +9,13 @@ from sklearn.metrics import get_scorer
 from sklearn.naive_bayes import GaussianNB
 
 from sumwise.errors import ParameterError
-from sumwise.estimators.scoring import resolve_scoring
+from sumwise.estimators.scoring import (
+    KnownClassifier,
+    KnownRegressor,
+    resolve_oob_score,
+    resolve_scoring,
+    score_known,
+)
 
 
 class Owner:
@@ -138,3 +144,83 @@ def test_a_metric_that_needs_more_says_how_to_give_it():
         resolve(metrics.fbeta_score)
     scorer = resolve(partial(metrics.fbeta_score, beta=2.0))
     assert scorer._sign == 1
+
+
+# --- scores of known predictions ---
+
+TRUTH = np.array([0.0, 1.0, 3.0, 2.0])
+GUESS = np.array([0.0, 2.0, 3.0, 1.0])
+WEIGHT = np.array([1.0, 2.0, 3.0, 4.0])
+LABELS = np.array(["no", "no", "yes", "yes"])
+SHARES = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.3, 0.7]])
+
+
+def make_classifier(probabilities=SHARES):
+    classes = np.array(["no", "yes"])
+    return KnownClassifier(classes[SHARES.argmax(axis=1)], classes, probabilities)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("name", ["r2", "neg_mean_absolute_error", "neg_mean_poisson_deviance"])
+def test_known_numbers_score_as_predictions_do(name, weight):
+    known, truth = KnownRegressor(GUESS + 1), TRUTH + 1
+    scorer = metrics.get_scorer(name)
+    expected = scorer._sign * scorer._score_func(truth, GUESS + 1, sample_weight=weight)
+    assert score_known(scorer, known, truth, weight) == expected
+
+
+@pytest.mark.parametrize("name", ["accuracy", "neg_log_loss", "roc_auc", "f1_macro"])
+def test_known_labels_and_probabilities_score_as_predictions_do(name):
+    model = make_classifier()
+    expected = {
+        "accuracy": 0.75,
+        "neg_log_loss": -metrics.log_loss(LABELS, SHARES),
+        "roc_auc": metrics.roc_auc_score(LABELS == "yes", SHARES[:, 1]),
+        "f1_macro": metrics.f1_score(LABELS, model.predict(None), average="macro"),
+    }
+    assert score_known(metrics.get_scorer(name), model, LABELS) == expected[name]
+
+
+def test_labels_alone_have_no_probabilities():
+    model = make_classifier(probabilities=None)
+    assert not hasattr(model, "predict_proba")
+    assert score_known(metrics.get_scorer("accuracy"), model, LABELS) == 0.75
+    with pytest.raises(AttributeError, match="predict_proba"):
+        score_known(metrics.get_scorer("neg_log_loss"), model, LABELS)
+
+
+def test_weights_go_only_to_metrics_that_take_them():
+    worst = metrics.make_scorer(metrics.max_error, greater_is_better=False)
+    assert score_known(worst, KnownRegressor(GUESS), TRUTH, WEIGHT) == -1.0
+
+
+def test_functions_of_an_estimator_get_the_rows():
+    rows = object()
+
+    def judge(estimator, X, y):
+        assert X is rows
+        return np.abs(estimator.predict(X) - y).sum()
+
+    assert score_known(judge, KnownRegressor(GUESS), TRUTH, WEIGHT, rows) == 2.0
+
+
+def test_oob_score_by_default_name_scorer_and_metric():
+    classifier, regressor = make_classifier(), KnownRegressor(GUESS)
+
+    def score(oob_score, model, y):
+        return score_known(resolve_oob_score(oob_score, model), model, y, WEIGHT)
+
+    assert score(True, classifier, LABELS) == 0.8
+    assert score(True, regressor, TRUTH) == metrics.r2_score(TRUTH, GUESS, sample_weight=WEIGHT)
+    assert score("balanced_accuracy", classifier, LABELS) == pytest.approx(2 / 3)
+    expected = metrics.mean_absolute_error(TRUTH, GUESS, sample_weight=WEIGHT)
+    scorer = metrics.make_scorer(metrics.mean_absolute_error, greater_is_better=False)
+    assert score(scorer, regressor, TRUTH) == -expected
+    assert score(metrics.mean_absolute_error, regressor, TRUTH) == expected  # no sign changes
+    assert score(lambda y, guess: np.sum(y != guess), regressor, TRUTH) == 2.0
+
+
+@pytest.mark.parametrize("bad", ["auc", None, 3])
+def test_bad_oob_scores(bad):
+    with pytest.raises(ParameterError, match=r"Owner: oob_score=.*must be a boolean, the name"):
+        resolve_oob_score(bad, Owner())

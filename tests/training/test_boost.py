@@ -8,7 +8,7 @@ from sumwise.errors import TrainingError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Exponential, Logistic, Multinomial, Squared
 from sumwise.sampling import Columns, Subsample
-from sumwise.training.boost import BoostingSettings, TrainingRows, boost
+from sumwise.training.boost import BoostingSettings, TrainingRows, TrainingTable, boost
 from sumwise.training.stopping import EarlyStopping
 from sumwise.tree import GrowthSettings
 from tests.naive import grow as naive
@@ -38,7 +38,7 @@ def fit(X, rows, loss=None, n_threads=1, past=None, growth=None, **settings):
         mapper = BinMapper.fit(X)
         data = mapper.transform(X, team)
         settings = BoostingSettings(loss or Squared(), growth, **{"n_rounds": 5, **settings})
-        return boost(data, mapper, rows, settings, team, past), data, mapper
+        return boost(TrainingTable([X], data, mapper), rows, settings, team, past), data, mapper
 
 
 def predict(ensemble, X):

@@ -214,9 +214,9 @@ def test_a_snapshot_is_a_part(tmp_path):
 @pytest.mark.parametrize(
     ("snapshot", "message"),
     [
-        (Snapshot("a", every=0), r"every=0.*positive"),
-        (Snapshot("a", every=2.5), r"every=2\.5.*positive"),
-        (Snapshot("a", every=True), r"every=True.*positive"),
+        (Snapshot("a", every=0), r"every=0.*at least 1"),
+        (Snapshot("a", every=2.5), r"every=2\.5.*at least 1"),
+        (Snapshot("a", every=True), r"every=True.*at least 1"),
         (Snapshot("nowhere/a"), "there is no folder nowhere"),
     ],
     ids=repr,

@@ -5,7 +5,7 @@ import pytest
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.kernels.runtime.threads import Team
-from sumwise.training.rounds import Past, Rounds
+from sumwise.training.rounds import Rounds, replay_rounds
 from sumwise.tree import Tree
 
 RNG = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def test_old_rounds_are_added_one_by_one(n_classes, n_threads):
     raw = start.copy()
     with Team(n_threads) as team:
         numbers = []
-        for number in Past(ensemble, {}, matrices).add_rounds(raw, team):
+        for number in replay_rounds(ensemble, matrices, raw, team):
             numbers.append(number)
             expected = start.copy()
             for output in range(ensemble.n_outputs):

@@ -254,7 +254,7 @@ def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) 
     n_values = encoder.sums.prior.size
     if len(encoder.columns) != ensemble.n_features or n_values not in (1, ensemble.n_outputs):
         raise ValueError("the trees have other columns than the encoder of categories")
-    estimator._encoder, estimator._encodes = encoder, True
+    estimator._encoder = encoder
 
 
 def _is_saved(name: str, value: Any) -> bool:

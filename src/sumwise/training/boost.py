@@ -7,46 +7,46 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.binned import BinnedData
-from sumwise.data.binning import BinMapper
-from sumwise.data.matrix import Matrix
 from sumwise.errors import TrainingError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.boosters import Plain
 from sumwise.training.callbacks import RoundState, call_all
-from sumwise.training.rounds import BoostingResult, Past, Record
+from sumwise.training.rounds import BoostingResult, Record, replay_rounds
 from sumwise.training.session import (
     BoostingSettings,
     EvaluatedRows,
     Session,
-    Table,
     TrainingRows,
+    TrainingTable,
     ValidationScorer,
 )
 from sumwise.training.stopping import OOB
 
-__all__ = ["BoostingSettings", "EvaluatedRows", "TrainingRows", "ValidationScorer", "boost"]
+__all__ = [
+    "BoostingSettings",
+    "EvaluatedRows",
+    "TrainingRows",
+    "TrainingTable",
+    "ValidationScorer",
+    "boost",
+]
 
 
 def boost(
-    data: BinnedData | None,
-    mapper: BinMapper | None,
+    table: TrainingTable,
     rows: TrainingRows,
     settings: BoostingSettings,
     team: Team,
-    past: Past | None = None,
-    matrices: Sequence[Matrix] = (),
-    variants: Sequence[BinnedData] = (),
+    past: BoostingResult | None = None,
 ) -> BoostingResult:
-    """Fit an ensemble, round by round, until there are enough or early stopping has seen enough.
+    """Fit an ensemble round by round, up to the number of rounds or until early stopping.
 
-    ``data`` and ``mapper`` are None for a booster without trees, which needs ``matrices``: the rows
-    as they are. ``variants`` are tables of the same rows by other permutations.
+    Rounds of the ``past``, if there are any, come first.
     """
     booster = settings.booster or Plain()
     settings = booster.adapt(settings)
     stopping = settings.stopping
-    session = Session(Table(data, mapper, matrices, variants), rows, settings, team, past)
+    session = Session(table, rows, settings, team, past)
     run = booster.start(session)
     rounds = run.rounds
     begin = time.perf_counter()
@@ -68,14 +68,14 @@ def boost(
     return BoostingResult(rounds.make_ensemble(n_kept), rounds.make_history())
 
 
-def _replay(past: Past, rounds: Record, session: Session) -> bool:
+def _replay(past: BoostingResult, rounds: Record, session: Session) -> bool:
     """Add the rounds of the past to the scores, and measure them on the rows of this fit.
 
-    Return whether they are enough for early stopping.
+    Return whether early stopping ends the fit with them.
     """
-    raw, stopping = session.raw, session.settings.stopping
+    stopping, matrices = session.settings.stopping, session.table.matrices
     _begin_round(session, 0)
-    for round_number in past.add_rounds(raw, session.team):
+    for round_number in replay_rounds(past.ensemble, matrices, session.raw, session.team):
         rounds.record(_measure_scores(session, rounds, round_number))
         _begin_round(session, round_number)
     if stopping is None:
@@ -84,7 +84,7 @@ def _replay(past: Past, rounds: Record, session: Session) -> bool:
 
 
 def _begin_round(session: Session, round_idx: int) -> None:
-    """Measure the rows that a round of the past left out, before it is added."""
+    """Measure the rows that a past round left out, before it is added."""
     if session.measures_left_out:
         session.begin_left_out(session.draw_rows(round_idx), session.raw)
 
@@ -92,7 +92,7 @@ def _begin_round(session: Session, round_idx: int) -> None:
 def _tell_callbacks(
     settings: BoostingSettings, rounds: Record, scores: dict[str, float], seconds: float
 ) -> bool:
-    """Show the round to all callbacks; return whether one of them asks to stop."""
+    """Call all callbacks with the last round; return whether one of them asks to stop."""
     if not settings.callbacks:
         return False
     n_rounds = rounds.n_rounds
@@ -106,21 +106,21 @@ def _tell_callbacks(
 
 
 def _measure_scores(session: Session, rounds: Record, n_rounds: int) -> dict[str, float]:
-    """Losses, and what scorers say of validation rows, after ``n_rounds`` rounds."""
+    """Return losses and validation scores after ``n_rounds`` rounds."""
     settings, rows, raw = session.settings, session.rows, session.raw
     stopping, scores = settings.stopping, {}
     if settings.track_training_loss and settings.loss.has_value:
         scores["training_loss"] = settings.loss.value(rows.target, raw, rows.weight, rows.train)
     if session.measures_left_out:
         scores[OOB] = session.find_improvement(raw)
-    for part in _list_evaluated(session):
-        name = f"{part.name}_loss"
+    for evaluated in _list_evaluated(session):
+        name = f"{evaluated.name}_loss"
         if settings.loss.has_value or (stopping is not None and stopping.watched == name):
-            scores[name] = settings.loss.value(rows.target, raw, rows.weight, part.rows)
-        for metric, scorer in part.scorers.items():
-            of_rows = np.ascontiguousarray(raw[:, part.rows].T)
-            found = scorer(of_rows, lambda: rounds.make_ensemble(n_rounds))
-            scores[f"{part.name}_{metric}"] = found
+            scores[name] = settings.loss.value(rows.target, raw, rows.weight, evaluated.rows)
+        for metric, scorer in evaluated.scorers.items():
+            own_raw = np.ascontiguousarray(raw[:, evaluated.rows].T)
+            score = scorer(own_raw, lambda: rounds.make_ensemble(n_rounds))
+            scores[f"{evaluated.name}_{metric}"] = score
     return scores
 
 

@@ -1,4 +1,4 @@
-"""Callbacks: what training tells after each round, and who may listen."""
+"""Callbacks: functions that are called after each round of training."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -9,19 +9,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.parts import Part
+from sumwise.parts import Part, check_count
 
 
 @dataclass(frozen=True)
 class RoundState:
-    """How training stands after a round.
+    """The state of training after a round.
 
     Attributes
     ----------
     round_number : int
         Rounds in the model so far: 1 after the first.
     n_rounds : int
-        Rounds that were asked for.
+        Rounds to train in total.
     scores : mapping of str to float
         "training_loss"; with validation rows "validation_loss"; with ``scoring`` other than
         "loss", "validation_score"; with a sampler that leaves rows out at random,
@@ -48,15 +48,15 @@ class RoundState:
     _make_model: Callable[[], Any] = field(repr=False, compare=False)
 
     def model(self) -> Any:
-        """Return a fitted copy of the estimator with the rounds so far, all of them."""
+        """Return a fitted copy of the estimator with all rounds so far."""
         return self._make_model()
 
 
 class Callback(Protocol):
-    """A function of the state after a round, or an object that can be called like one.
+    """A function, or another callable, of the state after a round.
 
-    Training stops if it returns True; anything else is ignored. With early stopping the model is
-    still cut to its best round. An exception ends the fit and leaves no model.
+    Training stops if it returns True; any other result is ignored. With early stopping the model
+    still ends with its best round. An exception ends the fit and leaves no model.
 
     Examples
     --------
@@ -70,22 +70,23 @@ class Callback(Protocol):
     """
 
     def __call__(self, state: RoundState, /) -> Any:
-        """Look at a round; return True to stop."""
+        """Handle a round; return True to stop."""
 
 
+@dataclass(eq=False, repr=False)
 class Snapshot(Part):
-    """A callback that saves the model every so many rounds.
+    """A callback that saves the model at regular intervals.
 
-    The file takes the place of the last one only when it is complete. It has all rounds so far,
-    also those that early stopping would cut, so that ``fit(..., init_model=path)`` with the same
-    data and parameters ends in the same model as a fit that was never interrupted.
+    The file replaces the last one only when it is complete. It has all rounds so far, including
+    those that early stopping would remove: ``fit(..., init_model=path)`` with the same data and
+    parameters gives the same model as an uninterrupted fit.
 
     Parameters
     ----------
     path : str or path-like
         File to write.
     every : int, default=10
-        Rounds from one snapshot to the next.
+        Number of rounds between snapshots.
 
     Examples
     --------
@@ -101,15 +102,12 @@ class Snapshot(Part):
     8
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: int = 10) -> None:
-        self.path = path
-        self.every = every
+    path: str | os.PathLike[str]
+    every: int = 10
 
     def check(self) -> None:
         """Refuse parameters that cannot be used, before training."""
-        is_integer = isinstance(self.every, (int, np.integer)) and not isinstance(self.every, bool)
-        if not is_integer or self.every < 1:
-            raise ParameterError(f"Snapshot(every={self.every!r}): must be a positive integer")
+        check_count(self, "every", 1)
         folder = Path(self.path).parent
         if not folder.is_dir():
             raise ParameterError(f"Snapshot(path={self.path!r}): there is no folder {folder}")
@@ -120,6 +118,6 @@ class Snapshot(Part):
 
 
 def call_all(callbacks: Sequence[Callback], state: RoundState) -> bool:
-    """Call each; return whether one of them asks to stop."""
+    """Call all callbacks; return whether one of them asks to stop."""
     answers = [callback(state) for callback in callbacks]
     return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)

@@ -1,4 +1,4 @@
-"""Progress of a fit on standard error: a bar on a terminal, now and then a line elsewhere."""
+"""Progress of a fit on standard error: a bar on a terminal, otherwise a few lines."""
 
 import sys
 from collections.abc import Iterator
@@ -10,20 +10,20 @@ import numpy as np
 from sumwise.training.callbacks import Callback, RoundState
 from sumwise.training.stopping import OOB
 
-# Lines of a whole fit where they cannot be overwritten.
+# Number of lines per fit if they cannot be overwritten.
 _LINES = 10
-# Seconds between two updates of one line.
+# Seconds between updates of a line that is overwritten.
 _PAUSE = 0.1
 
 
 @contextmanager
 def show_progress(wanted: bool) -> Iterator[list[Callback]]:
-    """Yield the callback that shows each round, or none; the last round stays to be seen."""
+    """Yield a list of the callback that shows each round, empty if not ``wanted``."""
     with ExitStack() as stack:
         displays: list[Callback] = []
 
         def show(state: RoundState, /) -> None:
-            if not displays:  # not before there is something to show
+            if not displays:  # the display starts with the first round
                 displays.append(stack.enter_context(_choose_display(sys.stderr)))
             displays[0](state)
 
@@ -40,15 +40,15 @@ def _choose_display(stream: TextIO) -> AbstractContextManager[Callback]:
 
 
 def describe_scores(state: RoundState) -> str:
-    """The scores in one line."""
+    """Return the scores in one line."""
     return "  ".join(f"{name} {value:.6g}" for name, value in state.scores.items())
 
 
 def show_best_round(scores: np.ndarray, best_round: int, n_asked: int, watched: str) -> None:
-    """Say where early stopping has ended a fit, and which round it chose by what was watched."""
+    """Report the last round of early stopping, the best round and its score."""
     n_rounds = len(scores)
     end = f"stopped at round {n_rounds}" if n_rounds < n_asked else f"trained {n_rounds} rounds"
-    # The improvement of one round tells nothing of the model.
+    # The quality of a model is the sum of the improvements of its rounds.
     is_sum = watched == OOB
     score = scores[:best_round].sum() if is_sum else scores[best_round - 1]
     name = "sum of oob_improvement" if is_sum else watched
@@ -57,7 +57,7 @@ def show_best_round(scores: np.ndarray, best_round: int, n_asked: int, watched: 
 
 
 class _Clock:
-    """Tells the time left from the rounds of this fit, which may have started from others."""
+    """Estimates the time left from the rounds of this fit, which may continue another."""
 
     def __init__(self) -> None:
         self._n_seen = 0
@@ -69,7 +69,7 @@ class _Clock:
 
 @contextmanager
 def _show_lines(stream: TextIO, rewrite: bool) -> Iterator[Callback]:
-    """A line for each tenth of the rounds, or one that is written again and again."""
+    """Show a line for each tenth of the rounds, or one line that is overwritten."""
     clock = _Clock()
     line = written = ""
     written_at = -_PAUSE
@@ -86,7 +86,7 @@ def _show_lines(stream: TextIO, rewrite: bool) -> Iterator[Callback]:
 
     def write() -> None:
         nonlocal written
-        # Spaces hide what is left of a longer line.
+        # Spaces overwrite the rest of a longer line.
         stream.write(f"\r{line.ljust(len(written))}" if rewrite else f"{line}\n")
         stream.flush()
         written = line
@@ -101,7 +101,7 @@ def _show_lines(stream: TextIO, rewrite: bool) -> Iterator[Callback]:
 
 
 def _show_bar(stream: TextIO) -> AbstractContextManager[Callback]:
-    """A bar of the package rich."""
+    """Show a progress bar of the package rich."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -112,7 +112,7 @@ def _show_bar(stream: TextIO) -> AbstractContextManager[Callback]:
         TextColumn("{task.fields[scores]}"),
         TextColumn("{task.fields[left]} left"),
     )
-    # Standard output is not for us, not even while a bar is shown.
+    # rich would redirect standard output while the bar is shown.
     bar = Progress(*columns, console=Console(file=stream), redirect_stdout=False)
     clock = _Clock()
 
@@ -136,7 +136,7 @@ def _show_bar(stream: TextIO) -> AbstractContextManager[Callback]:
 
 
 def format_seconds(seconds: float) -> str:
-    """A time that can be read at a glance: "8 s", "2:05", "1:02:05"."""
+    """Return a duration as "8 s", "2:05" or "1:02:05"."""
     minutes, rest = divmod(round(seconds), 60)
     if minutes == 0:
         return f"{rest} s"

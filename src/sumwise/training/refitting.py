@@ -1,4 +1,4 @@
-"""Refitting: new values for the leaves of a finished model, from other rows; splits stay."""
+"""Refitting: new leaf values for a fitted model from other rows, with the same splits."""
 
 from dataclasses import replace
 
@@ -32,18 +32,18 @@ def refit_ensemble(
     decay: float,
     team: Team,
 ) -> TreeEnsemble:
-    """Return the ensemble with the same splits and values that follow other rows.
+    """Return the ensemble with the same splits and leaf values updated by other rows.
 
-    The constant and every leaf become ``decay`` times what they were plus ``1 - decay`` times what
-    a fit would give them on ``rows``: round by round, each on the errors that the new values of
-    earlier ones leave. A leaf that no row reaches stays as it is.
+    The constant and every leaf become ``decay`` times their old value plus ``1 - decay`` times the
+    value that a fit on ``rows`` would give them, round by round: each round is fitted to the errors
+    of the updated rounds before. A leaf that no row reaches keeps its value.
     """
     settings = (settings.booster or Plain()).adapt(settings)
     return _Refit(ensemble, X, rows, settings, decay, team).run()
 
 
 class _Refit:
-    """The scores of the rows so far, and the values of trees."""
+    """The state of a refit: scores of the rows so far, and new values of trees."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class _Refit:
         self._value = ensemble.value.copy()
         self._ends = np.append(ensemble.start[1:], ensemble.feature.size)
         self._n_nodes = int((self._ends - ensemble.start).max())
-        # Trees of a mean do not build on each other, and have a share of their values.
+        # Trees of a mean do not build on each other; their values are scaled by their share.
         self._is_mean = ensemble.stages == "mean"
         self._share = ensemble.n_outputs / ensemble.n_trees if self._is_mean else 1.0
 
@@ -74,7 +74,7 @@ class _Refit:
 
     @lazy
     def _locations(self) -> list[LocationFinder]:
-        """One per target."""
+        """One finder per target."""
         rows, loss = self._rows, self._settings.loss
         targets = [take_target(rows.target, k) for k in range(rows.n_targets)]
         rest = (rows.train, self._n_nodes, self._team)
@@ -85,7 +85,7 @@ class _Refit:
 
     def run(self) -> TreeEnsemble:
         start = self._raw.copy()
-        kind = np.uint16 if self._n_nodes <= 1 << 16 else np.uint32  # as the grower has them
+        kind = np.uint16 if self._n_nodes <= 1 << 16 else np.uint32  # the types of the grower
         for first_tree, leaves in self._ensemble.read_rounds(self._X, self._team):
             scores = start if self._is_mean else self._raw.copy()
             loss = self._take_gradient(scores)
@@ -97,7 +97,7 @@ class _Refit:
         return self._decay * old + (1.0 - self._decay) * new
 
     def _growth_of(self, tree: int) -> GrowthSettings:
-        """Settings of a tree, with the learning rate of its round."""
+        """Return the settings of a tree, with the learning rate of its round."""
         growth, rates = self._settings.growth, self._settings.rates
         if rates is None:
             return growth
@@ -112,7 +112,7 @@ class _Refit:
         return loss
 
     def _refit_tree(self, tree: int, leaf: np.ndarray, loss: Loss, scores: np.ndarray) -> None:
-        """Give a tree new values by the gradients at ``scores``, and add them."""
+        """Update the values of a tree by the gradients at ``scores``, and add it to the scores."""
         ensemble, train = self._ensemble, self._rows.train
         output, nodes = int(ensemble.output[tree]), slice(ensemble.start[tree], self._ends[tree])
         left = ensemble.left[nodes]
@@ -136,9 +136,9 @@ class _Refit:
 
 
 def _find_constant(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:
-    """The constant to start from; a class that is not among the rows counts as half a row.
+    """Return the constant to start from; a class that is not among the rows counts as half a row.
 
-    Otherwise a few rows without a rare class would make it all but impossible.
+    Otherwise a few rows without a rare class would make it almost impossible.
     """
     constant = find_base_score(settings, rows)
     if settings.loss.link not in _CLASS_LINKS:
@@ -148,7 +148,7 @@ def _find_constant(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray
 
 
 def _count_rows(leaf: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """The rows of each node."""
+    """Return the number of rows of each node."""
     n_rows = np.bincount(leaf, minlength=left.size)
     for node in range(left.size - 1, -1, -1):  # children come after parents
         if left[node] >= 0:

@@ -13,50 +13,33 @@ from sumwise.tree import Ensemble, Tree, TreeEnsemble
 
 @dataclass(frozen=True)
 class BoostingResult:
-    """The rounds that are kept, and how the scores went over all rounds."""
+    """The rounds that a fit keeps, and the scores measured after each round."""
 
     ensemble: Ensemble
     history: dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Past:
-    """Rounds that a fit starts from.
+def replay_rounds(
+    ensemble: Ensemble, matrices: Sequence[Matrix], raw: np.ndarray, team: Team
+) -> Iterator[int]:
+    """Add an ensemble to raw scores (n_outputs, n_rows) round by round; yield the round numbers.
 
-    Attributes
-    ----------
-    ensemble : TreeEnsemble or LinearEnsemble
-        Their trees.
-    history : mapping of str to ndarray
-        What was measured when they were trained.
-    matrices : sequence of ndarray or ColumnMatrix
-        The rows of the table as they were before binning, in one or more matrices: old trees know
-        thresholds, not the bins of this fit.
+    ``matrices`` hold the rows before binning, because old trees have thresholds, not the bins of
+    this fit. Values are added in the order of the trees, as in training, so the bits are the same.
     """
-
-    ensemble: Ensemble
-    history: Mapping[str, np.ndarray]
-    matrices: Sequence[Matrix]
-
-    def add_rounds(self, raw: np.ndarray, team: Team) -> Iterator[int]:
-        """Add one round after the other to raw scores (n_outputs, n_rows); yield its number.
-
-        Values are added in the order of the trees, as in training: so are the bits.
-        """
-        scores = np.ascontiguousarray(raw.T)
-        ends = np.cumsum([X.shape[0] for X in self.matrices])
-        parts = np.split(scores, ends[:-1])
-        stages = [
-            self.ensemble.add_stages(X, part, team)
-            for X, part in zip(self.matrices, parts, strict=True)
-        ]
-        for round_number, _ in enumerate(zip(*stages, strict=True), start=1):
-            raw[:] = scores.T
-            yield round_number
+    scores = np.ascontiguousarray(raw.T)
+    ends = np.cumsum([X.shape[0] for X in matrices])
+    own_scores = np.split(scores, ends[:-1])
+    stages = [
+        ensemble.add_stages(X, own, team) for X, own in zip(matrices, own_scores, strict=True)
+    ]
+    for round_number, _ in enumerate(zip(*stages, strict=True), start=1):
+        raw[:] = scores.T
+        yield round_number
 
 
 class Record(ABC):
-    """What was measured after each round; and the model of the first rounds."""
+    """The scores measured after each round, and the model of the first rounds."""
 
     def __init__(self) -> None:
         self._scores: dict[str, list[float]] = {}
@@ -64,28 +47,28 @@ class Record(ABC):
     @property
     @abstractmethod
     def n_rounds(self) -> int:
-        """Rounds so far."""
+        """Number of rounds so far."""
 
     @abstractmethod
     def make_ensemble(self, n_rounds: int) -> Ensemble:
-        """The model as it was after ``n_rounds`` rounds."""
+        """Return the model as it was after ``n_rounds`` rounds."""
 
     def record(self, scores: Mapping[str, float]) -> None:
-        """Keep what was measured after a round."""
+        """Record the scores measured after a round."""
         for name, value in scores.items():
             self._scores.setdefault(name, []).append(value)
 
     def scores(self, name: str) -> list[float]:
-        """What was measured under a name, a value a round."""
+        """Return the values recorded under a name, one per round."""
         return self._scores[name]
 
     def make_history(self, n_rounds: int | None = None) -> dict[str, np.ndarray]:
-        """What was measured in the first rounds, or in all."""
+        """Return the scores of the first rounds, or of all."""
         return {name: np.array(values[:n_rounds]) for name, values in self._scores.items()}
 
 
 class Rounds(Record):
-    """Grows by a tree at a time, and by what is measured after each round.
+    """Rounds of trees, added one tree at a time.
 
     Parameters
     ----------
@@ -95,9 +78,9 @@ class Rounds(Record):
     past : TreeEnsemble or None
         Rounds to start from.
     trees_per_round : int
-        Trees of a round for each output.
+        Trees per round and output.
     stages : {"sum", "mean", "rescaled"}
-        As in :class:`TreeEnsemble`. Trees of a mean are added with whole values.
+        As in :class:`TreeEnsemble`. The trees of a mean are added unscaled.
     """
 
     def __init__(
@@ -118,7 +101,7 @@ class Rounds(Record):
         self._trees_per_round = trees_per_round
         self._stages = stages
         self._trees: list[Tree] = []
-        # (trees there were, tree, factor), in the order of time; and the values of now.
+        # (number of trees at that time, tree, factor), in the order of time; current values.
         self._rescaled: list[tuple[int, int, float]] = []
         self._values: dict[int, np.ndarray] = {}
 
@@ -139,20 +122,20 @@ class Rounds(Record):
         self._trees.append(tree)
 
     def rescale(self, tree_idx: int, factor: float) -> None:
-        """Multiply the values of a tree, from the round on that is complete now.
+        """Multiply the values of a tree, from the current round on.
 
-        The model of fewer rounds has the values from before.
+        Models of fewer rounds keep the old values.
         """
         self._rescaled.append((len(self._trees), tree_idx, factor))
         self._values[tree_idx] = self.get_tree(tree_idx).value * factor
 
     def get_tree(self, tree_idx: int) -> Tree:
-        """A tree of this fit, with its values of now."""
+        """Return a tree of this fit with its current values."""
         tree = self._trees[tree_idx]
         return replace(tree, value=self._values[tree_idx]) if tree_idx in self._values else tree
 
     def _take_trees(self, n_trees: int) -> list[Tree]:
-        """The first trees as they were when there were no others."""
+        """Return the first trees with the values they had when there were no others."""
         trees = self._trees[:n_trees]
         if self._stages == "mean":
             share = self._base_score.size / max(1, n_trees)
@@ -164,7 +147,7 @@ class Rounds(Record):
         return trees
 
     def make_ensemble(self, n_rounds: int) -> TreeEnsemble:
-        """The ensemble of the first rounds."""
+        """Return the ensemble of the first rounds."""
         n_outputs = self._base_score.size
         trees = self._take_trees(max(0, n_rounds * self._trees_a_round - self._n_past))
         if self._past is not None and not trees:

@@ -1,4 +1,4 @@
-"""What a fit of gradient boosting works with: settings, rows, scores, and how a tree is grown."""
+"""The state of a boosting fit: settings, rows, table, scores, and how a tree is grown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from sumwise.losses.multi_target import take_target
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
 from sumwise.training.callbacks import Callback
-from sumwise.training.rounds import BoostingResult, Past
+from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import OOB, EarlyStopping
 from sumwise.tree import (
     Ensemble,
@@ -37,20 +37,20 @@ from sumwise.tree import (
 if TYPE_CHECKING:
     from sumwise.training.boosters.base import Booster
 
-# Of more rows that a round leaves out, so many are looked at where nothing depends on it: the loss
-# of all would take a tenth of the time of a round.
+# Most left-out rows that are measured if early stopping does not depend on them: the loss of all
+# would take a tenth of the time of a round.
 MOST_LEFT_OUT = 1 << 14
 
-# From the raw scores of the validation rows (n_rows, n_outputs), and a function that makes the
-# ensemble so far for who needs more than them.
+# A function of the raw scores of the validation rows (n_rows, n_outputs), and of a function that
+# makes the ensemble so far if it is needed.
 ValidationScorer = Callable[[np.ndarray, Callable[[], Ensemble]], float]
 
 
 @dataclass(frozen=True)
 class EvaluatedRows:
-    """Rows that are measured after each round: their loss, and what scorers say of them.
+    """Rows that are measured after each round by the loss and by scorers.
 
-    ``name`` and the names of the scorers make the names of what is recorded: ``valid_0_loss``.
+    The history calls a score by ``name`` and the name of the scorer: ``valid_0_loss``.
     """
 
     name: str
@@ -62,11 +62,11 @@ class EvaluatedRows:
 class BoostingSettings:
     """What a fit does, apart from the data.
 
-    ``rates`` are the learning rates of all rounds; None where ``growth`` has the one of all.
-    ``booster`` is what a round does; None for plain boosting. ``leaves`` asks for linear models in
-    leaves; None for values alone. ``evaluated`` are sets of validation rows, each measured on its
-    own; None for one set of all. ``make_model`` makes what callbacks get to see of the rounds so
-    far. ``base_score`` has the raw scores to start from; None for the best constant.
+    ``rates`` has one learning rate per round; None for the constant rate of ``growth``. ``booster``
+    defines a round; None for plain boosting. ``leaves`` asks for linear models in leaves; None for
+    constant values. ``base_score`` has the raw scores to start from; None for the best constant.
+    ``evaluated`` are sets of validation rows that are measured separately; None for one set of all.
+    ``make_model`` makes the model that callbacks see.
     """
 
     loss: Loss
@@ -88,12 +88,12 @@ class BoostingSettings:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The target and what belongs to it, one entry a row of the table.
+    """Targets, weights and roles of all rows of the table.
 
-    Several targets are columns of ``target``, (n_rows, n_targets), which lie one after the other.
-    ``weight`` is empty where all weights are one. ``train`` and ``valid`` are row numbers; rows in
-    neither take no part. ``init_score`` has shape (n_outputs, n_rows). ``groups`` are those of the
-    first rows of the table, up to the last that trains, and ``classes`` the labels of classes.
+    ``target`` has shape (n_rows,) or (n_rows, n_targets), in column order. ``weight`` is empty if
+    all weights are one. ``train`` and ``valid`` are row numbers; rows in neither are not used.
+    ``init_score`` has shape (n_outputs, n_rows). ``groups`` has the groups of the first rows of the
+    table, at least up to the last training row, and ``classes`` the class labels.
     """
 
     target: np.ndarray
@@ -114,25 +114,32 @@ class TrainingRows:
 
 
 @dataclass(frozen=True)
-class Table:
-    """The rows as a booster reads them.
+class TrainingTable:
+    """The features of all rows, as a booster reads them.
 
     Attributes
     ----------
+    matrices : sequence of Matrix
+        The rows before binning, in one or more matrices.
     data : BinnedData or None
-        What trees grow on; None for a booster without trees.
+        The binned rows; None for a booster without trees.
     mapper : BinMapper or None
-        Its bins.
-    matrices : sequence of ndarray or ColumnMatrix
-        The rows as they were before binning, in one or more matrices.
+        Their bins.
     variants : sequence of BinnedData
         The same rows and bins, with categories encoded by other permutations.
     """
 
-    data: BinnedData | None
-    mapper: BinMapper | None
-    matrices: Sequence[Matrix] = ()
+    matrices: Sequence[Matrix]
+    data: BinnedData | None = None
+    mapper: BinMapper | None = None
     variants: Sequence[BinnedData] = ()
+
+    @property
+    def binned(self) -> tuple[BinnedData, BinMapper]:
+        """The binned rows and their bins, for boosters that grow trees."""
+        assert self.data is not None
+        assert self.mapper is not None
+        return self.data, self.mapper
 
     @property
     def n_features(self) -> int:
@@ -141,9 +148,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Sample:
-    """The rows of a draw: those that trees grow on, all others, and the training rows of these.
+    """The rows of a draw.
 
-    ``factor`` has the factors on the gradients of the first, empty if all are one.
+    Trees grow on the rows ``seen``; ``unseen`` are all other rows, ``left_out`` the training rows
+    among them. ``factor`` has the factors on the gradients of ``seen``, empty if all are one.
     """
 
     seen: np.ndarray
@@ -153,24 +161,24 @@ class Sample:
 
 
 class Session:
-    """One fit: its scores, gradients and grower. Boosters work with it.
+    """One fit: its scores, gradients and growers, which boosters use.
 
     Attributes
     ----------
     raw : ndarray of shape (n_outputs, n_rows)
-        Scores of the model so far, of all rows of the table.
+        Scores of all rows of the table by the model so far.
     gradient, hessian : ndarray of the same shape
-        What trees grow on; filled by :meth:`take_gradient`.
+        Filled by :meth:`take_gradient`.
     base_score : ndarray of shape (n_outputs,)
     """
 
     def __init__(
         self,
-        table: Table,
+        table: TrainingTable,
         rows: TrainingRows,
         settings: BoostingSettings,
         team: Team,
-        past: Past | None,
+        past: BoostingResult | None,
     ) -> None:
         self.table, self.rows, self.settings, self.team = table, rows, settings, team
         self.past = past
@@ -190,15 +198,12 @@ class Session:
 
     @lazy
     def grower(self) -> TreeGrower:
-        data, mapper = self.table.data, self.table.mapper
-        assert data is not None
-        assert mapper is not None
-        columns = self.settings.columns or Columns()
-        n_rows = self.rows.train.size
-        return TreeGrower(data, mapper, self.settings.growth, columns, n_rows, self.team)
+        settings, n_rows = self.settings, self.rows.train.size
+        columns = settings.columns or Columns()
+        return TreeGrower(*self.table.binned, settings.growth, columns, n_rows, self.team)
 
     def get_refitter(self, output: int) -> LeafRefitter:
-        """For losses whose leaves are not what the hessian says; one per target."""
+        """Return the refitter of an output, for losses whose leaves are medians and the like."""
         return self._refitters[output % len(self._refitters)]
 
     @lazy
@@ -214,7 +219,7 @@ class Session:
 
     @lazy
     def _location_weights(self) -> list[np.ndarray]:
-        """The weights of rows in locations, for each target."""
+        """The weights of rows in medians and other locations, for each target."""
         loss, rows = self.settings.loss, self.rows
         return [
             loss.at_output(k).location_weight(take_target(rows.target, k), rows.weight)
@@ -223,16 +228,13 @@ class Session:
 
     @lazy
     def vector_grower(self) -> VectorGrower:
-        """For trees that serve all outputs."""
-        data, mapper, settings = self.table.data, self.table.mapper, self.settings
-        assert data is not None
-        assert mapper is not None
-        columns, n_rows = settings.columns or Columns(), self.rows.train.size
-        sizes = (n_rows, self.n_outputs, self._count_hessians())
-        return VectorGrower(data, mapper, settings.growth, columns, *sizes, self.team)
+        """The grower of trees that serve all outputs."""
+        settings, columns = self.settings, self.settings.columns or Columns()
+        sizes = (self.rows.train.size, self.n_outputs, self._count_hessians())
+        return VectorGrower(*self.table.binned, settings.growth, columns, *sizes, self.team)
 
     def _count_hessians(self) -> int:
-        """How many hessians of a row may differ; 0 if all are 1."""
+        """Return the number of hessians of a row that may differ; 0 if all are 1."""
         loss, sampler = self.settings.loss, self.settings.sampler
         if not loss.hessian_is_weight:
             return loss.n_outputs
@@ -246,7 +248,7 @@ class Session:
         return self.vector_grower if shares_splits else self.grower
 
     def begin_round(self, round_idx: int) -> None:
-        """Take the learning rate of a round, where rounds have their own."""
+        """Set the learning rate of a round if there is a schedule."""
         if self.settings.rates is None:
             return
         rate = float(self.settings.rates[round_idx])
@@ -257,21 +259,21 @@ class Session:
 
     @lazy
     def modeler(self) -> LeafModeler | None:
-        """For leaves with linear models."""
+        """Fits linear models in leaves; None if leaves are constant."""
         part = self.settings.leaves
         if part is None:
             return None
         return LeafModeler(self.grower, part, self.table.matrices, self.team)
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
-        """Fill gradient and hessian at these scores; return the loss that they are of."""
+        """Fill gradient and hessian at these scores; return the loss of this round."""
         rows = self.rows
         loss = self.settings.loss.at_round(rows.target, raw, rows.weight, rows.train)
         loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
         return loss
 
     def draw_rows(self, number: int) -> Sample:
-        """Draw rows, and multiply gradient and hessian by their factors, if they have any."""
+        """Draw rows, and multiply their gradients and hessians by the factors of the draw."""
         rows, sampler = self.rows, self.settings.sampler
         if sampler is None:
             return Sample(rows.train, rows.valid, rows.train[:0])
@@ -314,14 +316,14 @@ class Session:
         Parameters
         ----------
         loss : Loss
-            What :meth:`take_gradient` returned.
+            From :meth:`take_gradient`.
         output : int
         number : int
-            Number of the tree, which decides its random numbers.
+            Number of the tree, which seeds its random numbers.
         sample : Sample
-            What :meth:`draw_rows` returned.
+            From :meth:`draw_rows`.
         scores : ndarray of shape (n_rows,)
-            Scores of the output that the gradients belong to.
+            Scores of the output, at which the gradients were taken.
         """
         grower, location = self.grower, loss.at_output(output).location
         key = random.make_key(self.settings.seed, random.TREES, number)
@@ -347,7 +349,7 @@ class Session:
     ) -> list[Tree]:
         """Grow one tree for all outputs, and add its values to their scores.
 
-        Parameters are as in :meth:`grow_tree`; ``raw`` has the scores of all outputs. Returned is a
+        Parameters are as in :meth:`grow_tree`; ``raw`` has the scores of all outputs. Return one
         tree per output.
         """
         grower = self.vector_grower
@@ -369,7 +371,7 @@ class Session:
         if not isinstance(self.table.data, QuantileData):
             self.grower.add_to_scores(tree, rows, scores)
             return
-        # Its bins are gone; its thresholds are not.
+        # The bins of each tree differ, so its thresholds are used.
         link, n_features = self.settings.loss.link, self.table.n_features
         alone = TreeEnsemble.from_trees([tree], [0], np.zeros(1), link, n_features)
         found = [alone.predict_raw(X, self.team)[:, 0] for X in self.table.matrices]
@@ -379,7 +381,7 @@ class Session:
 
     @property
     def measures_left_out(self) -> bool:
-        """Whether the loss on the rows that a round leaves out is measured."""
+        """Whether the loss of the rows that a round leaves out is measured."""
         sampler, booster = self.settings.sampler, self.settings.booster
         alike = sampler is not None and sampler.leaves_out_alike
         has_value = self.settings.loss.has_value or self._stops_by_left_out
@@ -391,7 +393,7 @@ class Session:
         return stopping is not None and stopping.watched == OOB
 
     def begin_left_out(self, sample: Sample, raw: np.ndarray) -> None:
-        """Measure the loss on the rows left out, before the round changes their scores."""
+        """Measure the loss of the left-out rows before the round changes their scores."""
         if self.measures_left_out:
             n = max(1, sample.left_out.size)
             step = 1 if self._stops_by_left_out else -(-n // MOST_LEFT_OUT)
@@ -399,7 +401,7 @@ class Session:
             self._loss_left_out = self._find_loss_left_out(raw)
 
     def find_improvement(self, raw: np.ndarray) -> float:
-        """How much lower the loss on the rows left out is than when the round began."""
+        """Return the decrease of the loss of the left-out rows since the round began."""
         return self._loss_left_out - self._find_loss_left_out(raw)
 
     def _find_loss_left_out(self, raw: np.ndarray) -> float:
@@ -415,7 +417,7 @@ class Session:
 
 
 def find_base_score(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:
-    """A constant of the user's own, or the best; scores of rows start as the loss says."""
+    """Return the constant to start from: the user's, or the best for the loss."""
     loss = settings.loss
     if settings.base_score is not None:
         return settings.base_score

@@ -1,4 +1,4 @@
-"""Early stopping: remember the best round, and when to give up."""
+"""Early stopping: the best round so far, and when to stop."""
 
 import math
 from collections.abc import Sequence
@@ -9,24 +9,23 @@ from sumwise.errors import TrainingError
 
 LOSS = "validation_loss"
 SCORE = "validation_score"
-# How much lower a round makes the loss of the rows that it left out.
+# The decrease of the loss of the rows that a round left out.
 OOB = "oob_improvement"
 
 
 class EarlyStopping:
-    """Watches the loss or the score of validation rows, or what rounds improve where they left
-    rows out: the sum of improvements is what should be high then.
+    """Watches a loss or score of validation rows, or the sum of out-of-bag improvements.
 
     Parameters
     ----------
     patience : int
         Rounds without a new best after which training stops.
     tol : float
-        A new best is better than the old one by more than this.
+        A new best must be better by more than this.
     watched : str
-        What is watched, as the history calls it: "validation_loss", "oob_improvement" or another.
+        The name in the history of what is watched: "validation_loss", "oob_improvement" or another.
     lower : bool or None
-        Whether lower is better: None for the validation loss alone.
+        Whether lower is better; None: only for the validation loss.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class EarlyStopping:
         self._improved = 0.0
 
     def should_stop(self, n_rounds: int, score: float) -> bool:
-        """Take note of the score after ``n_rounds`` rounds."""
+        """Record the score after ``n_rounds`` rounds; return whether to stop."""
         if not math.isfinite(score):
             self._refuse(score)
         if self.watched == OOB:
@@ -52,15 +51,15 @@ class EarlyStopping:
         return n_rounds - self.best_round >= self.patience
 
     def resume(self, measured: Sequence[float], recorded: Sequence[float] | np.ndarray) -> bool:
-        """Take note of rounds from before this fit; return whether they are enough.
+        """Record the rounds from before this fit; return whether to stop.
 
-        ``measured`` is what they score now, ``recorded`` what they scored when they were trained.
-        If both agree, they were measured on the same rows, and training goes on as if it had not
-        paused. Otherwise the old rounds are given, and only new ones are chosen from.
+        ``measured`` are their scores now, ``recorded`` those when they were trained. If both agree,
+        they were measured on the same rows, and early stopping resumes from them. Otherwise it
+        considers new rounds only.
         """
         n_rounds = len(measured)
-        paused = np.array_equal(measured, recorded[:n_rounds])
-        first = 0 if paused else n_rounds - 1
+        resumes = np.array_equal(measured, recorded[:n_rounds])
+        first = 0 if resumes else n_rounds - 1
         return any(self.should_stop(i + 1, measured[i]) for i in range(first, n_rounds))
 
     def _is_new_best(self, score: float) -> bool:

@@ -314,7 +314,7 @@ def test_boosters_that_change_earlier_trees_cannot_go_on(booster):
 
 
 def test_ordered_boosting_cannot_go_on():
-    with pytest.raises(ParameterError, match="the scores of its models of beginnings are not kept"):
+    with pytest.raises(ParameterError, match="the scores of its models of prefixes are not kept"):
         fit(booster="ordered", n_estimators=20, fitting={"init_model": fit()})
 
 
@@ -324,7 +324,7 @@ def test_trees_do_not_follow_coefficients():
         fit(n_estimators=20, fitting={"init_model": linear})
     with pytest.raises(DataError, match=r"goes on from a linear model, and .* is trees"):
         fit(booster="linear", n_estimators=20, fitting={"init_model": trees})
-    with pytest.raises(DataError, match="has 1 trees a round"):
+    with pytest.raises(DataError, match="has 1 trees per round"):
         fit(booster=Plain(3), n_estimators=20, fitting={"init_model": trees})
 
 

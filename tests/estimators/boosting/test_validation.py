@@ -367,7 +367,10 @@ def test_functions_get_what_the_user_passed(frame, given):
         seen.append((X, y))
         assert estimator.best_iteration_ == len(seen)
         assert estimator.feature_importances_.size == 4
-        # Other rows are predicted as by any model.
+        # Other rows, and other rounds, are predicted as by any model.
+        first = estimator.predict_proba(X, rounds=1)
+        assert np.array_equal(first, estimator.truncate(1).predict_proba(X))
+        assert np.array_equal(first, estimator.predict_proba(X)) == (len(seen) == 1)
         assert np.array_equal(estimator.predict(X)[:5], estimator.predict(X[:5]))
         return estimator.score(X, y)
 

@@ -5,7 +5,7 @@ import numpy as np
 from sumwise.data.binning import BinMapper
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Squared
-from sumwise.training.boost import BoostingSettings, TrainingRows, boost
+from sumwise.training.boost import BoostingSettings, TrainingRows, TrainingTable, boost
 from sumwise.tree import GrowthSettings
 from tests.naive import grow as naive
 
@@ -43,7 +43,7 @@ def fit(booster, n_threads=1, loss=None, n_rounds=8, seed=0, **settings):
         settings = BoostingSettings(
             loss or Squared(), growth, n_rounds, booster=booster, seed=seed, **settings
         )
-        return boost(data, mapper, rows, settings, team, None, [X]), data
+        return boost(TrainingTable([X], data, mapper), rows, settings, team), data
 
 
 def grow_naive(data, gradient, hessian, rows, learning_rate=LEARNING_RATE):

@@ -7,8 +7,7 @@ from sumwise import Linear
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Absolute, Logistic, Multinomial, Squared
-from sumwise.training.boost import BoostingSettings, TrainingRows, boost
-from sumwise.training.rounds import Past
+from sumwise.training.boost import BoostingSettings, TrainingRows, TrainingTable, boost
 from sumwise.training.stopping import EarlyStopping
 from sumwise.tree import GrowthSettings
 
@@ -28,11 +27,11 @@ def fit(
 ):
     rows = np.arange(y.size, dtype=np.uint32)
     train, held_out = (rows[::2].copy(), rows[1::2].copy()) if valid else (rows, rows[:0])
-    table = TrainingRows(y, np.empty(0) if weight is None else weight, train, held_out)
+    training_rows = TrainingRows(y, np.empty(0) if weight is None else weight, train, held_out)
     growth = GrowthSettings(learning_rate=LEARNING_RATE)
     settings = BoostingSettings(loss or Squared(), growth, n_rounds, booster=booster, **more)
     with Team(n_threads) as team:
-        return boost(None, None, table, settings, team, past, [X])
+        return boost(TrainingTable([X]), training_rows, settings, team, past)
 
 
 def descend(X, y, weight, booster, n_rounds, start):
@@ -112,8 +111,7 @@ def test_early_stopping_and_continuing():
     X, y = make_data()
     whole = fit(X, y, Linear(), n_rounds=9)
     start = fit(X, y, Linear(), n_rounds=4)
-    past = Past(start.ensemble, start.history, [X])
-    again = fit(X, y, Linear(), n_rounds=9, past=past)
+    again = fit(X, y, Linear(), n_rounds=9, past=start)
     assert np.array_equal(again.ensemble.coefficient, whole.ensemble.coefficient)
     stopped = fit(X, y, Linear(), n_rounds=500, valid=True, stopping=EarlyStopping(3, 1e-6))
     assert stopped.ensemble.n_rounds < 100

@@ -20,7 +20,7 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Logistic, Squared
 from sumwise.sampling import Columns
-from sumwise.training.boost import BoostingSettings, TrainingRows, boost
+from sumwise.training.boost import BoostingSettings, TrainingRows, TrainingTable, boost
 from sumwise.tree import GrowthSettings, TreeGrower
 from sumwise.tree.prefixes import PrefixModels
 from tests.naive import grow as naive
@@ -66,7 +66,7 @@ def test_all_prefixes_are_the_algorithm_of_the_article(growth, loss):
         mapper = BinMapper.fit(X)
         data = mapper.transform(X, team)
         fit = BoostingSettings(loss, settings, 3, booster=Ordered(1, "all"), seed=5)
-        result = boost(data, mapper, rows, fit, team, None, [X])
+        result = boost(TrainingTable([X], data, mapper), rows, fit, team)
         found = result.ensemble.predict_raw(X, team)[:, 0]
 
         def gradient(scores):
@@ -86,7 +86,7 @@ def test_all_prefixes_are_the_algorithm_of_the_article(growth, loss):
 
 
 def add_trees(y, n_trees=3):
-    """Add trees of fixed splits to models of beginnings; return the scores of rows, and the order.
+    """Add trees of fixed splits to models of prefixes; return the scores of rows, and the order.
 
     The splits come from other targets: they are given, as those of another permutation.
     """
@@ -122,7 +122,7 @@ def test_a_row_never_hears_of_itself_or_of_later_rows():
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 50])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_models_of_beginnings_learn_by_their_own_gradients(n_rows, n_threads):
+def test_models_of_prefixes_learn_by_their_own_gradients(n_rows, n_threads):
     X, y = make_table(n_rows)
     rows = np.arange(n_rows, dtype=np.uint32)
     order = permute_rows(rows, 3, 1)

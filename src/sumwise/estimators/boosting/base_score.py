@@ -1,11 +1,11 @@
 """From the parameter ``base_score`` to the raw scores that training starts from."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from sumwise.errors import ParameterError
+from sumwise.estimators.boosting.parameters import BoostingParameters
+from sumwise.estimators.input.parameters import refuse
 from sumwise.losses import CustomLoss, Loss
 
 # Raw scores from predictions, by link: the inverse of sumwise.losses.links.
@@ -19,7 +19,7 @@ _INVERSE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "half_logistic": lambda mean: 0.5 * np.log(mean / (1.0 - mean)),
     "softmax": np.log,
 }
-# What predictions lie between, by link; otherwise they are probabilities.
+# The range of predictions, by link; those of all other links are probabilities.
 _RANGES = {
     "identity": (-np.inf, np.inf, "a finite number"),
     "sorted": (-np.inf, np.inf, "finite numbers"),
@@ -28,39 +28,34 @@ _RANGES = {
 }
 
 
-def check_base_score(estimator: Any, init_score: Any = None) -> None:
-    """Refuse a constant that is no number, or scores of rows that would take its place."""
-    value = estimator.base_score
-    if value is None:
+def check_base_score(params: BoostingParameters, has_init_score: bool) -> None:
+    """Refuse a constant that is not a number, or that ``init_score`` would replace."""
+    if params.base_score is None:
         return
     try:
-        array = np.asarray(value)
+        array = np.asarray(params.base_score)
         is_number = array.dtype.kind in "iuf" and array.ndim <= 1 and np.isfinite(array).all()
     except ValueError:  # rows of different lengths
         is_number = False
     if not is_number:
-        _refuse(estimator, "must be None, a finite number or one per class")
-    if init_score is not None:
-        _refuse(estimator, "init_score takes the place of a constant; pass only one of them")
+        refuse(params, "base_score", "must be None, a finite number or one per class")
+    if has_init_score:
+        rule = "init_score takes the place of a constant; pass only one of them"
+        refuse(params, "base_score", rule)
 
 
-def find_base_score(estimator: Any, loss: Loss) -> np.ndarray | None:
+def find_base_score(params: BoostingParameters, loss: Loss) -> np.ndarray | None:
     """Return the raw scores (n_outputs,) to start from, None for the best constant."""
-    if estimator.base_score is None:
+    if params.base_score is None:
         return None
-    mean = np.atleast_1d(np.asarray(estimator.base_score, dtype=np.float64))
-    if np.ndim(estimator.base_score) == 0 and loss.link != "softmax":
+    mean = np.atleast_1d(np.asarray(params.base_score, dtype=np.float64))
+    if np.ndim(params.base_score) == 0 and loss.link != "softmax":
         mean = np.repeat(mean, loss.n_outputs)  # the same for all targets or quantiles
     if mean.size != loss.n_outputs:
-        _refuse(estimator, f"must be {loss.n_outputs} numbers, one per output")
+        refuse(params, "base_score", f"must be {loss.n_outputs} numbers, one per output")
     if isinstance(loss, CustomLoss) and loss.inverse_link:
         return mean  # a link of the user's own is not inverted
     low, high, kind = _RANGES.get(loss.link, (0.0, 1.0, "probabilities between 0 and 1"))
     if not np.all((mean > low) & (mean < high)):
-        _refuse(estimator, f"with this loss it must be {kind}")
+        refuse(params, "base_score", f"with this loss it must be {kind}")
     return _INVERSE[loss.link](mean)
-
-
-def _refuse(estimator: Any, rule: str) -> None:
-    name, value = type(estimator).__name__, estimator.base_score
-    raise ParameterError(f"{name}: base_score={value!r}; {rule}")

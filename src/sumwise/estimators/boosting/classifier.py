@@ -5,30 +5,24 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.estimators.boosting.base import BaseGradientBoosting, document_parameters
+from sumwise.estimators.boosting.base import BaseGradientBoosting
+from sumwise.estimators.boosting.docs import document
 from sumwise.estimators.boosting.losses import (
     CLASS_LINKS,
     check_class_loss,
     make_class_loss,
     takes_many_classes,
 )
-from sumwise.estimators.boosting.validation import (
-    encode_labels,
-)
-from sumwise.estimators.input.class_weights import check_class_weight, find_class_weights
-from sumwise.estimators.input.parameters import (
-    check_number,
-    extend_parameters,
-)
-from sumwise.estimators.input.targets import check_sample_weight, find_classes
-from sumwise.losses import Loss
+from sumwise.estimators.boosting.tasks import Classification, as_target
+from sumwise.estimators.input.class_weights import check_class_weight
+from sumwise.estimators.input.parameters import check_number, extend_parameters
+from sumwise.estimators.input.targets import find_classes
 from sumwise.tree import GrowthSettings
 
 
-@document_parameters
+@document
 class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     """Gradient boosted trees for classification.
 
@@ -42,45 +36,17 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     {parameters}
     class_weight : "balanced", dict or None, default=None
         Factors on the sample weights: a dict from classes to weights (1 for those it lacks), or
-        "balanced" for weights that make all classes weigh the same.
+        "balanced" for weights that give all classes the same total.
     scale_pos_weight : float, default=1.0
         Factor on the sample weights of the second of two classes; not with ``class_weight``.
 
     Attributes
     ----------
     classes_ : ndarray
-        Class labels, sorted. With one label alone, it is predicted with probability 1.
+        Class labels, sorted. A single class is predicted with probability 1.
     n_classes_ : int
         Number of classes.
-    n_trees_ : int
-        Number of trees.
-    best_iteration_ : int
-        Rounds in the model; with early stopping, the best number of rounds.
-    n_estimators_, n_iter_ : int
-        The same, under scikit-learn's names.
-    best_score_ : float
-        Its validation loss, or validation score with ``scoring``, if there were validation rows.
-    feature_importances_ : ndarray of shape (n_features,)
-        Shares of the total gain.
-    oob_improvement_ : ndarray of shape (n_rounds,)
-        With a ``sampler`` that leaves rows out at random, how much lower each round made the loss
-        of these rows; also of rounds that were cut off.
-    coef_, intercept_ : ndarray and float
-        Of a model with ``booster="linear"``; by class, if there are more than two.
-    history_ : dict of ndarray
-        What was measured after each round, also of rounds that were cut off: "validation_loss" and
-        "validation_score" (with ``scoring``; "validation_" and its name, if it has several metrics)
-        if there were validation rows, "valid_0_loss" and so on of an ``eval_set``,
-        "oob_improvement" as above, "training_loss" with ``track_training_loss``, if verbose or
-        with callbacks. A model file does not hold the training loss.
-    ensemble_ : TreeEnsemble or LinearEnsemble
-        The trees, or the linear model.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray
-        Their names, if X had any.
-    schema_ : FeatureSchema
-        Their kinds, and the values of those that are categories.
+    {attributes}
 
     Notes
     -----
@@ -97,15 +63,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     array([0, 0, 0])
     """
 
-    _saved_attributes = (
-        "classes_",
-        "n_features_in_",
-        "feature_names_in_",
-        "schema_",
-        "history_",
-        "_seed",
-        "_watched",
-    )
+    _saved_attributes = ("classes_", *BaseGradientBoosting._saved_attributes)
     _links = CLASS_LINKS
 
     @extend_parameters(BaseGradientBoosting)
@@ -127,28 +85,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         check_number(self, "scale_pos_weight", 0.0, open_low=True)
         return super()._check_parameters()
 
-    def _encode_target(self, y: np.ndarray, start: Any) -> np.ndarray:
-        if start is not None:
-            check_classification_targets(y)
+    def _learn_task(self, y: np.ndarray, start: Any) -> tuple[Classification, np.ndarray]:
+        class_idx = None
+        if start is None:
+            self.classes_, class_idx = find_classes(y, at_least=1)
+        else:
             self.classes_ = start.classes_
-            return encode_labels("y", y, self.classes_)
-        self.classes_, indices = find_classes(y, at_least=1)
-        return indices
-
-    def _encode_validation(self, y: np.ndarray) -> np.ndarray:
-        check_classification_targets(y)
-        return encode_labels("y_val", y, self.classes_)
-
-    def _make_loss(self) -> Loss:
-        return make_class_loss(self, self.classes_.size)
-
-    def _weigh_classes(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
-        class_idx = target.astype(np.intp)
-        of_class = find_class_weights(self, class_idx, weight)
-        if of_class is None:
-            return weight
-        of_row = of_class[class_idx]
-        return check_sample_weight(of_row if weight is None else of_row * weight, target.size)
+        loss = make_class_loss(self, self.classes_.size)
+        task = Classification(loss, self.classes_, self.class_weight, self.scale_pos_weight)
+        return task, task.encode(y, "y") if class_idx is None else as_target(class_idx)
 
     @property
     def n_classes_(self) -> int:
@@ -161,8 +106,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-        rounds : int, pair of int, slice or None, default=None
+        X, rounds
             As in :meth:`predict`.
 
         Returns
@@ -172,36 +116,22 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         return self._scores(self._predict_rounds(X, rounds))
 
     def predict_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
-        """Return class probabilities.
+        """Return class probabilities, one column per class in the order of ``classes_``.
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-        rounds : int, pair of int, slice or None, default=None
+        X, rounds
             As in :meth:`predict`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
         """
         return self._predict_mean(self._predict_rounds(X, rounds))
 
     def predict_log_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
-        """Return logarithms of class probabilities; those of zero are minus infinity.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-        rounds : int, pair of int, slice or None, default=None
-            As in :meth:`predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        from sumwise.combine.classes import log_probabilities  # all else does without `combine`
+        """Return logarithms of :meth:`predict_proba`, -inf for a probability of 0."""
+        from sumwise.combine.classes import log_probabilities  # only needed here
 
         return log_probabilities(self.predict_proba(X, rounds))
 
@@ -212,8 +142,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         ----------
         X : array-like of shape (n_rows, n_features)
         rounds : int, pair of int, slice or None, default=None
-            Rounds to predict by: the first so many, those from the first of a pair up to, not
-            including, the second, or a slice. None for all.
+            Rounds to predict with: the number of first rounds, a pair (first round, round after
+            the last) or a slice. None for all.
 
         Returns
         -------
@@ -237,7 +167,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
         mean = super()._predict_mean(raw)
-        # A link of the user's own gives the probability of the second class alone.
+        # A link of the user's own may return the probability of the second class alone.
         return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
 
     def _labels(self, raw: np.ndarray) -> np.ndarray:

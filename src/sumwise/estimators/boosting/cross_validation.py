@@ -1,4 +1,4 @@
-"""Cross-validation of boosting, round by round: all folds go on together."""
+"""Cross-validation of boosting, round by round: all folds train in step."""
 
 import threading
 import time
@@ -14,7 +14,8 @@ from sumwise.data.table import read_array, take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.boosters import resolve_booster, stops_by_oob
-from sumwise.estimators.boosting.evaluation import name_watched
+from sumwise.estimators.boosting.evaluation import name_watched, resolve_metrics
+from sumwise.estimators.boosting.pipeline import check_stopping
 from sumwise.estimators.combined.out_of_fold import Folds, find_splitter
 from sumwise.estimators.input.jobs import count_cpus
 from sumwise.training.boosters import Dart
@@ -27,19 +28,20 @@ _TRAIN, _TEST = "train", "test"
 
 @dataclass(frozen=True)
 class CVResult:
-    """What :func:`cv` has measured.
+    """The result of :func:`cv`.
 
     Attributes
     ----------
     scores : dict of ndarray of shape (n_folds, n_rounds)
-        By name: "test_loss"; "test_score" or "test_" and the names of metrics; "train_" and so on,
-        if they were asked for. With early stopping, the last round is the best one.
+        By name: "test_loss"; "test_score" or "test_" and the names of metrics; with
+        ``return_train_score`` also "train_loss" and so on. With early stopping, the last round is
+        the best one.
     best_iteration : int
-        Rounds with the best mean of what is watched.
+        Number of rounds with the best mean of the watched score.
     best_score : float
         That mean.
     estimators : list of fitted estimators or None
-        One per fold, with ``best_iteration`` rounds where early stopping has chosen them.
+        One per fold, with ``best_iteration`` rounds if early stopping is on.
 
     Examples
     --------
@@ -95,18 +97,17 @@ def cv(
 ) -> CVResult:
     """Cross-validate gradient boosting, and measure all folds after each round.
 
-    Unlike scikit-learn's ``cross_validate``, which scores finished models, it tells how the scores
-    of all rounds are on average, and so how many rounds are best. Early stopping watches the mean
-    over the folds: it is on unless ``early_stopping=False``, with ``n_iter_no_change`` and ``tol``
-    of the estimator. Every fold is a fit of its own; nothing is learned from the rows it is tested
-    on, bins included.
+    scikit-learn's ``cross_validate`` scores finished models; this function scores all rounds, and
+    so finds the best number of rounds. Early stopping watches the mean over the folds: it is on
+    unless ``early_stopping=False``, with ``n_iter_no_change`` and ``tol`` of the estimator. Every
+    fold is a separate fit; nothing, not even the bins, is learned from the rows it is tested on.
 
     Parameters
     ----------
     estimator : GradientBoostingClassifier or GradientBoostingRegressor
-        It is not changed. Its ``scoring`` says what is measured beside the loss, and what early
-        stopping watches; its ``callbacks`` see the rounds of every fold, and one that returns True
-        stops all folds.
+        It is not changed. Its ``scoring`` has the metrics to measure in addition to the loss, and
+        early stopping watches the last one. Its ``callbacks`` are called for the rounds of every
+        fold; one that returns True stops all folds.
     X : frame, array-like or sparse matrix of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     sample_weight : array-like of shape (n_rows,), default=None
@@ -114,12 +115,12 @@ def cv(
     init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
         Raw scores to start from, as in ``fit``.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds: a number of them, with the shares of the classes for a classifier; a splitter of
-        scikit-learn; or pairs of row numbers.
+        Number of folds, stratified for a classifier; a splitter of scikit-learn; or pairs of row
+        numbers.
     groups : array-like of shape (n_rows,), default=None
-        Groups of rows, which a number of folds keeps together, and splitters may use.
+        Groups of rows. A number of folds keeps groups together; splitters may use them.
     return_train_score : bool, default=False
-        Whether to measure the rows that each fold trains on, too.
+        Whether to measure the training rows of each fold, too.
     return_estimator : bool, default=False
         Whether to return the models of the folds.
 
@@ -151,13 +152,13 @@ def cv(
     return steps.make_result(models if return_estimator else None)
 
 
-def _check_estimator(estimator: Any) -> None:
+def _check_estimator(estimator: object) -> None:
     if not isinstance(estimator, BaseGradientBoosting):
         raise ParameterError(
             f"cv measures rounds of gradient boosting; a {type(estimator).__name__} has none: use "
             "cross_validate of scikit-learn"
         )
-    estimator._check_parameters()
+    check_stopping(estimator)
     if stops_by_oob(estimator):
         raise ParameterError(
             "cv stops by the mean over the folds, and early_stopping='oob' by rows left out; "
@@ -167,7 +168,7 @@ def _check_estimator(estimator: Any) -> None:
 
 @dataclass(frozen=True)
 class _Rows:
-    """X, y and what belongs to them, or some of their rows."""
+    """The arguments of ``fit``, or some of their rows."""
 
     X: Any
     y: np.ndarray
@@ -192,31 +193,35 @@ class _Rows:
 
 
 class _Steps:
-    """Makes the fits of all folds wait for each other after each round, and judges their mean."""
+    """Synchronizes the fits of all folds after each round, and watches their mean."""
 
     def __init__(
-        self, estimator: Any, n_folds: int, shown: Sequence[Callback], keep_models: bool
+        self,
+        estimator: BaseGradientBoosting,
+        n_folds: int,
+        shown: Sequence[Callback],
+        keep_models: bool,
     ) -> None:
         self.stops = bool(estimator.early_stopping)
         self._n_asked = int(estimator.n_estimators)
-        self._watched, lower = name_watched(estimator, _TEST)
+        self._watched, lower = name_watched(resolve_metrics(estimator), _TEST)
         patience = estimator.n_iter_no_change if self.stops else self._n_asked + 1
         self._stopping = EarlyStopping(patience, estimator.tol, self._watched, lower)
         self._scores: dict[str, list[list[float]]] = {}
         self._states: list[RoundState] = [None] * n_folds  # type: ignore[list-item]
         self._barrier = threading.Barrier(n_folds, action=self._judge)
         self._shown, self._verbose = shown, bool(estimator.verbose)
-        # Whether a callback asks to stop; and whether to stop, which changes only while all folds
-        # wait: a fold that still has to read it after one round may find others in the next.
+        # _is_asked: a callback asks to stop. _is_done: stop. It changes only while all folds wait;
+        # otherwise a slow fold might read it when others are a round ahead.
         self._is_asked = self._is_done = False
         self._begin = time.perf_counter()
-        # Rounds of DART cannot be taken from the model of more rounds.
+        # A model of DART cannot be truncated, so the best one is kept.
         keep_models = keep_models and self.stops
         self._keeps = keep_models and isinstance(resolve_booster(estimator), Dart)
         self._best_models: list[Any] = [None] * n_folds
 
     def make_callback(self, fold_idx: int, others: Sequence[Callback]) -> Callback:
-        """Return what a fold calls after each round; ``others`` are callbacks of the user."""
+        """Return the callback of a fold; ``others`` are callbacks of the user."""
 
         def wait_for_all(state: RoundState, /) -> bool:
             if call_all(others, state):
@@ -230,11 +235,11 @@ class _Steps:
         return wait_for_all
 
     def abort(self) -> None:
-        """Let no fold wait for one that has failed."""
+        """Release all folds that wait for one that has failed."""
         self._barrier.abort()
 
     def _judge(self) -> None:
-        """Record a round of all folds; the last of them to arrive does it."""
+        """Record a round of all folds; the last fold to arrive calls it."""
         n_rounds = self._states[0].round_number
         names = [n for n in self._states[0].scores if n.startswith((f"{_TRAIN}_", f"{_TEST}_"))]
         for name in names:
@@ -253,7 +258,7 @@ class _Steps:
         return model.truncate(self._stopping.best_round) if self.stops else model
 
     def make_result(self, models: list[Any] | None) -> CVResult:
-        """Return what was measured, up to the best round if early stopping has chosen it."""
+        """Return the scores of all rounds, or up to the best one if early stopping is on."""
         best = self._stopping.best_round
         if self._verbose and self.stops:
             means = np.mean(self._scores[self._watched], axis=1)
@@ -265,9 +270,13 @@ class _Steps:
 
 
 def _fit_folds(
-    estimator: Any, data: _Rows, folds: Folds, steps: _Steps, measures_train: bool
+    estimator: BaseGradientBoosting,
+    data: _Rows,
+    folds: Folds,
+    steps: _Steps,
+    measures_train: bool,
 ) -> list[Any]:
-    """Fit all folds side by side, and return their models."""
+    """Fit all folds in parallel, and return their models."""
     n_folds = len(folds.train)
     n_jobs = estimator.n_jobs
     if n_jobs is None or n_jobs < 0:  # all CPUs, for all folds together

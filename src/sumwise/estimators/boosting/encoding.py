@@ -1,12 +1,10 @@
 """Encoding the categories of a fit by statistics of its target."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from sumwise.data.category_groups import Group, read_codes
 from sumwise.data.combinations import choose_combinations
@@ -21,124 +19,98 @@ from sumwise.data.target_statistics import (
     split_holdout,
 )
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.categories import find_statistics
-from sumwise.estimators.boosting.evaluation import ValidationSet
-from sumwise.estimators.boosting.validation import LabeledRows
+from sumwise.estimators.boosting.parameters import BoostingParameters
+from sumwise.estimators.boosting.rows import FitData, as_array
 from sumwise.estimators.input.jobs import start_team
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.boost import TrainingRows
 from sumwise.training.boosters import Booster, Ordered, Plain
 from sumwise.tree.constraints import TreeConstraints
 
-# What statistics take, a value and permutation.
+# Elementary steps that statistics take per value and permutation.
 _STEPS_PER_VALUE = 8
 
 
-@dataclass(frozen=True)
-class EncodedRows:
-    """The rows of a fit after their categories were encoded.
+def keep_encoding(
+    params: BoostingParameters, part: TargetStatistics | None, old: CategoryEncoder | None
+) -> TargetStatistics | None:
+    """Return how a fit that continues a model encodes categories: as the model does.
 
-    Attributes
-    ----------
-    train : LabeledRows
-        With the encoded matrix.
-    sets : sequence of ValidationSet
-        With the encoded matrices.
-    rows : TrainingRows
-        Rows held out for statistics are not among those that train.
-    n_categories : ndarray of int64
-        Of each column of the encoded matrices.
-    variants : sequence of Matrix
-        The training matrix by further permutations.
-    encoder : CategoryEncoder or None
-        None where nothing was encoded.
+    ``part`` is what the parameters of the fit ask for, ``old`` the encoder of the model.
     """
+    if (part is None) is (old is None):
+        return part
+    if params.categorical_encoding != "auto":
+        raise ParameterError(
+            f"categorical_encoding={params.categorical_encoding!r}: the model to continue from "
+            "encodes categories in another way; give the encoding of that model"
+        )
+    return None if old is None else TargetStatistics()
 
-    train: LabeledRows
-    sets: Sequence[ValidationSet]
-    rows: TrainingRows
-    n_categories: np.ndarray
-    variants: Sequence[Matrix] = ()
-    encoder: CategoryEncoder | None = None
 
-
-def encode_rows(
-    estimator: Any,
-    train: LabeledRows,
-    sets: Sequence[ValidationSet],
-    rows: TrainingRows,
-    seed: int,
-    start: Any,
+def encode_categories(
+    params: BoostingParameters,
     booster: Booster,
+    data: FitData,
+    part: TargetStatistics,
+    old: CategoryEncoder | None,
+    seed: int,
     n_jobs: int | None,
-) -> EncodedRows:
-    """Learn an encoder, if the estimator asks for one, and encode what it is fitted on.
+) -> FitData:
+    """Learn an encoder, and encode the categories of all rows of a fit.
 
-    ``start`` is the model to continue from, or None: its encoder is kept.
+    ``old`` is the encoder of the model to continue from.
     """
-    n_categories = estimator.schema_.n_categories
-    part = find_statistics(estimator, n_categories)
-    old = None if start is None else start._encoder
-    if start is not None and (part is None) is not (old is None):
-        if estimator.categorical_encoding != "auto":
-            raise ParameterError(
-                f"categorical_encoding={estimator.categorical_encoding!r}: the model to continue "
-                "from encodes categories in another way; give the encoding of that model"
-            )
-        part = None if old is None else TargetStatistics()
-    if part is None:
-        return EncodedRows(train, sets, rows, n_categories)
-    n_permutations = _count(estimator, booster, part)
+    n_permutations = _count_permutations(params, booster, part)
     part = TargetStatistics(**{**part.get_params(), "permutations": n_permutations})
-    n_steps = _STEPS_PER_VALUE * train.matrix.size * int(part.permutations)
+    n_steps = _STEPS_PER_VALUE * data.train.matrix.size * n_permutations
     with start_team(n_jobs, n_steps) as team:
-        work = _Encoding(estimator, part, train, rows, seed, n_categories, team)
-        encoder, matrices, rows = work.learn(old)
-    sets = [
-        ValidationSet(name, replace(valid, matrix=encoder.transform(valid.matrix)))
-        for name, valid in sets
-    ]
-    train = replace(train, matrix=matrices[0])
-    n_encoded = encoder.encoded_categories
-    return EncodedRows(train, sets, rows, n_encoded, matrices[1:], encoder)
+        # A combination of features would be an interaction.
+        work = _Encoding(part, data, params.interaction_cst is None, seed, team)
+        encoder, (matrix, *variants), rows = work.learn(old)
+    return FitData(
+        replace(data.train, matrix=matrix),
+        [replace(own, matrix=encoder.transform(own.matrix)) for own in data.sets],
+        rows,
+        encoder.encoded_categories,
+        variants,
+        encoder,
+    )
 
 
-def _count(estimator: Any, booster: Booster, part: TargetStatistics) -> int:
-    """Permutations of a fit: those of the booster, if it has any, else of the encoding."""
+def _count_permutations(
+    params: BoostingParameters, booster: Booster, part: TargetStatistics
+) -> int:
+    """Return the number of permutations: of the booster if it has any, else of the encoding."""
     if isinstance(booster, Ordered):
         return int(booster.permutations)
     takes_turns = isinstance(booster, Plain) and booster.trees_per_round == 1
-    return int(part.permutations) if takes_turns and estimator.leaves == "constant" else 1
+    return int(part.permutations) if takes_turns and params.leaves == "constant" else 1
 
 
 class _Encoding:
-    """The encoder of a fit in the making."""
+    """Learns the encoder of a fit."""
 
     def __init__(
-        self,
-        estimator: Any,
-        part: TargetStatistics,
-        train: LabeledRows,
-        rows: TrainingRows,
-        seed: int,
-        n_categories: np.ndarray,
-        team: Team,
+        self, part: TargetStatistics, data: FitData, may_combine: bool, seed: int, team: Team
     ) -> None:
-        self._estimator, self._part, self._rows = estimator, part, rows
-        self._seed, self._n_categories, self._team = seed, n_categories, team
-        self._X = train.matrix
-        self._values = _make_values(estimator, train.target)
-        self._weight = np.empty(0) if train.weight is None else train.weight
-        n_rows = train.matrix.shape[0]
+        self._part, self._rows, self._may_combine = part, data.rows, may_combine
+        self._seed, self._n_categories, self._team = seed, data.n_categories, team
+        self._X, n_rows = data.train.matrix, data.train.n_rows
+        self._values = _make_values(data.train.target, data.rows.classes)
+        self._weight = as_array(data.train.weight)
         self._codes = {
-            int(f): read_codes(read_column(self._X, int(f))(0, n_rows), int(n_categories[f]))
-            for f in np.flatnonzero(n_categories)
+            int(f): read_codes(read_column(self._X, int(f))(0, n_rows), int(data.n_categories[f]))
+            for f in np.flatnonzero(data.n_categories)
         }
 
     def learn(
         self, old: CategoryEncoder | None
     ) -> tuple[CategoryEncoder, list[Matrix], TrainingRows]:
-        """Return the encoder, the training matrix (one a permutation) and the rows to train on."""
+        """Return the encoder, one training matrix per permutation, and the rows of the fit.
+
+        Rows held out for the statistics do not train.
+        """
         rows, summed = self._rows, self._rows.train
         if self._part.method == "holdout":
             if summed.size < 2:
@@ -160,7 +132,7 @@ class _Encoding:
         )
         encoder = CategoryEncoder(self._n_categories, tuple(groups), sums, bool(self._part.counts))
         if old is not None and not _have_equal_sums(old, encoder):
-            # Rows that the old statistics do not know: nothing of them can leak.
+            # The old statistics do not contain these rows, so their targets cannot leak.
             return old, [old.transform(self._X)], rows
         matrices: list[Matrix] = [
             encoder.join(self._X, places, statistics)
@@ -172,7 +144,7 @@ class _Encoding:
         n_categories = self._n_categories
         singles = np.flatnonzero(n_categories > self._part.native_limit)
         groups = [Group.of_feature(int(f), int(n_categories[f])) for f in singles]
-        if self._estimator.interaction_cst is None:
+        if self._may_combine:
             varied = {f: own for f, own in self._codes.items() if n_categories[f] > 1}
             chosen = choose_combinations(
                 self._part, varied, n_categories, self._values, summed, self._seed, self._team
@@ -183,9 +155,9 @@ class _Encoding:
     def _find_statistics(
         self, groups: list[Group], sums: CategorySums, places: np.ndarray, train: np.ndarray
     ) -> list[np.ndarray]:
-        """Statistics (n_groups, n_values, n_rows) of all rows; several by permutations.
+        """Return the statistics (n_groups, n_values, n_rows) of all rows, by permutation.
 
-        Rows that do not train have those of prediction.
+        Rows that do not train have the statistics of prediction.
         """
         n_groups, n_values = places.shape[0], self._values.shape[0]
         everywhere = np.empty((n_groups, n_values, places.shape[1]))
@@ -211,11 +183,11 @@ class _Encoding:
         return result
 
 
-def _make_values(estimator: Any, target: np.ndarray) -> np.ndarray:
-    """What statistics are of, (n_values, n_rows): the targets, or one row per class of many."""
-    if not is_classifier(estimator) or estimator.classes_.size <= 2:
+def _make_values(target: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    """Return what statistics summarize, (n_values, n_rows): targets, or indicators of classes."""
+    if classes is None or classes.size <= 2:
         return np.array(target[None, :] if target.ndim == 1 else target.T, order="C")
-    return (target == np.arange(estimator.classes_.size)[:, None]).astype(np.float64)
+    return (target == np.arange(classes.size)[:, None]).astype(np.float64)
 
 
 def _have_equal_sums(old: CategoryEncoder, new: CategoryEncoder) -> bool:
@@ -228,7 +200,7 @@ def _have_equal_sums(old: CategoryEncoder, new: CategoryEncoder) -> bool:
 def encode_constraints(
     constraints: TreeConstraints | None, encoder: CategoryEncoder | None
 ) -> TreeConstraints | None:
-    """Return constraints on features as constraints on the columns that stand for them."""
+    """Return constraints on features as constraints on the encoded columns."""
     if constraints is None or encoder is None:
         return constraints
     columns = encoder.columns

@@ -1,39 +1,40 @@
-"""What ``fit`` measures after each round: validation sets, and the metrics of ``scoring``."""
+"""What ``fit`` measures after each round: the metrics of ``scoring`` on validation sets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.validation import LabeledRows, RunningScorer, read_validation
-from sumwise.estimators.scoring import Scorer, resolve_scoring
-from sumwise.losses import Loss
-from sumwise.training.boost import EvaluatedRows
+from sumwise.estimators.boosting.fitted import BaseFittedBoosting, know_scores
+from sumwise.estimators.boosting.parameters import BoostingParameters
+from sumwise.estimators.boosting.rows import FitData, LabeledRows
+from sumwise.estimators.scoring import Scorer, resolve_scoring, score_known
+from sumwise.losses.links import LINKS
+from sumwise.training.boost import EvaluatedRows, ValidationScorer
+from sumwise.tree import Ensemble
 
-# Rows of X_val, or held out of X.
+# Name of the rows of X_val, or of those held out of X.
 VALIDATION = "validation"
-# Names of the loss, and of the one metric that has no name of its own.
+# Names of the loss, and of a single metric.
 _LOSS, _SCORE = "loss", "score"
 
-
-class ValidationSet(NamedTuple):
-    """Rows that only get scores, and what the history calls them."""
-
-    name: str
-    rows: LabeledRows
+# Metrics by name, in their order; None stands for the loss.
+Metrics = Mapping[str, Scorer | None]
 
 
 def read_eval_sets(
-    estimator: Any,
-    loss: Loss,
+    read: Callable[[str, Any, Any, Any, Any], LabeledRows | None],
     eval_set: Any,
     eval_names: Any,
     eval_sample_weight: Any,
     eval_init_score: Any,
-) -> list[ValidationSet]:
-    """Check the validation sets that ``fit`` got as pairs (X, y), and their names."""
+) -> list[LabeledRows]:
+    """Check the validation sets that ``fit`` got as pairs (X, y), and their names.
+
+    ``read`` returns the checked rows of a name, X, y, weights and initial scores.
+    """
     pairs = _list_pairs(eval_set)
     names = [f"valid_{k}" for k in range(len(pairs))]
     if eval_names is not None:
@@ -50,21 +51,19 @@ def read_eval_sets(
     if "training" in names:
         raise DataError("eval_names: 'training' is what track_training_loss records; rename it")
     sets = []
-    for k, (name, (X, y), weight, score) in enumerate(
-        zip(names, pairs, weights, scores, strict=True)
-    ):
+    for k, (name, (X, y), *more) in enumerate(zip(names, pairs, weights, scores, strict=True)):
         try:
-            rows = read_validation(estimator, loss, X, y, weight, score)
+            rows = read(name, X, y, *more)
         except (DataError, ParameterError) as error:
             raise type(error)(f"eval_set[{k}]: {error}") from None
         if rows is None:
             raise DataError(f"eval_set[{k}] has no X")
-        sets.append(ValidationSet(name, rows))
+        sets.append(rows)
     return sets
 
 
 def _list_pairs(eval_set: Any) -> list[Any]:
-    """Return a list of pairs; one pair alone is a tuple."""
+    """Return a list of pairs; a single pair may be given as a tuple."""
     if eval_set is None:
         return []
     if isinstance(eval_set, tuple) and not all(isinstance(item, tuple) for item in eval_set):
@@ -75,9 +74,9 @@ def _list_pairs(eval_set: Any) -> list[Any]:
     return list(eval_set)
 
 
-def resolve_metrics(estimator: Any) -> dict[str, Scorer | None]:
-    """Return the metrics of ``scoring`` by name, in their order; None stands for the loss."""
-    scoring = estimator.scoring
+def resolve_metrics(params: BoostingParameters) -> Metrics:
+    """Return the metrics of ``scoring``."""
+    scoring = params.scoring
     if isinstance(scoring, Mapping):
         named = list(scoring.items())
     elif isinstance(scoring, (list, tuple)):
@@ -88,10 +87,10 @@ def resolve_metrics(estimator: Any) -> dict[str, Scorer | None]:
     fits = all(isinstance(name, str) and (name == _LOSS) is _is_loss(m) for name, m in named)
     if not named or not fits or len(set(names)) < len(names):
         raise ParameterError(
-            f"{type(estimator).__name__}: scoring={scoring!r}; several metrics need different "
-            "names, as the keys of a dict, and 'loss' is the name of the loss"
+            f"{type(params).__name__}: scoring={scoring!r}; several metrics need different names, "
+            "as the keys of a dict, and 'loss' is the name of the loss"
         )
-    return {name: None if _is_loss(m) else resolve_scoring(m, estimator) for name, m in named}
+    return {name: None if _is_loss(m) else resolve_scoring(m, params) for name, m in named}
 
 
 def _is_loss(metric: Any) -> bool:
@@ -106,42 +105,78 @@ def _name_metric(metric: Any) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def find_watched(estimator: Any, sets: Sequence[ValidationSet]) -> tuple[str, bool]:
-    """Return what early stopping watches, the last metric on the last set, as the history calls it.
+def name_watched(metrics: Metrics, set_name: str) -> tuple[str, bool]:
+    """Return what early stopping watches, and whether lower is better.
 
-    And whether lower is better.
+    It is the last metric on a set, under its name in the history.
     """
-    return name_watched(estimator, sets[-1].name if sets else VALIDATION)
-
-
-def name_watched(estimator: Any, set_name: str) -> tuple[str, bool]:
-    """Return the name of the last metric on a set, and whether lower is better."""
-    name, metric = list(resolve_metrics(estimator).items())[-1]
-    return f"{set_name}_{name}", metric is None
+    name = list(metrics)[-1]
+    return f"{set_name}_{name}", metrics[name] is None
 
 
 def make_evaluations(
-    estimator: Any, train: LabeledRows, sets: Sequence[ValidationSet], valid: np.ndarray, link: str
+    model: BaseFittedBoosting, metrics: Metrics, data: FitData, link: str
 ) -> list[EvaluatedRows]:
     """Return what is measured after each round.
 
-    ``valid`` are the numbers of all rows that only get scores: held out of the training rows, or
-    those of the sets, which come after them, one set after the other.
+    ``model`` has all that ``fit`` knows before training, for scorers to predict with.
     """
-    metrics = {name: metric for name, metric in resolve_metrics(estimator).items() if metric}
+    scorers = {name: scorer for name, scorer in metrics.items() if scorer is not None}
+    valid = data.rows.valid
 
     def evaluate(name: str, source: LabeledRows, rows: np.ndarray, first: int) -> EvaluatedRows:
-        if not metrics:
+        if not scorers:
             return EvaluatedRows(name, rows)
-        X, y, weight = source.take(rows - first)
-        own = {n: RunningScorer(estimator, m, X, y, weight, link) for n, m in metrics.items()}
+        taken = source.take(rows - first)
+        own = {n: _make_scorer(model, scorer, *taken, link) for n, scorer in scorers.items()}
         return EvaluatedRows(name, rows, own)
 
-    if not sets:
-        return [evaluate(VALIDATION, train, valid, 0)] if valid.size else []
-    firsts = np.cumsum([train.n_rows, *(part.rows.n_rows for part in sets)])
+    if not data.sets:
+        return [evaluate(VALIDATION, data.train, valid, 0)] if valid.size else []
+    # The rows of the sets are numbered after those of X, one set after the other.
+    firsts = np.cumsum([data.train.n_rows, *(rows.n_rows for rows in data.sets)])
     places = np.searchsorted(valid, firsts)
     return [
-        evaluate(part.name, part.rows, valid[places[k] : places[k + 1]], int(firsts[k]))
-        for k, part in enumerate(sets)
+        evaluate(rows.name, rows, valid[places[k] : places[k + 1]], int(firsts[k]))
+        for k, rows in enumerate(data.sets)
     ]
+
+
+def _make_scorer(
+    model: BaseFittedBoosting,
+    scorer: Scorer,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    link: str,
+) -> ValidationScorer:
+    """Return a function that scores some rows by the raw scores that training has of them.
+
+    The scorer sees a copy of ``model`` with the rounds so far, which predicts other rows as usual.
+    """
+
+    def score(raw: np.ndarray, make_ensemble: Callable[[], Ensemble]) -> float:
+        so_far: Any = know_scores(model, X, raw)
+        so_far.ensemble_ = _EnsembleSoFar(link, make_ensemble)
+        return score_known(scorer, so_far, y, weight, X)
+
+    return score
+
+
+class _EnsembleSoFar:
+    """An ensemble that is made of its trees only when something other than its link is needed."""
+
+    def __init__(self, link: str, make_ensemble: Callable[[], Ensemble]) -> None:
+        self.link = link
+        self._make_ensemble = make_ensemble
+        self._made: Ensemble | None = None
+
+    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        return LINKS[self.link](raw)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copy and pickle ask before __init__ has run
+            raise AttributeError(name)
+        if self._made is None:
+            self._made = self._make_ensemble()
+        return getattr(self._made, name)

@@ -1,9 +1,9 @@
-"""A fitted boosting model: what it predicts, and what can be read off it."""
+"""A fitted boosting model: its predictions and attributes."""
 
 from collections.abc import Callable, Iterator
 from copy import copy
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,56 +11,88 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.encoder import CategoryEncoder
 from sumwise.errors import ParameterError
-from sumwise.estimators.boosting.refitting import refit_leaves
-from sumwise.estimators.boosting.round_ranges import take_rounds
+from sumwise.estimators.boosting.round_ranges import read_rounds
 from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.inspection.importance import importance
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss
+from sumwise.parts import is_number
 from sumwise.training.stopping import LOSS, OOB, SCORE
 from sumwise.tree import Ensemble, LinearEnsemble
 
-# A row passes through as many trees in the time of a step as count_threads counts them.
-_TREES_A_STEP = 4
+# Number of trees that a row passes in one elementary step of count_threads.
+_TREES_PER_STEP = 4
+
+# Code of a category that fit has not seen; an encoder tells it from a missing value.
+UNKNOWN = -1.0
+
+_Model = TypeVar("_Model", bound="BaseFittedBoosting")
+
+
+class _KnownScores(NamedTuple):
+    """Rows, and their raw scores (n_rows, n_outputs)."""
+
+    X: Any
+    raw: np.ndarray
 
 
 class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
-    """What a gradient boosting estimator can do once ``fit`` has given it an ensemble."""
+    """Methods of a gradient boosting estimator that has an ensemble."""
+
+    _saved_attributes: ClassVar[tuple[str, ...]] = (
+        "n_features_in_",
+        "feature_names_in_",
+        "schema_",
+        "history_",
+        "_seed",
+        "_watched",
+    )
 
     ensemble_: Ensemble
     history_: dict[str, np.ndarray]
-    # The user's loss, if its link is a method of its own.
+    # The user's loss, if it has its own link function.
     _custom_link: CustomLoss | None = None
-    # Makes numbers of categories, if statistics of the target do.
+    # Replaces categories by statistics of the target.
     _encoder: CategoryEncoder | None = None
+    _known_scores: _KnownScores | None = None
 
     def _check_input(self, X: Any) -> Any:
         if needs_no_check(self, X):
             return X
         check_is_fitted(self)
-        matrix = read_rows(self, X)
-        return matrix if self._encoder is None else self._encoder.transform(matrix)
+        if self._encoder is None:
+            return read_rows(self, X)
+        return self._encoder.transform(read_rows(self, X, UNKNOWN))
 
     def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
-        n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_A_STEP
+        n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_PER_STEP
         with start_team(self.n_jobs, n_steps) as team:
             return work(team)
 
     def _predict_raw(self, X: Any) -> np.ndarray:
+        if self._known_scores is not None and X is self._known_scores.X:
+            return self._known_scores.raw.copy()
         X = self._check_input(X)
         return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
 
     def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
-        """Raw scores of all rounds (None) or of some."""
+        """Return raw scores of all rounds (None) or of some."""
         if rounds is None:
             return self._predict_raw(X)
         check_is_fitted(self)
-        return take_rounds(self, rounds)._predict_raw(X)
+        taken = self.ensemble_.take_rounds(*read_rounds(rounds, self.best_iteration_))
+        return self._replace_ensemble(taken)._predict_raw(X)
+
+    def _replace_ensemble(self, ensemble: Ensemble) -> Self:
+        """Return a fitted copy with other rounds."""
+        model = copy(self)
+        model.ensemble_, model._known_scores = ensemble, None
+        return model
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
-        """Raw scores as users see them: one output has no axis of its own."""
+        """Return raw scores as users see them: a single output has no axis."""
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def _staged_predict_raw(self, X: Any) -> Iterator[np.ndarray]:
@@ -70,7 +102,7 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
             yield from self.ensemble_.staged_predict_raw(X, team)
 
     def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
-        """Predictions or class probabilities from raw scores."""
+        """Return predictions or class probabilities from raw scores."""
         model = self.ensemble_ if self._custom_link is None else self._custom_link
         return model.predict_mean(raw)
 
@@ -89,42 +121,6 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         X = self._check_input(X)
         return self._with_team(X, lambda team: self.ensemble_.apply(X, team))
 
-    def refit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        *,
-        decay: float = 0.9,
-    ) -> Self:
-        """Return a fitted copy with the same splits, whose leaves have followed other rows.
-
-        Every leaf (and the constant to start from) becomes ``decay`` times its value plus
-        ``1 - decay`` times the value that a fit would give it on these rows, tree by tree: later
-        trees learn from the errors that the new values of earlier ones leave. A leaf that no row
-        reaches stays as it is. LightGBM's ``refit`` with its ``decay_rate``.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Rows with the features of ``fit``. Statistics that encode categories stay as they are.
-        y : array-like of shape (n_rows,)
-            Their target; a classifier knows no new classes.
-        sample_weight : array-like of shape (n_rows,), default=None
-            Weights; class weights are multiplied in as in ``fit``.
-        init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
-            Raw scores to start from, if ``fit`` had them.
-        decay : float, default=0.9
-            Share of the old values, from 0 (new values alone) to 1 (no change).
-
-        Returns
-        -------
-        estimator
-            A new model. It has no ``history_``; rows and weights of its nodes are those of ``fit``.
-        """
-        return refit_leaves(self, X, y, sample_weight, init_score, decay)
-
     def truncate(self, n_rounds: int) -> Self:
         """Return a fitted copy that has only the first rounds.
 
@@ -134,15 +130,12 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
             Rounds to keep, from 1 to ``best_iteration_``.
         """
         check_is_fitted(self)
-        is_integer = isinstance(n_rounds, Integral) and not isinstance(n_rounds, bool)
-        if not is_integer or not 1 <= n_rounds <= self.best_iteration_:
+        if not is_number(n_rounds, Integral) or not 1 <= n_rounds <= self.best_iteration_:
             raise ParameterError(
                 f"n_rounds={n_rounds!r}: must be an integer from 1 to {self.best_iteration_}, "
                 "the rounds of the model"
             )
-        model = copy(self)
-        model.ensemble_ = self.ensemble_.truncate(int(n_rounds))
-        return model
+        return self._replace_ensemble(self.ensemble_.truncate(int(n_rounds)))
 
     @property
     def best_iteration_(self) -> int:
@@ -171,12 +164,12 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
 
     @property
     def oob_improvement_(self) -> np.ndarray:
-        """How much lower each round made the loss of the rows that its sampler left out."""
+        """Decrease of the loss in each round on the rows that its sampler left out."""
         check_is_fitted(self)
         if OOB not in self.history_:
             raise AttributeError(
                 "oob_improvement_: needs a sampler that leaves rows out at random, as Subsample, "
-                "and a booster that adds one tree a round"
+                "and a booster that adds one tree per round"
             )
         return self.history_[OOB]
 
@@ -188,7 +181,7 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
 
     @property
     def intercept_(self) -> float | np.ndarray:
-        """Raw score of a linear model where all features are zero or missing."""
+        """Raw score of a linear model if all features are zero or missing."""
         model = self._linear("intercept_")
         last = model.base_score + model.intercept[-1]
         return float(last[0]) if last.size == 1 else last
@@ -227,3 +220,13 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
             raise ParameterError("a linear model has coefficients (coef_) and no splits")
         by_column = importance(self.ensemble_, kind, normalize)
         return by_column if self._encoder is None else self._encoder.fold(by_column)
+
+
+def know_scores(model: _Model, X: Any, raw: np.ndarray) -> _Model:
+    """Return a copy that takes the raw scores of X from ``raw`` in place of predicting them.
+
+    It recognizes X by identity: X may be any object. Other rows are predicted.
+    """
+    knowing = copy(model)
+    knowing._known_scores = _KnownScores(X, raw)
+    return knowing

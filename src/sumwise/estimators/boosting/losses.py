@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.input.parameters import check_choice, name_part
+from sumwise.estimators.boosting.parameters import BoostingParameters
+from sumwise.estimators.input.parameters import name_part, refuse
 from sumwise.losses import (
     LOSS_ALIASES,
     REGRESSION_LOSSES,
@@ -28,12 +29,12 @@ CLASS_LINKS = ("logistic", "half_logistic", "softmax")
 LOSS_PARTS = {k.__name__: k for k in REGRESSION_LOSSES.values() if issubclass(k, Part)}
 
 
-def make_regression_loss(owner: Any, n_targets: int | None = None) -> Loss:
-    """The loss that a regressor was given, by name, as a part or of the user's own.
+def make_regression_loss(params: BoostingParameters, n_targets: int | None = None) -> Loss:
+    """Return the loss of a regressor, which may be a name, a part or the user's own.
 
-    ``n_targets`` is None where y is not known yet.
+    ``n_targets`` is None if y is not known yet.
     """
-    given: Any = owner.loss
+    given = params.loss
     if type(given) in LOSS_PARTS.values():
         given.check()
         return _repeat(given, n_targets)
@@ -47,12 +48,12 @@ def make_regression_loss(owner: Any, n_targets: int | None = None) -> Loss:
             )
         return loss
     parts = "".join(f", {name}(...)" for name in LOSS_PARTS)
-    _check_name(owner, ("auto", *REGRESSION_LOSSES, *LOSS_ALIASES), parts)
+    _check_name(params, ("auto", *REGRESSION_LOSSES, *LOSS_ALIASES), parts)
     return _repeat(REGRESSION_LOSSES[_full_name(given)](), n_targets)
 
 
 def _repeat(loss: Loss, n_targets: int | None) -> Loss:
-    """The loss of each of several targets."""
+    """Return the loss of one or several targets."""
     if n_targets is None or n_targets == 1:
         return loss
     if loss.link == "sorted":
@@ -63,9 +64,9 @@ def _repeat(loss: Loss, n_targets: int | None) -> Loss:
     return MultiTarget([loss] * n_targets)
 
 
-def make_class_loss(owner: Any, n_classes: int) -> Loss:
-    """The loss that a classifier was given, for a number of classes."""
-    given = owner.loss
+def make_class_loss(params: BoostingParameters, n_classes: int) -> Loss:
+    """Return the loss of a classifier for a number of classes."""
+    given = params.loss
     if is_custom_loss(given):
         n_outputs = 1 if n_classes <= 2 else n_classes
         link = "logistic" if n_classes <= 2 else "softmax"
@@ -83,14 +84,14 @@ def make_class_loss(owner: Any, n_classes: int) -> Loss:
     return Multinomial(n_classes)
 
 
-def check_class_loss(owner: Any) -> None:
-    """Refuse a loss of classes that is none, before the classes are known."""
-    if not is_custom_loss(owner.loss):
-        _check_name(owner, ("auto", "log_loss", "exponential"), "")
+def check_class_loss(params: BoostingParameters) -> None:
+    """Refuse a loss that is not for classes, before the classes are known."""
+    if not is_custom_loss(params.loss):
+        _check_name(params, ("auto", "log_loss", "exponential"), "")
 
 
 def needs_positive_targets(given: Any) -> bool:
-    """Whether a regressor was given a loss that not all targets have: of positive ones or so."""
+    """Whether the loss of a regressor has a log link, which needs positive targets."""
     kind = REGRESSION_LOSSES.get(_full_name(given)) if isinstance(given, str) else type(given)
     if kind is None or not issubclass(kind, Loss):
         return False
@@ -102,8 +103,8 @@ def _full_name(name: str) -> str:
 
 
 def score_quantiles(loss: Any, y: Any, predictions: np.ndarray, sample_weight: Any) -> float:
-    """The mean over the levels of D², the share of the pinball loss of a constant that is saved."""
-    from sklearn.metrics import d2_pinball_score  # its import takes time
+    """Return the mean D² over the levels: the relative reduction of a constant's pinball loss."""
+    from sklearn.metrics import d2_pinball_score  # slow to import
 
     if not isinstance(loss, Quantile) or loss.n_outputs != predictions.shape[1]:
         raise ParameterError(
@@ -118,26 +119,22 @@ def score_quantiles(loss: Any, y: Any, predictions: np.ndarray, sample_weight: A
 
 
 def takes_many_classes(given: Any) -> bool:
-    """Whether a loss of classes is for more than two, too."""
+    """Whether a loss of classes supports more than two."""
     if isinstance(given, str):
         return given != "exponential"
     return is_loss_function(given) or getattr(given, "n_outputs", 1) > 1
 
 
 def name_loss_part(params: Mapping[str, Any]) -> str:
-    """The class whose parameters ``loss__...`` among ``params`` are."""
+    """Return the class that the parameters ``loss__...`` among ``params`` belong to."""
     return name_part("loss", tuple(LOSS_PARTS.values()), params)
 
 
-def _check_name(owner: Any, names: tuple[str, ...], more: str) -> None:
-    """Refuse what is no name of a loss; say what else there is."""
-    if isinstance(owner.loss, str) and owner.loss in names:
-        return
-    try:
-        check_choice(owner, "loss", names)
-    except ParameterError as error:
+def _check_name(params: BoostingParameters, names: tuple[str, ...], more: str) -> None:
+    """Refuse a loss that is not one of the names; ``more`` lists further values."""
+    if not isinstance(params.loss, str) or params.loss not in names:
         own = "an object with a method gradient(y, raw), or a function of (y, raw)"
-        raise ParameterError(f"{error}{more}, {own}") from None
+        refuse(params, "loss", f"must be one of {', '.join(map(repr, names))}{more}, {own}")
 
 
 def _check_link(loss: CustomLoss, links: tuple[str, ...]) -> None:

@@ -1,10 +1,9 @@
 """Several targets: from the parameter ``multi_strategy`` to what a round does."""
 
-from typing import Any
-
 import numpy as np
 
 from sumwise.errors import ParameterError
+from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.splits import HISTOGRAM
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.training.boosters import Booster, Plain, VectorLeaves
@@ -12,46 +11,42 @@ from sumwise.training.boosters import Booster, Plain, VectorLeaves
 ONE_OUTPUT_PER_TREE, MULTI_OUTPUT_TREE = "one_output_per_tree", "multi_output_tree"
 
 
-def check_strategy(estimator: Any) -> str:
+def check_strategy(params: BoostingParameters) -> str:
     """Return the checked parameter."""
-    return check_choice(estimator, "multi_strategy", (ONE_OUTPUT_PER_TREE, MULTI_OUTPUT_TREE))
+    return str(check_choice(params, "multi_strategy", (ONE_OUTPUT_PER_TREE, MULTI_OUTPUT_TREE)))
 
 
-def resolve_strategy(estimator: Any, booster: Booster, n_targets: int) -> Booster:
-    """Return what a round does for a number of targets, where ``booster`` does it for one."""
-    if n_targets == 1 or check_strategy(estimator) == ONE_OUTPUT_PER_TREE:
+def resolve_strategy(params: BoostingParameters, booster: Booster, n_targets: int) -> Booster:
+    """Return the booster for a number of targets; ``booster`` is that of one target."""
+    if n_targets == 1 or check_strategy(params) == ONE_OUTPUT_PER_TREE:
         return booster
-    if not isinstance(booster, Plain) or booster.trees_per_round != 1:
-        _refuse(estimator, "booster", "its trees are those of booster='plain'")
-    if estimator.splits != HISTOGRAM:
-        _refuse(estimator, "splits", "its splits are those of splits='histogram'")
-    if estimator.leaves != "constant":
-        _refuse(estimator, "leaves", "its leaves hold one value per target")
-    if estimator.path_smooth > 0:
-        _refuse(estimator, "path_smooth", "its leaves are not smoothed")
-    if estimator.extra_trees:
-        _refuse(estimator, "extra_trees", "it looks at all splits")
-    for name in ("monotonic_cst", "interaction_cst"):
-        if getattr(estimator, name) is not None:
-            _refuse(estimator, name, "it knows no constraints")
+    is_plain = isinstance(booster, Plain) and booster.trees_per_round == 1
+    conflicts = {
+        "booster": (not is_plain, "its trees are those of booster='plain'"),
+        "splits": (params.splits != HISTOGRAM, "its splits are those of splits='histogram'"),
+        "leaves": (params.leaves != "constant", "its leaves hold one value per target"),
+        "path_smooth": (params.path_smooth > 0, "its leaves are not smoothed"),
+        "extra_trees": (params.extra_trees, "it looks at all splits"),
+        "monotonic_cst": (params.monotonic_cst is not None, "it knows no constraints"),
+        "interaction_cst": (params.interaction_cst is not None, "it knows no constraints"),
+    }
+    for name, (is_conflict, reason) in conflicts.items():
+        if is_conflict:
+            raise ParameterError(
+                f"{type(params).__name__}: {name}={getattr(params, name)!r} does not go together "
+                f"with multi_strategy={MULTI_OUTPUT_TREE!r}, for {reason}; use "
+                f"multi_strategy={ONE_OUTPUT_PER_TREE!r}"
+            )
     return VectorLeaves()
 
 
-def refuse_categories(estimator: Any, n_categories: np.ndarray) -> None:
-    """Refuse categories that are not encoded as numbers where one tree serves all targets."""
+def refuse_native_categories(owner: object, n_categories: np.ndarray) -> None:
+    """Refuse categories that are not encoded as numbers if one tree serves all targets."""
     if np.any(n_categories):
         raise ParameterError(
-            f"{type(estimator).__name__}: feature {int(np.flatnonzero(n_categories)[0])} is "
+            f"{type(owner).__name__}: feature {int(np.flatnonzero(n_categories)[0])} is "
             "categorical, and sets of categories are found by the gradients of one target; with "
-            f"multi_strategy={MULTI_OUTPUT_TREE!r} make them numbers by "
+            f"multi_strategy={MULTI_OUTPUT_TREE!r} encode them as numbers by "
             "categorical_encoding=TargetStatistics(native_limit=0), or use "
             f"multi_strategy={ONE_OUTPUT_PER_TREE!r}"
         )
-
-
-def _refuse(estimator: Any, name: str, reason: str) -> None:
-    raise ParameterError(
-        f"{type(estimator).__name__}: {name}={getattr(estimator, name)!r} does not go together "
-        f"with multi_strategy={MULTI_OUTPUT_TREE!r}, for {reason}; use "
-        f"multi_strategy={ONE_OUTPUT_PER_TREE!r}"
-    )

@@ -1,10 +1,10 @@
-"""From the argument ``rounds`` of predictions to the model of these rounds."""
+"""Reading the argument ``rounds`` of predictions."""
 
-from copy import copy
 from numbers import Integral
 from typing import Any
 
 from sumwise.errors import ParameterError
+from sumwise.parts import is_number
 
 
 def read_rounds(rounds: Any, n_rounds: int) -> tuple[int, int]:
@@ -13,7 +13,7 @@ def read_rounds(rounds: Any, n_rounds: int) -> tuple[int, int]:
     Parameters
     ----------
     rounds : int, pair of int or slice
-        The first so many rounds; from one round up to, not including, another; or a slice, in which
+        The number of first rounds; the first round and the one after the last; or a slice, in which
         negative numbers count from the end.
     n_rounds : int
         Rounds of the model.
@@ -23,8 +23,7 @@ def read_rounds(rounds: Any, n_rounds: int) -> tuple[int, int]:
         first, last, step = rounds.indices(n_rounds)
     elif isinstance(rounds, (tuple, list)) and len(rounds) == 2:
         first, last = rounds
-    ends = (first, last)
-    if any(not isinstance(end, Integral) or isinstance(end, bool) for end in ends) or step != 1:
+    if not all(is_number(end, Integral) for end in (first, last)) or step != 1:
         raise ParameterError(
             f"rounds={rounds!r}; must be a number of rounds, a pair (first, last) or a slice "
             "without a step"
@@ -35,10 +34,3 @@ def read_rounds(rounds: Any, n_rounds: int) -> tuple[int, int]:
             f"are in the model, which has rounds 0 to {n_rounds - 1}"
         )
     return int(first), int(last)
-
-
-def take_rounds(model: Any, rounds: Any) -> Any:
-    """Return a copy of a fitted estimator that predicts by some of its rounds."""
-    taken = copy(model)
-    taken.ensemble_ = model.ensemble_.take_rounds(*read_rounds(rounds, model.ensemble_.n_rounds))
-    return taken

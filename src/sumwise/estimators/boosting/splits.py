@@ -1,155 +1,91 @@
-"""From the parameter ``splits`` to the tables that trees are grown on."""
+"""From the parameters ``splits``, ``max_bins`` and ``bundling`` to the table that trees grow on."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sumwise.data.binned import BinnedData
 from sumwise.data.binning import MAX_BINS, BinMapper
-from sumwise.data.matrix import Matrix
-from sumwise.data.native import Native
+from sumwise.data.bundling import Bundling
+from sumwise.data.matrix import stack_rows
 from sumwise.data.presorted import presort
 from sumwise.data.quantiles import make_quantile_tables
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse_tables import refuse_large_table
 from sumwise.errors import ParameterError
-from sumwise.estimators.input.parameters import check_choice
-from sumwise.estimators.input.sparse import resolve_bundling
+from sumwise.estimators.boosting.categories import find_native
+from sumwise.estimators.boosting.parameters import BoostingParameters
+from sumwise.estimators.boosting.rows import FitData
+from sumwise.estimators.input.by_feature import read_max_bins
+from sumwise.estimators.input.parameters import check_choice, resolve_part
 from sumwise.kernels.runtime.threads import Team
+from sumwise.training.boost import BoostingSettings, TrainingTable
+
+if TYPE_CHECKING:
+    from sumwise.estimators.boosting.base import BaseGradientBoosting
 
 HISTOGRAM, APPROX, EXACT = "histogram", "approx", "exact"
 
 
-@dataclass(frozen=True)
-class TableSource:
-    """What the tables of a fit are made of.
-
-    Attributes
-    ----------
-    X : Matrix
-        The rows of the table, those that train among them.
-    X_val : Matrix or None
-        Rows that come after them, and only get scores.
-    variants : sequence of Matrix
-        X with categories encoded by other permutations.
-    rows : ndarray
-        The rows of X that train.
-    min_rows : int
-        Rows that a leaf must have.
-    weight : ndarray or None
-        Sample weights of the rows of X.
-    n_categories : ndarray of int64
-        Of each feature, 0 for numbers.
-    native : Native
-        How sets of categories are chosen.
-    seed : int
-    max_bins : int or ndarray of int64
-        Most bins of all columns, or of each.
-    needs_columns : bool
-        Whether every feature needs a column of its own, also of a sparse X.
-    """
-
-    X: Matrix
-    X_val: Matrix | None
-    variants: Sequence[Matrix]
-    rows: np.ndarray
-    min_rows: int
-    weight: np.ndarray | None
-    n_categories: np.ndarray
-    native: Native
-    seed: int
-    max_bins: int | np.ndarray
-    needs_columns: bool = False
-
-
-class Tables(NamedTuple):
-    """What training takes: see :class:`sumwise.training.session.Table`."""
-
-    data: BinnedData | None = None
-    mapper: BinMapper | None = None
-    variants: Sequence[BinnedData] = ()
-
-
-def check_splits(estimator: Any) -> str:
+def check_splits(params: BoostingParameters) -> str:
     """Return the checked parameter."""
-    splits = str(check_choice(estimator, "splits", tuple(_MAKERS)))
-    if splits == APPROX and not has_few_bins(estimator):
+    splits = str(check_choice(params, "splits", (HISTOGRAM, APPROX, EXACT)))
+    if splits == APPROX and not has_few_bins(params):
         raise ParameterError(
-            f"{type(estimator).__name__}: splits='approx' with max_bins={estimator.max_bins!r}; "
-            f"its bins take a byte: give one number for all features, of at most {MAX_BINS}"
+            f"{type(params).__name__}: splits='approx' with max_bins={params.max_bins!r}; its bins "
+            f"take one byte: give one number for all features, of at most {MAX_BINS}"
         )
     return splits
 
 
-def has_few_bins(estimator: Any) -> bool:
-    """Whether ``max_bins`` is one number for all features, such that a bin takes a byte."""
-    return isinstance(estimator.max_bins, Integral) and estimator.max_bins <= MAX_BINS
+def has_few_bins(params: BoostingParameters) -> bool:
+    """Whether ``max_bins`` is one number for all features, and a bin fits into one byte."""
+    return isinstance(params.max_bins, Integral) and params.max_bins <= MAX_BINS
 
 
-def make_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
-    """Make the tables for the way in which an estimator finds splits."""
-    return _MAKERS[check_splits(estimator)](estimator, source, team)
+def resolve_bundling(params: BoostingParameters) -> Bundling | None:
+    """Return the checked part that ``bundling`` stands for."""
+    value = params.bundling
+    if isinstance(value, str) and value == "auto":
+        return Bundling()
+    part: Bundling | None = resolve_part(params, "bundling", [Bundling], names=True)
+    return part
 
 
-def _make_histogram_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
-    """Bins that are the same for all trees."""
-    mapper = BinMapper.fit(
-        source.X,
-        source.max_bins,
-        source.weight,
-        source.rows,
-        source.seed,
-        team,
-        source.n_categories,
-        source.native,
-    )
-    if mapper.has_many_bins:
-        if source.needs_columns:
+def make_table(
+    model: "BaseGradientBoosting", data: FitData, settings: BoostingSettings, team: Team
+) -> TrainingTable:
+    """Return the table of all rows of a fit; validation rows do not affect the bins."""
+    X, rows = data.train.matrix, data.rows.train
+    X_val = stack_rows([own.matrix for own in data.sets]) if data.sets else None
+    of_columns = (data.n_categories, find_native(model))
+    if model.splits == APPROX:
+        of_rows = (rows, team, X_val)
+        made = make_quantile_tables((X, *data.variants), *of_rows, *of_columns, int(model.max_bins))
+        if made is not None:
+            mapper, quantiles = made
+            return TrainingTable(data.matrices, quantiles[0], mapper, quantiles[1:])
+        # No feature has more values than bins: histograms have the same candidates.
+    bins = None
+    if model.splits != EXACT:
+        max_bins = read_max_bins(model, data.encoder)
+        bins = BinMapper.fit(X, max_bins, data.train.weight, rows, settings.seed, team, *of_columns)
+    needs_columns = settings.booster is not None and settings.booster.shares_splits
+    if bins is None or bins.has_many_bins:
+        if needs_columns:
             raise ParameterError(
-                f"{type(estimator).__name__}: max_bins={estimator.max_bins!r}: trees for several "
-                f"targets have at most {MAX_BINS} bins per feature; lower it, or use "
+                f"{type(model).__name__}: max_bins={model.max_bins!r}: trees for several targets "
+                f"have at most {MAX_BINS} bins per feature; lower it, or use "
                 "multi_strategy='one_output_per_tree'"
             )
-        presorted = (source.rows, team, source.X_val, source.n_categories, source.native, mapper)
-        tables = [presort(X, *presorted)[0] for X in (source.X, *source.variants)]
-        return Tables(tables[0], mapper, tables[1:])
+        options = (rows, team, X_val, *of_columns, bins)
+        (first, mapper), *more = (presort(own, *options) for own in (X, *data.variants))
+        return TrainingTable(data.matrices, first, mapper, [variant for variant, _ in more])
     alone = None
-    if source.needs_columns and isinstance(source.X, SparseMatrix):
-        refuse_large_table(*source.X.shape)
-        alone = np.zeros(source.X.shape[1], dtype=np.bool_)  # a dense table
-    screened = (source.rows, source.min_rows, alone)
-    binned = (team, source.X_val, resolve_bundling(estimator), *screened)
-    data, *more = (mapper.transform(X, *binned) for X in (source.X, *source.variants))
-    return Tables(data, mapper, more)
-
-
-def _make_approx_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
-    """Bins by quantiles of the hessians of each tree."""
-    matrices = (source.X, *source.variants)
-    of_columns = (source.n_categories, source.native, int(estimator.max_bins))
-    made = make_quantile_tables(matrices, source.rows, team, source.X_val, *of_columns)
-    if made is None:  # no feature has more values than bins
-        return _make_histogram_tables(estimator, source, team)
-    mapper, (data, *more) = made
-    return Tables(data, mapper, more)
-
-
-def _make_exact_tables(estimator: Any, source: TableSource, team: Team) -> Tables:
-    """Rows in the order of each feature."""
-    made = [
-        presort(X, source.rows, team, source.X_val, source.n_categories, source.native)
-        for X in (source.X, *source.variants)
-    ]
-    data, mapper = made[0]
-    return Tables(data, mapper, [variant for variant, _ in made[1:]])
-
-
-# How tables are made, by the values of the parameter.
-_MAKERS: dict[str, Callable[[Any, TableSource, Team], Tables]] = {
-    HISTOGRAM: _make_histogram_tables,
-    APPROX: _make_approx_tables,
-    EXACT: _make_exact_tables,
-}
+    if needs_columns and isinstance(X, SparseMatrix):
+        refuse_large_table(*X.shape)
+        alone = np.zeros(X.shape[1], dtype=np.bool_)  # a dense table
+    screened = (rows, settings.growth.min_samples_leaf, alone)
+    layout = (team, X_val, resolve_bundling(model), *screened)
+    table, *variants = (bins.transform(own, *layout) for own in (X, *data.variants))
+    return TrainingTable(data.matrices, table, bins, variants)

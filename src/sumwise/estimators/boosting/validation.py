@@ -1,139 +1,69 @@
-"""Validation rows: given by the user or held out, and how a scorer sees them."""
+"""Validation rows: given by the user, or held out."""
 
-import inspect
-from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
-from sumwise.data.matrix import Matrix
-from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.input.features import read_rows
-from sumwise.estimators.input.targets import check_init_score, check_sample_weight, read_target
-from sumwise.losses import Loss
-from sumwise.losses.links import LINKS
+from sumwise.estimators.boosting.parameters import BoostingParameters
+from sumwise.estimators.boosting.rows import LabeledRows
+from sumwise.estimators.boosting.tasks import Task
+from sumwise.estimators.input.features import KnowsSchema, read_rows
+from sumwise.estimators.input.targets import encode_labels as encode_labels
 from sumwise.training.boost import TrainingRows
-from sumwise.tree import Ensemble
-
-_MOST_ROWS = (1 << 32) - 1
-
-
-@dataclass(frozen=True)
-class LabeledRows:
-    """X, y and what belongs to them.
-
-    Attributes
-    ----------
-    given : Any
-        X as the user passed it.
-    matrix : ndarray or ColumnMatrix
-        X as trees read it.
-    y : ndarray
-        The target as users know it.
-    target : ndarray of float64
-        The target as the loss takes it.
-    weight : ndarray or None
-        None where all weights are one.
-    init_score : ndarray of shape (n_outputs, n_rows) or None
-    rows : ndarray or None
-        Numbers of the rows that take part, None for all.
-    """
-
-    given: Any
-    matrix: Matrix
-    y: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray | None
-    init_score: np.ndarray | None
-    rows: np.ndarray | None = None
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.target)
-
-    def find_rows(self) -> np.ndarray:
-        """Row numbers; rows of weight zero take no part."""
-        if self.rows is None:
-            return _number_rows(self.n_rows, self.weight)
-        return self.rows if self.weight is None else self.rows[self.weight[self.rows] > 0]
-
-    def number(self, train: np.ndarray, valid: np.ndarray) -> TrainingRows:
-        """Return them for training, with the numbers of rows that train and that validate."""
-        weight = np.empty(0) if self.weight is None else self.weight
-        return TrainingRows(self.target, weight, train, valid, self.init_score)
-
-    def take(self, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Return X, y and weights of some rows; X is a frame if it was given as one."""
-        weight = None if self.weight is None else self.weight[rows]
-        return take_rows(self.given, rows), self.y[rows], weight
-
-
-def as_target(y: np.ndarray) -> np.ndarray:
-    """Return y as losses take it: floats, several targets one after the other."""
-    return np.asarray(y, dtype=np.float64, order="F")
-
-
-def _number_rows(n_rows: int, weight: np.ndarray | None) -> np.ndarray:
-    if n_rows > _MOST_ROWS:
-        raise DataError(f"{n_rows} rows are too many; the limit is {_MOST_ROWS}")
-    rows = np.arange(n_rows, dtype=np.uint32)
-    return rows if weight is None else rows[weight > 0]
 
 
 def read_validation(
-    estimator: Any, loss: Loss, X: Any, y: Any, sample_weight: Any, init_score: Any
+    model: KnowsSchema,
+    task: Task,
+    unknown_code: float,
+    name: str,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    init_score: Any,
 ) -> LabeledRows | None:
-    """Check what ``fit`` got as X_val, y_val and so on; None where there is no X_val.
+    """Check what ``fit`` got as X_val, y_val and so on; return None if there is no X_val.
 
-    ``estimator`` knows the features and classes of the training data.
+    ``model`` knows the features of the training data; ``unknown_code`` is the code of categories
+    that these do not have.
     """
     if X is None:
         others = {"y_val": y, "sample_weight_val": sample_weight, "init_score_val": init_score}
-        useless = [name for name, value in others.items() if value is not None]
+        useless = [other for other, value in others.items() if value is not None]
         if useless:
             raise DataError(f"{useless[0]} belongs to X_val, which is missing")
         return None
     if y is None:
         raise DataError("X_val needs y_val, the target of its rows")
-    matrix = read_rows(estimator, X)
-    n_rows = matrix.shape[0]
-    many = getattr(estimator, "_takes_many_targets", False)
-    labels = read_target(y, is_number=not is_classifier(estimator), name="y_val", many=many)
-    if len(labels) != n_rows:
-        raise DataError(f"X_val has {n_rows} rows, and y_val {len(labels)}")
-    target = as_target(estimator._encode_validation(labels))
-    weight = check_sample_weight(sample_weight, n_rows, "sample_weight_val")
-    weight = estimator._weigh_classes(target, weight)
-    loss.check_target(target, np.empty(0) if weight is None else weight)
-    scores = check_init_score(init_score, n_rows, loss.n_outputs, "init_score_val")
-    return LabeledRows(X, matrix, labels, target, weight, scores)
+    matrix = read_rows(model, X, unknown_code)
+    labels = task.read(y, "y_val")
+    if len(labels) != matrix.shape[0]:
+        raise DataError(f"X_val has {matrix.shape[0]} rows, and y_val {len(labels)}")
+    target = task.encode(labels, "y_val")
+    return LabeledRows.label(task, X, matrix, labels, target, sample_weight, init_score, name)
 
 
-def append_rows(train: LabeledRows, sets: Sequence[LabeledRows]) -> TrainingRows:
-    """Put validation sets after the training rows, one after the other."""
-    parts, n_train = (train, *sets), train.n_rows
-    if len({part.init_score is None for part in parts}) > 1:
-        raise DataError(
-            "scores to start from belong to training and to validation rows: pass both init_score "
-            "and init_score_val, or neither (with eval_set, eval_init_score for each of its sets)"
-        )
-    weight = init_score = None
-    if any(part.weight is not None for part in parts):
-        weight = np.concatenate(
-            [np.ones(p.n_rows) if p.weight is None else p.weight for p in parts]
-        )
-    if train.init_score is not None:
-        known = [part.init_score for part in parts if part.init_score is not None]
-        init_score = np.concatenate(known, axis=1)
-    target = np.concatenate([part.target for part in parts])
-    rows = _number_rows(len(target), weight)
-    n_first = np.searchsorted(rows, n_train)
-    no_weight = np.empty(0) if weight is None else weight
-    return TrainingRows(target, no_weight, rows[:n_first], rows[n_first:], init_score)
+def split_rows(
+    params: BoostingParameters,
+    train: LabeledRows,
+    is_classification: bool,
+    groups: Any,
+    seed: int,
+) -> TrainingRows:
+    """Hold out some of the training rows for validation."""
+    rows = train.find_rows()
+    own_groups = None
+    if groups is not None:
+        if params.validation_rows == "last":
+            raise ParameterError(
+                f"{type(params).__name__}: validation_rows='last' holds out rows by their number, "
+                "and groups as a whole: pass only one of them"
+            )
+        own_groups = number_groups(groups, train.n_rows)[rows]
+    labels = train.target[rows] if is_classification else None
+    fraction, which = params.validation_fraction, params.validation_rows
+    return train.number(*hold_out_rows(rows, fraction, which, own_groups, labels, seed))
 
 
 def hold_out_rows(
@@ -155,7 +85,7 @@ def hold_out_rows(
     groups : ndarray or None
         Group of each of ``rows``; a group is held out as a whole.
     labels : ndarray or None
-        Class of each of ``rows``, whose shares are kept where there are enough rows.
+        Class of each of ``rows``, to stratify by if there are enough rows.
     seed : int
     """
     n_valid = int(np.ceil(fraction * rows.size))
@@ -170,7 +100,7 @@ def hold_out_rows(
         return rows[~is_valid], rows[is_valid]
     if which == "last":
         return rows[:-n_valid], rows[-n_valid:]
-    # Its import takes a tenth of a second, which no other fit should wait for.
+    # Imported here because it takes a tenth of a second.
     from sklearn.model_selection import train_test_split
 
     if labels is not None:
@@ -182,7 +112,7 @@ def hold_out_rows(
 
 
 def _choose_groups(groups: np.ndarray, n_valid: int, seed: int) -> np.ndarray:
-    """Return whether each row is held out: whole groups, drawn until there are about enough."""
+    """Return whether each row is held out: random groups with about ``n_valid`` rows."""
     _, group_idx, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.size < 2:
         raise DataError(
@@ -195,118 +125,12 @@ def _choose_groups(groups: np.ndarray, n_valid: int, seed: int) -> np.ndarray:
     return np.isin(group_idx, order[:n_groups])
 
 
-def check_groups(estimator: Any, groups: Any, n_rows: int) -> np.ndarray | None:
-    """Return one group a row, as numbers, or None."""
-    if groups is None:
-        return None
-    if estimator.validation_rows == "last":
-        raise ParameterError(
-            f"{type(estimator).__name__}: validation_rows='last' holds out rows by their number, "
-            "and groups as a whole: pass only one of them"
-        )
-    return _number_groups(groups, n_rows)
-
-
-def require_groups(estimator: Any, groups: Any, n_rows: int) -> np.ndarray:
-    """Return one group a row, as numbers, for a sampler that needs them."""
-    if groups is None:
-        raise ParameterError(
-            f"{type(estimator).__name__}: sampler={estimator.sampler!r} draws whole groups; pass "
-            "groups=... to fit, one entry a row"
-        )
-    return _number_groups(groups, n_rows)
-
-
-def _number_groups(groups: Any, n_rows: int) -> np.ndarray:
+def number_groups(groups: Any, n_rows: int) -> np.ndarray:
+    """Return the groups of rows as numbers."""
     values = np.asarray(groups)
     if values.shape != (n_rows,):
-        raise DataError(f"groups has shape {values.shape}, expected ({n_rows},), one a row")
+        raise DataError(f"groups has shape {values.shape}, expected ({n_rows},), one per row")
     try:
         return np.unique(values, return_inverse=True)[1]
     except TypeError:
         raise DataError("groups must be of one kind: all numbers or all strings") from None
-
-
-def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the place of each label among the classes."""
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    found, inverse = np.unique(y, return_inverse=True)
-    unknown = [label for label in found.tolist() if label not in place]
-    if unknown:
-        raise DataError(
-            f"{name} has classes that are not among those to learn: {unknown[:5]}; "
-            f"known are {classes.tolist()[:20]}"
-        )
-    return np.array([place[label] for label in found.tolist()], dtype=np.intp)[inverse]
-
-
-class _EnsembleSoFar:
-    """Stands for an ensemble whose trees are put together only if somebody asks for them."""
-
-    def __init__(self, link: str, make_ensemble: Callable[[], Ensemble]) -> None:
-        self.link = link
-        self._make_ensemble = make_ensemble
-        self._made: Ensemble | None = None
-
-    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
-        return LINKS[self.link](raw)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # copying and pickling ask before there is anything
-            raise AttributeError(name)
-        if self._made is None:
-            self._made = self._make_ensemble()
-        return getattr(self._made, name)
-
-
-class RunningScorer:
-    """Calls a scikit-learn scorer on the validation rows, without predicting them again.
-
-    The scorer gets a copy of the estimator that takes their raw scores from training. Asked for
-    other rows, the copy predicts as a fitted model does.
-
-    Parameters
-    ----------
-    model : estimator
-        Has what ``fit`` knows before training.
-    scorer : callable of (estimator, X, y), greater is better
-    X, y : what the scorer gets
-    weight : ndarray or None
-        Passed on if the scorer takes ``sample_weight``.
-    link : str
-    """
-
-    def __init__(
-        self,
-        model: Any,
-        scorer: Callable[..., Any],
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray | None,
-        link: str,
-    ) -> None:
-        self._model = model
-        self._scorer = scorer
-        self._X = X
-        self._y = y
-        weighs = weight is not None and takes_weight(scorer)
-        self._options = {"sample_weight": weight} if weighs else {}
-        self._link = link
-
-    def __call__(self, raw: np.ndarray, make_ensemble: Callable[[], Ensemble]) -> float:
-        model = copy(self._model)
-        predict_raw = model._predict_raw
-
-        def look_up_raw(X: Any) -> np.ndarray:
-            return raw.copy() if X is self._X else predict_raw(X)
-
-        model._predict_raw = look_up_raw
-        model.ensemble_ = _EnsembleSoFar(self._link, make_ensemble)
-        return float(self._scorer(model, self._X, self._y, **self._options))
-
-
-def takes_weight(scorer: Callable[..., Any]) -> bool:
-    """Whether the metric of a scorer has an argument ``sample_weight``."""
-    # A scorer of make_scorer takes weights whether or not its metric does.
-    function = getattr(scorer, "_score_func", scorer)
-    return "sample_weight" in inspect.signature(function).parameters

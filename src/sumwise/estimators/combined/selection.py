@@ -23,7 +23,7 @@ from sumwise.combine.select import (
     select_in_bags,
 )
 from sumwise.errors import DataError
-from sumwise.estimators.boosting.validation import encode_labels, takes_weight
+from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.base import (
     FitJob,
     HeldOut,
@@ -39,7 +39,7 @@ from sumwise.estimators.input.parameters import (
     check_number,
     extend_parameters,
 )
-from sumwise.estimators.scoring import Scorer, resolve_scoring
+from sumwise.estimators.scoring import Scorer, resolve_scoring, takes_weight
 
 _ON_CLASSES = ("orientation", "kappa")
 _METHODS = ("greedy", "reduced_error", *_ON_CLASSES)

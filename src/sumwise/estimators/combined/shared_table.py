@@ -13,10 +13,9 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
 from sumwise.estimators.boosting.categories import find_native, find_statistics, resolve_encoding
 from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
-from sumwise.estimators.boosting.splits import HISTOGRAM, has_few_bins
+from sumwise.estimators.boosting.splits import HISTOGRAM, has_few_bins, resolve_bundling
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
 from sumwise.estimators.input.jobs import start_team
-from sumwise.estimators.input.sparse import resolve_bundling
 from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.lazy import lazy
 from sumwise.losses import is_custom_loss
@@ -66,7 +65,8 @@ class SharedTable:
         """
         reader = clone(member)
         reader._check_parameters()
-        matrix, y, schema = read_training_data(reader, X, y)
+        many_targets = not is_classifier(member)
+        matrix, y, schema = read_training_data(reader, X, y, many_targets=many_targets)
         weight = check_sample_weight(sample_weight, matrix.shape[0])
         names = ("n_features_in_", "feature_names_in_")
         features = {name: getattr(reader, name) for name in names if hasattr(reader, name)}

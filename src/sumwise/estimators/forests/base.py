@@ -164,7 +164,6 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
 
     _model_attribute = "forest_"
     _model_type = Forest
-    _takes_sparse = True
     _criteria: ClassVar[tuple[str, ...]]
 
     forest_: Forest
@@ -255,7 +254,9 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         """Check parameters and data; ``start`` is the model to continue from, if there is one."""
         self._forget_fit()
         self._check_parameters()
-        matrix, y, self.schema_ = read_training_data(self, X, y, getattr(start, "schema_", None))
+        matrix, y, self.schema_ = read_training_data(
+            self, X, y, getattr(start, "schema_", None), many_targets=True
+        )
         self._check_start(start)
         n_rows = matrix.shape[0]
         weight, total_weight = scale_weight(check_sample_weight(sample_weight, n_rows), n_rows)
@@ -446,8 +447,6 @@ class TreeClassifierMixin(ClassifierMixin):
         "schema_",
     )
 
-    _takes_many_targets = True
-
     classes_: Any
     class_weight: Any
     criterion: str
@@ -601,7 +600,6 @@ class TreeRegressorMixin(RegressorMixin):
         "feature_names_in_",
         "schema_",
     )
-    _takes_many_targets = True
 
     criterion: str
     forest_: Forest

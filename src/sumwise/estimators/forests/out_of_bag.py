@@ -10,10 +10,10 @@ from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils.multiclass import type_of_target
 
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.boosting.validation import takes_weight
 from sumwise.estimators.forests.targets import find_scale, scale_weight
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.scoring import takes_weight
 from sumwise.inspection.forest_importance import (
     ForestImportance,
     OutOfBag,

@@ -6,16 +6,24 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.input.parameters import refuse
 
 
-def find_class_weights(owner: Any, class_idx: np.ndarray, weight: np.ndarray | None) -> Any:
-    """The weight of each class, or None where all are one."""
-    classes, balance = owner.classes_, owner.class_weight
-    ratio = owner.scale_pos_weight
+def find_class_weights(
+    classes: np.ndarray,
+    balance: Any,
+    ratio: float,
+    class_idx: np.ndarray,
+    weight: np.ndarray | None,
+) -> Any:
+    """Return the weight of each class, or None if all are one.
+
+    ``balance`` is a checked ``class_weight``, ``ratio`` is ``scale_pos_weight``.
+    """
     if ratio != 1 and balance is not None:
         raise ParameterError("give either class_weight or scale_pos_weight, not both")
     if classes.size == 1:
-        return None  # no weight changes what is learned of one class
+        return None  # weights have no effect on a single class
     if ratio != 1 and classes.size != 2:
         raise DataError(
             f"scale_pos_weight={ratio} is for two classes; y has {classes.size}: use class_weight"
@@ -28,35 +36,33 @@ def find_class_weights(owner: Any, class_idx: np.ndarray, weight: np.ndarray | N
 def weigh_classes(
     classes: np.ndarray, balance: Any, class_idx: np.ndarray, weight: np.ndarray | None
 ) -> Any:
-    """The weight of each class by a checked ``class_weight``, or None where all are one."""
+    """Return the weight of each class by a checked ``class_weight``, or None if all are one."""
     if balance is None:
         return None
     if isinstance(balance, str):
-        # By weight, so that a weight of two is as good as two rows.
+        # Sums of weights, not counts: a weight of two has the effect of two rows.
         totals = np.bincount(class_idx, weights=weight, minlength=classes.size)
         return totals.sum() / (classes.size * np.where(totals > 0, totals, np.inf))
     return _read_class_weights(classes, balance)
 
 
 def balance_classes(classes: np.ndarray, class_idx: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return weights of rows, multiplied so that all classes weigh the same."""
+    """Return row weights scaled so that all classes have the same total weight."""
     return weight * weigh_classes(classes, "balanced", class_idx, weight)[class_idx]
 
 
-def check_class_weight(owner: Any) -> None:
+def check_class_weight(owner: object) -> None:
     """Refuse a ``class_weight`` that is neither "balanced", a dict of weights nor None."""
-    balance = owner.class_weight
+    balance = getattr(owner, "class_weight", None)
     if balance is None or isinstance(balance, Mapping):
         return
     if not isinstance(balance, str) or balance != "balanced":
-        raise ParameterError(
-            f"{type(owner).__name__}: class_weight={balance!r}; must be 'balanced', a dict from "
-            "classes to weights, or None"
-        )
+        rule = "must be 'balanced', a dict from classes to weights, or None"
+        refuse(owner, "class_weight", rule)
 
 
 def _read_class_weights(classes: np.ndarray, balance: Mapping[Any, Any]) -> np.ndarray:
-    """The weights of a dict; classes it lacks weigh one."""
+    """Return the weights of a dict; classes that it lacks have weight one."""
     places = {label: k for k, label in enumerate(classes.tolist())}
     weights = np.ones(classes.size)
     for label, value in balance.items():

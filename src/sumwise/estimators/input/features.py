@@ -1,10 +1,10 @@
-"""What an estimator remembers of its features, and checks of X and y against it."""
+"""The schema of the features of a fit, and reading X of ``fit`` and ``predict``."""
 
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -26,11 +26,15 @@ from sumwise.data.table import (
 )
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.input.parameters import check_choice
-from sumwise.estimators.input.sparse import read_sparse, refuse_categories
+from sumwise.estimators.input.sparse import (
+    read_sparse_rows,
+    read_sparse_training_data,
+    refuse_categories,
+)
 from sumwise.estimators.input.targets import describe_rounding, read_target
 from sumwise.lazy import lazy
 
-# Features that the summary of a schema lists.
+# Most features that the summary of a schema lists.
 _MOST_SHOWN = 8
 _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
 
@@ -57,17 +61,17 @@ class FeatureSchema:
     def of_kinds(
         cls, kinds: Sequence[str], dictionaries: Mapping[int, Dictionary]
     ) -> "FeatureSchema":
-        """The schema of features of these kinds."""
+        """Return the schema of features of these kinds."""
         special = {feature: kind for feature, kind in enumerate(kinds) if kind != NUMBER}
         return cls(len(kinds), special, dictionaries)
 
     @classmethod
     def of_numbers(cls, n_features: int) -> "FeatureSchema":
-        """The schema of a matrix of numbers."""
+        """Return the schema of a matrix of numbers."""
         return cls(n_features, {}, {})
 
     def __repr__(self) -> str:
-        """A line for all features, and one for each of the first that are not plain numbers."""
+        """Return a line for all features, and one for each of the first that are no numbers."""
         counts = Counter(self.special.values())
         counts[NUMBER] = self.n_features - len(self.special)
         kinds = ", ".join(f"{counts[k]:,} {_PLURAL[k]}" for k in KINDS if counts[k])
@@ -97,7 +101,7 @@ class FeatureSchema:
 
     @property
     def n_categories(self) -> np.ndarray:
-        """Number of categories of each feature (int64); 0 for those that are none."""
+        """Number of categories of each feature (int64); 0 for numbers."""
         counts = np.zeros(self.n_features, dtype=np.int64)
         for feature, dictionary in self.dictionaries.items():
             counts[feature] = len(dictionary)
@@ -135,14 +139,14 @@ class FeatureSchema:
         return matrix.read_if_small()
 
     def _find_type(self, columns: Sequence[Column]) -> np.dtype:
-        """Single precision, where some column has it and it holds all others, too."""
+        """Return float32 if all columns fit into it, else float64."""
         plain = [c for c, kind in zip(columns, self.kinds, strict=True) if kind != CATEGORY]
         is_single = bool(plain) and all(column.is_single for column in plain)
         codes_fit = max(map(len, self.dictionaries.values()), default=0) < 1 << 24
         return np.dtype(np.float32 if is_single and codes_fit else np.float64)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what :meth:`from_json` reads: the features that are not plain numbers."""
+        """Return the features that are not plain numbers, for :meth:`from_json`."""
         return {
             str(feature): {"kind": kind}
             if kind != CATEGORY
@@ -152,7 +156,7 @@ class FeatureSchema:
 
     @classmethod
     def from_json(cls, data: dict[str, Any], n_features: int) -> "FeatureSchema":
-        """Rebuild a schema; raise ValueError (or KeyError, TypeError) if it is not sound."""
+        """Rebuild a schema; raise ValueError (or KeyError, TypeError) if it is invalid."""
         special, dictionaries = {}, {}
         for key, entry in data.items():
             feature, kind = int(key), entry["kind"]
@@ -165,31 +169,62 @@ class FeatureSchema:
         return cls(n_features, special, dictionaries)
 
 
+class ReadsFeatures(Protocol):
+    """The parameters of an estimator that say how it reads X."""
+
+    categorical_features: Any
+    unknown_category: str
+    extra_columns: str
+
+
+class KnowsSchema(ReadsFeatures, Protocol):
+    """An estimator that has read X; ``feature_names_in_`` is set if X has names."""
+
+    n_features_in_: int
+    schema_: FeatureSchema
+
+    def __sklearn_is_fitted__(self) -> bool: ...
+
+
 def read_training_data(
-    estimator: Any, X: Any, y: Any, known: FeatureSchema | None = None
+    estimator: ReadsFeatures,
+    X: Any,
+    y: Any,
+    known: FeatureSchema | None = None,
+    *,
+    many_targets: bool = False,
+    unknown_code: float = np.nan,
 ) -> tuple[Any, Any, FeatureSchema]:
     """Check X and y of ``fit``; return X as kernels read it, y as an array, and the schema.
 
-    The schema is the ``known`` one where training goes on from a model: its trees know features by
-    the codes of that. Sets ``n_features_in_`` and ``feature_names_in_``.
+    Sets ``n_features_in_`` and ``feature_names_in_``.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : what ``fit`` got
+    known : FeatureSchema or None
+        The schema to use if training continues a model, whose trees know categories by its codes.
+    many_targets : bool
+        Whether y may have several columns.
+    unknown_code : float
+        The code of categories that are not in the ``known`` schema.
     """
     chosen = estimator.categorical_features
     is_auto = isinstance(chosen, str) and chosen == "auto"
-    many = getattr(estimator, "_takes_many_targets", False)
-    y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=many)
+    y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=many_targets)
     only_numbers = (is_auto or chosen is None) if known is None else known.is_numeric
-    takes_sparse = getattr(estimator, "_takes_sparse", False)
-    X = read_table(X, sparse=takes_sparse and only_numbers)
-    if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
+    X = read_table(X, sparse=only_numbers)
+    if isinstance(X, SparseFrame) or is_sparse(X):
         if not only_numbers:
-            refuse_categories(estimator, is_fit=known is None)
+            refuse_categories(estimator, chosen if known is None else None)
         with _sums_may_overflow():
-            X, y = read_sparse(estimator, X, y)
+            X, y = read_sparse_training_data(estimator, X, y, many_targets)
         return X, y, FeatureSchema.of_numbers(X.shape[1])
     if not isinstance(X, Table):
         with _sums_may_overflow():
             X, y = validate_data(
-                estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many
+                estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many_targets
             )
         check_matrix(X)
         if only_numbers:
@@ -201,12 +236,12 @@ def read_training_data(
         _check_size(X)
         check_features(estimator, X.source, y)
         check_consistent_length(X.source, y)
-    names = getattr(estimator, "feature_names_in_", None)
     if known is not None and known.n_features == len(X.columns):
-        return known.convert(X, estimator.unknown_category, _find_code(estimator)), y, known
+        return known.convert(X, estimator.unknown_category, unknown_code), y, known
     if is_auto or chosen is None:
         is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
     else:
+        names = getattr(estimator, "feature_names_in_", None)
         is_category = _find_chosen(chosen, names, len(X.columns)).tolist()
     schema = _learn_schema(X.columns, is_category)
     for message in _find_surprises(X.columns, schema):
@@ -215,30 +250,32 @@ def read_training_data(
 
 
 def _sums_may_overflow() -> Any:
-    """Silence NumPy: scikit-learn sums y up to see whether it is finite, which we know."""
+    """Silence NumPy: scikit-learn sums y to test whether it is finite, which we have done."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def check_features(estimator: Any, X: Any, y: Any = "no_validation", reset: bool = True) -> None:
-    """Remember names and number of features, or (``reset=False``) compare them with those of fit.
+def check_features(estimator: object, X: Any, y: Any = "no_validation", reset: bool = True) -> None:
+    """Store names and number of features, or (``reset=False``) compare them with those of fit.
 
-    X is only looked at: members of an ensemble read it. ``y`` is for the message that it is needed.
+    X is not converted: members of an ensemble read it. Pass ``y`` to have a missing y refused.
     """
     refuse_repeated_names(X)
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
 
 
-def read_rows(estimator: Any, X: Any) -> Any:
-    """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it."""
+def read_rows(estimator: KnowsSchema, X: Any, unknown_code: float = np.nan) -> Any:
+    """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it.
+
+    Categories that ``fit`` has not seen get the ``unknown_code``.
+    """
     schema = estimator.schema_
     ignores = estimator.extra_columns == "ignore"
     known = getattr(estimator, "feature_names_in_", None)
-    takes_sparse = getattr(estimator, "_takes_sparse", False)
-    X = read_table(X, known if ignores else None, sparse=takes_sparse and schema.is_numeric)
-    if isinstance(X, SparseFrame) or (takes_sparse and is_sparse(X)):
+    X = read_table(X, known if ignores else None, sparse=schema.is_numeric)
+    if isinstance(X, SparseFrame) or is_sparse(X):
         if not schema.is_numeric:
-            refuse_categories(estimator, is_fit=False)
-        return read_sparse(estimator, X)
+            refuse_categories(estimator)
+        return read_sparse_rows(estimator, X)
     if not isinstance(X, Table):
         X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
         check_matrix(X)
@@ -248,19 +285,15 @@ def read_rows(estimator: Any, X: Any) -> Any:
     else:
         check_features(estimator, X.source, reset=False)
         _check_size(X)
-    return schema.convert(X, estimator.unknown_category, _find_code(estimator))
+    return schema.convert(X, estimator.unknown_category, unknown_code)
 
 
-def _find_code(estimator: Any) -> float:
-    """The code of a category not known: an encoder tells it from missing, trees do not."""
-    return -1.0 if getattr(estimator, "_encodes", False) else np.nan
+def needs_no_check(estimator: KnowsSchema, X: Any) -> bool:
+    """Whether the estimator is fitted and :func:`read_rows` would return X as it is.
 
-
-def needs_no_check(estimator: Any, X: Any) -> bool:
-    """Whether :func:`read_rows` would return X as it is: that takes longer than to predict one row.
-
-    It would for a plain matrix of float32 or float64, with rows and the right number of columns.
-    A model that knows names of features warns if X has none, so there the checks are needed.
+    True for a plain matrix of float32 or float64 with rows and the right number of columns, unless
+    the model knows feature names: then it must warn that X has none. The full check would take
+    longer than predicting one row.
     """
     return (
         type(X) is np.ndarray
@@ -274,7 +307,7 @@ def needs_no_check(estimator: Any, X: Any) -> bool:
     )
 
 
-def check_feature_parameters(estimator: Any) -> None:
+def check_feature_parameters(estimator: ReadsFeatures) -> None:
     """Check the parameters that say how features are read."""
     check_choice(estimator, "unknown_category", ("missing", "error"))
     check_choice(estimator, "extra_columns", ("error", "ignore"))
@@ -355,7 +388,7 @@ def _read_nothing(first: int, last: int) -> np.ndarray:
 
 
 def _find_surprises(columns: Sequence[Column], schema: FeatureSchema) -> Iterator[str]:
-    """Say where numbers are not what they seem."""
+    """Yield warnings about numbers that may surprise: dates, and integers that are rounded."""
     own = list(zip(columns, schema.kinds, strict=True))
     times = [column.label for column, kind in own if kind in (DATE, DURATION)]
     if times:

@@ -1,4 +1,4 @@
-"""How many threads to use."""
+"""Choosing the number of threads."""
 
 import numbers
 import os
@@ -14,16 +14,16 @@ from threadpoolctl import ThreadpoolController
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
 
-# joblib sets these in its workers, to share the machine among them.
+# joblib sets these in its workers, which share the machine.
 _LIMITS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
-# Handing work to a second thread costs about as much as this many elementary steps.
+# Starting a second thread costs about as much as this many elementary steps.
 STEPS_PER_THREAD = 100_000
-# From here on a call may take so long that an interrupt should not wait for its end.
+# Calls with more steps may take so long that they must react to an interrupt.
 LONG_STEPS = 10_000_000
 
 
 class _Taken:
-    """The threads that teams of this process have now."""
+    """The number of threads that teams of this process use now."""
 
     def __init__(self) -> None:
         self.reset()
@@ -35,15 +35,15 @@ class _Taken:
 
 _taken = _Taken()
 if hasattr(os, "register_at_fork"):
-    # A child has none of its parent's threads, and none that would release the lock.
+    # A forked child has no thread that would release the lock.
     os.register_at_fork(after_in_child=_taken.reset)
 
 
 @contextmanager
 def start_team(n_jobs: int | None, n_steps: int) -> Iterator[Team]:
-    """A team for a piece of work; until it ends, teams of other Python threads get what is left.
+    """Start a team for some work; teams of other Python threads share the remaining CPUs.
 
-    So fits under joblib's threading backend do not multiply their threads by the CPUs.
+    So concurrent fits, as under joblib's threading backend, do not oversubscribe the CPUs.
     """
     n_threads = 0
     try:
@@ -58,17 +58,17 @@ def start_team(n_jobs: int | None, n_steps: int) -> Iterator[Team]:
 
 
 def count_threads(n_jobs: int | None, n_steps: int) -> int:
-    """Threads for a piece of work: never more than the CPUs this process may use.
+    """Return the number of threads for some work: at most the CPUs that this process may use.
 
-    ``None`` and -1 mean all of them, -2 all but one, and so on; less what other teams have. Small
-    work gets one thread. The result of the work does not depend on the answer.
+    ``None`` and -1 mean all CPUs, -2 all but one, and so on, minus the threads of other teams.
+    Small work gets one thread. The result of the work does not depend on this number.
     """
     if n_jobs is not None and (
         isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0
     ):
         raise ParameterError(f"n_jobs={n_jobs!r}: must be a nonzero integer or None")
     if n_steps < 2 * STEPS_PER_THREAD or n_jobs == 1:
-        return 1  # at once: counting CPUs takes longer than to predict a row
+        return 1  # early, because counting CPUs takes longer than predicting a row
     available = count_cpus()
     wanted = available if n_jobs is None else int(n_jobs)
     if wanted < 0:
@@ -77,7 +77,7 @@ def count_threads(n_jobs: int | None, n_steps: int) -> int:
 
 
 def count_cpus() -> int:
-    """CPUs available: affinity, container quota, and the limits of joblib and threadpoolctl."""
+    """Return the available CPUs by affinity, container quota, joblib and threadpoolctl."""
     count = int(joblib.cpu_count())
     for name in _LIMITS:
         value = os.environ.get(name, "")
@@ -90,5 +90,5 @@ def count_cpus() -> int:
 
 @cache
 def _find_openmp_pools() -> list[Any]:
-    """The OpenMP libraries of this process, scikit-learn's at least; threadpoolctl limits them."""
+    """Return the OpenMP libraries of this process, whose threads threadpoolctl limits."""
     return ThreadpoolController().select(user_api="openmp").lib_controllers

@@ -5,17 +5,17 @@ import math
 import numbers
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from sumwise.errors import ParameterError, UnknownParameterError
-from sumwise.parts import Part, find_close_name, refuse_unknown_names
+from sumwise.parts import Part, find_close_name, is_number, refuse_unknown_names
 from sumwise.training.callbacks import Snapshot
 
 
 class NamedParametersMixin:
-    """Names the estimator and the parameter that was meant where a name is misspelled."""
+    """Names the estimator and suggests a parameter where a name is misspelled."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         known, n_positional = _find_parameters(cls)  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ class NamedParametersMixin:
         """
         names = [key.partition("__")[0] for key in params]
         own = self.get_params(deep=False)  # type: ignore[attr-defined]
-        if not all(name in own for name in names):  # names of members, it may be
+        if not all(name in own for name in names):  # they may be names of members
             own = self.get_params(deep=True)  # type: ignore[attr-defined]
             refuse_unknown_names(type(self), names, [key for key in own if "__" not in key])
         for key, name in zip(params, names, strict=True):
@@ -58,7 +58,7 @@ class NamedParametersMixin:
 
 @cache
 def _find_parameters(kind: type) -> tuple[tuple[str, ...] | None, float]:
-    """Return the names of a class's parameters, None if it takes any; and how many by position."""
+    """Return a class's parameter names (None if it takes any) and how many are positional."""
     own = list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore[misc]
     kinds = [p.kind for p in own]
     names = None if inspect.Parameter.VAR_KEYWORD in kinds else tuple(p.name for p in own)
@@ -72,13 +72,12 @@ def check_number(
 ) -> float:
     """Return a finite number of [low, high], or (low, high] if open."""
     value = getattr(owner, name)
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not (low < value if open_low else low <= value) or not value <= high:
+    if not is_number(value) or not (low < value if open_low else low <= value) or value > high:
         above = "above" if open_low else "at least"
         upper = "" if high == math.inf else f" and at most {high:g}"
-        _refuse(owner, name, f"must be a number {above} {low:g}{upper}")
+        refuse(owner, name, f"must be a number {above} {low:g}{upper}")
     if not math.isfinite(value):
-        _refuse(owner, name, "must be finite")
+        refuse(owner, name, "must be finite")
     return float(value)
 
 
@@ -89,11 +88,11 @@ def check_integer(
     value = getattr(owner, name)
     if optional and value is None:
         return None
-    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    is_integer = is_number(value, numbers.Integral)
     if not is_integer or value < low or (high is not None and value > high):
         upper = "" if high is None else f" and at most {high}"
         none = " or None" if optional else ""
-        _refuse(owner, name, f"must be an integer of at least {low}{upper}{none}")
+        refuse(owner, name, f"must be an integer of at least {low}{upper}{none}")
     return int(value)
 
 
@@ -101,13 +100,13 @@ def check_choice(owner: object, name: str, choices: Collection[Any]) -> Any:
     """Return one of the choices."""
     value = getattr(owner, name)
     if not isinstance(value, (str, bool, np.bool_)) or value not in choices:
-        _refuse(owner, name, f"must be one of {', '.join(map(repr, choices))}")
+        refuse(owner, name, f"must be one of {', '.join(map(repr, choices))}")
     return value
 
 
 def resolve_part(owner: object, name: str, kinds: Collection[type[Part]], names: bool) -> Any:
-    """Return a checked part or None; a part may be given by its name if ``names`` is true."""
-    value = getattr(owner, name)
+    """Return a checked part or None; with ``names`` a part may be given by its name."""
+    value: Any = getattr(owner, name)
     by_name = {kind.__name__.lower(): kind for kind in kinds} if names else {}
     if isinstance(value, str) and value in by_name:
         value = by_name[value]()
@@ -115,15 +114,15 @@ def resolve_part(owner: object, name: str, kinds: Collection[type[Part]], names:
         return None
     if not isinstance(value, tuple(kinds)):
         classes = [f"{kind.__name__}(...)" for kind in kinds]
-        _refuse(owner, name, f"must be {', '.join(classes + [repr(k) for k in by_name])} or None")
-    value.check()
+        refuse(owner, name, f"must be {', '.join(classes + [repr(k) for k in by_name])} or None")
+    value.check()  # type: ignore[attr-defined]
     return value
 
 
 def name_part(name: str, kinds: Collection[type[Part]], params: Mapping[str, Any]) -> str:
-    """The class, of those a part may have, whose parameters ``name__...`` among ``params`` are.
+    """Return the name of the class that the parameters ``name__...`` among ``params`` belong to.
 
-    Where none has them all, it is the first that has similar ones.
+    If none of the ``kinds`` has them all, the first with similar names is meant.
     """
     inner = {key.removeprefix(f"{name}__") for key in params if key.startswith(f"{name}__")}
     fitting = [kind for kind in kinds if inner <= kind._defaults().keys()]
@@ -132,7 +131,7 @@ def name_part(name: str, kinds: Collection[type[Part]], params: Mapping[str, Any
 
 
 def _guess_name(kind: type[Part], name: str) -> str | None:
-    """Return the parameter of a part that a name means, which may be misspelled."""
+    """Return the parameter of a part that a (perhaps misspelled) name means."""
     known = kind._defaults()
     return name if name in known else find_close_name(name, known)
 
@@ -143,7 +142,7 @@ def check_callbacks(owner: object, name: str = "callbacks") -> None:
     if callbacks is None:
         return
     if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
-        _refuse(owner, name, "must be None or a list of functions of a RoundState")
+        refuse(owner, name, "must be None or a list of functions of a RoundState")
     for callback in callbacks:
         if isinstance(callback, Snapshot):
             callback.check()
@@ -152,7 +151,7 @@ def check_callbacks(owner: object, name: str = "callbacks") -> None:
 def check_nested(owner: object, params: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
     """Refuse ``part__name=...`` where the part is given by name, not at all or has no parameters.
 
-    ``kinds`` says which class to use for each part.
+    ``kinds`` names the class to use for each part.
     """
     for key in params:
         name, nested, inner = key.partition("__")
@@ -168,7 +167,7 @@ def check_nested(owner: object, params: Mapping[str, Any], kinds: Mapping[str, s
 def extend_parameters(base: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make ``__init__(self, *, own..., **shared)`` show the parameters of the base class as well.
 
-    scikit-learn reads parameters off the signature; so those of the base are written only once.
+    scikit-learn reads parameters from the signature. Those of the base class are written once.
     """
 
     def extend(init: Callable[..., None]) -> Callable[..., None]:
@@ -185,5 +184,6 @@ def extend_parameters(base: type) -> Callable[[Callable[..., None]], Callable[..
     return extend
 
 
-def _refuse(owner: object, name: str, rule: str) -> None:
+def refuse(owner: object, name: str, rule: str) -> NoReturn:
+    """Raise an error that shows a parameter of an estimator and what it may be."""
     raise ParameterError(f"{type(owner).__name__}: {name}={getattr(owner, name)!r}; {rule}")

@@ -1,4 +1,4 @@
-"""Sparse input: what estimators accept, and how its features are bundled."""
+"""Reading sparse X: matrices, and frames with sparse columns."""
 
 import warnings
 from typing import Any, NoReturn
@@ -6,11 +6,9 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from sumwise.data.bundling import Bundling
 from sumwise.data.matrix import check_matrix, rounds_integers
 from sumwise.data.sparse import SparseFrame, SparseMatrix
 from sumwise.errors import DataError, DataWarning
-from sumwise.estimators.input.parameters import resolve_part
 from sumwise.estimators.input.targets import describe_rounding
 
 _CHECKS: dict[str, Any] = {
@@ -18,49 +16,57 @@ _CHECKS: dict[str, Any] = {
     "dtype": "numeric",
     "ensure_all_finite": False,
 }
-_NO_TARGET = object()
 
 
-def resolve_bundling(estimator: Any) -> Bundling | None:
-    """Return the checked part that ``bundling`` stands for."""
-    value = estimator.bundling
-    if isinstance(value, str) and value == "auto":
-        return Bundling()
-    return resolve_part(estimator, "bundling", [Bundling], names=True)
+def read_sparse_training_data(
+    estimator: object, X: Any, y: Any, many_targets: bool
+) -> tuple[SparseMatrix, Any]:
+    """Check sparse X and y of ``fit``; return X as kernels read it, and y.
 
-
-def read_sparse(estimator: Any, X: Any, y: Any = _NO_TARGET) -> Any:
-    """Check a sparse matrix, or a frame with sparse columns; return it as kernels read it.
-
-    With ``y``, as for ``fit``, return both and set ``n_features_in_`` and ``feature_names_in_``.
+    Sets ``n_features_in_`` and ``feature_names_in_``.
     """
-    is_fit = y is not _NO_TARGET
-    targets = {"y": y} if is_fit else {}
-    is_missing = getattr(estimator, "sparse_zeros", "value") == "missing"
     if isinstance(X, SparseFrame):
-        validate_data(estimator, X.source, **targets, reset=is_fit, skip_check_array=True)
-        if is_fit:
-            check_consistent_length(X.source, y)
-        given, is_missing = X.matrix, is_missing or X.is_missing
+        validate_data(estimator, X.source, y, skip_check_array=True)
+        check_consistent_length(X.source, y)
+        given = X.matrix
     else:
-        if is_fit:
-            targets["multi_output"] = getattr(estimator, "_takes_many_targets", False)
-        given = validate_data(estimator, X, **targets, reset=is_fit, **_CHECKS)
-        if is_fit:
-            given, y = given
+        given, y = validate_data(estimator, X, y, multi_output=many_targets, **_CHECKS)
         check_matrix(given)
-    if is_fit and rounds_integers(given.data):
+    if rounds_integers(given.data):
         warnings.warn(describe_rounding("X"), DataWarning, stacklevel=4)
-    matrix = SparseMatrix.from_scipy(given, np.nan if is_missing else 0.0)
-    return (matrix, y) if is_fit else matrix
+    return _as_matrix(estimator, X, given), y
 
 
-def refuse_categories(estimator: Any, is_fit: bool) -> NoReturn:
-    """Raise DataError where features of a sparse matrix are meant to be categories."""
-    chosen = f"categorical_features={estimator.categorical_features!r}"
+def read_sparse_rows(estimator: object, X: Any) -> SparseMatrix:
+    """Check sparse X of ``predict``; return it as kernels read it."""
+    if isinstance(X, SparseFrame):
+        validate_data(estimator, X.source, reset=False, skip_check_array=True)
+        return _as_matrix(estimator, X, X.matrix)
+    given = validate_data(estimator, X, reset=False, **_CHECKS)
+    check_matrix(given)
+    return _as_matrix(estimator, X, given)
+
+
+def _as_matrix(estimator: object, X: Any, given: Any) -> SparseMatrix:
+    """Return a checked matrix with the value of entries that are not stored."""
+    is_missing = getattr(estimator, "sparse_zeros", "value") == "missing"
+    is_missing |= isinstance(X, SparseFrame) and X.is_missing
+    return SparseMatrix.from_scipy(given, np.nan if is_missing else 0.0)
+
+
+def refuse_categories(estimator: object, chosen: Any = None) -> NoReturn:
+    """Raise DataError because features of a sparse X cannot be categories.
+
+    ``chosen`` is the parameter ``categorical_features`` of a new fit; None if a model was fitted on
+    categories.
+    """
+    name = type(estimator).__name__
+    if chosen is None:
+        raise DataError(
+            f"{name}: features of a sparse X are numbers, and the model was fitted on categories, "
+            "too; pass a frame or an array"
+        )
     raise DataError(
-        f"{type(estimator).__name__}: features of a sparse X are numbers, and "
-        + (chosen if is_fit else "the model was fitted on categories, too")
-        + "; pass a frame or an array"
-        + (", or encode the categories" if is_fit else "")
+        f"{name}: features of a sparse X are numbers, and categorical_features={chosen!r}; pass a "
+        "frame or an array, or encode the categories"
     )

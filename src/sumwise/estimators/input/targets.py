@@ -1,4 +1,4 @@
-"""Checks of what is passed to ``fit`` beside X."""
+"""Checks of y, weights and initial scores."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from sumwise.data.sparse import is_sparse
 from sumwise.data.table import is_missing, read_array
 from sumwise.errors import DataError
 
-# Below it sums of weights would lose their digits.
+# Sums of smaller weights would lose precision.
 SMALLEST_WEIGHT = 1e-200
-# Beyond it the sum of a few million targets is infinite.
+# The sum of a few million larger targets would overflow.
 LARGEST_TARGET = 2.0**1000
-# Every class costs a tree a round, and memory for a score a row.
+# Every class costs one tree per round, and memory for one score per row.
 MOST_CLASSES = 1000
 
 
 def _read_numbers(name: str, values: Any) -> np.ndarray:
-    """Return an array of float64; complex numbers are none."""
+    """Return an array of float64; refuse complex numbers."""
     try:
         array = np.asarray(read_array(values))
         if array.dtype == object:
@@ -33,18 +33,18 @@ def _read_numbers(name: str, values: Any) -> np.ndarray:
 
 
 def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) -> Any:
-    """Return y as an array of one dimension without missing values; None as it is.
+    """Return y as an array of one dimension without missing values, or None unchanged.
 
     Parameters
     ----------
     y : array-like, series, frame of one column or None
         The target.
     is_number : bool
-        Whether it must be numbers (float64) or may be labels.
+        Whether y must be numbers; otherwise it may be labels.
     name : str
-        How messages call it.
+        Its name in messages.
     many : bool
-        Whether there may be several targets: then two dimensions stay, unless the second is 1.
+        Whether y may have several columns; it then keeps two dimensions.
     """
     if y is None:
         return None
@@ -75,7 +75,7 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
 
 
 def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
-    """Raise DataError for the first number whose sums with others would be infinite."""
+    """Raise DataError for the first number that is too large to be summed."""
     if y.dtype.kind == "f" and y.dtype.itemsize >= 8:
         too_large = np.argwhere(np.abs(y) > LARGEST_TARGET)
         if too_large.size:
@@ -87,7 +87,7 @@ def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
 
 
 def _keep_types(y: Any) -> Any:
-    """A list of strings and other things as objects: NumPy would make strings of all of them."""
+    """Return a list of strings and other objects as an object array, not one of strings."""
     if isinstance(y, (list, tuple)) and len({isinstance(item, str) for item in y}) == 2:
         array = np.empty(len(y), dtype=object)
         array[:] = y
@@ -96,7 +96,7 @@ def _keep_types(y: Any) -> Any:
 
 
 def _refuse_mixed_labels(y: np.ndarray, name: str) -> None:
-    """Raise DataError if some labels are strings and others are not: they have no order."""
+    """Raise DataError if only some labels are strings: they cannot be sorted."""
     if y.dtype.kind != "O" or len({issubclass(t, str) for t in set(map(type, y))}) < 2:
         return
     is_string = np.array([isinstance(label, str) for label in y])
@@ -124,7 +124,7 @@ def _refuse_missing(y: np.ndarray, name: str) -> None:
 
 
 def _describe_items(y: np.ndarray) -> str:
-    """Name the type of y, or the first item that is no number."""
+    """Return the type of y, or the first item that is not a number."""
     if y.dtype.kind in "OU":
         for row, value in enumerate(y.tolist()):
             try:
@@ -141,7 +141,7 @@ def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarr
 
     Fewer classes than ``at_least`` are an error.
     """
-    if y.dtype.kind not in "biu":  # whole numbers always name classes
+    if y.dtype.kind not in "biu":  # integers are always classes
         check_classification_targets(y)
     classes, indices = np.unique(y, return_inverse=True)
     if classes.size > MOST_CLASSES:
@@ -156,10 +156,23 @@ def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarr
     return classes, indices
 
 
+def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the index of each label among the classes."""
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    found, inverse = np.unique(y, return_inverse=True)
+    unknown = [label for label in found.tolist() if label not in place]
+    if unknown:
+        raise DataError(
+            f"{name} has classes that are not among those to learn: {unknown[:5]}; "
+            f"known are {classes.tolist()[:20]}"
+        )
+    return np.array([place[label] for label in found.tolist()], dtype=np.intp)[inverse]
+
+
 def check_sample_weight(
     sample_weight: Any, n_rows: int, name: str = "sample_weight"
 ) -> np.ndarray | None:
-    """Return weights as float64, or None where there are none."""
+    """Return weights as float64, or None if there are none."""
     if sample_weight is None:
         return None
     weight = _read_numbers(name, sample_weight)
@@ -168,7 +181,7 @@ def check_sample_weight(
     if weight.ndim != 1:
         raise DataError(f"Sample weights must be 1D array or scalar, got shape {weight.shape}")
     if weight.size != n_rows:
-        raise DataError(f"{name}.shape == {weight.shape}, expected ({n_rows},), one a row")
+        raise DataError(f"{name}.shape == {weight.shape}, expected ({n_rows},), one per row")
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if bad.size:
         raise DataError(
@@ -199,7 +212,7 @@ def check_init_score(
 
 
 def describe_rounding(where: str) -> str:
-    """Say that integers are too large to be told apart as float64."""
+    """Return a warning that integers are too large for the precision of float64."""
     return (
         f"{where} has integers beyond 2**53; they are rounded to float64, so that neighbors may "
         "become equal. If they are identifiers, subtract an offset or encode them."

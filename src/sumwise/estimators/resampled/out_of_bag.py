@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.combine.out_of_bag import OutOfBagMean
 from sumwise.data.table import collect_lazy, shuffle_feature, take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.boosting.validation import encode_labels, takes_weight
+from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.input.parameters import check_integer, check_number
 from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.scoring import takes_weight
 from sumwise.parts import Part, check_rate
 
 # Probabilities are kept from 0 by this much, so that one sure error does not decide alone.

@@ -39,7 +39,6 @@ class NumbersReader:
     categorical_features = "auto"
     unknown_category = "missing"
     extra_columns = "error"
-    _takes_sparse = True
 
     schema_: FeatureSchema
 

@@ -1,4 +1,4 @@
-"""Boosters: what a round of boosting does. One file each."""
+"""Boosters: what a round of boosting does, one module each."""
 
 from sumwise.training.boosters.base import Booster, BoosterRun
 from sumwise.training.boosters.dart import Dart

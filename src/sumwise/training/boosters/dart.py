@@ -1,6 +1,6 @@
 """DART: dropouts meet multiple additive regression trees (Rashmi and Gilad-Bachrach, 2015)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,29 +13,30 @@ from sumwise.training.rounds import Rounds
 from sumwise.training.session import Session
 
 
+@dataclass(eq=False, repr=False)
 class Dart(Booster):
-    """Each round drops some of the rounds before, and fits a tree to what they leave.
+    """Each round drops some earlier rounds, and fits a tree to the errors of the others.
 
-    With k rounds dropped and a learning rate s, the new tree comes in with s / (k + s) of its
-    values, and the dropped ones stay with k / (k + s) of theirs (``normalize="tree"``: the new
-    tree weighs as much as each dropped one); or the new one with s / (1 + s) and the dropped with
-    1 / (1 + s) (``normalize="forest"``: as much as all dropped ones together). Where nothing is
-    dropped, a round is one of plain boosting. These are XGBoost's rules.
+    With k dropped rounds and a learning rate s, the new tree is scaled by s / (k + s) and the
+    dropped ones by k / (k + s) (``normalize="tree"``: the new tree has the weight of one dropped
+    tree); or the new one by s / (1 + s) and the dropped ones by 1 / (1 + s)
+    (``normalize="forest"``: the weight of all dropped trees together). If nothing is dropped, a
+    round is one of plain boosting. These are XGBoost's rules.
 
-    The model of fewer rounds cannot be read off the finished one, whose values have changed since:
-    ``truncate``, ``staged_predict`` and continued training are refused. Early stopping is
-    exact, for training remembers.
+    The model of fewer rounds cannot be recovered from the finished one, whose values have changed
+    since: ``truncate``, ``staged_predict`` and continued training are refused. Early stopping is
+    exact, because training keeps the old values.
 
     Parameters
     ----------
     drop_rate : float, default=0.1
         Probability that a round is dropped, in [0, 1].
     max_drop : int or None, default=50
-        Most rounds that are dropped at once; of more, this many are chosen at random.
+        Maximum number of rounds dropped at once; if there are more, a random choice of them.
     skip_drop : float, default=0.5
         Probability that a round drops nothing, in [0, 1].
     normalize : {"tree", "forest"}, default="tree"
-        What the new tree weighs as much as.
+        Whether the new tree has the weight of one dropped tree or of all.
 
     Examples
     --------
@@ -46,17 +47,10 @@ class Dart(Booster):
 
     stands_alone = "its rounds change the trees of earlier ones"
 
-    def __init__(
-        self,
-        drop_rate: float = 0.1,
-        max_drop: int | None = 50,
-        skip_drop: float = 0.5,
-        normalize: str = "tree",
-    ) -> None:
-        self.drop_rate = drop_rate
-        self.max_drop = max_drop
-        self.skip_drop = skip_drop
-        self.normalize = normalize
+    drop_rate: float = 0.1
+    max_drop: int | None = 50
+    skip_drop: float = 0.5
+    normalize: str = "tree"
 
     def check(self) -> None:
         check_number(self, "drop_rate", 0.0, 1.0)
@@ -66,7 +60,7 @@ class Dart(Booster):
             raise ParameterError(f"Dart(normalize={self.normalize!r}): must be 'tree' or 'forest'")
 
     def choose_rounds(self, round_idx: int, seed: int) -> np.ndarray:
-        """Return the rounds that a round drops, ascending."""
+        """Return the rounds that a round drops, in ascending order."""
         chance = np.empty(round_idx + 1)
         numbers = np.arange(round_idx + 1, dtype=np.uint32)
         draw_uniform(random.make_key(seed, random.SKIPPED_DROPS, round_idx), numbers, chance)
@@ -80,7 +74,7 @@ class Dart(Booster):
         return dropped
 
     def find_factors(self, n_dropped: int, learning_rate: float) -> tuple[float, float]:
-        """Return the factors on the new tree, which has the learning rate in it, and on the old."""
+        """Return the factors on the new tree, which includes the learning rate, and on the old."""
         if n_dropped == 0:
             return 1.0, 1.0
         if self.normalize == "forest":
@@ -128,7 +122,7 @@ class _DartRun(BoosterRun):
         return [n * int(round_idx) + output for round_idx in dropped for output in range(n)]
 
     def _add_up(self, dropped: np.ndarray) -> np.ndarray:
-        """What the trees of some rounds add to the scores."""
+        """Return what the trees of some rounds add to the scores."""
         session = self.session
         total = np.zeros_like(session.raw)
         for tree_idx in self._list_trees(dropped):

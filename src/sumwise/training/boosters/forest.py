@@ -1,6 +1,6 @@
-"""Forest mode: trees fitted to the initial gradient, each on rows of its own, and averaged."""
+"""Forest mode: trees fitted to the initial gradient, each on its own rows, and averaged."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,25 +13,25 @@ from sumwise.training.session import BoostingSettings, Sample, Session
 from sumwise.tree import Tree
 
 
+@dataclass(eq=False, repr=False)
 class Forest(Booster):
     """A random forest: all trees are fitted to the gradient at the initial score, and averaged.
 
-    Rows come from the estimator's ``sampler``, features from its ``columns``; where it has none,
-    from a bootstrap and from a random share of the features at each node. The learning rate is not
-    used: trees take whole steps. Let them grow (``max_leaves``, small ``min_samples_leaf``), for
-    the average of small trees learns little.
+    Rows come from the estimator's ``sampler``, features from its ``columns``; by default, from a
+    bootstrap and from a random share of the features at each node. The learning rate is not used:
+    trees take full steps. Use large trees (``max_leaves``, small ``min_samples_leaf``), because an
+    average of small trees learns little.
 
     Parameters
     ----------
     trees_per_round : int, default=1
-        Trees that a round grows for each output. The model is the average of all trees; rounds
-        matter to early stopping and callbacks alone.
+        Trees per round and output. The model is the average of all trees; rounds only matter to
+        early stopping and callbacks.
     bootstrap : bool, default=True
-        Whether each tree is grown on as many rows as there are, drawn with replacement, if the
-        estimator has no sampler.
+        Whether each tree is grown on a bootstrap sample of the rows, if the estimator has no
+        sampler.
     feature_rate : float, default=0.5
-        Share of the features that is drawn at each node, in (0, 1], if the estimator has no
-        ``columns``.
+        Share of the features drawn at each node, in (0, 1], if the estimator has no ``columns``.
 
     Examples
     --------
@@ -41,12 +41,9 @@ class Forest(Booster):
 
     stands_alone = "its rounds change the trees of earlier ones"
 
-    def __init__(
-        self, trees_per_round: int = 1, bootstrap: bool = True, feature_rate: float = 0.5
-    ) -> None:
-        self.trees_per_round = trees_per_round
-        self.bootstrap = bootstrap
-        self.feature_rate = feature_rate
+    trees_per_round: int = 1
+    bootstrap: bool = True
+    feature_rate: float = 0.5
 
     def check(self) -> None:
         check_count(self, "trees_per_round", 1)
@@ -92,7 +89,7 @@ class _ForestRun(BoosterRun):
         session.raw[:] = self._start + self._total / n_trees
 
     def _grow_tree(self, output: int, sample: Sample, total: np.ndarray) -> Tree:
-        """Grow a tree, and add what it predicts to the total."""
+        """Grow a tree, and add its predictions to the total."""
         session, loss, number = self.session, self._loss, self.rounds.n_trees
         if loss.location is None:
             return session.grow_tree(loss, output, number, sample, total)

@@ -1,6 +1,7 @@
 """The linear booster: coordinate descent on a generalized linear model."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,29 +13,30 @@ from sumwise.kernels.linear.dense import BLOCK, descend_coordinates
 from sumwise.kernels.linear.sparse import descend_stored_coordinates
 from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.parts import check_number
-from sumwise.training.boosters.base import Booster, BoosterRun
+from sumwise.training.boosters.base import Booster, BoosterRun, BoosterUser
 from sumwise.training.rounds import Record
 from sumwise.training.session import Session
 from sumwise.tree.linear import LinearEnsemble, add_scores
 
-# Squares of values, times gradients, are to be finite.
+# Squares of values, times gradients, must be finite.
 _TOO_LARGE = 1e150
-# Threads wait for each other at every feature: with fewer entries of each, one is done sooner.
+# Threads wait for each other at every feature: with fewer entries per feature, one is faster.
 _ENTRIES_FOR_ALL = 10_000
 
 
+@dataclass(eq=False, repr=False)
 class Linear(Booster):
-    """A generalized linear model in place of trees: each round is a pass of coordinate descent.
+    """A generalized linear model instead of trees: each round is a pass of coordinate descent.
 
     A round takes the gradients at the scores so far, and then a step in the intercept and in each
-    coefficient in turn: the one that minimizes the second-order loss, times the learning rate.
-    This is XGBoost's ``gblinear`` with the updater ``coord_descent``; penalties are by unit of
-    weight, as there: the mean loss plus ``l1 |w| + l2 / 2 w^2``.
+    coefficient in turn: the step that minimizes the second-order loss, times the learning rate.
+    This is XGBoost's ``gblinear`` with the updater ``coord_descent``. As there, penalties are
+    relative to the total weight: the mean loss plus ``l1 |w| + l2 / 2 w^2`` is minimized.
 
-    Features are taken as they are; scale them if there are penalties. A missing value adds nothing
-    to a score, as a zero would. There are no trees: parameters about these (``growth`` and so on,
-    also ``l1`` and ``l2`` of the estimator) are not used; constraints, ``columns``, categories and
-    losses without a second derivative are refused.
+    Features are not scaled; scale them before if there are penalties. A missing value counts as
+    zero. Parameters of trees (``growth`` and so on, also ``l1`` and ``l2`` of the estimator) are
+    not used; constraints, ``columns``, categories and losses without a second derivative are
+    refused.
 
     Parameters
     ----------
@@ -53,15 +55,14 @@ class Linear(Booster):
 
     grows_trees = False
 
-    def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
-        self.l1 = l1
-        self.l2 = l2
+    l1: float = 0.0
+    l2: float = 0.0
 
     def check(self) -> None:
         check_number(self, "l1", 0.0)
         check_number(self, "l2", 0.0)
 
-    def check_use(self, estimator: Any) -> None:
+    def check_use(self, estimator: BoosterUser) -> None:
         for name in ("monotonic_cst", "interaction_cst", "columns"):
             if getattr(estimator, name) is not None:
                 raise ParameterError(
@@ -74,7 +75,7 @@ class Linear(Booster):
 
 
 class LinearRounds(Record):
-    """The coefficients after each round, those of the past included."""
+    """The coefficients after each round, including past rounds."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -82,7 +83,7 @@ class LinearRounds(Record):
         n_outputs, n_features = session.n_outputs, session.table.n_features
         past: Any = session.past.ensemble if session.past else None
         self._coefficient = (
-            np.empty((0, n_outputs, n_features)) if past is None else (past.coefficient)
+            np.empty((0, n_outputs, n_features)) if past is None else past.coefficient
         )
         self._intercept = np.empty((0, n_outputs)) if past is None else past.intercept
         self._added: list[np.ndarray] = []
@@ -102,11 +103,11 @@ class LinearRounds(Record):
         return np.zeros((n_outputs, 1 + n_features))
 
     def add(self, model: np.ndarray) -> None:
-        """Add the model of a round, laid out as :attr:`last`."""
+        """Add the model of a round, in the layout of :attr:`last`."""
         self._added.append(model)
 
     def make_ensemble(self, n_rounds: int) -> Any:
-        """The linear model after ``n_rounds`` rounds."""
+        """Return the linear model after ``n_rounds`` rounds."""
         shape = (len(self._added), *self.last.shape)
         added = np.array(self._added).reshape(shape)
         return LinearEnsemble(
@@ -136,10 +137,8 @@ class _LinearRun(BoosterRun):
         X = session.table.matrices[0]
         if isinstance(X, SparseMatrix):
             stored = _read_stored(X, train)
-            self._descend, self._columns = (
-                descend_stored_coordinates,
-                (*stored, np.ones(train.size)),
-            )
+            self._descend = descend_stored_coordinates
+            self._columns = (*stored, np.ones(train.size))
             is_long = stored.values.size >= _ENTRIES_FOR_ALL * X.shape[1]
             self._run = session.team.run if is_long else session.team.run_alone
         else:
@@ -171,7 +170,7 @@ class _LinearRun(BoosterRun):
         self._score_rows(new)
 
     def _score_rows(self, model: np.ndarray) -> None:
-        """The scores of all rows, as the finished model predicts them."""
+        """Set the scores of all rows, as the finished model predicts them."""
         session = self.session
         raw = self._start.T.copy()
         first = 0
@@ -183,7 +182,7 @@ class _LinearRun(BoosterRun):
 
 
 def _read_columns(X: DenseMatrix, train: np.ndarray) -> np.ndarray:
-    """Return ones and the features of the training rows, a row each; missing values are zeros."""
+    """Return ones and the features of the training rows, one per row; missing values are zeros."""
     columns = np.ones((1 + X.shape[1], train.size))
     for first, part in read_chunks(X):
         own = slice(*np.searchsorted(train, [first, first + part.n_rows]))
@@ -198,9 +197,9 @@ def _read_columns(X: DenseMatrix, train: np.ndarray) -> np.ndarray:
 
 
 def _read_stored(X: SparseMatrix, train: np.ndarray) -> Stored:
-    """Return what is stored of the training rows by feature, without zeros and missing values.
+    """Return the stored entries of the training rows by feature, without zeros and missing values.
 
-    Rows are known by their places among the training rows.
+    Rows are numbered by their positions among the training rows.
     """
     start, index, values = X.sort_by_column()
     place = np.full(X.shape[0], -1, dtype=np.int64)

@@ -3,7 +3,7 @@
 (Prokhorenkova et al., CatBoost: unbiased boosting with categorical features, 2018.)
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from sumwise.kernels.runtime import random
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.parts import check_count
-from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
+from sumwise.training.boosters.base import Booster, BoosterRun, BoosterUser, start_rounds
 from sumwise.training.boosters.permuted import PermutedRun
 from sumwise.training.rounds import Rounds
 from sumwise.training.session import Sample, Session
@@ -25,23 +25,24 @@ from sumwise.tree.prefixes import PrefixModels
 _MOST_ROWS = 5_000
 
 
+@dataclass(eq=False, repr=False)
 class Ordered(Booster):
-    """Grow trees on residuals of models that have not seen the row: those of the rows before it.
+    """Grow trees on residuals of models that have not seen the row.
 
     In plain boosting the residual of a row comes from trees whose leaves contain its own target. It
     is smaller than that of a new row would be, and trees fitted to such residuals are biased. Here
-    the rows have a random order, and models of its beginnings take turns: a row is predicted by
-    a model of rows before it.
+    the rows have a random order, and models are trained on prefixes of it: the residual of a row
+    comes from a model of rows before it.
 
     Parameters
     ----------
     permutations : int, default=2
-        Orders of the rows. The values of leaves come from the first, splits from the others, which
-        take turns; 1 serves for both. Ordered target statistics have the same orders, and as many.
+        Number of random orders. Leaf values come from the first, splits from the others in turn;
+        with 1, both come from it. Ordered target statistics use the same orders.
     prefixes : {"log", "all"}, default="log"
-        Models of the beginnings of an order: "log" has them for 1, 2, 4, 8, ... rows. All have the
-        same splits, and each its own values of leaves. "all" has one for every number of rows, with
-        splits of its own: a tree a row and round, so for small data, and with one permutation.
+        Prefixes of an order that have a model: "log" those of 1, 2, 4, 8, ... rows. Their models
+        share splits and differ in leaf values. "all": prefixes of any length, with their own
+        splits. It grows a tree per row and round, so it is for small data, and for one permutation.
 
     Examples
     --------
@@ -50,11 +51,10 @@ class Ordered(Booster):
     Ordered(permutations=4)
     """
 
-    stands_alone = "the scores of its models of beginnings are not kept"
+    stands_alone = "the scores of its models of prefixes are not kept"
 
-    def __init__(self, permutations: int = 2, prefixes: str = "log") -> None:
-        self.permutations = permutations
-        self.prefixes = prefixes
+    permutations: int = 2
+    prefixes: str = "log"
 
     def check(self) -> None:
         check_count(self, "permutations", 1)
@@ -63,11 +63,11 @@ class Ordered(Booster):
         if self.prefixes == "all" and self.permutations != 1:
             raise ParameterError(
                 f"Ordered(permutations={self.permutations!r}, prefixes='all'): models of all "
-                "beginnings have splits of their own, so that one permutation serves for splits "
-                "and values; pass permutations=1"
+                "prefixes have their own splits, so that one permutation serves for splits and "
+                "values; pass permutations=1"
             )
 
-    def check_use(self, estimator: Any) -> None:
+    def check_use(self, estimator: BoosterUser) -> None:
         if self.prefixes == "all" and estimator.base_score is not None:
             raise ParameterError(
                 f"{type(estimator).__name__}: Ordered(prefixes='all') starts all of its models "
@@ -76,28 +76,27 @@ class Ordered(Booster):
         if self.prefixes == "all" and estimator.sampler is not None:
             raise ParameterError(
                 f"{type(estimator).__name__}: Ordered(prefixes='all') grows models of all "
-                "beginnings on all of their rows; leave the sampler out, or use prefixes='log'"
+                "prefixes on all of their rows; leave the sampler out, or use prefixes='log'"
             )
 
     def start(self, session: Session) -> BoosterRun:
         _check_session(session, self.prefixes)
         if self.prefixes == "all":
-            return _ArticleRun(session)
-        data = session.table.data
-        assert data is not None
-        # Without encoded categories all permutations have the same table; one serves for both.
+            return _PaperRun(session)
+        data, _ = session.table.binned
+        # Without encoded categories all permutations have the same table.
         variants = session.table.variants or [data] * max(1, int(self.permutations) - 1)
         numbers = range(1, int(self.permutations)) if self.permutations > 1 else [0]
         return _OrderedRun(session, [data, *variants], list(numbers))
 
 
 def _check_session(session: Session, prefixes: str) -> None:
-    """Refuse what ordered boosting cannot do, and say why."""
+    """Refuse what ordered boosting does not support, and say why."""
     if session.settings.loss.location is not None:
         raise ParameterError(
-            "booster='ordered': models of the first rows get new leaf values from sums that grow "
-            "row by row, and the leaves of this loss are medians or quantiles, which do not; use "
-            "another loss, or booster='plain'"
+            "booster='ordered': models of prefixes update leaf values by sums, row by row, and the "
+            "leaves of this loss are medians or quantiles, which are no sums; use another loss, or "
+            "booster='plain'"
         )
     if prefixes != "all":
         return
@@ -110,9 +109,9 @@ def _check_session(session: Session, prefixes: str) -> None:
 
 
 class _OrderedRun(PermutedRun):
-    """The permutations that choose splits have scores of rows by models of rows before them.
+    """In permutations that choose splits, models of earlier rows score each row.
 
-    ``numbers`` are those of their orders.
+    ``numbers`` are the numbers of these permutations.
     """
 
     def __init__(self, session: Session, tables: list[BinnedData], numbers: list[int]) -> None:
@@ -121,7 +120,7 @@ class _OrderedRun(PermutedRun):
 
     @lazy
     def _models(self) -> list[PrefixModels]:
-        """The models of each permutation that chooses splits."""
+        """The prefix models of each permutation that chooses splits."""
         session = self.session
         rows, seed = session.rows.train, session.settings.seed
         orders = [permute_rows(rows, seed, number) for number in self._order_numbers]
@@ -130,7 +129,7 @@ class _OrderedRun(PermutedRun):
 
     @lazy
     def _targets(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Targets and weights of the entries of those models."""
+        """Targets and weights of the entries of these models."""
         target, weight = self.session.rows.target, self.session.rows.weight
         return [
             (target[models.rows], weight[models.rows] if weight.size else weight)
@@ -143,14 +142,14 @@ class _OrderedRun(PermutedRun):
         return [(np.empty_like(scores), np.empty_like(scores)) for scores in like]
 
     def _take_gradient(self, loss: Loss, number: int, sample: Sample) -> None:
-        if number == 0:  # others have gradients of their models
+        if number == 0:  # the others use the gradients of their models
             super()._take_gradient(loss, number, sample)
 
     def _prepare(self, loss: Loss, sample: Sample) -> None:
         team, rows = self.session.team, self.session.rows
         factor = None
         if sample.seen.size < rows.train.size or sample.factor.size:
-            factor = np.zeros(rows.n_rows)  # rows that are not seen teach nothing
+            factor = np.zeros(rows.n_rows)  # unseen rows do not count
             factor[sample.seen] = sample.factor if sample.factor.size else 1.0
         for models, own, derivatives in zip(
             self._models, self._targets, self._own_gradients, strict=True
@@ -169,8 +168,8 @@ class _OrderedRun(PermutedRun):
         models.add_values(grown, output, gradient, hessian, scores)
 
 
-class _ArticleRun(BoosterRun):
-    """The algorithm as it is written: n models M_1 .. M_n, all of them 0 at first."""
+class _PaperRun(BoosterRun):
+    """The algorithm of the paper: n models M_1 .. M_n, all of them 0 at first."""
 
     rounds: Rounds
 
@@ -179,7 +178,7 @@ class _ArticleRun(BoosterRun):
         session.base_score = np.zeros_like(session.base_score)
         self.session, self.rounds = session, start_rounds(session)
         self._order = permute_rows(session.rows.train, session.settings.seed, 0)
-        # Of the row at place i of the order, the score of the model of the i rows before.
+        # The row at position i of the order is scored by the model of the i rows before it.
         self._scores = session.raw.copy()
 
     def add_round(self, round_idx: int) -> None:

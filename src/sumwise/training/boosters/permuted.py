@@ -1,10 +1,10 @@
-"""Rounds on several permutations of the rows: splits from one, values of leaves from another.
+"""Rounds on several permutations of the rows: splits from one, leaf values from another.
 
-Each permutation has a table of its own, in which categories are encoded by the rows before, and
-scores of its own. Rounds take turns in choosing the splits of a tree by the tables after the first;
-every table then gives the leaves values by its own gradients, and adds them to its own scores. The
-values of the first table are those of the model. It has not chosen the splits: what they owe to the
-chance of a permutation, the values do not.
+Each permutation has its own table, in which categories are encoded by the rows before, and its own
+scores. The tables after the first take turns in choosing the splits of a tree. Every table then
+computes leaf values from its own gradients and adds them to its own scores. The model has the leaf
+values of the first table, which chooses no splits: so they are independent of the random effects of
+a permutation on the splits.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ class PermutedRun(BoosterRun):
     ----------
     session : Session
     tables : list of BinnedData
-        One a permutation, at least two; the first is that of the session.
+        One per permutation, at least two; the first is that of the session.
     """
 
     rounds: Rounds
@@ -39,7 +39,7 @@ class PermutedRun(BoosterRun):
 
     @lazy
     def _scores(self) -> list[np.ndarray]:
-        # When the first round begins, so that rounds of the past are in them.
+        # Made when the first round begins: they include rounds of the past.
         raw = self.session.raw
         return [raw, *(raw.copy() for _ in self._tables[1:])]
 
@@ -54,10 +54,8 @@ class PermutedRun(BoosterRun):
         loss = session.take_gradient(self._scores[chosen])
         sample = session.draw_rows(round_idx)
         session.begin_left_out(sample, session.raw)
-        self._gradients[chosen][0][:], self._gradients[chosen][1][:] = (
-            session.gradient,
-            session.hessian,
-        )
+        gradient, hessian = self._gradients[chosen]
+        gradient[:], hessian[:] = session.gradient, session.hessian
         for number in range(len(self._tables)):
             if number != chosen:
                 self._take_gradient(loss, number, sample)
@@ -66,7 +64,7 @@ class PermutedRun(BoosterRun):
             self.rounds.add(self._grow(loss, output, chosen, sample))
 
     def _prepare(self, loss: Loss, sample: Sample) -> None:
-        """Before the trees of a round are grown."""
+        """Called before the trees of a round are grown."""
 
     def _take_gradient(self, loss: Loss, number: int, sample: Sample) -> None:
         session, rows = self.session, self.session.rows
@@ -100,7 +98,7 @@ class PermutedRun(BoosterRun):
         self.session.grower.find_leaves(grown, self.session.rows.train)
 
     def _solve(self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample) -> Tree:
-        """Return the tree with the values of a table, whose leaves were found."""
+        """Return the tree with the leaf values of a table, after :meth:`_find_leaves`."""
         location = loss.at_output(output).location
         if location is not None:
             scores = self._scores[number][output]
@@ -112,6 +110,6 @@ class PermutedRun(BoosterRun):
     def _update_scores(
         self, grown: Tree, number: int, output: int, loss: Loss, sample: Sample
     ) -> None:
-        """Add to the scores of a table that chooses splits."""
+        """Add a tree to the scores of a table that chooses splits."""
         tree = self._solve(grown, number, output, loss, sample)
         self._solver.add_values(tree, self.session.rows.train, self._scores[number][output])

@@ -1,6 +1,6 @@
 """Plain boosting: every round adds trees grown on the gradient of the whole model so far."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,15 +11,15 @@ from sumwise.training.rounds import Rounds
 from sumwise.training.session import BoostingSettings, Session
 
 
+@dataclass(eq=False, repr=False)
 class Plain(Booster):
-    """Each round adds one tree an output, grown on the gradient at the scores so far.
+    """Each round adds one tree per output, grown on the gradient at the scores so far.
 
     Parameters
     ----------
     trees_per_round : int, default=1
-        Trees that a round grows for each output, all on the same gradient, each on rows and
-        features of its own draw. Their average is added: boosted forests, as XGBoost's
-        ``num_parallel_tree``.
+        Trees per round and output, all on the same gradient, each on its own draw of rows and
+        features. Their average is added: boosted forests, as XGBoost's ``num_parallel_tree``.
 
     Examples
     --------
@@ -29,8 +29,7 @@ class Plain(Booster):
     ... )
     """
 
-    def __init__(self, trees_per_round: int = 1) -> None:
-        self.trees_per_round = trees_per_round
+    trees_per_round: int = 1
 
     def check(self) -> None:
         check_count(self, "trees_per_round", 1)
@@ -45,9 +44,8 @@ class Plain(Booster):
         return replace(settings, growth=growth, rates=None if rates is None else rates / n_trees)
 
     def start(self, session: Session) -> BoosterRun:
-        data, variants = session.table.data, session.table.variants
-        if data is not None and variants:
-            return PermutedRun(session, [data, *variants])
+        if session.table.variants:
+            return PermutedRun(session, [session.table.binned[0], *session.table.variants])
         return _PlainRun(session, self.trees_per_round)
 
 
@@ -65,7 +63,7 @@ class _PlainRun(BoosterRun):
             derivatives = session.gradient.copy(), session.hessian.copy()
             before = session.raw.copy()
         for draw in range(n_draws):
-            if draw > 0:  # factors of the last draw are in them
+            if draw > 0:  # they were multiplied by the factors of the last draw
                 session.gradient[:], session.hessian[:] = derivatives
             sample = session.draw_rows(n_draws * round_idx + draw)
             session.begin_left_out(sample, session.raw)

@@ -8,8 +8,8 @@ from sumwise.training.session import Session
 class VectorLeaves(Booster):
     """Plain boosting with one tree per round, whose leaves hold a value for every output.
 
-    It is no part for users: ``multi_strategy`` chooses it. The model has one tree per output and
-    round, as that of :class:`Plain`; the trees of a round have the same splits.
+    Users choose it by ``multi_strategy``. The model has one tree per output and round, as with
+    :class:`Plain`; the trees of a round have the same splits.
     """
 
     shares_splits = True
