@@ -2,12 +2,15 @@
 
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sumwise
 from sumwise import AdaBoostClassifier, AdaBoostRegressor
 from sumwise.estimators.resampled.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
-from tests.estimators.sklearn_checks import WEIGHTS_ARE_REPETITIONS, run_check
+from tests.estimators.sklearn_checks import (
+    WEIGHTS_ARE_REPETITIONS,
+    parametrize_with_checks,
+    run_check,
+)
 
 SMALL = {"n_estimators": 5}
 

@@ -1,7 +1,6 @@
 """scikit-learn's own checks of ensembles of one base learner."""
 
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sumwise import (
     BaggingClassifier,
@@ -10,7 +9,11 @@ from sumwise import (
     OutputFlippingClassifier,
     OutputSmearingRegressor,
 )
-from tests.estimators.sklearn_checks import WEIGHTS_ARE_REPETITIONS, run_check
+from tests.estimators.sklearn_checks import (
+    WEIGHTS_ARE_REPETITIONS,
+    parametrize_with_checks,
+    run_check,
+)
 
 
 @parametrize_with_checks(

@@ -1,7 +1,5 @@
 """scikit-learn's own checks of trees and forests."""
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
 from sumwise import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -10,7 +8,11 @@ from sumwise import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from tests.estimators.sklearn_checks import WEIGHTS_ARE_REPETITIONS, run_check
+from tests.estimators.sklearn_checks import (
+    WEIGHTS_ARE_REPETITIONS,
+    parametrize_with_checks,
+    run_check,
+)
 
 
 @parametrize_with_checks(

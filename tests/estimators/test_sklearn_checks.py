@@ -2,7 +2,6 @@
 
 import pytest
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sumwise import (
     Columns,
@@ -13,7 +12,11 @@ from sumwise import (
     Subsample,
     Tweedie,
 )
-from tests.estimators.sklearn_checks import WEIGHTS_ARE_REPETITIONS, run_check
+from tests.estimators.sklearn_checks import (
+    WEIGHTS_ARE_REPETITIONS,
+    parametrize_with_checks,
+    run_check,
+)
 
 # A leaf counts rows, not weights: only with one-row leaves is a weight the same as repetition.
 SMALL = {"n_estimators": 10, "min_samples_leaf": 1}
