@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: run test lint bench clean help
+.PHONY: run test lint kernels bench clean help
 
 run: $(VENV)/.core  ## compare sumwise with scikit-learn; writes build/report.md
 	$(BIN)/sumwise compare --report build/report.md
 
-test: lint  ## lint, then run all tests
+test: $(VENV)/.dev  ## lint and compile side by side, then run all tests
+	$(MAKE) --jobs=2 lint kernels
 	$(BIN)/pytest -n auto --dist worksteal
+
+kernels: $(VENV)/.dev  ## compile what the kernel cache does not have yet
+	$(BIN)/sumwise warmup
 
 lint: $(VENV)/.dev  ## style, types, import layers, spelling
 	$(BIN)/ruff check .
@@ -28,7 +32,7 @@ clean:  ## remove everything that make and the tools created
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

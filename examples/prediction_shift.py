@@ -22,7 +22,7 @@ WAYS = ("one sample", "two samples", "ordered")
 def main(argv: Sequence[str] | None = None) -> dict[str, np.ndarray]:
     """Print the mean error of the slope on x2, and draw it; return the slopes of all draws."""
     options = read_options(str(__doc__), argv)
-    n_rows, n_draws = 30, 400 if options.quick else 4_000
+    n_rows, n_draws = 30, 100 if options.quick else 4_000
     rng = np.random.default_rng(0)
     slopes = {way: np.empty(n_draws) for way in WAYS}
     for draw in range(n_draws):

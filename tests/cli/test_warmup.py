@@ -31,11 +31,12 @@ from sumwise.losses import REGRESSION_LOSSES
 def count_signatures():
     """Signatures compiled so far, by kernel."""
     counts = {}
-    for info in pkgutil.iter_modules(sumwise.kernels.__path__):
-        module = importlib.import_module(f"sumwise.kernels.{info.name}")
+    for info in pkgutil.walk_packages(sumwise.kernels.__path__, "sumwise.kernels."):
+        module = importlib.import_module(info.name)
         for name, value in vars(module).items():
-            if hasattr(value, "signatures") and value.py_func.__module__ == module.__name__:
+            if hasattr(value, "signatures") and value.py_func.__module__ == info.name:
                 counts[f"{info.name}.{name}"] = len(value.signatures)
+    assert counts
     return counts
 
 
@@ -129,5 +130,4 @@ def test_warmup_refuses_less_than_one_process(capsys):
 
 
 def test_steps_run_in_processes():
-    names = ["losses", "AdaBoost"]
-    assert set(_run_steps(names, 2)) == set(names)
+    assert list(_run_steps(["AdaBoost"], 2)) == ["AdaBoost"]

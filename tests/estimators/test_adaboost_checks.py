@@ -2,11 +2,15 @@
 
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sumwise
 from sumwise import AdaBoostClassifier, AdaBoostRegressor
 from sumwise.estimators.resampled.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
+from tests.estimators.sklearn_checks import (
+    WEIGHTS_ARE_REPETITIONS,
+    parametrize_with_checks,
+    run_check,
+)
 
 SMALL = {"n_estimators": 5}
 
@@ -29,22 +33,13 @@ def test_sklearn_checks_of_adaboost(estimator, check):
     check(estimator)
 
 
-def expect_to_draw_rows(estimator):
-    """scikit-learn expects the same of its own AdaBoost, whether it draws rows or not."""
-    reason = "rows are drawn at random, whatever they weigh"
-    return {
-        "check_sample_weight_equivalence_on_dense_data": reason,
-        "check_sample_weight_equivalence_on_sparse_data": reason,
-    }
-
-
 @parametrize_with_checks(
     [
         AdaBoostRegressor(LinearRegression(), **SMALL),
         AdaBoostClassifier(**SMALL, method="resample"),
         AdaBoostRegressor(sumwise.DecisionTreeRegressor(max_depth=3), **SMALL),
-    ],
-    expected_failed_checks=expect_to_draw_rows,
+    ]
 )
 def test_sklearn_checks_of_adaboost_that_draws(estimator, check):
-    check(estimator)
+    """scikit-learn expects the same of its own AdaBoost, whether it draws rows or not."""
+    run_check(estimator, check, failures=WEIGHTS_ARE_REPETITIONS)

@@ -1,7 +1,6 @@
 """scikit-learn's own checks of ensembles of given members."""
 
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sumwise import (
     AveragingRegressor,
@@ -11,6 +10,7 @@ from sumwise import (
     EnsembleSelectionRegressor,
     VotingClassifier,
 )
+from tests.estimators.sklearn_checks import parametrize_with_checks
 
 # The members that scikit-learn checks its VotingClassifier and VotingRegressor with.
 CLASSIFIERS = [

@@ -84,7 +84,7 @@ def test_threads_change_no_byte(growth, option, n_rows, n_features, teams, bytes
 
 
 @pytest.mark.parametrize("growth", GROWTHS)
-def test_threads_change_no_byte_of_a_larger_model(growth, teams, bytes_of):
+def test_threads_change_no_byte_of_a_larger_model(growth, teams, all_cpus, bytes_of):
     # Enough rows that a thread's packed sums are flushed several times.
     files = [bytes_of(fit("weights", growth, 20_000, 5, n_jobs)[0]) for n_jobs in THREADS]
     assert teams == THREADS

@@ -1,7 +1,5 @@
 """scikit-learn's own checks of trees and forests."""
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
 from sumwise import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -10,23 +8,11 @@ from sumwise import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-
-# scikit-learn's forests fail the first two as well; the targets of the other are negative.
-_REASON = "rows are drawn in proportion to their weights, but not the same rows"
-EXPECTED = {
-    True: {
-        "check_sample_weight_equivalence_on_dense_data": _REASON,
-        "check_sample_weight_equivalence_on_sparse_data": _REASON,
-    },
-    "poisson": {"check_regressor_multioutput": "checks with negative targets"},
-}
-
-
-def find_expected(estimator):
-    for name in ("criterion", "bootstrap"):
-        if (value := getattr(estimator, name, None)) in EXPECTED:
-            return EXPECTED[value]
-    return {}
+from tests.estimators.sklearn_checks import (
+    WEIGHTS_ARE_REPETITIONS,
+    parametrize_with_checks,
+    run_check,
+)
 
 
 @parametrize_with_checks(
@@ -38,8 +24,14 @@ def find_expected(estimator):
         RandomForestRegressor(n_estimators=5, categorical_features=None),
         ExtraTreesClassifier(n_estimators=5),
         ExtraTreesRegressor(n_estimators=5),
-    ],
-    expected_failed_checks=find_expected,
+    ]
 )
 def test_sklearn_checks_of_trees_and_forests(estimator, check):
-    check(estimator)
+    run_check(estimator, check, find_failures(estimator))
+
+
+def find_failures(estimator):
+    """As in scikit-learn, drawn rows differ from repeated ones; Poisson has no negative targets."""
+    if getattr(estimator, "criterion", None) == "poisson":
+        return ("check_regressor_multioutput",)
+    return WEIGHTS_ARE_REPETITIONS if getattr(estimator, "bootstrap", False) else ()

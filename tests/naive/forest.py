@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,28 +58,41 @@ class _Best:
     is_perfect: bool = False
 
 
-def sums(plan: Plan, rows: Sequence[int]) -> tuple[Fraction, list[Fraction]]:
-    """Weight, and weighted sums of the columns."""
-    weight = sum((Fraction(plan.weight[r]) for r in rows), Fraction(0))
-    columns = zip(*(plan.targets[r] for r in rows), strict=True)
-    own = [
-        sum(
-            (Fraction(plan.weight[r]) * Fraction(y) for r, y in zip(rows, c, strict=True)),
-            Fraction(0),
-        )
-        for c in columns
-    ]
-    return weight, own
+class Sums(NamedTuple):
+    """Of some rows: how many, their weight, and weighted sums of the columns."""
+
+    n_rows: int
+    weight: Fraction | int
+    columns: tuple[Fraction | int, ...]
+
+    def __add__(self, other: Sums) -> Sums:  # type: ignore[override]
+        columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
+        return Sums(self.n_rows + other.n_rows, self.weight + other.weight, columns)
 
 
-def gain(plan: Plan, left: Sequence[int], right: Sequence[int], is_plain: bool) -> float:
+def exact(x: float) -> Fraction | int:
+    """Return a number that sums keep exact; whole numbers are faster."""
+    return int(x) if x == int(x) else Fraction(x)
+
+
+def sums(plan: Plan, rows: Sequence[int]) -> Sums:
+    """The exact sums of some rows."""
+    weights = [exact(plan.weight[r]) for r in rows]
+    columns = tuple(
+        sum(w * exact(y) for w, y in zip(weights, column, strict=True))
+        for column in zip(*(plan.targets[r] for r in rows), strict=True)
+    )
+    return Sums(len(rows), sum(weights), columns)
+
+
+def gain(plan: Plan, left: Sums, right: Sums, is_plain: bool) -> float:
     """How much a split lowers the weighted sum of squares.
 
     The sums are exact. How they are put together, and so the last bit, depends on whether all is
     plain: a number of each row without missing values, and no limits.
     """
-    (w, s), (v, t) = sums(plan, left), sums(plan, right)
-    whole = [a + b for a, b in zip(s, t, strict=True)]
+    (_, w, s), (_, v, t) = left, right
+    whole = (left + right).columns
     if is_plain and len(s) == 1:
         apart = float(s[0] * (w + v) - whole[0] * w)
         return apart * apart / float(w * v) / float(w + v)
@@ -103,16 +119,19 @@ def look_at(
     own_key = extend(key, n_features + f)
     is_plain = _is_plain(plan) and f not in plan.categories and len(rows) <= CHUNK
     is_plain = is_plain and not (plan.bins[:, f] == 0).any()
-    for left_bins, missing, split_bin in _candidates(plan, by_bin, present, f, own_key):
-        left = [r for b in left_bins for r in by_bin[b]]
-        right = [r for b in present if b not in left_bins for r in by_bin[b]]
-        if not left or not right or min(len(left), len(right)) < plan.min_rows:
+    of_bin = {b: sums(plan, own) for b, own in by_bin.items()}
+    for left_bins, missing, split_bin in _candidates(plan, of_bin, present, f, own_key):
+        sides = left_bins, [b for b in present if b not in left_bins]
+        if not all(sides):
+            continue
+        left, right = (reduce(add, (of_bin[b] for b in side)) for side in sides)
+        if min(left.n_rows, right.n_rows) < plan.min_rows:
             continue
         own = gain(plan, left, right, is_plain)
         if best.feature < 0 or own > best.gain:
             is_set = f in plan.categories
             pure = is_plain and all(
-                len({plan.targets[r] for r in side}) == 1 for side in (left, right)
+                len({plan.targets[r] for b in side for r in by_bin[b]}) == 1 for side in sides
             )
             best = _Best(
                 own, f, split_bin, missing, frozenset(left_bins) if is_set else frozenset(), pure
@@ -121,11 +140,11 @@ def look_at(
 
 
 def _candidates(
-    plan: Plan, by_bin: dict[int, list[int]], present: list[int], f: int, key: int
+    plan: Plan, of_bin: dict[int, Sums], present: list[int], f: int, key: int
 ) -> list[tuple[list[int], int | None, int]]:
     """(bins on the left, whether missing goes left, split bin), in the order they are tried."""
     if f in plan.categories:
-        return _set_candidates(plan, by_bin, present, key)
+        return _set_candidates(plan, of_bin, present, key)
     values = [b for b in present if b > 0]
     has_missing = present[0] == 0
     if plan.centers is not None and len(values) > 1:
@@ -152,7 +171,7 @@ def _candidates(
 
 
 def _set_candidates(
-    plan: Plan, by_bin: dict[int, list[int]], present: list[int], key: int
+    plan: Plan, of_bin: dict[int, Sums], present: list[int], key: int
 ) -> list[tuple[list[int], int | None, int]]:
     order = list(present)
     if plan.centers is not None:
@@ -161,12 +180,11 @@ def _set_candidates(
             order[i], order[j] = order[j], order[i]
         cuts = [int(uniform(key, 0) * (len(order) - 1))]
     else:
-        _, totals = sums(plan, [r for b in present for r in by_bin[b]])
+        totals = reduce(add, of_bin.values()).columns
         column = totals.index(max(totals)) if len(totals) > 1 else 0
 
         def ratio(b: int) -> float:
-            weight, columns = sums(plan, by_bin[b])
-            return float(columns[column] / weight)
+            return float(of_bin[b].columns[column] / of_bin[b].weight)
 
         order.sort(key=lambda b: (ratio(b), b))
         cuts = list(range(len(order) - 1))
@@ -207,7 +225,8 @@ def _most(plan: Plan, rows: Sequence[int]) -> float | None:
     if plan.is_class or len(rows) > 6 or plan.min_rows > 1 or len(plan.targets[0]) > 1:
         return None
     ordered = sorted(rows, key=lambda r: plan.targets[r])
-    return max(gain(plan, ordered[:i], ordered[i:], True) for i in range(1, len(rows)))
+    ways = ((sums(plan, ordered[:i]), sums(plan, ordered[i:])) for i in range(1, len(rows)))
+    return max(gain(plan, left, right, True) for left, right in ways)
 
 
 def grow(plan: Plan, key: int, usable: Sequence[int]) -> list[Node]:
@@ -251,5 +270,5 @@ def _goes_left(plan: Plan, best: _Best, row: int) -> bool:
 
 
 def _make_node(plan: Plan, rows: list[int], depth: int) -> Node:
-    weight, columns = sums(plan, rows)
+    _, weight, columns = sums(plan, rows)
     return Node(rows, depth, tuple(float(s / weight) for s in columns))

@@ -24,19 +24,18 @@ def find_leaf(tree: Tree, is_left: Callable[[int], bool]) -> int:
 
 def predict_binned(tree: Tree, codes: Codes) -> NDArray[np.int64]:
     """Return the leaf index of each row of codes (n_features, n_rows)."""
-
-    def leaf_of(row: int) -> int:
-        return find_leaf(
-            tree,
-            lambda node_idx: goes_left(
-                int(codes[tree.feature[node_idx], row]),
+    at = np.zeros(codes.shape[1], dtype=np.int64)
+    for node_idx, feature in enumerate(tree.feature):  # children come after their parent
+        if feature != LEAF:
+            rows = np.flatnonzero(at == node_idx)
+            is_left = goes_left(
+                codes[feature, rows],
                 tree.split_bin[node_idx],
                 tree.missing_left[node_idx],
                 tree.members[node_idx],
-            ),
-        )
-
-    return np.array([leaf_of(row) for row in range(codes.shape[1])], dtype=np.int64)
+            )
+            at[rows] = np.where(is_left, tree.left[node_idx], tree.right[node_idx])
+    return at
 
 
 def node_threshold(tree: Tree, node_idx: int, thresholds: Sequence[NDArray[np.float64]]) -> float:

@@ -3,10 +3,10 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sumwise import MultiResponseLinear
 from sumwise.errors import DataError, ParameterError
+from tests.estimators.sklearn_checks import parametrize_with_checks
 
 
 @parametrize_with_checks([MultiResponseLinear(), MultiResponseLinear(nonnegative=True)])

@@ -25,7 +25,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sumwise import (
     GradientBoostingClassifier,
@@ -37,6 +36,7 @@ from sumwise import (
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined import out_of_fold
 from sumwise.estimators.combined.out_of_fold import FoldModels
+from tests.estimators.sklearn_checks import parametrize_with_checks
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)

@@ -84,28 +84,28 @@ def test_the_lowest_limit_counts(monkeypatch):
     assert count_threads(6, LARGE) == 2
 
 
-def count_in_a_process(prepare="", **environment):
-    """CPUs that a new process counts after some preparation."""
-    script = (
-        f"import os; {prepare}\nfrom sumwise.estimators.input.jobs import *; print(count_cpus())"
-    )
+COUNTS = """
+import os
+from sumwise.estimators.input.jobs import count_cpus
+
+print(count_cpus())
+for name in ("LOKY_MAX_CPU_COUNT", "OMP_NUM_THREADS"):
+    os.environ[name] = "1"
+    print(count_cpus())
+    del os.environ[name]
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    print(count_cpus())
+"""
+
+
+def test_the_limits_of_a_process(all_cpus):
+    """The limits are those of the environment and of the CPUs that a process may use."""
     variables = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
-    output = subprocess.check_output(
-        [sys.executable, "-c", script], env={**variables, **environment}, timeout=120
-    )
-    return int(output)
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity here")
-def test_affinity():
-    first = min(os.sched_getaffinity(0))
-    assert count_in_a_process(f"os.sched_setaffinity(0, [{first}])") == 1
-
-
-def test_the_limits_of_a_process():
-    assert count_in_a_process(LOKY_MAX_CPU_COUNT="1") == 1
-    assert count_in_a_process(OMP_NUM_THREADS="1") == 1
-    assert 1 <= count_in_a_process() <= (os.cpu_count() or 1)
+    output = subprocess.check_output([sys.executable, "-c", COUNTS], env=variables, timeout=120)
+    all_of_them, *limited = map(int, output.split())
+    assert 1 <= all_of_them <= (os.cpu_count() or 1)
+    assert limited == [1] * (3 if hasattr(os, "sched_setaffinity") else 2)
 
 
 def test_limits_of_threadpoolctl(monkeypatch):
