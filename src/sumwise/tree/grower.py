@@ -14,13 +14,14 @@ from sumwise.errors import TrainingError
 from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.feature_sampling import draw_tree_features
 from sumwise.kernels.grow.isotonic import project_leaf_values
-from sumwise.kernels.grow.linking import link_verbs
+from sumwise.kernels.grow.linking import bind_jobs
 from sumwise.kernels.grow.storage.bundled import add_bundled_predictions
 from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
 from sumwise.kernels.predict.category_walk import add_binned_category_predictions, make_sets
 from sumwise.kernels.predict.value_walk import add_value_predictions
 from sumwise.kernels.predict.walk import add_binned_predictions
+from sumwise.kernels.runtime.reference import Stored
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import BEYOND
 from sumwise.sampling.columns import Columns
@@ -101,7 +102,7 @@ class TreeGrower:
         self._values = np.zeros(self._nodes.size)
         self._exact_rows = data.n_rows if isinstance(data, PresortedData) else exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
-        self._verbs: tuple[np.ndarray, np.ndarray] | None = None
+        self._jobs: Stored | None = None
         self._sampled_tables: dict[int, SampledTable] = {}
 
     def grow_on_gradients(
@@ -115,8 +116,36 @@ class TreeGrower:
         """Grow a tree on gradients and add its values to the scores of ``rows``."""
         if isinstance(self._data, QuantileData):
             self._data.refresh(rows, hessian, self._team)
+        self._mark_rows(rows)
+        jobs, control = self._prepare_jobs(gradient, hessian, rows, key), self._work.control
+        is_symmetric = self._options.growth == layout.SYMMETRIC
+        kernel = grow_symmetric_tree if is_symmetric else grow_best_first_tree
+        self._team.run(kernel, jobs, gradient, hessian, rows, key, scores)
+        if control[layout.STATUS] == layout.OUT_OF_RANGE:
+            refuse_gradients()
+        return self._finish_tree(int(control[layout.N_NODES]), rows)
+
+    def _prepare_jobs(
+        self, gradient: np.ndarray, hessian: np.ndarray, rows: np.ndarray, key: np.uint64
+    ) -> Stored:
+        """Return what the threads work with; the same for all trees, as long as tables are."""
+        data, work = self._data, self._work
+        is_sampled = self._samples and rows.size > 0
+        if is_sampled:
+            data = self._take_features(rows, key)
+            shares = share_features(data, self._team.n_threads)
+            work = work._replace(**shares | {"allowed": work.allowed})
+        if self._jobs is None:
+            payload = self._make_payload(gradient, hessian)
+            fixed = (self._constraints, self._options, work, self._nodes, self._team.n_threads)
+            self._jobs = bind_jobs(data.table, payload, *fixed)
+        elif is_sampled:
+            self._jobs.replace(table=data.table, work=work)
+        return self._jobs
+
+    def _make_payload(self, gradient: np.ndarray, hessian: np.ndarray) -> layout.Gradients:
         s = self._settings
-        payload = layout.Gradients(
+        return layout.Gradients(
             gradient,
             hessian,
             self._exact_gradient,
@@ -133,7 +162,6 @@ class TreeGrower:
             float(s.path_smooth),
             self._values,
         )
-        return self._grow(payload, rows, key, scores)
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add a tree's values to the scores of rows it was not grown on.
@@ -163,7 +191,8 @@ class TreeGrower:
 
     def set_learning_rate(self, rate: float) -> None:
         """From the next tree on, values are multiplied by another rate."""
-        self._settings = replace(self._settings, learning_rate=rate)
+        if rate != self._settings.learning_rate:
+            self._settings, self._jobs = replace(self._settings, learning_rate=rate), None
 
     def turn_to(self, data: BinnedData) -> None:
         """From now on use another table, which has the same rows and the same bins (or ranks of its
@@ -173,7 +202,7 @@ class TreeGrower:
             return
         # A table seen once more is the same object: it is kept here.
         self._shares.setdefault(id(self._data), (self._data, self._get_shares()))
-        self._data, self._verbs = data, None
+        self._data, self._jobs = data, None
         if id(data) not in self._shares:
             self._shares[id(data)] = (data, share_features(data, self._team.n_threads))
         self._work = self._work._replace(**self._shares[id(data)][1])
@@ -248,22 +277,9 @@ class TreeGrower:
         project_leaf_values(limits.direction, n_value_bins, self._nodes, n, *buffers, value)
         return value
 
-    def _grow(self, payload: Any, rows: np.ndarray, key: np.uint64, scores: np.ndarray) -> Tree:
-        data, work = self._data, self._work
-        self._mark_rows(rows)
-        if self._samples and rows.size:
-            data = self._take_features(rows, key)
-            shares = share_features(data, self._team.n_threads)
-            work = work._replace(**shares | {"allowed": work.allowed})
-        plan = (data.table, payload, self._constraints, self._options, work, self._nodes)
-        if self._verbs is None:
-            self._verbs = link_verbs(*plan)
-        is_symmetric = self._options.growth == layout.SYMMETRIC
-        kernel = grow_symmetric_tree if is_symmetric else grow_best_first_tree
-        self._team.run(kernel, (*plan, *self._verbs), rows, key, scores)
-        if work.control[layout.STATUS] == layout.OUT_OF_RANGE:
-            refuse_gradients()
-        n = int(work.control[layout.N_NODES])
+    def _finish_tree(self, n: int, rows: np.ndarray) -> Tree:
+        """Return the tree just grown, of ``n`` nodes."""
+        work = self._work
         nodes = self._nodes[:n]
         if not np.isfinite(work.value[:n]).all():
             refuse_value()

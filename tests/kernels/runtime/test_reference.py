@@ -7,9 +7,10 @@ import pytest
 
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.reference import (
+    Stored,
     call_verb,
-    describe,
     find_address,
+    item,
     layout_number,
     refer,
     verb,
@@ -56,9 +57,13 @@ def run(thread, work, is_doubled, verbs, n_places):
     return found, call_verb(verbs[1], task, ()), layout_number(task)
 
 
+def describe(task):
+    return Stored(task, 1).reference
+
+
 def make_task():
     work, verbs = Work(np.zeros(5, dtype=np.int64), np.zeros(7)), np.zeros(2, dtype=np.int64)
-    reference = describe((0, work, False, verbs), Task)
+    reference = describe(Task(0, work, False, verbs))
     verbs[:] = find_address(add, reference), find_address(count, reference)
     return work, verbs, reference
 
@@ -79,9 +84,9 @@ def test_an_error_in_a_verb_ends_the_kernel():
 
 def test_layouts_have_numbers_of_their_own():
     work, verbs, reference = make_task()
-    assert describe((0, work, False, verbs), Task) == reference
+    assert describe(Task(0, work, False, verbs)) == reference
     wider = Work(np.zeros(5, dtype=np.int32), np.zeros(7))
-    other = describe((0, wider, False, verbs), Task)
+    other = describe(Task(0, wider, False, verbs))
     assert other.number != reference.number
     assert find_address(add, other) != find_address(add, reference)
     assert find_address(add, reference) == verbs[0]
@@ -94,3 +99,27 @@ def test_an_unknown_attribute_is_a_compile_error():
 
     with pytest.raises(Exception, match="nothing"):
         find_address(look_for_nothing, make_task()[2])
+
+
+@kernel
+def set_threads(tasks, n_tasks, weight):
+    """Give each of several stored tasks its number and new weights; count them by a verb."""
+    found = 0
+    for i in range(n_tasks):
+        task = item(tasks, i)
+        task.thread = i
+        task.work.weight = weight
+        found += call_verb(task.verbs[0], task, (i, np.int64(1)))
+        found += call_verb(task.verbs[1], task, ())
+    return found
+
+
+def test_stored_tuples_are_passed_by_reference():
+    work, verbs, _ = make_task()
+    tasks = Stored(Task(0, work, False, verbs), 3)
+    # each place gets 1, and returns it with the thread's number; then 5 weights each
+    assert set_threads(tasks, 3, np.zeros(5)) == 3 * 1 + (0 + 1 + 2) + 3 * 5
+    assert work.total.tolist() == [1, 1, 1, 0, 0]
+    tasks.replace(work=Work(np.zeros(5, dtype=np.int64), np.zeros(2)))
+    assert set_threads(tasks, 3, np.zeros(5)) == 21
+    assert work.total.tolist() == [1, 1, 1, 0, 0]

@@ -1,11 +1,16 @@
-"""Find the verbs that a fit needs, and have them compiled."""
-
-from typing import Any
+"""Put together the jobs of a fit: arrays, and the verbs that its table needs."""
 
 import numpy as np
 
 from sumwise.kernels.grow import isotonic
-from sumwise.kernels.grow.layout import SYMMETRIC, Job
+from sumwise.kernels.grow.layout import (
+    SYMMETRIC,
+    Constraints,
+    Gradients,
+    GrowthOptions,
+    Job,
+    Workspace,
+)
 from sumwise.kernels.grow.storage import bundled, categorical, dense, presorted
 from sumwise.kernels.grow.verbs import (
     LAYOUT,
@@ -15,7 +20,7 @@ from sumwise.kernels.grow.verbs import (
     NODE_VERBS,
     OF_TREE,
 )
-from sumwise.kernels.runtime.reference import describe, find_address
+from sumwise.kernels.runtime.reference import Stored, find_address
 from sumwise.kernels.runtime.threads import SYNC_LENGTH
 from sumwise.kernels.table.layout import BUNDLED, CATEGORICAL, DENSE, PRESORTED, Table
 
@@ -35,24 +40,30 @@ def list_storages(table: Table) -> np.ndarray:
     return np.array([kind for kind in order if kind in found], dtype=np.int64)
 
 
-def link_verbs(
-    table: Table, payload: Any, constraints: Any, options: Any, work: Any, nodes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ``storages`` and the ``verbs`` of a job; compile what no fit has needed so far."""
+def bind_jobs(
+    table: Table,
+    payload: Gradients,
+    constraints: Constraints,
+    options: GrowthOptions,
+    work: Workspace,
+    nodes: np.ndarray,
+    n_threads: int,
+) -> Stored:
+    """Return the jobs of all threads; compile the verbs that no fit has needed so far."""
     storages = list_storages(table)
     verbs = np.zeros((N_STORAGES + 1, len(NAMES)), dtype=np.int64)
     sync, key = np.zeros(SYNC_LENGTH, dtype=np.int64), np.uint64(0)
     parts = (table, payload, constraints, options, work, nodes, False, False, key, storages, verbs)
-    reference = describe((0, 1, sync, *parts), Job)
+    jobs = Stored(Job(0, n_threads, sync, *parts), n_threads)
     is_symmetric = options.growth == SYMMETRIC
     unused = NODE_VERBS if is_symmetric else LEVEL_VERBS
     for storage in storages:
         for number, name in enumerate(NAMES):
             verb = getattr(_MODULES[int(storage)], name, None)
             if verb is not None and name not in unused:
-                verbs[storage, number] = find_address(verb, reference)
+                verbs[storage, number] = find_address(verb, jobs.reference)
     if is_symmetric and constraints.any_direction:
         project = NAMES.index("project_leaves")
-        verbs[OF_TREE, project] = find_address(isotonic.project_leaves, reference)
-    verbs[LAYOUT] = reference.number
-    return storages, verbs
+        verbs[OF_TREE, project] = find_address(isotonic.project_leaves, jobs.reference)
+    verbs[LAYOUT] = jobs.reference.number
+    return jobs

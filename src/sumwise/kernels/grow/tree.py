@@ -17,7 +17,6 @@ from sumwise.kernels.grow.layout import (
     STATUS,
     SYMMETRIC,
     TREE,
-    Job,
 )
 from sumwise.kernels.grow.partition import ROW
 from sumwise.kernels.grow.quantize import quantize_rows
@@ -25,7 +24,7 @@ from sumwise.kernels.grow.symmetric import grow_symmetric
 from sumwise.kernels.grow.values import set_values
 from sumwise.kernels.grow.verbs import LAYOUT, build_histogram, merge_parts
 from sumwise.kernels.runtime.jit import YES, ZERO, inlined, kernel
-from sumwise.kernels.runtime.reference import layout_number, refer
+from sumwise.kernels.runtime.reference import item, layout_number
 from sumwise.kernels.runtime.threads import wait_for_all
 
 
@@ -72,35 +71,36 @@ def _sum_root(job):
 
 
 @inlined
-def _begin(thread, n_threads, sync, plan, rows, key):
+def _begin(thread, n_threads, sync, jobs, gradient, hessian, rows, key):
     """Make records of the rows and plant the root; return the job and whether to go on."""
-    table, payload, constraints, options, work, nodes, storages, verbs = plan
-    control = work.control
+    job = item(jobs, thread)
+    assert layout_number(job) == job.verbs[LAYOUT]
+    job.thread, job.n_threads, job.sync, job.key = thread, n_threads, sync, key
+    payload, work, nodes, options = job.payload, job.work, job.nodes, job.options
+    payload.gradient, payload.hessian = gradient, hessian
     if thread == 0:
         plant_root(work, nodes, options, key, n_threads, rows.size)
     in_range, exact = quantize_rows(payload, thread, n_threads, sync, rows, work.records[0])
-    pack = not exact and options.growth != SYMMETRIC
+    job.exact = exact
+    job.pack = not exact and options.growth != SYMMETRIC
     if thread == 0:
-        nodes[0].packed = pack and rows.size <= PACKED_ROWS
+        nodes[0].packed = job.pack and rows.size <= PACKED_ROWS
         if not in_range:
-            control[STATUS] = OUT_OF_RANGE
+            work.control[STATUS] = OUT_OF_RANGE
     wait_for_all(sync, n_threads)
-    parts = (table, payload, constraints, options, work, nodes, exact, pack, key, storages, verbs)
-    job = refer(Job(thread, n_threads, sync, *parts))
-    assert layout_number(job) == verbs[LAYOUT]
     if in_range and nodes[0].slot >= 0:
         _sum_root(job)
     return job, in_range
 
 
 @kernel
-def grow_best_first_tree(thread, n_threads, sync, plan, rows, key, scores):
-    """Grow a tree on ``rows``, which ascend, leaf-wise or level-wise.
+def grow_best_first_tree(thread, n_threads, sync, jobs, gradient, hessian, rows, key, scores):
+    """Grow a tree on ``rows``, which ascend, leaf-wise or level-wise; ``jobs`` has one per thread.
 
     The values of the leaves are added to the ``scores`` of the rows, unless that array is empty.
     The result is in ``nodes``, ``work.sums``, ``work.value`` and ``work.control``.
     """
-    job, in_range = _begin(thread, n_threads, sync, plan, rows, key)
+    job, in_range = _begin(thread, n_threads, sync, jobs, gradient, hessian, rows, key)
     if in_range:
         grow_best_first(job)
         if job.work.control[STATUS] != ABORTED:
@@ -108,12 +108,12 @@ def grow_best_first_tree(thread, n_threads, sync, plan, rows, key, scores):
 
 
 @kernel
-def grow_symmetric_tree(thread, n_threads, sync, plan, rows, key, scores):
+def grow_symmetric_tree(thread, n_threads, sync, jobs, gradient, hessian, rows, key, scores):
     """The same with one split for all nodes of a level.
 
     A kernel of its own, because most fits need only one of the two, and compiling takes long.
     """
-    job, in_range = _begin(thread, n_threads, sync, plan, rows, key)
+    job, in_range = _begin(thread, n_threads, sync, jobs, gradient, hessian, rows, key)
     if in_range:
         grow_symmetric(job)
         if job.work.control[STATUS] != ABORTED:
