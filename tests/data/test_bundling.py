@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.bundling import Bundling, Codes, bundle_columns, find_bundles
-from sumwise.data.sparse_binning import SparseBins
+from sumwise.data.sparse.binning import SparseBins
 from sumwise.errors import ParameterError
 from sumwise.kernels.grow.storage.bundled import find_left_codes
 from sumwise.kernels.runtime.jit import kernel

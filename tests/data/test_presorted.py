@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sumwise.data.native import Native
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.presorted import presort
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from sumwise.data import quantiles
 from sumwise.data.binning import BinMapper
-from sumwise.data.native import Native
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.quantiles import make_quantile_tables
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team

@@ -6,7 +6,7 @@ import numpy as np
 
 from sumwise.data.bundling import Bundling, bundle_columns
 from sumwise.data.lanes import plan_lanes, plan_tiles
-from sumwise.data.sparse_binning import SparseBins
+from sumwise.data.sparse.binning import SparseBins
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import (
     BEYOND,

@@ -7,12 +7,12 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.bundling import Bundling
-from sumwise.data.category_bins import CategoryBins, check_number, collect_categories
+from sumwise.data.categories.bins import CategoryBins, check_number, collect_categories
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.matrix import DenseMatrix, Matrix, find_float_type, read_chunks
-from sumwise.data.native import Native
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.sparse_binning import find_sparse_thresholds, map_sparse
-from sumwise.data.sparse_tables import map_sparse_columns, map_sparse_parts, map_sparse_rows
+from sumwise.data.sparse.binning import find_sparse_thresholds, map_sparse
+from sumwise.data.sparse.byte_tables import map_sparse_columns, map_sparse_parts, map_sparse_rows
 from sumwise.data.thresholds import find_runs, threshold_between
 from sumwise.kernels.predict.coding import round_down
 from sumwise.kernels.runtime import random

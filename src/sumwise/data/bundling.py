@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumwise.data.sparse_binning import SparseBins
+from sumwise.data.sparse.binning import SparseBins
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.bundling import (

@@ -10,9 +10,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
-from sumwise.data.category_bins import collect_categories
+from sumwise.data.categories.bins import collect_categories
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.matrix import Matrix, read_chunks
-from sumwise.data.native import Native
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError

@@ -12,8 +12,8 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData, place_bins
 from sumwise.data.binning import BinMapper
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.matrix import Matrix
-from sumwise.data.native import Native
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sumwise.data.binning import BinMapper
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.matrix import Matrix, find_float_type, read_chunks
-from sumwise.data.native import Native
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.thresholds import threshold_between
 from sumwise.errors import DataError

@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sumwise.data.categories import CategoryColumn, Dictionary
-from sumwise.data.table import Table, read_table
+from sumwise.data.categories.dictionary import CategoryColumn, Dictionary
+from sumwise.data.frames.reading import ColumnFrame, read_input
 from sumwise.errors import DataError
 
 
@@ -21,7 +21,7 @@ def read_categories(values):
         array = np.empty((len(values), 1), dtype=object)
         array[:, 0] = values
         values = array
-    table = Table.from_array(values) if isinstance(values, np.ndarray) else read_table(values)
+    table = ColumnFrame.from_array(values) if isinstance(values, np.ndarray) else read_input(values)
     return CategoryColumn.from_column(table.columns[0])
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sumwise.data.binning import BinMapper
-from sumwise.data.category_bins import MAX_CATEGORIES, CategoryBins
-from sumwise.data.native import Native
+from sumwise.data.categories.bins import MAX_CATEGORIES, CategoryBins
+from sumwise.data.categories.set_splits import Native
 from sumwise.errors import DataError
 from sumwise.kernels.runtime.threads import Team
 from tests.naive.categories import assign_bins

@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from sumwise.data.category_groups import Group, can_combine
-from sumwise.data.target_statistics import CategorySums, TargetStatistics, find_places
+from sumwise.data.categories.groups import Group, can_combine
+from sumwise.data.categories.target_statistics import CategorySums, TargetStatistics, find_places
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.target_statistics import shuffle_rows

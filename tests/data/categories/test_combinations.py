@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise import TargetStatistics
-from sumwise.data.combinations import choose_combinations
+from sumwise.data.categories.combinations import choose_combinations
 from sumwise.kernels.runtime.threads import Team
 
 N_ROWS = 4000

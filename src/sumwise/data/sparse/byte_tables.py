@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.sparse_binning import join_thresholds, map_sparse
+from sumwise.data.sparse.binning import join_thresholds, map_sparse
 from sumwise.errors import DataError
 from sumwise.kernels.predict.coding import round_down
 from sumwise.kernels.runtime.threads import Team

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.category_groups import Group
+from sumwise.data.categories.groups import Group
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team

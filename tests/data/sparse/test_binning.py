@@ -9,7 +9,7 @@ from scipy import sparse
 from sumwise.data import binning
 from sumwise.data.binning import BinMapper
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.sparse_binning import map_sparse
+from sumwise.data.sparse.binning import map_sparse
 from sumwise.kernels.runtime.threads import Team
 
 

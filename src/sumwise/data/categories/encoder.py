@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.data.category_groups import Group, read_codes
+from sumwise.data.categories.groups import Group, read_codes
+from sumwise.data.categories.target_statistics import CategorySums
 from sumwise.data.matrix import ColumnMatrix, Matrix
-from sumwise.data.target_statistics import CategorySums
 from sumwise.lazy import lazy
 
 # A column of the original table; a statistic; the number of rows of a category.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sumwise.data.native import Native
+from sumwise.data.categories.set_splits import Native
 from sumwise.errors import DataError
 from sumwise.kernels.grow.layout import PACKED_ROWS
 from sumwise.kernels.table.layout import Categories

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sumwise import TargetStatistics
-from sumwise.data.category_groups import Group
-from sumwise.data.target_statistics import (
+from sumwise.data.categories.groups import Group
+from sumwise.data.categories.target_statistics import (
     CategorySums,
     find_places,
     find_prior,

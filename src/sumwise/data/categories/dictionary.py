@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.table import DATE, DURATION, Column, is_missing
+from sumwise.data.frames.columns import DATE, DURATION, Column, is_missing
+from sumwise.data.frames.factorize import to_objects
 from sumwise.errors import DataError
 from sumwise.lazy import lazy
 
@@ -36,7 +37,7 @@ class Dictionary:
     def from_values(cls, values: np.ndarray) -> "Dictionary":
         """Sort values of one type, without missing ones."""
         if values.dtype == object or values.size == 0:
-            return cls(_to_objects(sorted(set(values.tolist()))))
+            return cls(to_objects(sorted(set(values.tolist()))))
         values = np.unique(values)
         if values.dtype == np.float64 and np.all(values == np.floor(values)):
             bound = float(1 << 63)
@@ -84,11 +85,11 @@ class Dictionary:
         if not isinstance(items, list) or not all(map(_ITEMS[kind], items)):
             raise ValueError(f"a dictionary of {kind} holds something else")
         if kind == "strings":
-            values = _to_objects(items)
+            values = to_objects(items)
         elif kind == "floats":
             values = np.array([float(item) for item in items], dtype=np.float64)
         else:
-            values = _to_integers(_to_objects(items))
+            values = _to_integers(to_objects(items))
         is_sorted = np.all(values[:-1] < values[1:])
         if not is_sorted or (kind == "floats" and np.isnan(values).any()):
             raise ValueError("a dictionary is not sorted")
@@ -205,14 +206,14 @@ def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     is_known = np.array([not is_missing(item) for item in items], dtype=np.bool_)
     types = {type(item) for item in distinct[is_known].tolist()}
     if all(issubclass(t, str) for t in types):
-        return _to_objects(items), is_known
+        return to_objects(items), is_known
     if not all(issubclass(t, (numbers.Real, Decimal, np.bool_)) for t in types):
         raise _refuse(label, {t.__name__ for t in types})
     items = [item if ok else 0 for item, ok in zip(items, is_known, strict=True)]
     if not all(issubclass(t, (numbers.Integral, np.bool_)) for t in types):
         return np.array([float(item) for item in items]), is_known
     try:
-        return _to_integers(_to_objects([int(item) for item in items])), is_known
+        return _to_integers(to_objects([int(item) for item in items])), is_known
     except OverflowError:
         raise DataError(f"{label} has integers beyond 64 bits; convert them to strings") from None
 
@@ -242,12 +243,6 @@ def _cast_exactly(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.n
     else:
         is_exact = values <= np.uint64(high)
     return np.where(is_exact, values, 0).astype(dtype), is_exact
-
-
-def _to_objects(values: list[Any]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _refuse(label: str, names: set[str]) -> DataError:
