@@ -69,7 +69,7 @@ def test_equals_twin(kind, n_threads):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_any_strides_and_groups(order, monkeypatch):
     X = np.asarray(make_columns(), order=order)
-    monkeypatch.setattr(module, "_KEYS", 2 * 500)
+    monkeypatch.setattr("sumwise.data.thresholds._KEYS", 2 * 500)
     check(rank(X), X, np.arange(500))
     check(rank(X[::2]), X[::2], np.arange(250))
 
@@ -135,7 +135,7 @@ def test_no_rows_to_learn_from():
 def test_sparse_data_that_would_take_too_much(monkeypatch):
     monkeypatch.setattr(module, "_MOST_SPARSE_BYTES", 4 * 100)
     sparse = SparseMatrix.from_scipy(csr_matrix(np.eye(11)))
-    with pytest.raises(DataError, match=r"11 rows, and 11 features.*splits='histogram'"):
+    with pytest.raises(DataError, match=r"11 rows and 11 features.*splits='histogram'"):
         rank(sparse)
     rank(np.eye(11))
 
