@@ -1,35 +1,31 @@
-"""Native: split on sets of categories, without encoding them as numbers first."""
+"""Native: split categorical features by sets of categories, without encoding them."""
 
-from numbers import Integral, Real
-from typing import Any
-
-from sumwise.errors import ParameterError
-from sumwise.parts import Part
+from sumwise.parts import Part, check_count, check_number
 
 
 class Native(Part):
-    """Split categorical features by sets of categories, chosen anew in every node.
+    """Split categorical features by sets of categories, chosen separately in every node.
 
-    The categories of a node are ordered by the ratio of their gradient to their hessian, and sets
-    are taken from both ends of that order. The parameters keep sets from following noise; they are
-    LightGBM's, whose names are in parentheses.
+    The categories of a node are sorted by the ratio of gradient to hessian, and candidate sets are
+    taken from both ends. The parameters keep sets from following noise. They are those of LightGBM,
+    whose names are given in parentheses.
 
     Parameters
     ----------
     smoothing : float, default=10.0
-        Added to the hessian of a category in that ratio; and the fewest rows of a node with which
-        a category may be chosen. All others go with the rest (``cat_smooth``).
+        Added to the hessian of a category in that ratio. It is also the minimum number of rows in
+        the node for a category to be chosen; rarer categories join the rest (``cat_smooth``).
     l2 : float, default=10.0
-        Added to the estimator's ``l2`` in the gains of such splits (``cat_l2``).
+        Added to the estimator's ``l2`` in the gain of such splits (``cat_l2``).
     max_categories : int, default=32
-        Most categories of the chosen set, which is never more than half of them
-        (``max_cat_threshold``).
+        Maximum number of categories in the chosen set, which never has more than half of all
+        categories (``max_cat_threshold``).
     min_rows : int, default=100
-        Rows by which one candidate must exceed the one before, and the fewest rows of the other
-        side (``min_data_per_group``).
+        Minimum number of rows that each candidate set adds to the previous one, and minimum number
+        of rows on the other side (``min_data_per_group``).
     onehot_limit : int, default=4
-        A feature with at most as many categories is split by one category against all others,
-        without any of the above (``max_cat_to_onehot``).
+        A feature with at most this many categories is split by one category against all others;
+        the parameters above do not apply to it (``max_cat_to_onehot``).
 
     Examples
     --------
@@ -55,18 +51,8 @@ class Native(Part):
 
     def check(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""
-        value: Any
-        for name in ("smoothing", "l2"):
-            value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, Real)
-                or not 0 <= float(value) < 1e300
-            ):
-                raise ParameterError(f"Native({name}={value!r}): must be a number of at least 0")
-        for name, low in (("max_categories", 1), ("min_rows", 0), ("onehot_limit", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-                raise ParameterError(
-                    f"Native({name}={value!r}): must be an integer of at least {low}"
-                )
+        check_number(self, "smoothing", 0.0)
+        check_number(self, "l2", 0.0)
+        check_count(self, "max_categories", 1)
+        check_count(self, "min_rows", 0)
+        check_count(self, "onehot_limit", 0)
