@@ -111,5 +111,6 @@ def test_weights_at_rows():
 
 
 def test_a_loss_must_say_where_it_starts():
-    with pytest.raises(TypeError, match="initial_score"):
-        Loss()
+    rows = np.arange(2, dtype=np.uint32)
+    with pytest.raises(NotImplementedError, match="Loss has no initial score"):
+        Loss().initial_score(np.ones(2), NO_WEIGHT, rows)
