@@ -1,4 +1,4 @@
-"""How a work is measured: one function for each kind, all models in turn."""
+"""How a case is measured: one function per kind, with all models in turn."""
 
 import gc
 import statistics
@@ -21,10 +21,10 @@ MAX_SINGLE_ROWS = 300
 
 @dataclass(frozen=True)
 class Measurement:
-    """One model at one work: a value a repeat, in seconds or in bytes.
+    """One model in one case: one value per repeat, in seconds or in bytes.
 
-    `warm_up_s` is the time of our first, unheeded run. Most of it is compiling the
-    kernels, or loading them where an earlier process has compiled them.
+    `warm_up_s` is the time of our first run, which is not counted. It compiles the kernels, or
+    loads them if an earlier process has compiled them.
     """
 
     model: str
@@ -40,7 +40,7 @@ class Measurement:
 def alternate(
     run: Callable[[Model], float], models: Sequence[Model], n_repeats: int
 ) -> dict[str, list[float]]:
-    """Run each model once a repeat, in turn forwards and backwards."""
+    """Run each model once per repeat, alternately in forward and reverse order."""
     values: dict[str, list[float]] = {model.name: [] for model in models}
     for repeat_idx in range(n_repeats):
         for model in models if repeat_idx % 2 == 0 else reversed(models):
@@ -49,7 +49,7 @@ def alternate(
 
 
 def time_call(call: Callable[..., Any], *arguments: Any) -> float:
-    """Seconds of a call that starts with no garbage to collect."""
+    """Return the seconds of a call, after a garbage collection."""
     gc.collect()
     start = time.perf_counter()
     call(*arguments)
@@ -59,7 +59,7 @@ def time_call(call: Callable[..., Any], *arguments: Any) -> float:
 def measure_training(
     models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
 ) -> list[Measurement]:
-    """Seconds from arrays to a fitted model, and the metrics on the test part."""
+    """Measure the seconds from arrays to a fitted model, and the metrics on the test rows."""
     fitted: dict[str, Any] = {}
 
     def train(model: Model, settings: Settings) -> float:
@@ -77,7 +77,7 @@ def measure_training(
 def measure_batch_prediction(
     models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
 ) -> list[Measurement]:
-    """Seconds to predict the test part."""
+    """Measure the seconds to predict all test rows."""
 
     def time_batch(estimator: Any) -> float:
         return statistics.median(
@@ -90,7 +90,7 @@ def measure_batch_prediction(
 def measure_single_prediction(
     models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
 ) -> list[Measurement]:
-    """Seconds to predict one row: the median over many rows, a call each."""
+    """Measure the seconds to predict one row: the median over many calls."""
     n_rows = min(len(data.X_test), MAX_SINGLE_ROWS)
     rows = [data.X_test[row_idx : row_idx + 1] for row_idx in range(n_rows)]
 
@@ -113,7 +113,7 @@ def measure_prediction(
     data: Dataset,
     n_repeats: int,
 ) -> list[Measurement]:
-    """Fit each model once, then time the predictions of all in turn."""
+    """Fit each model once, then time the predictions of all models in turn."""
     fitted = {
         model.name: build(model, settings).fit(data.X_train, data.y_train) for model in models
     }
@@ -126,7 +126,7 @@ def measure_prediction(
 def measure_cold_first_fit(
     models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
 ) -> list[Measurement]:
-    """Seconds of a fresh process that imports and fits, no kernel compiled yet."""
+    """Measure the seconds of a fresh process that imports and fits, with an empty kernel cache."""
 
     def run(model: Model) -> float:
         with tempfile.TemporaryDirectory() as cache:
@@ -139,7 +139,7 @@ def measure_cold_first_fit(
 def measure_warm_first_fit(
     models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
 ) -> list[Measurement]:
-    """Seconds of a fresh process that imports and fits, the kernels in the cache."""
+    """Measure the seconds of a fresh process that imports and fits, with cached kernels."""
 
     def run(model: Model) -> float:
         return time_first_fit(model, settings, arrays, Path(cache))
@@ -155,18 +155,18 @@ def measure_warm_first_fit(
 def measure_memory(
     models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
 ) -> list[Measurement]:
-    """Bytes above the input at the peak of training, each in a fresh process."""
+    """Measure the peak memory of training in bytes, without the input, in fresh processes."""
 
     def run(model: Model) -> float:
         return measure_peak_memory(model, settings, arrays)
 
     with saved_arrays(data.X_train, data.y_train) as arrays:
-        run(SUMWISE)  # compiled in another process, kernels weigh nothing here
+        run(SUMWISE)  # compiles kernels, so that compiling does not count below
         return collect(alternate(run, models, n_repeats))
 
 
 def evaluate(estimator: Any, data: Dataset) -> dict[str, float]:
-    """The metrics on the test part."""
+    """Return the metrics on the test rows."""
     return score(data.task, data.y_test, predict(estimator, data.X_test, data.task))
 
 
@@ -175,7 +175,7 @@ def collect(
     metrics: Mapping[str, Mapping[str, float]] | None = None,
     warm_ups: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Measurement]:
-    """One measurement a model. Only for ours is the warm-up of interest."""
+    """Return one measurement per model. Only ours has a warm-up of interest."""
     warm_up_s = warm_ups[SUMWISE.name][0] if warm_ups else None
     return [
         Measurement(

@@ -1,0 +1,78 @@
+"""Fits of several models side by side: the loop and the command line of the small benchmarks."""
+
+import argparse
+import statistics
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from benchmarks.measure import time_call
+from benchmarks.report import describe_machine, format_figures, format_seconds
+
+Key = TypeVar("Key", bound=Hashable)
+OURS, SCIKIT_LEARN = "sumwise", "scikit-learn"
+# The first fit of each model compiles or loads kernels, and is not timed.
+WARM_UP = {"n_estimators": 2}
+
+
+class Fits(NamedTuple):
+    """Median seconds of a fit, and the score of the last fit, by model."""
+
+    seconds: dict[Any, float]
+    scores: dict[Any, float]
+
+
+def compare_fits(
+    makers: Mapping[Key, Callable[[], Any]],
+    X: Any,
+    y: Any,
+    judge: Callable[[Any], float],
+    n_repeats: int,
+    warm_up: Mapping[str, Any] = WARM_UP,
+) -> Fits:
+    """Fit each model once per repeat, alternately in forward and reverse order."""
+    for make in makers.values():
+        make().set_params(**warm_up).fit(X, y)
+    seconds: dict[Any, list[float]] = {key: [] for key in makers}
+    scores = {}
+    for repeat in range(n_repeats):
+        for key in makers if repeat % 2 == 0 else reversed(list(makers)):
+            model = makers[key]()
+            seconds[key].append(time_call(model.fit, X, y))
+            scores[key] = judge(model)
+    return Fits({key: statistics.median(values) for key, values in seconds.items()}, scores)
+
+
+def describe_pair(fits: Fits, score: str) -> str:
+    """Return our time, scikit-learn's, their ratio and both scores in one line."""
+    ours, theirs = fits.seconds[OURS], fits.seconds[SCIKIT_LEARN]
+    return (
+        f"ours {format_seconds(ours)}, scikit-learn {format_seconds(theirs)}, "
+        f"ratio {format_figures(ours / theirs)}, "
+        f"{score} {fits.scores[OURS]:.4f}, {fits.scores[SCIKIT_LEARN]:.4f}"
+    )
+
+
+def make_parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Return the command line of a benchmark, without options."""
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def make_tree_parser(
+    name: str, description: str | None, n_trees: int = 100
+) -> argparse.ArgumentParser:
+    """Return a command line with the numbers of trees, threads and repeats."""
+    parser = make_parser(name, description)
+    parser.add_argument("--trees", type=int, default=n_trees)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=3)
+    return parser
+
+
+def print_heading(*notes: str) -> None:
+    """Print the machine and the notes of a benchmark."""
+    machine = ", ".join(f"{key} {value}" for key, value in describe_machine().items())
+    print("\n".join([machine, *notes]))
