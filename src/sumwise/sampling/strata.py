@@ -1,4 +1,4 @@
-"""Row sampling by class and by group."""
+"""Row sampling per class and per group."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,23 +12,22 @@ from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource, no_factors
 
 
 class ClassSubsample(RowSampler):
-    """Draw a share of the rows of each class, without replacement: for classes of unequal size.
+    """Draw a share of the rows of each class, without replacement, for imbalanced classes.
 
     Parameters
     ----------
     rates : "balanced", dict or list of float, default="balanced"
-        Share of each class's rows, in (0, 1]: a dict from classes to shares (1 for those it lacks),
-        or a share for each class in the order of ``classes_``. "balanced": as many rows of each
-        class as the smallest has.
+        Share of the rows of each class, in (0, 1]: a dict by class (1 for missing classes), or a
+        list in the order of ``classes_``. "balanced": every class gets as many rows as the smallest
+        class has.
     reweigh : bool, default=False
-        Whether gradients and hessians are divided by the shares. Then sums, and so probabilities,
-        are those of all rows; otherwise drawn rows count as they are, and the model is of data with
-        these shares.
+        Whether gradients and hessians are divided by the shares. Sums and probabilities are then
+        those of all rows. Otherwise the model describes data with the sampled class shares.
 
     Examples
     --------
     >>> from sumwise import ClassSubsample, GradientBoostingClassifier
-    >>> model = GradientBoostingClassifier(sampler=ClassSubsample({"usual": 0.1}))
+    >>> model = GradientBoostingClassifier(sampler=ClassSubsample({"common": 0.1}))
     """
 
     leaves_out_alike = True
@@ -76,7 +75,7 @@ class ClassSubsample(RowSampler):
         return DrawnRows(source.rows[is_drawn], factor)
 
     def find_rates(self, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the share of each class, given how many rows it has."""
+        """Return the share of each class, given its number of rows."""
         if isinstance(self.rates, str):
             return counts[counts > 0].min() / np.maximum(counts, 1)
         labels = classes.tolist()
@@ -101,7 +100,7 @@ class _Share(RowSampler):
 
 
 class GroupSubsample(RowSampler):
-    """Draw whole groups of rows, without replacement; ``groups`` are passed to ``fit``.
+    """Draw whole groups of rows without replacement; pass ``groups`` to ``fit``.
 
     Parameters
     ----------
