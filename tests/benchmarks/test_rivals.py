@@ -19,7 +19,7 @@ SETTINGS = Settings(
     n_trees=7, learning_rate=0.3, max_bins=63, l2=2.5, min_rows=9, min_hessian=0.5, n_jobs=4
 )
 
-# What each library calls trees, rate, bins, l2, minimum of rows, minimum of hessians, threads.
+# The names of trees, rate, bins, l2, minimum rows, minimum hessian and threads in each library.
 NAMES = {
     SUMWISE.library: (
         "n_estimators",

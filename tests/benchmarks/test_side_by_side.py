@@ -4,7 +4,7 @@ from benchmarks.side_by_side import Fits, compare_fits, describe_pair, make_tree
 
 
 class Recorder:
-    """A model that writes down its fits."""
+    """A model that records its fits."""
 
     def __init__(self, name: str, log: list[str]) -> None:
         self.name, self.log, self.n_estimators = name, log, 100

@@ -1,4 +1,4 @@
-"""Thresholds of features: exact for few values, by quantiles for many."""
+"""Bins of features: one per value for few values, quantiles for many."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def codes_of(X, mapper=None, **fit):
         mapper = BinMapper.fit(X, **fit) if mapper is None else mapper
         return mapper.transform(X, team).table.columns, mapper
 
-        # Few values: a bin for each
+        # Few values: one bin per value
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -95,13 +95,13 @@ def test_up_to_255_values_have_a_bin_each(n_distinct, is_exact, missing):
         expected = naive.find_thresholds(values)
         assert mapper.thresholds[0].tolist() == expected.tolist()
     else:
-        # uneven counts: bins of about equal weight may be fewer than there could be
+        # uneven counts: bins of about equal weight may be fewer than max_bins
         assert 240 <= mapper.thresholds[0].size <= 254
         assert n_used == mapper.thresholds[0].size + 1
 
 
 def test_the_255th_value_may_come_late():
-    """Whether there are few values is not judged by the first rows alone."""
+    """All rows decide whether there are few values, not only the first."""
     values = np.concatenate([np.tile(np.arange(200.0), 50), np.arange(1000.0)])
     _, mapper = codes_of(values.reshape(-1, 1))
     assert mapper.thresholds[0].size == 254
@@ -128,7 +128,7 @@ def test_large_integers_are_parted_as_far_as_float64_can():
     assert columns.tolist() == [[2, 3, 2, 1]]
 
 
-# The same side in training and in prediction
+# Values go to the same side in training and prediction
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -159,7 +159,7 @@ def test_training_bin_and_prediction_agree(dtype):
 
 
 def test_thresholds_between_float32_numbers_are_met_exactly():
-    """Values of one type, thresholds of another: as in double precision."""
+    """Values of one type and thresholds of another compare as in double precision."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 2))
     mapper = BinMapper.fit(X, max_bins=100)
@@ -175,7 +175,7 @@ def test_thresholds_between_float32_numbers_are_met_exactly():
 
 
 def make_columns(n_rows, dtype):
-    """Columns of all sorts: few and many values, missing and infinite ones, ties."""
+    """Columns of all kinds: few and many values, missing and infinite values, ties."""
     rng = np.random.default_rng(0)
     return np.column_stack(
         [
@@ -208,7 +208,7 @@ def test_quantiles_equal_twin(dtype, weighted, max_bins):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_threads_and_parts_do_not_matter(monkeypatch, dtype, order, n_threads):
-    """Threads, groups of features, and chunks of rows: all the same thresholds."""
+    """Threads, groups of features and chunks of rows do not change thresholds."""
     X = make_columns(2000, np.float64)
     X = np.asarray(np.nan_to_num(X, posinf=7, neginf=-7) * 100 if dtype == np.int64 else X)
     X = np.asarray(X, dtype=dtype, order=order)
@@ -314,7 +314,7 @@ def test_large_data_is_sampled_but_few_values_stay_exact():
     n_rows = thresholds.SAMPLE_ROWS + 1000
     rng = np.random.default_rng(0)
     rare = np.zeros(n_rows, dtype=np.float32)
-    rare[[5, n_rows // 2, n_rows - 1]] = [3.0, 7.0, NAN]  # hardly all in the sample
+    rare[[5, n_rows // 2, n_rows - 1]] = [3.0, 7.0, NAN]  # unlikely to be all in the sample
     X = np.column_stack([rare, rng.normal(size=n_rows).astype(np.float32)])
     mapper = BinMapper.fit(X)
     assert mapper.thresholds[0].tolist() == [1.5, 5.0]
@@ -328,7 +328,7 @@ def test_large_data_is_sampled_but_few_values_stay_exact():
 
 
 def test_a_sample_may_miss_all_values_of_a_column(monkeypatch):
-    """Many distinct values in few rows of many: none may be drawn."""
+    """Many distinct values in few of many rows: the sample may have none of them."""
     monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 5)
     X = np.full((5000, 1), NAN)
     X[::16, 0] = np.arange(313)
@@ -408,7 +408,7 @@ def test_validation_rows_make_no_feature_usable():
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_many_bins_equal_twin(kind, n_threads):
-    """Up to max_bins distinct values each has a bin; beyond, bins hold equal weight."""
+    """Up to max_bins distinct values have one bin each; more share bins of equal weight."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2_000, 4)).astype(kind)
     X[:, 1] = rng.integers(0, 600, 2_000)

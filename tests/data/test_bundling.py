@@ -1,4 +1,4 @@
-"""Bundles against the paper's algorithms, and tables of bundles against plain ones."""
+"""Bundles compared with the algorithms of the paper, and their tables with plain tables."""
 
 from unittest import mock
 
@@ -25,7 +25,7 @@ def left_codes(coding, n_value_bins, split_bin, missing_left, out):
 
 
 def make_bins(dense, default, n_train=None):
-    """SparseBins of a matrix of bins (n_rows, n_features)."""
+    """Return the SparseBins of a matrix of bins (n_rows, n_features)."""
     dense, default = np.asarray(dense), np.asarray(default)
     places = [np.flatnonzero(dense[:, f] != default[f]) for f in range(dense.shape[1])]
     start = np.cumsum([0, *(p.size for p in places)])
@@ -71,7 +71,7 @@ def test_bundles_are_those_of_the_paper(limit, seed):
     expected = naive.greedy_bundling(
         is_entry, features.tolist(), dict(enumerate(n_codes.tolist())), limit, 10
     )
-    # Further rounds bundle what is left; the first one is the paper's.
+    # The first round is that of the paper; further rounds bundle the remaining features.
     several = [members for members in expected if len(members) > 1]
     assert [plan.features for plan in found][: len(several)] == several
     assert sorted([*rest.tolist(), *(f for plan in found for f in plan.features)]) == sorted(
@@ -91,7 +91,7 @@ def test_bundles_are_those_of_the_paper(limit, seed):
 
 
 def test_conflicts_are_counted_by_bundle():
-    """What the paper's pseudo-code gets wrong: three features, each meets the next in one row."""
+    """The pseudo-code of the paper is wrong here: three features, each conflicts with the next."""
     dense = np.ones((12, 3), dtype=int)
     dense[0:3, 0], dense[2:5, 1], dense[4:7, 2] = 2, 2, 2
     bins = make_bins(dense, [1, 1, 1])
@@ -159,7 +159,7 @@ def test_every_bin_can_be_read_back(seed, n_rows, n_features, density, most_bins
 
 
 def test_memory_is_bounded_by_what_is_stored():
-    """Random features that conflict with each other get no columns."""
+    """Random features with many conflicts get no columns."""
     rng = np.random.default_rng(0)
     n_rows, n_features = 2000, 3000
     start = np.arange(n_features + 1) * 40

@@ -1,4 +1,4 @@
-"""Ranks of values against np.unique and np.searchsorted."""
+"""Ranks of values, compared with np.unique and np.searchsorted."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ NAN, INF = np.nan, np.inf
 
 
 def rank_naively(train, column):
-    """Thresholds of the training values, and ranks of all, straight from the definition."""
+    """Compute thresholds of training values and ranks of all values by definition."""
     distinct = np.unique(train[~np.isnan(train)] + 0.0)
     thresholds = threshold_between(distinct[:-1], distinct[1:])
     ranks = 1 + np.searchsorted(thresholds, column.astype(np.float64), side="left")

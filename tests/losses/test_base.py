@@ -1,4 +1,4 @@
-"""What all losses share: means and sums that do not depend on the order of rows."""
+"""The shared part of losses: means and sums that do not depend on the order of rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Combinations are chosen greedily: those that tell more than their features alone."""
+"""Combinations are chosen greedily if they explain more than their features."""
 
 import numpy as np
 import pytest

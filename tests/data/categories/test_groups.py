@@ -10,7 +10,7 @@ CODES = {
     1: np.array([1, 0, 1, 1, 0, 0]),
     2: np.array([0, 3, 3, 3, 1, -1]),
 }
-N_CATEGORIES = np.array([2, 1, 3])  # of each, the highest code is missing
+N_CATEGORIES = np.array([2, 1, 3])  # the next code means missing
 
 
 def test_codes_are_read():

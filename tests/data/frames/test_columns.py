@@ -18,7 +18,7 @@ from sumwise.errors import DataError
 DAY = 86_400.0
 DATE = dt.date(1970, 1, 11)
 NOON = dt.datetime(1970, 1, 2, 12)
-INT128 = getattr(pl, "Int128", pl.Int64)  # polars 1.18 brought it
+INT128 = getattr(pl, "Int128", pl.Int64)  # since polars 1.18
 TOKYO = dt.timezone(dt.timedelta(hours=9))
 
 
@@ -240,7 +240,7 @@ def test_integers_that_float64_rounds(values, expected):
         assert only_column(frame).rounds_integers() is expected
 
 
-# Refusals
+# Columns that are refused
 
 BAD = {
     "lists": (polars([[1]]), r"column 'a' has type List\(Int64\), which is neither numbers"),

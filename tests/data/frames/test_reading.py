@@ -1,4 +1,4 @@
-"""Whatever users pass as X."""
+"""All kinds of input that users pass as X."""
 
 import subprocess
 import sys
@@ -95,7 +95,7 @@ def test_arrays_and_scalars_are_returned_as_they_are():
         assert read_array(values) is values
 
 
-# Without any library of frames
+# Without any data frame library
 
 SCRIPT = """
 import sys

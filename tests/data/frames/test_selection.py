@@ -44,7 +44,7 @@ def test_rows_are_taken_from_sparse_matrices_and_lists():
 
 
 def as_columns(table):
-    """Names and values."""
+    """Return names and values."""
     if isinstance(table, pa.Table):
         return table.to_pydict()
     return {name: list(table[name]) for name in table.columns}

@@ -1,4 +1,4 @@
-"""Bins of sparse matrices are those of the dense ones, bit for bit."""
+"""Bins of sparse matrices equal those of dense matrices, bit for bit."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def make_matrix(seed, n_rows, n_features, density, kind, n_values):
 def assert_equal_bins(X, absent, max_bins, weight, rows, team):
     dense = np.where(X == 0, np.nan, X).astype(X.dtype) if np.isnan(absent) else X
     matrix = SparseMatrix.from_dense(dense, absent)
-    if not np.isnan(absent):  # with zeros that are stored, some of them negative
+    if not np.isnan(absent):  # stored zeros, some of them negative
         stored = sparse.csr_matrix(X)
         stored.data[::5] = -0.0
         dense = stored.toarray()

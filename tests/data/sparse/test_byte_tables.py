@@ -1,4 +1,4 @@
-"""Tables of bytes of sparse matrices: the same as those of dense ones."""
+"""Byte tables of sparse matrices equal those of dense matrices."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sparse matrices and frames: read as they are, never changed."""
+"""Sparse matrices are read in place and never changed."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_what_is_absent_may_be_missing():
 
 
 def test_disorder_is_mended_in_a_copy():
-    """Unsorted places, places stored twice, explicit zeros."""
+    """Unsorted and duplicate entries, explicit zeros."""
     values = np.array([1.0, 2.0, 0.5, 0.0, 4.0])
     columns = np.array([2, 0, 2, 1, 0])
     given = sparse.csr_matrix((values.copy(), columns.copy(), [0, 3, 5]), shape=(2, 3))
@@ -70,7 +70,7 @@ def test_large_places_and_empty_matrices():
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_columns_are_those_of_scipy(n_values, kind, n_threads):
-    """With a byte for each of up to 256 values, and the values themselves beyond."""
+    """Up to 256 distinct values are stored as codes of one byte, more as values."""
     rng = np.random.default_rng(n_values)
     given = sparse.random(700, 30, 0.2, "csr", dtype=kind, random_state=rng)
     given.data[:] = rng.permutation(np.arange(given.nnz) % n_values) - 3.0
