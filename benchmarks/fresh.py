@@ -1,6 +1,6 @@
 """One library in its own process: the time to a first model, and peak memory.
 
-The caller saves `X.npy` and `y.npy` in a folder and starts this module:
+The caller saves X and y in a folder and starts this module:
 `python -m benchmarks.fresh first-fit|memory FOLDER SPECIFICATION`.
 """
 
@@ -27,13 +27,29 @@ WARM_UP_TREES = 2
 
 
 @contextmanager
-def saved_arrays(X: NDArray[np.float32], y: NDArray[Any]) -> Iterator[Path]:
+def saved_arrays(X: Any, y: NDArray[Any]) -> Iterator[Path]:
     """Save the data in a temporary folder, for other processes to read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        np.save(folder / "X.npy", X)
+        if isinstance(X, np.ndarray):
+            np.save(folder / "X.npy", X)
+        else:
+            from scipy.sparse import save_npz
+
+            save_npz(folder / "X.npz", X, compressed=False)
         np.save(folder / "y.npy", y)
         yield folder
+
+
+def load_arrays(folder: Path, n_rows: int | None = None) -> tuple[Any, NDArray[Any]]:
+    """Load the first rows of saved data, None for all."""
+    if (folder / "X.npz").exists():
+        from scipy.sparse import load_npz  # not above: it would count in the time of a first fit
+
+        X = load_npz(folder / "X.npz")[:n_rows]
+    else:
+        X = np.array(np.load(folder / "X.npy", mmap_mode="r")[:n_rows])
+    return X, np.load(folder / "y.npy")[:n_rows]
 
 
 def time_first_fit(model: Model, settings: Settings, data: Path, cache: Path) -> float:
@@ -71,18 +87,9 @@ def run(
 def fit_and_weigh(model: Model, settings: Settings, data: Path) -> int:
     """Return the peak memory of a fit in bytes; a small fit first loads code and starts threads."""
     few_trees = replace(settings, n_trees=WARM_UP_TREES)
-    X = np.load(data / "X.npy", mmap_mode="r")[:WARM_UP_ROWS]
-    y = np.load(data / "y.npy", mmap_mode="r")[:WARM_UP_ROWS]
-    build(model, few_trees).fit(np.array(X), np.array(y))
-
-    return weigh_fit(build(model, settings), np.load(data / "X.npy"), np.load(data / "y.npy"))
-
-
-def weigh_fit(estimator: Any, X: Any, y: NDArray[Any]) -> int:
-    """Return by how many bytes the resident memory rises during a fit, at its peak.
-
-    `ru_maxrss` would be wrong: a child process inherits the value of its parent.
-    """
+    build(model, few_trees).fit(*load_arrays(data, WARM_UP_ROWS))
+    estimator, (X, y) = build(model, settings), load_arrays(data)
+    # The peak ru_maxrss would be wrong: a child process inherits that of its parent.
     Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM to VmRSS
     before = read_memory("VmRSS")
     estimator.fit(X, y)
@@ -106,7 +113,7 @@ def main(action: str, folder: str, specification: str) -> None:
     if action == "memory":
         print(fit_and_weigh(model, settings, data))
     else:
-        build(model, settings).fit(np.load(data / "X.npy"), np.load(data / "y.npy"))
+        build(model, settings).fit(*load_arrays(data))
 
 
 if __name__ == "__main__":

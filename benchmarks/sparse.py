@@ -5,11 +5,8 @@
 columns, `wide` has 10,000 columns with one random value in a thousand.
 """
 
-import argparse
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from benchmarks.datasets import read_table
-from benchmarks.fresh import REPOSITORY, WARM_UP_ROWS, weigh_fit
+from benchmarks.fresh import measure_peak_memory, saved_arrays
 from benchmarks.report import Table, format_aligned, format_bytes, format_seconds
 from benchmarks.rivals import (
     LIGHTGBM,
@@ -63,41 +60,19 @@ def load(name: str, seed: int = 0) -> tuple[sparse.csr_matrix, np.ndarray]:
     return X, (score + rng.logistic(size=n_rows) > 0).astype(np.int64)
 
 
-def make_models(n_trees: int, n_jobs: int) -> dict[str, Callable[[], Any]]:
-    """Return makers of all models, with the same leaves, learning rate and penalty."""
-    settings = Settings(n_trees=n_trees, n_jobs=n_jobs)
-    return {model.name: partial(build, model, settings) for model in MODELS}
-
-
-def weigh(folder: str, model: str, n_trees: int, n_jobs: int) -> int:
-    """Return the peak memory of a fit in bytes, measured in its own process."""
-    arguments = ["--weigh", folder, model, "--trees", str(n_trees), "--jobs", str(n_jobs)]
-    command = [sys.executable, "-m", "benchmarks.sparse", *arguments]
-    run = subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True)
-    return int(run.stdout)
-
-
-def weigh_here(folder: str, make: Callable[[], Any]) -> int:
-    """Return the peak memory of a fit in this process; a small fit first loads the code."""
-    X, y = sparse.load_npz(f"{folder}/X.npz"), np.load(f"{folder}/y.npy")
-    make().fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
-    return weigh_fit(make(), X, y)
-
-
-def compare(name: str, chosen: Sequence[str], n_trees: int, n_jobs: int, n_repeats: int) -> Table:
+def compare(name: str, chosen: Sequence[str], settings: Settings, n_repeats: int) -> Table:
     """Return a table of seconds, memory and test AUC of the chosen models."""
     X, y = load(name)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
-    makers = {key: make for key, make in make_models(n_trees, n_jobs).items() if key in chosen}
+    models = {model.name: model for model in MODELS if model.name in chosen}
+    makers = {key: partial(build, model, settings) for key, model in models.items()}
 
     def judge(model: Any) -> float:
         return float(roc_auc_score(y_test, model.predict_proba(X_test)[:, 1]))
 
     seconds, auc = compare_fits(makers, X_train, y_train, judge, n_repeats)
-    with tempfile.TemporaryDirectory() as folder:
-        sparse.save_npz(f"{folder}/X.npz", X_train, compressed=False)
-        np.save(f"{folder}/y.npy", y_train)
-        memory = {key: weigh(folder, key, n_trees, n_jobs) for key in makers}
+    with saved_arrays(X_train, y_train) as data:
+        memory = {key: measure_peak_memory(models[key], settings, data) for key in models}
     rivals = [key for key in makers if not key.startswith("sumwise")]
     rows = []
     for key in makers:
@@ -117,15 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_tree_parser("sparse", __doc__)
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--models", nargs="+", default=[model.name for model in MODELS])
-    parser.add_argument("--weigh", nargs=2, metavar=("FOLDER", "MODEL"), help=argparse.SUPPRESS)
     parsed = parser.parse_args(arguments)
-    if parsed.weigh:
-        folder, model = parsed.weigh
-        print(weigh_here(folder, make_models(parsed.trees, parsed.jobs)[model]))
-        return
+    settings = Settings(n_trees=parsed.trees, n_jobs=parsed.jobs)
     print_heading(f"{parsed.trees} trees of 31 leaves; goal: ratios to the best rival <= {GOAL}")
     for name in parsed.sets:
-        found = compare(name, parsed.models, parsed.trees, parsed.jobs, parsed.repeat)
+        found = compare(name, parsed.models, settings, parsed.repeat)
         print(f"\n{format_aligned(found)}", flush=True)
 
 

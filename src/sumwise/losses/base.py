@@ -100,13 +100,9 @@ class Loss:
         return np.zeros(self.n_outputs)
 
     def adapt(
-        self,
-        target: np.ndarray,
-        weight: np.ndarray,
-        rows: np.ndarray,
-        init_score: np.ndarray | None,
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
     ) -> "Loss":
-        """Return the loss with parameters that are found from the training rows."""
+        """Return the loss with parameters found from the training rows and the initial scores."""
         return self
 
     def at_round(

@@ -87,11 +87,7 @@ class CustomLoss(Loss):
         self._default_link, self._rows = default_link, rows
 
     def adapt(
-        self,
-        target: np.ndarray,
-        weight: np.ndarray,
-        rows: np.ndarray,
-        init_score: np.ndarray | None,
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
     ) -> "CustomLoss":
         return CustomLoss(
             self.source, self._default_link, rows if rows.size < len(target) else None

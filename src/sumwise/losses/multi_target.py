@@ -40,14 +40,10 @@ class MultiTarget(Loss):
         return np.concatenate(shifts)
 
     def adapt(
-        self,
-        target: np.ndarray,
-        weight: np.ndarray,
-        rows: np.ndarray,
-        init_score: np.ndarray | None,
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
     ) -> "MultiTarget":
         adapted = [
-            loss.adapt(y, weight, rows, None if init_score is None else init_score[k])
+            loss.adapt(y, weight, rows, None if scores is None else scores[k])
             for k, loss, y in self._split(target)
         ]
         return MultiTarget(adapted)

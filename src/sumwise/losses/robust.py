@@ -216,18 +216,14 @@ class Huber(Part, _Robust):
         check_between(self, "quantile", 0.0, 1.0)
 
     def adapt(
-        self,
-        target: np.ndarray,
-        weight: np.ndarray,
-        rows: np.ndarray,
-        init_score: np.ndarray | None,
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
     ) -> "Huber":
         if self.delta is not None:
             return self
-        if init_score is None:
+        if scores is None:
             start = find_location(target[rows], at_rows(weight, rows), Location(0.5))
-            init_score = np.full((1, target.size), start)
-        delta = self._find_delta(target, init_score, weight, rows)
+            scores = np.full((1, target.size), start)
+        delta = self._find_delta(target, scores, weight, rows)
         return _MovingHuber(delta, self.quantile)
 
     def _find_delta(

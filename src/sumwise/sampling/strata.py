@@ -7,8 +7,9 @@ import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.runtime import random
-from sumwise.parts import check_flag, check_rate
+from sumwise.parts import check_flag
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource, no_factors
+from sumwise.sampling.subsample import Subsample
 
 
 class ClassSubsample(RowSampler):
@@ -50,7 +51,7 @@ class ClassSubsample(RowSampler):
         values = self.rates.values() if isinstance(self.rates, Mapping) else self.rates
         for value in values:
             try:
-                check_rate(_Share(value), "rate")
+                Subsample(value).check()
             except ParameterError:
                 raise ParameterError(
                     f"ClassSubsample(rates={self.rates!r}): {value!r} is not in (0, 1]"
@@ -94,12 +95,7 @@ class ClassSubsample(RowSampler):
         return np.array(self.rates, dtype=np.float64)
 
 
-class _Share(RowSampler):
-    def __init__(self, rate: Any) -> None:
-        self.rate = rate
-
-
-class GroupSubsample(RowSampler):
+class GroupSubsample(Subsample):
     """Draw whole groups of rows without replacement; pass ``groups`` to ``fit``.
 
     Parameters
@@ -116,19 +112,10 @@ class GroupSubsample(RowSampler):
     >>> model = model.fit(X, y, groups=np.arange(30) // 3)
     """
 
-    leaves_out_alike = True
     needs_groups = True
-
-    def __init__(self, rate: float = 0.8) -> None:
-        self.rate = rate
-
-    def check(self) -> None:
-        check_rate(self, "rate")
 
     def draw(self, source: RowSource) -> DrawnRows:
         assert source.groups is not None
         own = source.groups[source.rows]
-        names = np.unique(own).astype(np.uint32)
-        chosen = np.empty(max(1, round(self.rate * names.size)), dtype=np.uint32)
-        random.choose_rows(random.make_key(source.seed, random.ROWS, source.number), names, chosen)
+        chosen = self.sample(np.unique(own).astype(np.uint32), source.seed, source.number)
         return DrawnRows(source.rows[np.isin(own, chosen)])

@@ -24,21 +24,16 @@ _UNKNOWN_MEMORY = 1 << 34
 def map_sparse_rows(thresholds: list[np.ndarray], X: SparseMatrix, team: Team) -> np.ndarray:
     """Return the bins of X by row, uint8 of shape (n_rows, n_features)."""
     refuse_large_table(*X.shape)
-    (rows,) = (part for _, part in _map_parts(thresholds, X, team, X.shape[0]))
+    ((_, rows),) = map_sparse_parts(thresholds, X, team, X.shape[0])
     return rows
 
 
 def map_sparse_parts(
-    thresholds: list[np.ndarray], X: SparseMatrix, team: Team
+    thresholds: list[np.ndarray], X: SparseMatrix, team: Team, n_together: int | None = None
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (first row, bins of some rows); the table of all rows is never made."""
-    return _map_parts(thresholds, X, team, max(1, _PART_BYTES // X.shape[1]))
-
-
-def _map_parts(
-    thresholds: list[np.ndarray], X: SparseMatrix, team: Team, n_together: int
-) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield (first row, bins of some rows), ``n_together`` at a time; None limits their memory."""
     n_rows, n_features = X.shape
+    n_together = n_together or max(1, _PART_BYTES // n_features)
     first_threshold, ends, default_bin = join_thresholds(thresholds, X.absent)
     known = (first_threshold, round_down(ends, X.dtype), default_bin.astype(np.uint8))
     for first in range(0, n_rows, n_together):
