@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from benchmarks.datasets import (
@@ -19,6 +20,7 @@ from benchmarks.datasets import (
 )
 from benchmarks.measure import (
     Measurement,
+    Run,
     measure_batch_prediction,
     measure_cold_first_fit,
     measure_memory,
@@ -84,10 +86,10 @@ class Target:
 class Case:
     """A case of the comparison: what is measured, on which data, and against which rivals."""
 
-    measure: Callable[[Sequence[Model], Settings, Dataset, int], list[Measurement]]
+    measure: Callable[[Run], list[Measurement]]
     name: str
     title: str
-    load: Callable[[Plan], Dataset]
+    load: Callable[[int], Dataset]  # takes the number of training rows
     settings: Settings
     rivals: Sequence[Model]
     target: Target
@@ -125,44 +127,27 @@ class Comparison:
         return target.judge(self.ours.median if target.in_seconds else self.ratio)
 
 
-def load_dense(plan: Plan) -> Dataset:
-    """Return the dense data of the training cases."""
-    return load_higgs_like(plan.n_rows, min(plan.n_rows, 200_000))
+def load_collisions(n_train: int, n_test: int, n_rows: int) -> Dataset:
+    """Return dense data of at most these sizes, and of at most ``n_rows`` training rows."""
+    return load_higgs_like(min(n_rows, n_train), min(n_rows, n_test))
 
 
-def load_predicted(plan: Plan) -> Dataset:
-    """Return fewer training rows: prediction depends on the shape of the trees only."""
-    return load_higgs_like(min(plan.n_rows, 100_000), min(plan.n_rows, 200_000))
+load_dense = partial(load_collisions, sys.maxsize, 200_000)
+# Prediction depends on the shape of the trees only.
+load_predicted = partial(load_collisions, 100_000, 200_000)
+# Half of the features of adult have categories, up to 41 each; all of amazon's, up to 7,518.
+load_adult = partial(load_categorical, "adult")
+load_amazon = partial(load_categorical, "amazon_employee")
 
 
-def load_1k(plan: Plan) -> Dataset:
+def load_1k(n_rows: int) -> Dataset:
     """Return small data, where overhead counts."""
-    return load_higgs_like(min(plan.n_rows, 1_000), 20_000)
+    return load_higgs_like(min(n_rows, 1_000), 20_000)
 
 
-def load_10k(plan: Plan) -> Dataset:
+def load_10k(n_rows: int) -> Dataset:
     """Return ten times as many rows."""
-    return load_higgs_like(min(plan.n_rows, 10_000), 20_000)
-
-
-def load_classes(plan: Plan) -> Dataset:
-    """Return several classes: every round grows one tree per class."""
-    return load_covertype(max_rows=plan.n_rows)
-
-
-def load_adult(plan: Plan) -> Dataset:
-    """Return a table where half of the features have categories, up to 41 each."""
-    return load_categorical("adult", plan.n_rows)
-
-
-def load_amazon(plan: Plan) -> Dataset:
-    """Return a table where all features have categories, up to 7,518 each."""
-    return load_categorical("amazon_employee", plan.n_rows)
-
-
-def load_flowers(plan: Plan) -> Dataset:
-    """Return tiny data, where only the start counts."""
-    return load_iris_flowers()
+    return load_higgs_like(min(n_rows, 10_000), 20_000)
 
 
 # XGBoost and CatBoost have no minimum number of rows per leaf. Cases with these rivals turn it off
@@ -207,7 +192,7 @@ CASES = (
         ("train-goss", "dense, 31 leaves, GOSS", load_dense, GOSS, GOSS_RIVALS, 0.9, 0.7),
         ("train-1k", "1,000 rows, 31 leaves", load_1k, LEAF, SMALL_RIVALS, 0.5, 0.3),
         ("train-10k", "10,000 rows, 31 leaves", load_10k, LEAF, SMALL_RIVALS, 0.5, 0.3),
-        ("train-classes", COVERTYPE, load_classes, CLASSES, LEAF_RIVALS, 0.5, 0.3),
+        ("train-classes", COVERTYPE, load_covertype, CLASSES, LEAF_RIVALS, 0.5, 0.3),
         ("categories-adult", ADULT, load_adult, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
         ("categories-amazon", AMAZON, load_amazon, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
     ),
@@ -234,7 +219,7 @@ CASES = (
         measure_cold_first_fit,
         "first-fit-cold",
         "first fit, nothing compiled yet (iris)",
-        load_flowers,
+        lambda n_rows: load_iris_flowers(),
         CLASSES,
         FRESH_RIVALS,
         Target(15.0, 6.0, in_seconds=True),
@@ -243,7 +228,7 @@ CASES = (
         measure_warm_first_fit,
         "first-fit-warm",
         "first fit of a process, compiled before (iris)",
-        load_flowers,
+        lambda n_rows: load_iris_flowers(),
         CLASSES,
         FRESH_RIVALS,
         Target(1.5, 0.8, in_seconds=True),
@@ -253,10 +238,10 @@ CASES = (
 
 def compare(case: Case, plan: Plan) -> Comparison:
     """Load the data of a case and measure all its models."""
-    data = case.load(plan)
+    data = case.load(plan.n_rows)
     settings = replace(case.settings, n_trees=plan.n_trees, n_jobs=count_cpus())
-    models = (SUMWISE, *case.rivals)
-    measurements = case.measure(models, settings, data, plan.n_repeats)
+    models = {model.name: model for model in (SUMWISE, *case.rivals)}
+    measurements = case.measure(Run(models, settings, data, plan.n_repeats))
     return Comparison(case, settings, data.shape, measurements)
 
 

@@ -2,13 +2,12 @@
 
 import argparse
 import statistics
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from benchmarks.measure import time_call
+from benchmarks.measure import Key, alternate, time_call
 from benchmarks.report import describe_machine, format_figures, format_seconds
 
-Key = TypeVar("Key", bound=Hashable)
 OURS, SCIKIT_LEARN = "sumwise", "scikit-learn"
 # The first fit of each model compiles or loads kernels, and is not timed.
 WARM_UP = {"n_estimators": 2}
@@ -32,14 +31,16 @@ def compare_fits(
     """Fit each model once per repeat, alternately in forward and reverse order."""
     for make in makers.values():
         make().set_params(**warm_up).fit(X, y)
-    seconds: dict[Any, list[float]] = {key: [] for key in makers}
     scores = {}
-    for repeat in range(n_repeats):
-        for key in makers if repeat % 2 == 0 else reversed(list(makers)):
-            model = makers[key]()
-            seconds[key].append(time_call(model.fit, X, y))
-            scores[key] = judge(model)
-    return Fits({key: statistics.median(values) for key, values in seconds.items()}, scores)
+
+    def fit(key: Key) -> float:
+        model = makers[key]()
+        seconds = time_call(model.fit, X, y)
+        scores[key] = judge(model)
+        return seconds
+
+    spent = alternate(fit, list(makers), n_repeats)
+    return Fits({key: statistics.median(values) for key, values in spent.items()}, scores)
 
 
 def describe_pair(fits: Fits, score: str) -> str:
