@@ -74,8 +74,20 @@ def with_one_thread(model: Model) -> Model:
     return replace(model, name=f"{model.name}, 1 thread", n_jobs=1)
 
 
+# The names of these settings in each library, "-" where it has none.
+SHARED = ("n_trees", "max_bins", "l2", "min_rows", "min_hessian", "n_jobs", "seed")
+NAMES = {
+    "sumwise": "n_estimators max_bins l2 min_samples_leaf min_child_weight n_jobs random_state",
+    "lightgbm": "n_estimators max_bin reg_lambda min_child_samples min_child_weight n_jobs "
+    "random_state",
+    "xgboost": "n_estimators max_bin reg_lambda - min_child_weight n_jobs random_state",
+    "catboost": "n_estimators - l2_leaf_reg - - thread_count random_seed",
+    "scikit-learn": "max_iter max_bins l2_regularization min_samples_leaf - - random_state",
+}
+
+
 def map_sumwise(settings: Settings) -> Parameters:
-    """Return the parameters of sumwise."""
+    """Return the other parameters of sumwise."""
     growth: Parameters = {
         "leaf": {"max_leaves": settings.max_leaves},
         "depth": {"max_depth": settings.max_depth},
@@ -84,61 +96,34 @@ def map_sumwise(settings: Settings) -> Parameters:
     return growth | {
         "growth": settings.growth,
         "categorical_encoding": "native",  # as in the other libraries
-        "n_estimators": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bins": settings.max_bins,
-        "l2": settings.l2,
-        "min_samples_leaf": settings.min_rows,
-        "min_child_weight": settings.min_hessian,
         "sampler": "goss" if settings.sampling == "goss" else None,
-        "n_jobs": settings.n_jobs,
-        "random_state": settings.seed,
     }
 
 
 def map_lightgbm(settings: Settings) -> Parameters:
-    """Return the parameters of LightGBM; its trees of limited depth still grow leaf by leaf."""
+    """Return other parameters of LightGBM; trees of limited depth still grow leaf by leaf."""
     depth = settings.max_depth
     growth: Parameters = {
         "leaf": {"num_leaves": settings.max_leaves, "max_depth": -1},
         "depth": {"num_leaves": 2**depth, "max_depth": depth},
     }[settings.growth]
     return growth | {
-        "n_estimators": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bin": settings.max_bins,
-        "reg_lambda": settings.l2,
-        "min_child_samples": settings.min_rows,
-        "min_child_weight": settings.min_hessian,
         "data_sample_strategy": "goss" if settings.sampling == "goss" else "bagging",
-        "n_jobs": settings.n_jobs,
-        "random_state": settings.seed,
         "verbosity": -1,
     }
 
 
 def map_xgboost(settings: Settings) -> Parameters:
-    """Return the parameters of XGBoost with histograms."""
+    """Return the other parameters of XGBoost with histograms."""
     growth: Parameters = {
         "leaf": {"grow_policy": "lossguide", "max_leaves": settings.max_leaves, "max_depth": 0},
         "depth": {"grow_policy": "depthwise", "max_depth": settings.max_depth},
     }[settings.growth]
-    return growth | {
-        "tree_method": "hist",
-        "enable_categorical": True,
-        "n_estimators": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bin": settings.max_bins,
-        "reg_lambda": settings.l2,
-        "min_child_weight": settings.min_hessian,
-        "n_jobs": settings.n_jobs,
-        "random_state": settings.seed,
-        "verbosity": 0,
-    }
+    return growth | {"tree_method": "hist", "enable_categorical": True, "verbosity": 0}
 
 
 def map_catboost(settings: Settings) -> Parameters:
-    """Return parameters for plain boosting with one Newton step per leaf, as in the others.
+    """Return other parameters: plain boosting with one Newton step per leaf, as in the others.
 
     Noise on scores and bootstrap are off. CatBoost counts borders, one fewer than bins. With
     several classes it cannot start from the average.
@@ -157,33 +142,19 @@ def map_catboost(settings: Settings) -> Parameters:
         "random_strength": 0,
         "leaf_estimation_method": "Newton",
         "leaf_estimation_iterations": 1,
-        "n_estimators": settings.n_trees,
-        "learning_rate": settings.learning_rate,
         "border_count": settings.max_bins - 1,
-        "l2_leaf_reg": settings.l2,
-        "thread_count": settings.n_jobs,
-        "random_seed": settings.seed,
         "logging_level": "Silent",
         "allow_writing_files": False,
     }
 
 
 def map_scikit_learn(settings: Settings) -> Parameters:
-    """Return the parameters of scikit-learn's histogram gradient boosting."""
-    depth = settings.max_depth
+    """Return the other parameters of scikit-learn's histogram gradient boosting."""
     growth: Parameters = {
         "leaf": {"max_leaf_nodes": settings.max_leaves, "max_depth": None},
-        "depth": {"max_leaf_nodes": None, "max_depth": depth},
+        "depth": {"max_leaf_nodes": None, "max_depth": settings.max_depth},
     }[settings.growth]
-    return growth | {
-        "max_iter": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bins": settings.max_bins,
-        "l2_regularization": settings.l2,
-        "min_samples_leaf": settings.min_rows,
-        "early_stopping": False,
-        "random_state": settings.seed,
-    }
+    return growth | {"early_stopping": False}
 
 
 class Library(NamedTuple):
@@ -206,7 +177,10 @@ LIBRARIES = {
 def map_settings(model: Model, settings: Settings) -> Parameters:
     """Return the parameters of a model for these settings."""
     settings = replace(settings, n_jobs=model.n_jobs or settings.n_jobs)
-    return {**LIBRARIES[model.library].map_settings(settings), **model.options}
+    names = zip(NAMES[model.library].split(), SHARED, strict=True)
+    shared = {name: getattr(settings, setting) for name, setting in names if name != "-"}
+    shared["learning_rate"] = settings.learning_rate
+    return {**shared, **LIBRARIES[model.library].map_settings(settings), **model.options}
 
 
 def build(model: Model, settings: Settings) -> Any:
