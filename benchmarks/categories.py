@@ -10,7 +10,7 @@ combinations.
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.datasets import Dataset, find_table, read_frame
 from benchmarks.measure import time_call
-from benchmarks.report import format_figures, format_seconds
+from benchmarks.report import count_cpus, format_figures, format_seconds
+from benchmarks.rivals import Model, Settings, build
 from benchmarks.side_by_side import make_parser, print_heading
 
 PUBLISHED = {"adult": 0.272978, "amazon_employee": 0.138114, "kick": 0.284912}
@@ -53,19 +54,10 @@ class Comparison:
 
 def make_ours(mode: str, n_rounds: int) -> Any:
     """Return our model with ordered statistics, and with ordered boosting in that mode."""
-    from sumwise import GradientBoostingClassifier
-
-    return GradientBoostingClassifier(
-        n_estimators=n_rounds,
-        learning_rate=RATE,
-        growth="symmetric",
-        max_depth=DEPTH,
-        l2=L2,
-        min_samples_leaf=1,
-        categorical_encoding="ordered",
-        booster=mode.lower(),
-        random_state=0,
-    )
+    shape = Settings(growth="symmetric", max_depth=DEPTH, l2=L2, min_rows=1, n_jobs=count_cpus())
+    options = {"categorical_encoding": "ordered", "booster": mode.lower()}
+    settings = replace(shape, n_trees=n_rounds, learning_rate=RATE)
+    return build(Model("sumwise", "sumwise", options), settings)
 
 
 def make_rival(mode: str, n_rounds: int, categories: list[str]) -> Any:

@@ -175,7 +175,7 @@ SYMMETRIC_P50 = "symmetric 6, p50"
 
 
 def _group(measure: Any, prefix: str, *cases: tuple[Any, ...]) -> list[Case]:
-    """Return cases that are measured alike: name, rest of the title, data, settings, limits."""
+    """Return cases with the same measure; the prefix and a part make the title."""
     return [
         Case(measure, name, prefix + title, *rest, Target(reach_first, goal))
         for name, title, *rest, reach_first, goal in cases

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy import Difference, pair_metrics, split_folds, tabulate, take
+from benchmarks.accuracy import NUMERIC, Difference, pair_metrics, split_folds, tabulate, take
 from benchmarks.datasets import MissingDataError, load_higgs_like, read_table
 from benchmarks.measure import time_call
 from benchmarks.metrics import predict, score
@@ -39,17 +39,11 @@ GOALS = {"fit": 0.10, "predict": 0.30, "size": 0.50}
 # The other libraries need a limit on leaves in place of unlimited depth.
 MOST_LEAVES = 1 << 17
 SHARE_DRAWN = 0.632  # distinct rows in a bootstrap sample
-SOURCES: dict[str, Task] = {
-    "california_housing": "regression",
-    "bike_sharing_hour": "regression",
-    "kin8nm": "regression",
+SOURCES: dict[str, Task] = NUMERIC | {
     "wine_quality": "regression",
-    "higgs_21k": "binary",
     "spambase": "binary",
     "electricity_6f": "binary",
     "credit_default": "binary",
-    "letter": "multiclass",
-    "covertype": "multiclass",
 }
 
 

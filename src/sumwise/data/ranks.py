@@ -16,7 +16,7 @@ from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.ranks import map_to_ranks, rank_keys
 
-# The most memory for ranks of a sparse matrix, whose zeros have ranks, too.
+# The most memory for the ranks of a sparse matrix, including those of its zeros.
 _MOST_SPARSE_BYTES = 1 << 32
 
 

@@ -74,13 +74,13 @@ class CustomLoss(Loss):
     ) -> None:
         source = _FunctionLoss(source, n_outputs) if is_loss_function(source) else source
         self.source = source
-        self.n_outputs = _read_n_outputs(source)
+        self.n_outputs = self._read_n_outputs()
         link = getattr(source, "link", None)
         if isinstance(link, str) and link not in LINKS:
             names = ", ".join(map(repr, LINKS))
-            raise ParameterError(f"{_name(source)}.link={link!r}: must be one of {names}")
+            raise ParameterError(f"{self.name}.link={link!r}: must be one of {names}")
         if not (link is None or isinstance(link, str) or callable(link)):
-            raise ParameterError(f"{_name(source)}.link={link!r}: must be a name or a method")
+            raise ParameterError(f"{self.name}.link={link!r}: must be a name or a method")
         # A link that is a method is not stored in model files: the default link is.
         self.link = link if isinstance(link, str) else default_link
         self.inverse_link: Callable[[np.ndarray], Any] | None = link if callable(link) else None
@@ -150,7 +150,8 @@ class CustomLoss(Loss):
     @property
     def name(self) -> str:
         """The name of the class or function."""
-        return _name(self.source)
+        own = self.source.gradient if self._is_function else type(self.source)
+        return getattr(own, "__name__", type(own).__name__)
 
     @property
     def gradient_name(self) -> str:
@@ -177,6 +178,12 @@ class CustomLoss(Loss):
         scores = raw[:, 0].copy() if self.n_outputs == 1 else raw.copy()
         return self._read("link", self.inverse_link(scores), scores.shape)
 
+    def _read_n_outputs(self) -> int:
+        n = getattr(self.source, "n_outputs", 1)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ParameterError(f"{self.name}.n_outputs={n!r}: must be a positive integer")
+        return int(n)
+
     def _hand_over(self, target: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return copies in the shapes that the object's methods expect."""
         return target.copy(), raw[0].copy() if self.n_outputs == 1 else raw.T.copy()
@@ -186,7 +193,7 @@ class CustomLoss(Loss):
     ) -> np.ndarray:
         """Convert the result of a method to floats; raise ParameterError if it is not valid."""
         is_gradient = method == "gradient"
-        who = self.gradient_name if is_gradient else f"{_name(self.source)}.{method}"
+        who = self.gradient_name if is_gradient else f"{self.name}.{method}"
         who += f": the {which} derivative" if which else ""
         try:
             array = np.asarray(values, dtype=np.float64)
@@ -198,16 +205,3 @@ class CustomLoss(Loss):
             where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
             raise ParameterError(f"{who} is {array[tuple(where)]} at {where}; it must be finite")
         return array
-
-
-def _name(source: Any) -> str:
-    if isinstance(source, _FunctionLoss):
-        return getattr(source.gradient, "__name__", type(source.gradient).__name__)
-    return type(source).__name__
-
-
-def _read_n_outputs(source: Any) -> int:
-    n_outputs = getattr(source, "n_outputs", 1)
-    if isinstance(n_outputs, bool) or not isinstance(n_outputs, (int, np.integer)) or n_outputs < 1:
-        raise ParameterError(f"{_name(source)}.n_outputs={n_outputs!r}: must be a positive integer")
-    return int(n_outputs)

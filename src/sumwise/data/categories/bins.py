@@ -19,7 +19,7 @@ MAX_SUMMED = 4096
 
 @dataclass(frozen=True)
 class CategoryBins:
-    """The bins of one categorical feature; see ``kernels/grow/storage/categories.py``.
+    """The bins of one categorical feature; see ``kernels/table/layout.py``.
 
     Attributes
     ----------

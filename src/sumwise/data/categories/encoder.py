@@ -222,7 +222,7 @@ def _restore_group(
     """Return a group, and the position after its keys."""
     in_range = all(type(f) is int and 0 <= f < n_categories.size for f in features)
     if not features or not in_range or not all(np.diff(features) > 0):
-        raise ValueError(f"{features} are no features of a group")
+        raise ValueError(f"{features} are not the features of a group")
     if not all(n_categories[f] > 0 for f in features):
         raise ValueError(f"{features} are not all categories")
     if len(features) == 1:

@@ -81,7 +81,7 @@ def _drop_unused(codes: np.ndarray, distinct: Any) -> tuple[np.ndarray, Any]:
 
 
 def to_objects(values: list[Any]) -> np.ndarray:
-    """Return an array of dtype object, whatever the values are."""
+    """Return values as an array of dtype object."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -71,7 +71,7 @@ class SparseBins:
 def find_sparse_thresholds(
     X: SparseMatrix, rows: ThresholdRows, max_bins: np.ndarray, team: Team
 ) -> list[np.ndarray]:
-    """Return the thresholds of each column, which has at most ``max_bins`` of its own."""
+    """Return the thresholds of each column; ``max_bins`` has the most bins per column."""
     in_rows = np.zeros(X.shape[0], dtype=np.uint8)
     in_rows[rows.rows] = 1
     tables = np.empty((team.n_threads, HASH_SIZE), dtype=X.dtype)
