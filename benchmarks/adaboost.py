@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import load_higgs_like
-from benchmarks.side_by_side import (
-    OURS,
-    SCIKIT_LEARN,
-    Fits,
-    compare_fits,
-    describe_pair,
-    make_parser,
-    print_heading,
-)
+from benchmarks.side_by_side import OURS, THEIRS, Fits, compare_fits, make_parser, print_heading
 
 ROWS = (1_000, 10_000, 100_000)
 TEST_ROWS = 20_000
@@ -38,7 +30,7 @@ def make_pair(kind: str, n_rounds: int, depth: int | None) -> dict[str, Callable
         booster = getattr(boosters, f"AdaBoost{kind.capitalize()}")
         return booster(n_estimators=n_rounds, random_state=0, **base)
 
-    return {OURS: lambda: make(sumwise, sumwise), SCIKIT_LEARN: lambda: make(ensemble, tree)}
+    return {OURS: lambda: make(sumwise, sumwise), THEIRS: lambda: make(ensemble, tree)}
 
 
 def compare(
@@ -72,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for kind in parsed.kinds:
         for n_rows in parsed.rows:
             fits = compare(kind, n_rows, parsed.rounds, parsed.repeat, parsed.depth)
-            print(f"{kind}, {n_rows:>9,} rows: {describe_pair(fits, 'score')}", flush=True)
+            print(f"{kind}, {n_rows:>9,} rows: {fits.describe('score')}", flush=True)
 
 
 if __name__ == "__main__":

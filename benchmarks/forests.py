@@ -29,8 +29,7 @@ from benchmarks.report import (
     format_seconds,
 )
 from benchmarks.rivals import Task
-from benchmarks.side_by_side import OURS, make_parser, print_heading
-from benchmarks.side_by_side import SCIKIT_LEARN as THEIRS
+from benchmarks.side_by_side import OURS, THEIRS, make_parser, print_heading
 
 ROWS = (10_000, 100_000, 1_000_000)
 DEPTHS = (None, 10)

@@ -4,12 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    accuracy_score,
-    log_loss,
-    roc_auc_score,
-    root_mean_squared_error,
-)
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score, root_mean_squared_error
 
 from benchmarks.rivals import Task
 
@@ -31,7 +26,4 @@ def score(task: Task, y: NDArray[Any], prediction: NDArray[Any]) -> dict[str, fl
     loss = float(log_loss(y, prediction, labels=classes))
     if task == "binary":
         return {"AUC": float(roc_auc_score(y, prediction[:, 1])), "log loss": loss}
-    return {
-        "accuracy": float(accuracy_score(y, prediction.argmax(axis=1))),
-        "log loss": loss,
-    }
+    return {"accuracy": float(accuracy_score(y, prediction.argmax(axis=1))), "log loss": loss}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from benchmarks.measure import Key, alternate, time_call
 from benchmarks.report import describe_machine, format_figures, format_seconds
 
-OURS, SCIKIT_LEARN = "sumwise", "scikit-learn"
+OURS, THEIRS = "sumwise", "scikit-learn"
 # The first fit of each model compiles or loads kernels, and is not timed.
 WARM_UP = {"n_estimators": 2}
 
@@ -18,6 +18,15 @@ class Fits(NamedTuple):
 
     seconds: dict[Any, float]
     scores: dict[Any, float]
+
+    def describe(self, score: str) -> str:
+        """Return our time, scikit-learn's, their ratio and both scores in one line."""
+        ours, theirs = self.seconds[OURS], self.seconds[THEIRS]
+        return (
+            f"ours {format_seconds(ours)}, scikit-learn {format_seconds(theirs)}, "
+            f"ratio {format_figures(ours / theirs)}, "
+            f"{score} {self.scores[OURS]:.4f}, {self.scores[THEIRS]:.4f}"
+        )
 
 
 def compare_fits(
@@ -41,16 +50,6 @@ def compare_fits(
 
     spent = alternate(fit, list(makers), n_repeats)
     return Fits({key: statistics.median(values) for key, values in spent.items()}, scores)
-
-
-def describe_pair(fits: Fits, score: str) -> str:
-    """Return our time, scikit-learn's, their ratio and both scores in one line."""
-    ours, theirs = fits.seconds[OURS], fits.seconds[SCIKIT_LEARN]
-    return (
-        f"ours {format_seconds(ours)}, scikit-learn {format_seconds(theirs)}, "
-        f"ratio {format_figures(ours / theirs)}, "
-        f"{score} {fits.scores[OURS]:.4f}, {fits.scores[SCIKIT_LEARN]:.4f}"
-    )
 
 
 def make_parser(name: str, description: str | None) -> argparse.ArgumentParser:

@@ -8,15 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.datasets import load_higgs_like
-from benchmarks.side_by_side import (
-    OURS,
-    SCIKIT_LEARN,
-    Fits,
-    compare_fits,
-    describe_pair,
-    make_parser,
-    print_heading,
-)
+from benchmarks.side_by_side import OURS, THEIRS, Fits, compare_fits, make_parser, print_heading
 
 ROWS = (1_000, 10_000, 100_000)
 GOAL = 0.6
@@ -47,7 +39,7 @@ def compare_stacks(n_rows: int, n_trees: int, n_repeats: int) -> Fits:
     data = load_higgs_like(n_rows, 20_000)
     makers = {
         OURS: lambda: Ours(make_members(n_trees), LogisticRegression()),
-        SCIKIT_LEARN: lambda: Theirs(make_members(n_trees), LogisticRegression()),
+        THEIRS: lambda: Theirs(make_members(n_trees), LogisticRegression()),
     }
 
     def judge(stack: Any) -> float:
@@ -66,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_heading(f"10 members of {parsed.trees} trees, 5 folds; goal: ratio <= {GOAL}")
     for n_rows in parsed.rows:
         fits = compare_stacks(n_rows, parsed.trees, parsed.repeat)
-        print(f"{n_rows:>9,} rows: {describe_pair(fits, 'accuracy')}", flush=True)
+        print(f"{n_rows:>9,} rows: {fits.describe('accuracy')}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.side_by_side import Fits, compare_fits, describe_pair, make_tree_parser
+from benchmarks.side_by_side import Fits, compare_fits, make_tree_parser
 
 
 class Recorder:
@@ -29,7 +29,7 @@ def test_models_take_turns_after_a_warm_up() -> None:
 
 def test_a_pair_in_one_line() -> None:
     fits = Fits({"sumwise": 0.5, "scikit-learn": 2.0}, {"sumwise": 0.9, "scikit-learn": 0.8})
-    line = describe_pair(fits, "AUC")
+    line = fits.describe("AUC")
     assert line == "ours 500 ms, scikit-learn 2.00 s, ratio 0.250, AUC 0.9000, 0.8000"
 
 
