@@ -7,8 +7,8 @@ import pytest
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
+from sumwise.data.categories import bins as category_bins
 from sumwise.data.categories.bins import CategoryBins, collect_categories
-from sumwise.data.categories.dictionary import bins as category_bins
 from sumwise.data.categories.set_splits import Native
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
