@@ -1,15 +1,14 @@
-"""Test metrics at equal settings, fold by fold, beside the rival of each growth.
+"""Test metrics at equal settings, fold by fold, compared with one rival per growth strategy.
 
-`python -m benchmarks.accuracy` reads its data sets from the folder that the
-environment variable `SUMWISE_DATA` names; `--help` tells the rest.
+`python -m benchmarks.accuracy` reads its data sets from the folder in the environment variable
+`SUMWISE_DATA`; see `--help`.
 """
 
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,22 +21,14 @@ from benchmarks.datasets import Features, MissingDataError, read_frame, read_tab
 from benchmarks.metrics import LARGER_IS_BETTER, predict, score
 from benchmarks.report import (
     Table,
+    add_outputs,
     count_cpus,
     describe_machine,
     format_aligned,
-    write_json,
-    write_markdown,
+    write_outputs,
 )
-from benchmarks.rivals import (
-    CATBOOST,
-    LIGHTGBM,
-    SUMWISE,
-    XGBOOST,
-    Model,
-    Settings,
-    Task,
-    build,
-)
+from benchmarks.rivals import CATBOOST, LIGHTGBM, SUMWISE, XGBOOST, Model, Settings, Task, build
+from benchmarks.side_by_side import make_parser
 
 MAX_ROWS = 100_000
 
@@ -49,7 +40,7 @@ NUMERIC: dict[str, Task] = {
     "covertype": "multiclass",
     "letter": "multiclass",
 }
-# Frames with categories, which both sides of a duel split by sets of categories.
+# Frames with categories. Both libraries of a duel split by sets of categories.
 CATEGORICAL: dict[str, Task] = {
     "adult": "binary",
     "bank_marketing": "binary",
@@ -66,9 +57,9 @@ SOURCES = NUMERIC | CATEGORICAL | SPARSE
 
 @dataclass(frozen=True)
 class Duel:
-    """A growth of ours and the rival that grows its trees alike.
+    """One growth strategy, and the rival that grows trees in the same way.
 
-    Minima that the rival lacks are off on both sides.
+    Minimum sizes that the rival does not have are turned off in both libraries.
     """
 
     title: str
@@ -80,22 +71,15 @@ class Duel:
 DUELS = (
     Duel("31 leaves", Settings(growth="leaf"), LIGHTGBM),
     Duel("depth 6", Settings(growth="depth", min_rows=1), XGBOOST),
-    Duel(
-        "symmetric 6",
-        Settings(growth="symmetric", min_rows=1),
-        CATBOOST,
-        informative=True,
-    ),
+    Duel("symmetric 6", Settings(growth="symmetric", min_rows=1), CATBOOST, informative=True),
 )
-
-
-# Of sets with categories, and of sparse ones.
+# For data with categories and for sparse data.
 LEAF_DUELS = DUELS[:1]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric of a duel on one data set, a value a fold."""
+    """One metric of a duel on one data set, with one value per fold."""
 
     source: str
     growth: str
@@ -107,7 +91,7 @@ class Difference:
 
     @property
     def gains(self) -> list[float]:
-        """How much better ours is, relative to the rival; negative where worse."""
+        """How much better ours is, relative to the rival; negative if it is worse."""
         sign = 1.0 if self.metric in LARGER_IS_BETTER else -1.0
         return [
             sign * (ours - theirs) / abs(theirs)
@@ -124,7 +108,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        # Few folds estimate their own spread badly: Student's t, not the normal distribution.
+        # There are few folds, so Student's t instead of the normal distribution.
         width = float(student_t.ppf(0.975, df=len(self.gains) - 1))
         if abs(self.mean_gain) <= width * self.standard_error:
             return "within noise"
@@ -134,7 +118,7 @@ class Difference:
 def split_folds(
     task: Task, X: Features, y: NDArray[Any], n_folds: int, n_repeats: int = 1
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Shuffled folds, the same at every call; classes keep their shares."""
+    """Yield shuffled folds, the same at every call, stratified for classes."""
     folds = KFold if task == "regression" else StratifiedKFold
     for seed in range(n_repeats):
         yield from folds(n_folds, shuffle=True, random_state=seed).split(X, y)
@@ -148,7 +132,7 @@ def cross_validate(
     n_folds: int,
     n_repeats: int = 1,
 ) -> list[dict[str, float]]:
-    """The metrics of each fold."""
+    """Return the metrics of each fold."""
     scores = []
     for train, test in split_folds(settings.task, X, y, n_folds, n_repeats):
         estimator = build(model, settings).fit(take(X, train), y[train])
@@ -158,7 +142,7 @@ def cross_validate(
 
 
 def take(X: Features, rows: NDArray[np.intp]) -> Features:
-    """Some rows of an array, a frame or a sparse matrix."""
+    """Return some rows of an array, a frame or a sparse matrix."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
@@ -171,37 +155,41 @@ def run_duel(
     n_trees: int,
     n_repeats: int = 1,
 ) -> list[Difference]:
-    """Both sides on the same folds; a difference a metric."""
+    """Compare both libraries on the same folds; return one difference per metric."""
     settings = replace(duel.settings, task=SOURCES[source], n_trees=n_trees, n_jobs=count_cpus())
     ours = cross_validate(SUMWISE, settings, X, y, n_folds, n_repeats)
     theirs = cross_validate(duel.rival, settings, X, y, n_folds, n_repeats)
+    names = (source, duel.title, duel.rival.name)
+    return pair_metrics(*names, ours, theirs, duel.informative)
+
+
+def pair_metrics(
+    source: str,
+    growth: str,
+    rival: str,
+    ours: Sequence[Mapping[str, float]],
+    theirs: Sequence[Mapping[str, float]],
+    informative: bool = False,
+) -> list[Difference]:
+    """Return one difference per metric, from the metrics of each fold."""
     return [
         Difference(
             source,
-            duel.title,
-            duel.rival.name,
+            growth,
+            rival,
             metric,
             [fold[metric] for fold in ours],
             [fold[metric] for fold in theirs],
-            duel.informative,
+            informative,
         )
         for metric in ours[0]
     ]
 
 
 def tabulate(differences: Sequence[Difference]) -> Table:
-    """A line a difference."""
-    header = (
-        "data set",
-        "growth",
-        "rival",
-        "metric",
-        "ours",
-        "rival's",
-        "better by",
-        "std. error",
-        "verdict",
-    )
+    """Return one line per difference."""
+    header = ["data set", "growth", "rival", "metric", "ours", "rival's", "better by"]
+    header += ["std. error", "verdict"]
     rows = [
         (
             each.source,
@@ -220,7 +208,7 @@ def tabulate(differences: Sequence[Difference]) -> Table:
 
 
 def encode(difference: Difference) -> dict[str, Any]:
-    """The difference as plain values."""
+    """Return the difference as plain values."""
     return {
         **asdict(difference),
         "mean_gain": difference.mean_gain,
@@ -230,19 +218,14 @@ def encode(difference: Difference) -> dict[str, Any]:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.accuracy",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Parse the command line."""
+    parser = make_parser("accuracy", __doc__)
+    parser.add_argument("--repeats", type=int, default=1, help="shufflings of the folds")
     parser.add_argument("--only", nargs="+", choices=SOURCES, default=list(SOURCES), metavar="NAME")
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=1, help="shufflings of the folds")
     parser.add_argument("--trees", type=int, default=200)
-    parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, a data set")
-    parser.add_argument("--json", type=Path, metavar="PATH")
-    parser.add_argument("--markdown", type=Path, metavar="PATH")
+    parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, per data set")
+    add_outputs(parser)
     return parser.parse_args(arguments)
 
 
@@ -267,29 +250,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     machine = describe_machine()
     table = tabulate(differences)
     notes = [
-        f"{parsed.trees} trees, rate 0.1, 255 bins, l2 1, {parsed.folds} shuffled folds"
-        f" x {parsed.repeats},"
-        f" at most {parsed.rows:,} rows",
+        f"{parsed.trees} trees, learning rate 0.1, 255 bins, l2 1, {parsed.folds} shuffled folds"
+        f" x {parsed.repeats}, at most {parsed.rows:,} rows",
         "better by: mean over folds of the paired difference, relative to the rival;"
-        " negative where ours is worse",
-        "within noise: zero lies in the 95 % interval of Student's t",
+        " negative if ours is worse",
+        "within noise: the 95 % interval of Student's t contains zero",
         "multiclass: the hessian is K/(K-1) p(1-p) here and in LightGBM, 2p(1-p) in XGBoost",
         *(f"{source} SKIPPED: {reason}" for source, reason in skipped.items()),
         ", ".join(f"{key} {value}" for key, value in machine.items()),
     ]
     print("\n\n".join([format_aligned(table), "\n".join(notes)]))
-    if parsed.markdown:
-        write_markdown(parsed.markdown, "Accuracy beside the rivals", notes, [table])
-    if parsed.json:
-        content = {
-            "machine": machine,
-            "folds": parsed.folds,
-            "repeats": parsed.repeats,
-            "trees": parsed.trees,
-            "skipped": skipped,
-            "differences": list(map(encode, differences)),
-        }
-        write_json(parsed.json, content)
+    content = {
+        "machine": machine,
+        "folds": parsed.folds,
+        "repeats": parsed.repeats,
+        "trees": parsed.trees,
+        "skipped": skipped,
+        "differences": list(map(encode, differences)),
+    }
+    write_outputs(parsed, "Accuracy compared with other libraries", notes, [table], content)
 
 
 if __name__ == "__main__":

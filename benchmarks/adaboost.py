@@ -1,95 +1,70 @@
-"""AdaBoost of stumps, and AdaBoost.R2 of trees of three levels: ours against scikit-learn's.
+"""AdaBoost with stumps, and AdaBoost.R2 with trees of depth three, compared with scikit-learn.
 
-`python -m benchmarks.adaboost` prints seconds, ratios and the metric on other rows; `--help` tells
-the rest. Both have their defaults but for the number of rounds and, with `--depth`, for decision
-trees of their own library as base learners.
+`python -m benchmarks.adaboost` prints seconds, ratios and the score on test rows; see `--help`.
+Both libraries use their defaults, except for the number of rounds. With `--depth`, the base
+learners are the decision trees of the library itself.
 """
 
-import argparse
-import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmarks.datasets import load_higgs_like
-from benchmarks.measure import time_call
-from benchmarks.report import describe_machine, format_figures, format_seconds
+from benchmarks.side_by_side import OURS, THEIRS, Fits, compare_fits, make_parser, print_heading
 
 ROWS = (1_000, 10_000, 100_000)
 TEST_ROWS = 20_000
 GOAL = 0.2
 
 
-def make_pairs(kind: str, n_rounds: int, depth: int | None) -> dict[str, Any]:
-    """Our estimator and scikit-learn's, of a kind; of deeper trees if there is a depth."""
+def make_pair(kind: str, n_rounds: int, depth: int | None) -> dict[str, Callable[[], Any]]:
+    """Return makers of our estimator and scikit-learn's; with trees of a depth if one is given."""
     from sklearn import ensemble, tree
 
     import sumwise
 
-    suffix, pairs = kind.capitalize(), {}
-    for name, (boosters, trees) in {
-        "sumwise": (sumwise, sumwise),
-        "scikit-learn": (ensemble, tree),
-    }.items():
-        learner = getattr(trees, f"DecisionTree{suffix}")
+    def make(boosters: Any, trees: Any) -> Any:
+        learner = getattr(trees, f"DecisionTree{kind.capitalize()}")
         base = {} if depth is None else {"estimator": learner(max_depth=depth)}
-        booster = getattr(boosters, f"AdaBoost{suffix}")
-        pairs[name] = booster(n_estimators=n_rounds, random_state=0, **base)
-    return pairs
+        booster = getattr(boosters, f"AdaBoost{kind.capitalize()}")
+        return booster(n_estimators=n_rounds, random_state=0, **base)
+
+    return {OURS: lambda: make(sumwise, sumwise), THEIRS: lambda: make(ensemble, tree)}
 
 
 def compare(
     kind: str, n_rows: int, n_rounds: int, n_repeats: int, depth: int | None = None
-) -> dict[str, Any]:
-    """Seconds of each, in turn, and its score on other rows.
+) -> Fits:
+    """Return the times and test scores of both.
 
-    Numbers to predict are a column of the table, from all others; its logarithm, because R2 is not
-    made for heavy tails.
+    Regressors predict one column from all others. It is the logarithm of that column, because
+    AdaBoost.R2 does not suit heavy tails.
     """
     data = load_higgs_like(n_rows, TEST_ROWS)
     X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
     if kind == "regressor":
         y, y_test = (np.log1p(np.abs(part[:, 0])) for part in (X, X_test))
         X, X_test = (np.ascontiguousarray(part[:, 1:]) for part in (X, X_test))
-    seconds: dict[str, list[float]] = {"sumwise": [], "scikit-learn": []}
-    scores = {}
-    for repeat in range(n_repeats + 1):
-        pairs = make_pairs(kind, n_rounds, depth)
-        for name in pairs if repeat % 2 else reversed(pairs):
-            if repeat:
-                seconds[name].append(time_call(pairs[name].fit, X, y))
-                scores[name] = pairs[name].score(X_test, y_test)
-            elif name == "sumwise":  # compiles or loads kernels
-                pairs[name].fit(X, y).predict(X_test)
-    return {
-        "seconds": {name: statistics.median(values) for name, values in seconds.items()},
-        "scores": scores,
-    }
+    makers = make_pair(kind, n_rounds, depth)
+    return compare_fits(makers, X, y, lambda model: model.score(X_test, y_test), n_repeats)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare both at each size and print a line for it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.adaboost", description=__doc__)
+    parser = make_parser("adaboost", __doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
-    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--depth", type=int, help="of decision trees as base learners")
     kinds = ("classifier", "regressor")
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
     parsed = parser.parse_args(arguments)
-    print(", ".join(f"{key} {value}" for key, value in describe_machine().items()))
-    print(f"{parsed.rounds} rounds; goal: ratio <= {GOAL}")
+    print_heading(f"{parsed.rounds} rounds; goal: ratio <= {GOAL}")
     for kind in parsed.kinds:
         for n_rows in parsed.rows:
-            found = compare(kind, n_rows, parsed.rounds, parsed.repeat, parsed.depth)
-            ours, theirs = found["seconds"]["sumwise"], found["seconds"]["scikit-learn"]
-            scores = ", ".join(f"{found['scores'][name]:.4f}" for name in found["seconds"])
-            print(
-                f"{kind}, {n_rows:>9,} rows: ours {format_seconds(ours)}, scikit-learn "
-                f"{format_seconds(theirs)}, ratio {format_figures(ours / theirs)}, score {scores}",
-                flush=True,
-            )
+            fits = compare(kind, n_rows, parsed.rounds, parsed.repeat, parsed.depth)
+            print(f"{kind}, {n_rows:>9,} rows: {fits.describe('score')}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
-"""Categories encoded by ordered statistics: sumwise beside CatBoost, log loss and time.
+"""Categories encoded by ordered statistics: log loss and time, compared with CatBoost.
 
-`python -m benchmarks.categories` prints a line for each data set and mode; `--help` tells the rest.
-On `adult`, `amazon_employee` and `kick` the split is that of CatBoost's own quality benchmark,
-whose published log loss (default parameters, rounds chosen on folds) stands beside;
-`census_income_kdd` is split into folds. Both have symmetric trees of depth 6, as many rounds, and
-the same rate and L2; the rest is CatBoost's default: its bootstrap, its noise on scores, its
+`python -m benchmarks.categories` prints a line for each data set and mode; see `--help`. `adult`,
+`amazon_employee` and `kick` are split as in CatBoost's own quality benchmark, and its published log
+loss (default parameters, rounds chosen on folds) is printed for comparison. `census_income_kdd` is
+split into folds. Both libraries grow symmetric trees of depth 6, with the same numbers of rounds,
+learning rate and L2. For everything else CatBoost keeps its defaults: bootstrap, noise on scores,
 combinations.
 """
 
-import argparse
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,9 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.datasets import Dataset, find_table, read_frame
 from benchmarks.measure import time_call
-from benchmarks.report import describe_machine, format_figures, format_seconds
+from benchmarks.report import count_cpus, format_figures, format_seconds
+from benchmarks.rivals import Model, Settings, build
+from benchmarks.side_by_side import make_parser, print_heading
 
 PUBLISHED = {"adult": 0.272978, "amazon_employee": 0.138114, "kick": 0.284912}
 FOLDED = "census_income_kdd"
@@ -32,7 +33,7 @@ RATE, DEPTH, L2 = 0.05, 6, 3.0
 
 @dataclass(frozen=True)
 class Comparison:
-    """Log loss and seconds of both, medians over the parts."""
+    """The mean log loss and the median seconds of both libraries over the splits."""
 
     name: str
     mode: str
@@ -40,7 +41,7 @@ class Comparison:
     seconds: dict[str, float]
 
     def describe(self) -> str:
-        """One line, with the ratio of times and what is published."""
+        """Return one line, with the ratio of times and the published loss."""
         ratio = self.seconds["sumwise"] / self.seconds["CatBoost"]
         published = f", published {PUBLISHED[self.name]:.4f}" if self.name in PUBLISHED else ""
         return (
@@ -52,24 +53,15 @@ class Comparison:
 
 
 def make_ours(mode: str, n_rounds: int) -> Any:
-    """Ordered statistics, and ordered boosting in that mode."""
-    from sumwise import GradientBoostingClassifier
-
-    return GradientBoostingClassifier(
-        n_estimators=n_rounds,
-        learning_rate=RATE,
-        growth="symmetric",
-        max_depth=DEPTH,
-        l2=L2,
-        min_samples_leaf=1,
-        categorical_encoding="ordered",
-        booster=mode.lower(),
-        random_state=0,
-    )
+    """Return our model with ordered statistics, and with ordered boosting in that mode."""
+    shape = Settings(growth="symmetric", max_depth=DEPTH, l2=L2, min_rows=1, n_jobs=count_cpus())
+    options = {"categorical_encoding": "ordered", "booster": mode.lower()}
+    settings = replace(shape, n_trees=n_rounds, learning_rate=RATE)
+    return build(Model("sumwise", "sumwise", options), settings)
 
 
 def make_rival(mode: str, n_rounds: int, categories: list[str]) -> Any:
-    """CatBoost with its defaults, but for what both have in common."""
+    """Return CatBoost with its defaults, except for the settings that both share."""
     from catboost import CatBoostClassifier
 
     return CatBoostClassifier(
@@ -86,13 +78,13 @@ def make_rival(mode: str, n_rounds: int, categories: list[str]) -> Any:
 
 
 def fill_missing(X: pd.DataFrame) -> pd.DataFrame:
-    """Categories as strings, for CatBoost takes no missing ones."""
+    """Return categories as strings: CatBoost does not accept missing categories."""
     categorical = X.select_dtypes("category").columns
     return X.assign(**{c: X[c].astype(object).fillna("missing").astype(str) for c in categorical})
 
 
-def load_parts(name: str, n_folds: int, max_rows: int) -> Iterator[Dataset]:
-    """The published split, or folds."""
+def load_splits(name: str, n_folds: int, max_rows: int) -> Iterator[Dataset]:
+    """Yield the published split, or folds."""
     X, y = read_frame(name, "binary", max_rows)
     if name == FOLDED:
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y)
@@ -107,10 +99,10 @@ def load_parts(name: str, n_folds: int, max_rows: int) -> Iterator[Dataset]:
 def compare(
     name: str, mode: str, n_rounds: int, n_folds: int, max_rows: int, n_repeats: int
 ) -> Comparison:
-    """Fit both in turn on every part, and judge them on its test rows."""
+    """Fit both on every split, and score them on its test rows."""
     losses: dict[str, list[float]] = {"sumwise": [], "CatBoost": []}
     seconds: dict[str, list[float]] = {"sumwise": [], "CatBoost": []}
-    for part in load_parts(name, n_folds, max_rows):
+    for part in load_splits(name, n_folds, max_rows):
         make_ours(mode, 2).fit(part.X_train, part.y_train)  # compiles or loads kernels
         filled = fill_missing(part.X_train), fill_missing(part.X_test)
         categories = list(part.X_train.select_dtypes("category"))
@@ -131,7 +123,7 @@ def compare(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare on each data set and in each mode, and print a line for it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.categories", description=__doc__)
+    parser = make_parser("categories", __doc__)
     names = (*PUBLISHED, FOLDED)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
@@ -140,8 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="the most rows of a data set")
     parser.add_argument("--repeat", type=int, default=1)
     parsed = parser.parse_args(arguments)
-    print(", ".join(f"{key} {value}" for key, value in describe_machine().items()))
-    print(f"{parsed.rounds} rounds; goals: log loss no higher, ratio of times <= {GOAL}")
+    print_heading(f"{parsed.rounds} rounds; goals: log loss no higher, ratio of times <= {GOAL}")
     for name in parsed.only:
         for mode in parsed.modes:
             found = compare(name, mode, parsed.rounds, parsed.folds, parsed.rows, parsed.repeat)

@@ -1,13 +1,13 @@
-"""sumwise and its rivals side by side: training, prediction, memory, first fit.
+"""sumwise compared with other libraries: training, prediction, memory, first fit.
 
-`python -m benchmarks.compare` runs every work of `WORKS`; `--help` tells the rest.
+`python -m benchmarks.compare` runs every case of `CASES`; see `--help`.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from benchmarks.datasets import (
@@ -20,6 +20,7 @@ from benchmarks.datasets import (
 )
 from benchmarks.measure import (
     Measurement,
+    Run,
     measure_batch_prediction,
     measure_cold_first_fit,
     measure_memory,
@@ -29,6 +30,7 @@ from benchmarks.measure import (
 )
 from benchmarks.report import (
     Table,
+    add_outputs,
     count_cpus,
     describe_machine,
     format_aligned,
@@ -36,8 +38,7 @@ from benchmarks.report import (
     format_figures,
     format_metrics,
     format_seconds,
-    write_json,
-    write_markdown,
+    write_outputs,
 )
 from benchmarks.rivals import (
     CATBOOST,
@@ -52,6 +53,7 @@ from benchmarks.rivals import (
     Settings,
     with_one_thread,
 )
+from benchmarks.side_by_side import make_parser
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ QUICK = Plan(n_rows=5_000, n_trees=5, n_repeats=1)
 
 @dataclass(frozen=True)
 class Target:
-    """What ours / best rival may come to; or ours alone, in seconds."""
+    """Limits for the ratio of ours to the best rival, or for our seconds."""
 
     reach_first: float
     goal: float
@@ -81,13 +83,13 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Work:
-    """A line of the comparison."""
+class Case:
+    """A case of the comparison: what is measured, on which data, and against which rivals."""
 
+    measure: Callable[[Run], list[Measurement]]
     name: str
     title: str
-    measure: Callable[[Sequence[Model], Settings, Dataset, int], list[Measurement]]
-    load: Callable[[Plan], Dataset]
+    load: Callable[[int], Dataset]  # takes the number of training rows
     settings: Settings
     rivals: Sequence[Model]
     target: Target
@@ -99,9 +101,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The measurements of a work, ours and the rivals'."""
+    """All measurements of a case."""
 
-    work: Work
+    case: Case
     settings: Settings
     shape: str
     measurements: Sequence[Measurement]
@@ -121,52 +123,35 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        target = self.work.target
+        target = self.case.target
         return target.judge(self.ours.median if target.in_seconds else self.ratio)
 
 
-def load_dense(plan: Plan) -> Dataset:
-    """The data set of the training works."""
-    return load_higgs_like(plan.n_rows, min(plan.n_rows, 200_000))
+def load_collisions(n_train: int, n_test: int, n_rows: int) -> Dataset:
+    """Return dense data of at most these sizes, and of at most ``n_rows`` training rows."""
+    return load_higgs_like(min(n_rows, n_train), min(n_rows, n_test))
 
 
-def load_predicted(plan: Plan) -> Dataset:
-    """The shape of trees matters here, not the time to grow them."""
-    return load_higgs_like(min(plan.n_rows, 100_000), min(plan.n_rows, 200_000))
+load_dense = partial(load_collisions, sys.maxsize, 200_000)
+# Prediction depends on the shape of the trees only.
+load_predicted = partial(load_collisions, 100_000, 200_000)
+# Half of the features of adult have categories, up to 41 each; all of amazon's, up to 7,518.
+load_adult = partial(load_categorical, "adult")
+load_amazon = partial(load_categorical, "amazon_employee")
 
 
-def load_1k(plan: Plan) -> Dataset:
-    """Small data, where overhead counts."""
-    return load_higgs_like(min(plan.n_rows, 1_000), 20_000)
+def load_1k(n_rows: int) -> Dataset:
+    """Return small data, where overhead counts."""
+    return load_higgs_like(min(n_rows, 1_000), 20_000)
 
 
-def load_10k(plan: Plan) -> Dataset:
-    """Ten times as much."""
-    return load_higgs_like(min(plan.n_rows, 10_000), 20_000)
+def load_10k(n_rows: int) -> Dataset:
+    """Return ten times as many rows."""
+    return load_higgs_like(min(n_rows, 10_000), 20_000)
 
 
-def load_classes(plan: Plan) -> Dataset:
-    """Several classes: a tree for each, every round."""
-    return load_covertype(max_rows=plan.n_rows)
-
-
-def load_adult(plan: Plan) -> Dataset:
-    """Half of the features have categories, up to 41 of them."""
-    return load_categorical("adult", plan.n_rows)
-
-
-def load_amazon(plan: Plan) -> Dataset:
-    """All features have categories, up to 7,518 of them."""
-    return load_categorical("amazon_employee", plan.n_rows)
-
-
-def load_flowers(plan: Plan) -> Dataset:
-    """Tiny data, where only the start counts."""
-    return load_iris_flowers()
-
-
-# XGBoost and CatBoost have no minimum of rows in a leaf: where they are the ones to
-# beat, the others go without.
+# XGBoost and CatBoost have no minimum number of rows per leaf. Cases with these rivals turn it off
+# for all libraries.
 LEAF = Settings(growth="leaf")
 DEPTH = Settings(growth="depth", min_rows=1)
 SYMMETRIC = Settings(growth="symmetric", min_rows=1)
@@ -176,176 +161,74 @@ GOSS = Settings(growth="leaf", sampling="goss")
 LEAF_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST, SCIKIT_LEARN)
 CATEGORICAL_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST)
 DEPTH_RIVALS = (XGBOOST, LIGHTGBM, LIGHTGBM_QUANTIZED)
-SMALL_RIVALS = (
-    *LEAF_RIVALS,
-    *map(with_one_thread, (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST)),
-)
+SMALL_RIVALS = (*LEAF_RIVALS, *map(with_one_thread, (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST)))
 PREDICTING_RIVALS = (LIGHTGBM, XGBOOST, SCIKIT_LEARN)
-SINGLE_ROW_RIVALS = (
-    *PREDICTING_RIVALS,
-    *map(with_one_thread, (LIGHTGBM, XGBOOST)),
-)
+ROW_RIVALS = (*PREDICTING_RIVALS, *map(with_one_thread, (LIGHTGBM, XGBOOST)))
+CATBOOSTS = (CATBOOST, with_one_thread(CATBOOST))
+GOSS_RIVALS = (SUMWISE_ALL_ROWS, LIGHTGBM, LIGHTGBM_ALL_ROWS)
 FRESH_RIVALS = (LIGHTGBM, XGBOOST, CATBOOST, SCIKIT_LEARN)
 
-WORKS = (
-    Work(
-        "train-leaf",
-        "train dense, 31 leaves",
+COVERTYPE = "covertype, 7 classes, 31 leaves"
+ADULT = "adult, native categories, 31 leaves"
+AMAZON = "amazon_employee, native categories, 31 leaves"
+SYMMETRIC_P50 = "symmetric 6, p50"
+
+
+def _group(measure: Any, prefix: str, *cases: tuple[Any, ...]) -> list[Case]:
+    """Return cases with the same measure; the prefix and a part make the title."""
+    return [
+        Case(measure, name, prefix + title, *rest, Target(reach_first, goal))
+        for name, title, *rest, reach_first, goal in cases
+    ]
+
+
+CASES = (
+    *_group(
         measure_training,
-        load_dense,
-        LEAF,
-        LEAF_RIVALS,
-        Target(0.45, 0.30),
+        "train ",
+        ("train-leaf", "dense, 31 leaves", load_dense, LEAF, LEAF_RIVALS, 0.45, 0.30),
+        ("train-depth", "dense, depth 6", load_dense, DEPTH, DEPTH_RIVALS, 0.45, 0.28),
+        ("train-symmetric", "dense, symmetric 6", load_dense, SYMMETRIC, (CATBOOST,), 0.30, 0.15),
+        ("train-goss", "dense, 31 leaves, GOSS", load_dense, GOSS, GOSS_RIVALS, 0.9, 0.7),
+        ("train-1k", "1,000 rows, 31 leaves", load_1k, LEAF, SMALL_RIVALS, 0.5, 0.3),
+        ("train-10k", "10,000 rows, 31 leaves", load_10k, LEAF, SMALL_RIVALS, 0.5, 0.3),
+        ("train-classes", COVERTYPE, load_covertype, CLASSES, LEAF_RIVALS, 0.5, 0.3),
+        ("categories-adult", ADULT, load_adult, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
+        ("categories-amazon", AMAZON, load_amazon, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
     ),
-    Work(
-        "train-depth",
-        "train dense, depth 6",
-        measure_training,
-        load_dense,
-        DEPTH,
-        DEPTH_RIVALS,
-        Target(0.45, 0.28),
-    ),
-    Work(
-        "train-symmetric",
-        "train dense, symmetric 6",
-        measure_training,
-        load_dense,
-        SYMMETRIC,
-        (CATBOOST,),
-        Target(0.30, 0.15),
-    ),
-    Work(
-        "train-goss",
-        "train dense, 31 leaves, GOSS",
-        measure_training,
-        load_dense,
-        GOSS,
-        (SUMWISE_ALL_ROWS, LIGHTGBM, LIGHTGBM_ALL_ROWS),
-        Target(0.9, 0.7),
-    ),
-    Work(
-        "train-1k",
-        "train 1,000 rows, 31 leaves",
-        measure_training,
-        load_1k,
-        LEAF,
-        SMALL_RIVALS,
-        Target(0.5, 0.3),
-    ),
-    Work(
-        "train-10k",
-        "train 10,000 rows, 31 leaves",
-        measure_training,
-        load_10k,
-        LEAF,
-        SMALL_RIVALS,
-        Target(0.5, 0.3),
-    ),
-    Work(
-        "train-classes",
-        "train covertype, 7 classes, 31 leaves",
-        measure_training,
-        load_classes,
-        CLASSES,
-        LEAF_RIVALS,
-        Target(0.5, 0.3),
-    ),
-    Work(
-        "categories-adult",
-        "train adult, native categories, 31 leaves",
-        measure_training,
-        load_adult,
-        LEAF,
-        CATEGORICAL_RIVALS,
-        Target(0.6, 0.4),
-    ),
-    Work(
-        "categories-amazon",
-        "train amazon_employee, native categories, 31 leaves",
-        measure_training,
-        load_amazon,
-        LEAF,
-        CATEGORICAL_RIVALS,
-        Target(0.6, 0.4),
-    ),
-    Work(
-        "predict-leaf",
-        "predict a batch, 31 leaves",
+    *_group(
         measure_batch_prediction,
-        load_predicted,
-        LEAF,
-        PREDICTING_RIVALS,
-        Target(0.3, 0.12),
+        "predict a batch, ",
+        ("predict-leaf", "31 leaves", load_predicted, LEAF, PREDICTING_RIVALS, 0.3, 0.12),
+        ("predict-symmetric", "symmetric 6", load_predicted, SYMMETRIC, (CATBOOST,), 0.6, 0.25),
     ),
-    Work(
-        "predict-symmetric",
-        "predict a batch, symmetric 6",
-        measure_batch_prediction,
-        load_predicted,
-        SYMMETRIC,
-        (CATBOOST,),
-        Target(0.6, 0.25),
-    ),
-    Work(
-        "predict-one-leaf",
-        "predict one row, 31 leaves, p50",
+    *_group(
         measure_single_prediction,
-        load_predicted,
-        LEAF,
-        SINGLE_ROW_RIVALS,
-        Target(1.0, 0.3),
+        "predict one row, ",
+        ("predict-one-leaf", "31 leaves, p50", load_predicted, LEAF, ROW_RIVALS, 1.0, 0.3),
+        ("predict-one-symmetric", SYMMETRIC_P50, load_predicted, SYMMETRIC, CATBOOSTS, 1.0, 0.3),
     ),
-    Work(
-        "predict-one-symmetric",
-        "predict one row, symmetric 6, p50",
-        measure_single_prediction,
-        load_predicted,
-        SYMMETRIC,
-        (CATBOOST, with_one_thread(CATBOOST)),
-        Target(1.0, 0.3),
-    ),
-    Work(
-        "memory-leaf",
-        "peak memory above the input, 31 leaves",
+    *_group(
         measure_memory,
-        load_dense,
-        LEAF,
-        LEAF_RIVALS,
-        Target(0.8, 0.5),
+        "peak memory above the input, ",
+        ("memory-leaf", "31 leaves", load_dense, LEAF, LEAF_RIVALS, 0.8, 0.5),
+        ("memory-depth", "depth 6", load_dense, DEPTH, DEPTH_RIVALS, 0.8, 0.5),
+        ("memory-symmetric", "symmetric 6", load_dense, SYMMETRIC, (CATBOOST,), 0.8, 0.5),
     ),
-    Work(
-        "memory-depth",
-        "peak memory above the input, depth 6",
-        measure_memory,
-        load_dense,
-        DEPTH,
-        DEPTH_RIVALS,
-        Target(0.8, 0.5),
-    ),
-    Work(
-        "memory-symmetric",
-        "peak memory above the input, symmetric 6",
-        measure_memory,
-        load_dense,
-        SYMMETRIC,
-        (CATBOOST,),
-        Target(0.8, 0.5),
-    ),
-    Work(
+    Case(
+        measure_cold_first_fit,
         "first-fit-cold",
         "first fit, nothing compiled yet (iris)",
-        measure_cold_first_fit,
-        load_flowers,
+        lambda n_rows: load_iris_flowers(),
         CLASSES,
         FRESH_RIVALS,
         Target(15.0, 6.0, in_seconds=True),
     ),
-    Work(
+    Case(
+        measure_warm_first_fit,
         "first-fit-warm",
         "first fit of a process, compiled before (iris)",
-        measure_warm_first_fit,
-        load_flowers,
+        lambda n_rows: load_iris_flowers(),
         CLASSES,
         FRESH_RIVALS,
         Target(1.5, 0.8, in_seconds=True),
@@ -353,43 +236,33 @@ WORKS = (
 )
 
 
-def compare(work: Work, plan: Plan) -> Comparison:
-    """Load the data of a work and measure all its models."""
-    data = work.load(plan)
-    settings = replace(work.settings, n_trees=plan.n_trees, n_jobs=count_cpus())
-    models = (SUMWISE, *work.rivals)
-    measurements = work.measure(models, settings, data, plan.n_repeats)
-    return Comparison(work, settings, data.shape, measurements)
+def compare(case: Case, plan: Plan) -> Comparison:
+    """Load the data of a case and measure all its models."""
+    data = case.load(plan.n_rows)
+    settings = replace(case.settings, n_trees=plan.n_trees, n_jobs=count_cpus())
+    models = {model.name: model for model in (SUMWISE, *case.rivals)}
+    measurements = case.measure(Run(models, settings, data, plan.n_repeats))
+    return Comparison(case, settings, data.shape, measurements)
 
 
 def tabulate_summary(comparisons: Sequence[Comparison]) -> Table:
-    """A line a work: ours against the best rival, and the targets."""
-    header = (
-        "work",
-        "ours",
-        "best rival",
-        "rival",
-        "ratio",
-        "reach first",
-        "goal",
-        "verdict",
-        "metric, ours",
-        "metric, rival",
-    )
+    """Return one line per case: ours against the best rival, and the limits."""
+    header = ["case", "ours", "best rival", "rival", "ratio", "reach first", "goal", "verdict"]
+    header += ["metric, ours", "metric, rival"]
     return Table("Summary (ratio: ours / best rival)", header, list(map(summarize, comparisons)))
 
 
 def summarize(comparison: Comparison) -> tuple[str, ...]:
-    """The line of a work."""
-    work, ours, rival = comparison.work, comparison.ours, comparison.best_rival
+    """Return the line of a case."""
+    case, ours, rival = comparison.case, comparison.ours, comparison.best_rival
     return (
-        work.title,
-        work.format_value(ours.median),
-        work.format_value(rival.median),
+        case.title,
+        case.format_value(ours.median),
+        case.format_value(rival.median),
         rival.model,
         format_figures(comparison.ratio),
-        format_limit(work.target.reach_first, work.target),
-        format_limit(work.target.goal, work.target),
+        format_limit(case.target.reach_first, case.target),
+        format_limit(case.target.goal, case.target),
         comparison.verdict,
         format_metrics(dict(list(ours.metrics.items())[:1])),
         format_metrics(dict(list(rival.metrics.items())[:1])),
@@ -397,48 +270,40 @@ def summarize(comparison: Comparison) -> tuple[str, ...]:
 
 
 def format_limit(limit: float, target: Target) -> str:
-    """A limit as the targets state it."""
+    """Format a limit with its unit."""
     return f"<= {limit:g} s" if target.in_seconds else f"<= {limit:g}"
 
 
 def tabulate_details(comparison: Comparison) -> Table:
-    """A line a model, the fastest first."""
-    work = comparison.work
+    """Return one line per model, the fastest first."""
+    case = comparison.case
     ranked = sorted(comparison.measurements, key=lambda each: each.median)
     rows = [
         (
             each.model,
-            work.format_value(each.median),
-            work.format_value(min(each.values)),
-            work.format_value(max(each.values)),
+            case.format_value(each.median),
+            case.format_value(min(each.values)),
+            case.format_value(max(each.values)),
             format_figures(comparison.ours.median / each.median),
             format_metrics(each.metrics),
             "" if each.warm_up_s is None else format_seconds(each.warm_up_s),
         )
         for each in ranked
     ]
-    header = (
-        "model",
-        "median",
-        "min",
-        "max",
-        "ours / it",
-        "test metrics",
-        "warm-up",
-    )
-    return Table(f"{work.title} ({comparison.shape})", header, rows)
+    header = ("model", "median", "min", "max", "ours / it", "test metrics", "warm-up")
+    return Table(f"{case.title} ({comparison.shape})", header, rows)
 
 
 def encode(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain values."""
-    work = comparison.work
+    """Return the comparison as plain values."""
+    case = comparison.case
     return {
-        "name": work.name,
-        "title": work.title,
+        "name": case.name,
+        "title": case.title,
         "shape": comparison.shape,
         "settings": asdict(comparison.settings),
-        "target": asdict(work.target),
-        "unit": "bytes" if work.measure is measure_memory else "seconds",
+        "target": asdict(case.target),
+        "unit": "bytes" if case.measure is measure_memory else "seconds",
         "ratio": comparison.ratio,
         "best_rival": comparison.best_rival.model,
         "verdict": comparison.verdict,
@@ -449,27 +314,22 @@ def encode(comparison: Comparison) -> dict[str, Any]:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.compare",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Parse the command line."""
+    parser = make_parser("compare", __doc__)
     parser.add_argument(
-        "--only", nargs="+", default=[""], metavar="NAME", help="works so named, or by part"
+        "--only", nargs="+", default=[""], metavar="NAME", help="names of cases, or parts of them"
     )
-    parser.add_argument("--list", action="store_true", help="name the works and end")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--rows", type=int, help="of the dense data")
     parser.add_argument("--trees", type=int)
     parser.add_argument("--repeat", type=int)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: to see that all runs")
-    parser.add_argument("--json", type=Path, metavar="PATH")
-    parser.add_argument("--markdown", type=Path, metavar="PATH")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: check that all cases run")
+    add_outputs(parser)
     return parser.parse_args(arguments)
 
 
 def plan_run(arguments: argparse.Namespace) -> Plan:
-    """The standard or the quick sizes, each overridden where asked for."""
+    """Return the standard or the quick sizes, with those given on the command line."""
     plan = QUICK if arguments.quick else Plan()
     return Plan(
         n_rows=arguments.rows or plan.n_rows,
@@ -478,50 +338,48 @@ def plan_run(arguments: argparse.Namespace) -> Plan:
     )
 
 
-def select_works(parts: Sequence[str]) -> list[Work]:
-    """The works whose names contain one of the parts."""
-    return [work for work in WORKS if any(part in work.name for part in parts)]
+def select_cases(parts: Sequence[str]) -> list[Case]:
+    """Return the cases whose names contain one of the parts."""
+    return [case for case in CASES if any(part in case.name for part in parts)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the works, print the tables, write the files."""
+    """Run the cases, print the tables, write the files."""
     parsed = parse_arguments(arguments)
-    works = select_works(parsed.only)
+    cases = select_cases(parsed.only)
     if parsed.list:
-        print("\n".join(work.name for work in works))
+        print("\n".join(case.name for case in cases))
         return
     plan = plan_run(parsed)
     comparisons: list[Comparison] = []
     skipped: dict[str, str] = {}
-    for work in works:
-        print(f"{work.name} ...", file=sys.stderr, flush=True)
+    for case in cases:
+        print(f"{case.name} ...", file=sys.stderr, flush=True)
         try:
-            comparisons.append(compare(work, plan))
+            comparisons.append(compare(case, plan))
         except MissingDataError as error:
-            skipped[work.name] = str(error)
+            skipped[case.name] = str(error)
 
     machine = describe_machine()
     notes = [
         f"{plan.n_trees} trees, 255 bins, medians of {plan.n_repeats} alternating runs",
-        "rivals and sumwise use all CPUs where nothing else is said",
-        "warm-up: our first, unheeded run, which compiles the kernels or loads them",
+        "all libraries use all CPUs unless noted",
+        "warm-up: our first run, which compiles or loads the kernels and is not counted",
         *(f"{name} SKIPPED: {reason}" for name, reason in skipped.items()),
         ", ".join(f"{key} {value}" for key, value in machine.items()),
     ]
     if parsed.quick:
-        notes.insert(0, "quick: the sizes are too small to judge by")
+        notes.insert(0, "quick: these sizes are too small for conclusions")
     details, summary = list(map(tabulate_details, comparisons)), tabulate_summary(comparisons)
     print("\n\n".join([*map(format_aligned, [*details, summary]), "\n".join(notes)]))
-    if parsed.markdown:
-        write_markdown(parsed.markdown, "sumwise and its rivals", notes, [summary, *details])
-    if parsed.json:
-        content = {
-            "machine": machine,
-            "plan": asdict(plan),
-            "skipped": skipped,
-            "works": list(map(encode, comparisons)),
-        }
-        write_json(parsed.json, content)
+    content = {
+        "machine": machine,
+        "plan": asdict(plan),
+        "skipped": skipped,
+        "cases": list(map(encode, comparisons)),
+    }
+    tables = [summary, *details]
+    write_outputs(parsed, "sumwise compared with other libraries", notes, tables, content)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The data the benchmarks run on: a simulated collider set, and Parquet files.
+"""The data of the benchmarks: simulated collisions, and Parquet files.
 
-The files are read from the folder that the environment variable `SUMWISE_DATA`
-names. In each the last column is `target`.
+The files are read from the folder in the environment variable `SUMWISE_DATA`. Their last column is
+`target`.
 """
 
 import os
@@ -24,16 +24,16 @@ TAG_LEVELS = (0.0, 1.1, 2.2)
 
 
 class MissingDataError(RuntimeError):
-    """A benchmark needs a file that is not there."""
+    """A file that a benchmark needs is missing."""
 
 
-# Features: C-ordered float32, a frame whose categories have the type of categories, or sparse.
+# C-ordered float32, a frame with categorical columns, or a sparse matrix.
 Features = NDArray[np.float32] | pd.DataFrame | csr_matrix
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A training and a test part."""
+    """Training and test rows."""
 
     task: Task
     X_train: Features
@@ -48,16 +48,16 @@ class Dataset:
 
 
 def load_higgs_like(n_train: int, n_test: int) -> Dataset:
-    """Simulated collisions, the first `n_train` for training."""
+    """Return simulated collisions, the first `n_train` for training."""
     X, y = make_higgs_like(n_train + n_test)
     return Dataset("binary", X[:n_train], y[:n_train], X[n_train:], y[n_train:])
 
 
 @lru_cache(maxsize=1)
 def make_higgs_like(n_rows: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """28 features in the manner of the HIGGS set: 21 measured, 7 masses derived.
+    """Return 28 features similar to the HIGGS data: 21 measured, 7 derived masses.
 
-    Blocks have their own seeds, so a smaller set is the head of a larger one.
+    Every block has its own seed, so a smaller data set is the head of a larger one.
     """
     blocks = [
         simulate_events(EVENTS_PER_BLOCK, np.random.default_rng([seed, start]))
@@ -71,10 +71,10 @@ def make_higgs_like(n_rows: int, seed: int = 0) -> tuple[NDArray[np.float32], ND
 def simulate_events(
     n_events: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Events with a lepton, a neutrino and four jets; label 1 is the signal.
+    """Return events with a lepton, a neutrino and four jets; label 1 is the signal.
 
-    Momentum, pseudorapidity and angle of the particles are drawn independently.
-    Invariant masses near a resonance, and tagged jets, make the signal likely.
+    Momentum, pseudorapidity and angle of the particles are drawn independently. Invariant masses
+    near a resonance and tagged jets make the signal more likely.
     """
     momentum = rng.gamma(2.0, 0.5, (n_events, 6))
     momentum[:, 2:] = -np.sort(-momentum[:, 2:], axis=1)
@@ -121,25 +121,25 @@ def simulate_events(
 
 
 def load_covertype(max_rows: int) -> Dataset:
-    """Forest cover, 7 classes: 80 % for training, drawn at random."""
+    """Return forest cover data with 7 classes; a random 80 % is for training."""
     X, y = read_table("covertype", "multiclass", max_rows)
     return split("multiclass", X, y)
 
 
 def load_iris_flowers() -> Dataset:
-    """150 flowers of 3 kinds, for the time to a first model."""
+    """Return 150 flowers of 3 kinds, for the time to a first model."""
     X, y = load_iris(return_X_y=True)
     return split("multiclass", X.astype(np.float32), y)
 
 
 def load_categorical(name: str, max_rows: int) -> Dataset:
-    """A file with two classes and categories, which stay categories."""
+    """Return a file with two classes and categorical columns."""
     X, y = read_frame(name, "binary", max_rows)
     return split("binary", X, y)
 
 
 def split(task: Task, X: Features, y: NDArray[Any]) -> Dataset:
-    """Set a stratified fifth of the rows aside for testing."""
+    """Split off a stratified fifth of the rows for testing."""
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.2, stratify=y, random_state=0
     )
@@ -147,9 +147,9 @@ def split(task: Task, X: Features, y: NDArray[Any]) -> Dataset:
 
 
 def read_table(name: str, task: Task, max_rows: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Features and target of a file; at most `max_rows` rows, drawn at random.
+    """Return features and target of a file, with at most `max_rows` random rows.
 
-    Categories become their integer codes.
+    Categories become integer codes.
     """
     X, y = read_frame(name, task, max_rows)
     for column in X.select_dtypes("category"):
@@ -158,7 +158,7 @@ def read_table(name: str, task: Task, max_rows: int) -> tuple[NDArray[np.float32
 
 
 def read_frame(name: str, task: Task, max_rows: int) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """The same with categories as they are, beside numbers as float32."""
+    """Return a frame and target of a file: categories unchanged, numbers as float32."""
     table = pd.read_parquet(find_table(name))
     if len(table) > max_rows:
         table = table.sample(max_rows, random_state=0)
@@ -169,7 +169,7 @@ def read_frame(name: str, task: Task, max_rows: int) -> tuple[pd.DataFrame, NDAr
 
 
 def find_table(name: str) -> Path:
-    """The path of a Parquet file below `SUMWISE_DATA`."""
+    """Return the path of a Parquet file in `SUMWISE_DATA`."""
     folder = os.environ.get("SUMWISE_DATA")
     if not folder:
         raise MissingDataError(f"SUMWISE_DATA is not set: it names the folder with {name}.parquet")

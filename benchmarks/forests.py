@@ -1,60 +1,53 @@
-"""Random forests and extremely randomized trees: time, size and accuracy beside the rivals.
+"""Random forests and extremely randomized trees: time, size and accuracy beside other libraries.
 
-`python -m benchmarks.forests` times fits and predictions on simulated data and measures the saved
-models; with `--accuracy` it compares held-out metrics with scikit-learn's, fold
-by fold, on the data sets of the folder that `SUMWISE_DATA` names. `--help` tells the rest.
+`python -m benchmarks.forests` times fits and predictions on simulated data and measures the size of
+saved models. With `--accuracy` it compares test metrics with scikit-learn, fold by fold, on the
+data sets in the folder `SUMWISE_DATA`. See `--help`.
 """
 
-import argparse
 import pickle
 import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy import Difference, split_folds, tabulate, take
+from benchmarks.accuracy import NUMERIC, Difference, pair_metrics, split_folds, tabulate, take
 from benchmarks.datasets import MissingDataError, load_higgs_like, read_table
 from benchmarks.measure import time_call
 from benchmarks.metrics import predict, score
 from benchmarks.report import (
     count_cpus,
-    describe_machine,
     format_aligned,
     format_bytes,
     format_figures,
     format_seconds,
 )
 from benchmarks.rivals import Task
+from benchmarks.side_by_side import OURS, THEIRS, make_parser, print_heading
 
-OURS, THEIRS = "sumwise", "scikit-learn"
 ROWS = (10_000, 100_000, 1_000_000)
 DEPTHS = (None, 10)
 TEST_ROWS = 50_000
 GOALS = {"fit": 0.10, "predict": 0.30, "size": 0.50}
-# What the other rivals take for no limit on depth.
+# The other libraries need a limit on leaves in place of unlimited depth.
 MOST_LEAVES = 1 << 17
-SHARE_DRAWN = 0.632  # of the rows, by a bootstrap
-SOURCES: dict[str, Task] = {
-    "california_housing": "regression",
-    "bike_sharing_hour": "regression",
-    "kin8nm": "regression",
+SHARE_DRAWN = 0.632  # distinct rows in a bootstrap sample
+SOURCES: dict[str, Task] = NUMERIC | {
     "wine_quality": "regression",
-    "higgs_21k": "binary",
     "spambase": "binary",
     "electricity_6f": "binary",
     "credit_default": "binary",
-    "letter": "multiclass",
-    "covertype": "multiclass",
 }
 
 
 def make_models(kind: str, task: Task, n_trees: int, depth: int | None) -> dict[str, Any]:
-    """Ours, scikit-learn's, and for random forests those of LightGBM and XGBoost."""
+    """Return our model, scikit-learn's, and random forests of LightGBM and XGBoost."""
     from sklearn import ensemble
 
     import sumwise
@@ -72,7 +65,7 @@ def make_models(kind: str, task: Task, n_trees: int, depth: int | None) -> dict[
 
 
 def _make_other_forests(task: Task, n_trees: int, depth: int | None, suffix: str) -> dict[str, Any]:
-    """The forest modes of the boosting libraries, as near to a random forest as they come."""
+    """Return the forest modes of the boosting libraries, set up like a random forest."""
     import lightgbm
     import xgboost
 
@@ -105,7 +98,7 @@ def _make_other_forests(task: Task, n_trees: int, depth: int | None, suffix: str
 
 
 def load(task: Task, n_rows: int) -> tuple[NDArray[Any], ...]:
-    """Simulated rows for training and for testing. To regress, one column on all others."""
+    """Return simulated rows to train and test on; regression predicts the last column."""
     data = load_higgs_like(n_rows, TEST_ROWS)
     X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
     if task == "regression":
@@ -115,7 +108,7 @@ def load(task: Task, n_rows: int) -> tuple[NDArray[Any], ...]:
 
 
 def save_size(model: Any) -> int:
-    """Bytes of the model as its users save it."""
+    """Return the bytes of the model as users save it."""
     if type(model).__module__.startswith("sumwise"):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
@@ -127,7 +120,7 @@ def save_size(model: Any) -> int:
 def compare(
     kind: str, task: Task, n_rows: int, n_trees: int, depth: int | None, n_repeats: int, names: Any
 ) -> dict[str, dict[str, float]]:
-    """Medians of each model, in turn: seconds to fit and to predict; its size and score."""
+    """Return medians of each model: seconds to fit and to predict, size and score."""
     X, y, X_test, y_test = load(task, n_rows)
     make_models(kind, task, 2, depth)[OURS].fit(X[:1000], y[:1000]).predict(X_test)  # compiles
     values: dict[str, dict[str, list[float]]] = {}
@@ -149,7 +142,7 @@ def compare(
 
 
 def describe(found: dict[str, dict[str, float]]) -> str:
-    """A line a model, with ratios of ours to scikit-learn's."""
+    """Return one line per model, and the ratios of ours to scikit-learn's."""
     formats: dict[str, Callable[[float], str]] = {
         "fit": format_seconds,
         "predict": format_seconds,
@@ -172,7 +165,7 @@ def describe(found: dict[str, dict[str, float]]) -> str:
 def compare_accuracy(
     kind: str, source: str, n_folds: int, n_trees: int, rows: int
 ) -> list[Difference]:
-    """Metrics of ours and scikit-learn's on the same folds."""
+    """Return the differences of our metrics and scikit-learn's on the same folds."""
     task = SOURCES[source]
     X, y = read_table(source, task, rows)
     scores: dict[str, list[dict[str, float]]] = {OURS: [], THEIRS: []}
@@ -181,27 +174,13 @@ def compare_accuracy(
         for name, own in scores.items():
             model = models[name].fit(take(X, train), y[train])
             own.append(score(task, y[test], predict(model, take(X, test), task)))
-    return [
-        Difference(
-            source,
-            kind,
-            THEIRS,
-            metric,
-            [fold[metric] for fold in scores[OURS]],
-            [fold[metric] for fold in scores[THEIRS]],
-        )
-        for metric in scores[OURS][0]
-        if np.isfinite([fold[metric] for folds in scores.values() for fold in folds]).all()
-    ]
+    differences = pair_metrics(source, kind, THEIRS, scores[OURS], scores[THEIRS])
+    return [each for each in differences if np.isfinite([*each.ours, *each.theirs]).all()]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the times, or the table of metrics."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.forests",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = make_parser("forests", __doc__)
     kinds = ("forest", "extra")
     parser.add_argument("--accuracy", action="store_true")
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
@@ -214,8 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=3)
     parsed = parser.parse_args(arguments)
-    print(", ".join(f"{key} {value}" for key, value in describe_machine().items()))
     if parsed.accuracy:
+        print_heading()
         differences = []
         for source in parsed.only:
             for kind in parsed.kinds:
@@ -228,24 +207,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(format_aligned(tabulate(differences)))
         return
     goals = ", ".join(f"{key} {value}" for key, value in GOALS.items())
-    print(f"{parsed.trees} trees; goals, of scikit-learn's: {goals}")
-    for kind in parsed.kinds:
-        for task in parsed.tasks:
-            for n_rows in parsed.rows or ROWS:
-                for depth in parsed.depths:
-                    found = compare(
-                        kind,
-                        task,
-                        n_rows,
-                        parsed.trees,
-                        depth or None,
-                        parsed.repeat,
-                        parsed.models,
-                    )
-                    limit = f"depth {depth}" if depth else "no limit on depth"
-                    print(
-                        f"{kind}, {task}, {n_rows:,} rows, {limit}\n{describe(found)}", flush=True
-                    )
+    print_heading(f"{parsed.trees} trees; goals, relative to scikit-learn: {goals}")
+    runs = product(parsed.kinds, parsed.tasks, parsed.rows or ROWS, parsed.depths)
+    for kind, task, n_rows, depth in runs:
+        size = (n_rows, parsed.trees, depth or None)
+        found = compare(kind, task, *size, parsed.repeat, parsed.models)
+        limit = f"depth {depth}" if depth else "no limit on depth"
+        print(f"{kind}, {task}, {n_rows:,} rows, {limit}\n{describe(found)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""One library in a process of its own: the time to a first model, and peak memory.
+"""One library in its own process: the time to a first model, and peak memory.
 
-The caller leaves `X.npy` and `y.npy` in a folder and starts this module:
+The caller saves X and y in a folder and starts this module:
 `python -m benchmarks.fresh first-fit|memory FOLDER SPECIFICATION`.
 """
 
@@ -27,24 +27,40 @@ WARM_UP_TREES = 2
 
 
 @contextmanager
-def saved_arrays(X: NDArray[np.float32], y: NDArray[Any]) -> Iterator[Path]:
-    """A temporary folder that holds the data for the processes to read."""
+def saved_arrays(X: Any, y: NDArray[Any]) -> Iterator[Path]:
+    """Save the data in a temporary folder, for other processes to read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        np.save(folder / "X.npy", X)
+        if isinstance(X, np.ndarray):
+            np.save(folder / "X.npy", X)
+        else:
+            from scipy.sparse import save_npz
+
+            save_npz(folder / "X.npz", X, compressed=False)
         np.save(folder / "y.npy", y)
         yield folder
 
 
+def load_arrays(folder: Path, n_rows: int | None = None) -> tuple[Any, NDArray[Any]]:
+    """Load the first rows of saved data, None for all."""
+    if (folder / "X.npz").exists():
+        from scipy.sparse import load_npz  # not above: it would count in the time of a first fit
+
+        X = load_npz(folder / "X.npz")[:n_rows]
+    else:
+        X = np.array(np.load(folder / "X.npy", mmap_mode="r")[:n_rows])
+    return X, np.load(folder / "y.npy")[:n_rows]
+
+
 def time_first_fit(model: Model, settings: Settings, data: Path, cache: Path) -> float:
-    """Seconds from the start of the interpreter to its end, one fit between."""
+    """Return the seconds of a process that starts the interpreter, fits once and ends."""
     start = time.perf_counter()
     run("first-fit", model, settings, data, {"SUMWISE_CACHE_DIR": str(cache)})
     return time.perf_counter() - start
 
 
 def measure_peak_memory(model: Model, settings: Settings, data: Path) -> float:
-    """Bytes that a fit takes at its peak, above imports and input."""
+    """Return the peak memory of a fit in bytes, without imports and input."""
     return float(run("memory", model, settings, data, {}))
 
 
@@ -69,25 +85,19 @@ def run(
 
 
 def fit_and_weigh(model: Model, settings: Settings, data: Path) -> int:
-    """Peak of the resident memory during a fit, less that before it, in bytes.
-
-    A small fit comes first, to load code and start threads; then the peak so far is
-    forgotten. `ru_maxrss` cannot serve: a child inherits that of a large parent.
-    """
+    """Return the peak memory of a fit in bytes; a small fit first loads code and starts threads."""
     few_trees = replace(settings, n_trees=WARM_UP_TREES)
-    X = np.load(data / "X.npy", mmap_mode="r")[:WARM_UP_ROWS]
-    y = np.load(data / "y.npy", mmap_mode="r")[:WARM_UP_ROWS]
-    build(model, few_trees).fit(np.array(X), np.array(y))
-
-    X, y = np.load(data / "X.npy"), np.load(data / "y.npy")
+    build(model, few_trees).fit(*load_arrays(data, WARM_UP_ROWS))
+    estimator, (X, y) = build(model, settings), load_arrays(data)
+    # The peak ru_maxrss would be wrong: a child process inherits that of its parent.
     Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM to VmRSS
     before = read_memory("VmRSS")
-    build(model, settings).fit(X, y)
+    estimator.fit(X, y)
     return read_memory("VmHWM") - before
 
 
 def read_memory(entry: str) -> int:
-    """Bytes of an entry of Linux's `/proc/self/status`, which counts in KiB."""
+    """Return an entry of Linux's `/proc/self/status` in bytes; the file counts KiB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == entry:
@@ -96,14 +106,14 @@ def read_memory(entry: str) -> int:
 
 
 def main(action: str, folder: str, specification: str) -> None:
-    """What the fresh process does."""
+    """Run in the fresh process."""
     parts = json.loads(specification)
     model, settings = Model(**parts["model"]), Settings(**parts["settings"])
     data = Path(folder)
     if action == "memory":
         print(fit_and_weigh(model, settings, data))
     else:
-        build(model, settings).fit(np.load(data / "X.npy"), np.load(data / "y.npy"))
+        build(model, settings).fit(*load_arrays(data))
 
 
 if __name__ == "__main__":

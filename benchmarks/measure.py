@@ -1,19 +1,20 @@
-"""How a work is measured: one function for each kind, all models in turn."""
+"""How a case is measured: one function per kind, with all models in turn."""
 
 import gc
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from benchmarks.datasets import Dataset
 from benchmarks.fresh import measure_peak_memory, saved_arrays, time_first_fit
 from benchmarks.metrics import predict, score
 from benchmarks.rivals import SUMWISE, Model, Settings, build
 
+Key = TypeVar("Key", bound=Hashable)
 WARM_UP_TREES = 2
 CALLS_PER_REPEAT = 5
 MAX_SINGLE_ROWS = 300
@@ -21,10 +22,10 @@ MAX_SINGLE_ROWS = 300
 
 @dataclass(frozen=True)
 class Measurement:
-    """One model at one work: a value a repeat, in seconds or in bytes.
+    """One model in one case: one value per repeat, in seconds or in bytes.
 
-    `warm_up_s` is the time of our first, unheeded run. Most of it is compiling the
-    kernels, or loading them where an earlier process has compiled them.
+    `warm_up_s` is the time of our first run, which is not counted. It compiles the kernels, or
+    loads them if an earlier process has compiled them.
     """
 
     model: str
@@ -37,137 +38,127 @@ class Measurement:
         return statistics.median(self.values)
 
 
+class Run(NamedTuple):
+    """The models to measure by name, their settings and data, and the number of repeats."""
+
+    models: Mapping[str, Model]
+    settings: Settings
+    data: Dataset
+    n_repeats: int
+
+
 def alternate(
-    run: Callable[[Model], float], models: Sequence[Model], n_repeats: int
-) -> dict[str, list[float]]:
-    """Run each model once a repeat, in turn forwards and backwards."""
-    values: dict[str, list[float]] = {model.name: [] for model in models}
+    run: Callable[[Key], float], keys: Sequence[Key], n_repeats: int
+) -> dict[Key, list[float]]:
+    """Run each key once per repeat, alternately in forward and reverse order."""
+    values: dict[Key, list[float]] = {key: [] for key in keys}
     for repeat_idx in range(n_repeats):
-        for model in models if repeat_idx % 2 == 0 else reversed(models):
-            values[model.name].append(run(model))
+        for key in keys if repeat_idx % 2 == 0 else reversed(keys):
+            values[key].append(run(key))
     return values
 
 
 def time_call(call: Callable[..., Any], *arguments: Any) -> float:
-    """Seconds of a call that starts with no garbage to collect."""
+    """Return the seconds of a call, after a garbage collection."""
     gc.collect()
     start = time.perf_counter()
     call(*arguments)
     return time.perf_counter() - start
 
 
-def measure_training(
-    models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
-) -> list[Measurement]:
-    """Seconds from arrays to a fitted model, and the metrics on the test part."""
+def measure_training(run: Run) -> list[Measurement]:
+    """Measure the seconds from arrays to a fitted model, and the metrics on the test rows."""
     fitted: dict[str, Any] = {}
 
-    def train(model: Model, settings: Settings) -> float:
-        estimator = build(model, settings)
-        fitted[model.name] = estimator
-        return time_call(estimator.fit, data.X_train, data.y_train)
+    def train(name: str, settings: Settings = run.settings) -> float:
+        fitted[name] = build(run.models[name], settings)
+        return time_call(fitted[name].fit, run.data.X_train, run.data.y_train)
 
-    few_trees = replace(settings, n_trees=WARM_UP_TREES)
-    warm_ups = alternate(lambda model: train(model, few_trees), models, 1)
-    values = alternate(lambda model: train(model, settings), models, n_repeats)
-    metrics = {name: evaluate(estimator, data) for name, estimator in fitted.items()}
-    return collect(values, metrics, warm_ups)
+    few_trees = replace(run.settings, n_trees=WARM_UP_TREES)
+    warm_ups = alternate(lambda name: train(name, few_trees), list(run.models), 1)
+    values = alternate(train, list(run.models), run.n_repeats)
+    return collect(values, evaluate(fitted, run.data), warm_ups)
 
 
-def measure_batch_prediction(
-    models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
-) -> list[Measurement]:
-    """Seconds to predict the test part."""
+def measure_batch_prediction(run: Run) -> list[Measurement]:
+    """Measure the seconds to predict all test rows."""
 
     def time_batch(estimator: Any) -> float:
-        return statistics.median(
-            time_call(predict, estimator, data.X_test, data.task) for _ in range(CALLS_PER_REPEAT)
-        )
+        calls = (predict, estimator, run.data.X_test, run.data.task)
+        return statistics.median(time_call(*calls) for _ in range(CALLS_PER_REPEAT))
 
-    return measure_prediction(time_batch, models, settings, data, n_repeats)
+    return measure_prediction(time_batch, run)
 
 
-def measure_single_prediction(
-    models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
-) -> list[Measurement]:
-    """Seconds to predict one row: the median over many rows, a call each."""
-    n_rows = min(len(data.X_test), MAX_SINGLE_ROWS)
-    rows = [data.X_test[row_idx : row_idx + 1] for row_idx in range(n_rows)]
+def measure_single_prediction(run: Run) -> list[Measurement]:
+    """Measure the seconds to predict one row: the median over many calls."""
+    n_rows = min(len(run.data.X_test), MAX_SINGLE_ROWS)
+    rows = [run.data.X_test[row_idx : row_idx + 1] for row_idx in range(n_rows)]
 
     def time_rows(estimator: Any) -> float:
         gc.collect()
         seconds = []
         for row in rows:
             start = time.perf_counter()
-            predict(estimator, row, data.task)
+            predict(estimator, row, run.data.task)
             seconds.append(time.perf_counter() - start)
         return statistics.median(seconds)
 
-    return measure_prediction(time_rows, models, settings, data, n_repeats)
+    return measure_prediction(time_rows, run)
 
 
-def measure_prediction(
-    time_estimator: Callable[[Any], float],
-    models: Sequence[Model],
-    settings: Settings,
-    data: Dataset,
-    n_repeats: int,
-) -> list[Measurement]:
-    """Fit each model once, then time the predictions of all in turn."""
+def measure_prediction(time_estimator: Callable[[Any], float], run: Run) -> list[Measurement]:
+    """Fit each model once, then time the predictions of all models in turn."""
     fitted = {
-        model.name: build(model, settings).fit(data.X_train, data.y_train) for model in models
+        name: build(model, run.settings).fit(run.data.X_train, run.data.y_train)
+        for name, model in run.models.items()
     }
-    warm_ups = alternate(lambda model: time_call(time_estimator, fitted[model.name]), models, 1)
-    values = alternate(lambda model: time_estimator(fitted[model.name]), models, n_repeats)
-    metrics = {name: evaluate(estimator, data) for name, estimator in fitted.items()}
-    return collect(values, metrics, warm_ups)
+    warm_ups = alternate(lambda name: time_call(time_estimator, fitted[name]), list(fitted), 1)
+    values = alternate(lambda name: time_estimator(fitted[name]), list(fitted), run.n_repeats)
+    return collect(values, evaluate(fitted, run.data), warm_ups)
 
 
-def measure_cold_first_fit(
-    models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
-) -> list[Measurement]:
-    """Seconds of a fresh process that imports and fits, no kernel compiled yet."""
+def measure_cold_first_fit(run: Run) -> list[Measurement]:
+    """Measure the seconds of a fresh process that imports and fits, with an empty kernel cache."""
 
-    def run(model: Model) -> float:
+    def time_fresh(name: str) -> float:
         with tempfile.TemporaryDirectory() as cache:
-            return time_first_fit(model, settings, arrays, Path(cache))
+            return time_first_fit(run.models[name], run.settings, arrays, Path(cache))
 
-    with saved_arrays(data.X_train, data.y_train) as arrays:
-        return collect(alternate(run, models, n_repeats))
-
-
-def measure_warm_first_fit(
-    models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
-) -> list[Measurement]:
-    """Seconds of a fresh process that imports and fits, the kernels in the cache."""
-
-    def run(model: Model) -> float:
-        return time_first_fit(model, settings, arrays, Path(cache))
-
-    with (
-        saved_arrays(data.X_train, data.y_train) as arrays,
-        tempfile.TemporaryDirectory() as cache,
-    ):
-        warm_ups = alternate(run, [SUMWISE], 1)
-        return collect(alternate(run, models, n_repeats), warm_ups=warm_ups)
+    with saved_arrays(run.data.X_train, run.data.y_train) as arrays:
+        return collect(alternate(time_fresh, list(run.models), run.n_repeats))
 
 
-def measure_memory(
-    models: Sequence[Model], settings: Settings, data: Dataset, n_repeats: int
-) -> list[Measurement]:
-    """Bytes above the input at the peak of training, each in a fresh process."""
+def measure_warm_first_fit(run: Run) -> list[Measurement]:
+    """Measure the seconds of a fresh process that imports and fits, with cached kernels."""
 
-    def run(model: Model) -> float:
-        return measure_peak_memory(model, settings, arrays)
+    def time_fresh(name: str) -> float:
+        return time_first_fit(run.models[name], run.settings, arrays, Path(cache))
 
-    with saved_arrays(data.X_train, data.y_train) as arrays:
-        run(SUMWISE)  # compiled in another process, kernels weigh nothing here
-        return collect(alternate(run, models, n_repeats))
+    train = (run.data.X_train, run.data.y_train)
+    with saved_arrays(*train) as arrays, tempfile.TemporaryDirectory() as cache:
+        warm_ups = alternate(time_fresh, [SUMWISE.name], 1)
+        values = alternate(time_fresh, list(run.models), run.n_repeats)
+        return collect(values, warm_ups=warm_ups)
 
 
-def evaluate(estimator: Any, data: Dataset) -> dict[str, float]:
-    """The metrics on the test part."""
-    return score(data.task, data.y_test, predict(estimator, data.X_test, data.task))
+def measure_memory(run: Run) -> list[Measurement]:
+    """Measure the peak memory of training in bytes, without the input, in fresh processes."""
+
+    def weigh(name: str) -> float:
+        return measure_peak_memory(run.models[name], run.settings, arrays)
+
+    with saved_arrays(run.data.X_train, run.data.y_train) as arrays:
+        weigh(SUMWISE.name)  # compiles kernels, so that compiling does not count below
+        return collect(alternate(weigh, list(run.models), run.n_repeats))
+
+
+def evaluate(fitted: Mapping[str, Any], data: Dataset) -> dict[str, dict[str, float]]:
+    """Return the metrics of fitted models on the test rows."""
+    return {
+        name: score(data.task, data.y_test, predict(estimator, data.X_test, data.task))
+        for name, estimator in fitted.items()
+    }
 
 
 def collect(
@@ -175,7 +166,7 @@ def collect(
     metrics: Mapping[str, Mapping[str, float]] | None = None,
     warm_ups: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Measurement]:
-    """One measurement a model. Only for ours is the warm-up of interest."""
+    """Return one measurement per model. Only ours has a warm-up of interest."""
     warm_up_s = warm_ups[SUMWISE.name][0] if warm_ups else None
     return [
         Measurement(

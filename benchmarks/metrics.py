@@ -1,15 +1,10 @@
-"""Test metrics, computed by scikit-learn alike for every library."""
+"""Test metrics, computed by scikit-learn for every library."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    accuracy_score,
-    log_loss,
-    roc_auc_score,
-    root_mean_squared_error,
-)
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score, root_mean_squared_error
 
 from benchmarks.rivals import Task
 
@@ -17,12 +12,12 @@ LARGER_IS_BETTER = {"AUC", "accuracy"}
 
 
 def predict(estimator: Any, X: Any, task: Task) -> NDArray[Any]:
-    """What the metrics judge: probabilities of the classes, or the values."""
+    """Return what metrics compare: class probabilities, or predicted values."""
     return estimator.predict(X) if task == "regression" else estimator.predict_proba(X)
 
 
 def score(task: Task, y: NDArray[Any], prediction: NDArray[Any]) -> dict[str, float]:
-    """The metrics of a task. Classes are the integers from 0."""
+    """Return the metrics of a task. Classes are integers from 0."""
     if task == "regression":
         return {"RMSE": float(root_mean_squared_error(y, prediction))}
     prediction = prediction.astype(np.float64)
@@ -31,7 +26,4 @@ def score(task: Task, y: NDArray[Any], prediction: NDArray[Any]) -> dict[str, fl
     loss = float(log_loss(y, prediction, labels=classes))
     if task == "binary":
         return {"AUC": float(roc_auc_score(y, prediction[:, 1])), "log loss": loss}
-    return {
-        "accuracy": float(accuracy_score(y, prediction.argmax(axis=1))),
-        "log loss": loss,
-    }
+    return {"accuracy": float(accuracy_score(y, prediction.argmax(axis=1))), "log loss": loss}

@@ -1,19 +1,19 @@
-"""Several targets: time of a fit and held-out error of both strategies, beside those of XGBoost.
+"""Several targets: training time and test error of both strategies, compared with XGBoost.
 
-`python -m benchmarks.multi_target` prints a table per number of targets; `--help` tells the rest.
-The data is drawn: targets are mixtures of the same functions of the features, with noise.
+`python -m benchmarks.multi_target` prints one table per number of targets; see `--help`. The data
+is simulated: all targets are mixtures of the same functions of the features, with noise.
 """
 
-import argparse
-import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import r2_score
 
-from benchmarks.measure import time_call
-from benchmarks.report import Table, describe_machine, format_aligned, format_seconds
+from benchmarks.report import Table, format_aligned, format_seconds
+from benchmarks.rivals import Model, Settings, build
+from benchmarks.side_by_side import compare_fits, make_tree_parser, print_heading
 
 N_FEATURES = 20
 N_TEST = 20_000
@@ -21,7 +21,7 @@ STRATEGIES = ("multi_output_tree", "one_output_per_tree")
 
 
 def load(n_rows: int, n_targets: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Features and targets, which share the functions that they are made of."""
+    """Return features, and targets that are mixtures of the same functions."""
     mixture = np.random.default_rng(n_targets).normal(size=(4, n_targets))
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, N_FEATURES))
@@ -30,74 +30,44 @@ def load(n_rows: int, n_targets: int, seed: int = 0) -> tuple[np.ndarray, np.nda
 
 
 def make_models(n_trees: int, n_jobs: int) -> dict[str, Callable[[], Any]]:
-    """The same leaves, bins, learning rate and penalty for all."""
+    """Return makers of all models, with the same leaves, bins, learning rate and penalty.
 
-    def make_ours(strategy: str) -> Any:
-        from sumwise import GradientBoostingRegressor
-
-        return GradientBoostingRegressor(
-            n_estimators=n_trees, n_jobs=n_jobs, multi_strategy=strategy
-        )
-
-    def make_xgboost(strategy: str) -> Any:
-        from xgboost import XGBRegressor
-
-        return XGBRegressor(
-            n_estimators=n_trees,
-            n_jobs=n_jobs,
-            multi_strategy=strategy,
-            tree_method="hist",
-            grow_policy="lossguide",
-            max_leaves=31,
-            max_depth=0,
-            max_bin=255,
-            learning_rate=0.1,
-            min_child_weight=20,
-        )
-
-    makers = {"sumwise": make_ours, "XGBoost": make_xgboost}
-    return {
-        f"{name} {strategy}": lambda make=make, strategy=strategy: make(strategy)
+    The hessian of a row is one, so XGBoost's minimum of hessians is a minimum of rows.
+    """
+    settings = Settings("regression", n_trees=n_trees, n_jobs=n_jobs)
+    models = [
+        Model(f"{name} {strategy}", name.lower(), {"multi_strategy": strategy, **own})
         for strategy in STRATEGIES
-        for name, make in makers.items()
-    }
+        for name, own in {"sumwise": {}, "XGBoost": {"min_child_weight": settings.min_rows}}.items()
+    ]
+    return {model.name: partial(build, model, settings) for model in models}
 
 
 def compare(n_rows: int, n_targets: int, n_trees: int, n_jobs: int, n_repeats: int) -> Table:
-    """Seconds and held-out R² of each model, in turn."""
+    """Return a table of seconds and test R² of all models."""
     X, y = load(n_rows, n_targets)
     X_test, y_test = load(N_TEST, n_targets, seed=1)
     makers = make_models(n_trees, n_jobs)
-    seconds: dict[str, list[float]] = {key: [] for key in makers}
-    score = {}
-    for repeat in range(n_repeats + 1):
-        for key, make in makers.items():
-            model = make() if repeat else make().set_params(n_estimators=2)
-            spent = time_call(model.fit, X, y)
-            if repeat:  # the first one compiles or loads kernels
-                seconds[key].append(spent)
-                score[key] = r2_score(y_test, model.predict(X_test))
-    middle = {key: statistics.median(values) for key, values in seconds.items()}
+    fits = compare_fits(
+        makers, X, y, lambda model: r2_score(y_test, model.predict(X_test)), n_repeats
+    )
     rows = []
-    for key, spent in middle.items():
+    for key, spent in fits.seconds.items():
         rival = key.replace("sumwise", "XGBoost")
-        ratio = f"{spent / middle[rival]:.2f}" if rival != key else ""
-        rows.append([key, format_seconds(spent), ratio, f"{score[key]:.4f}"])
+        ratio = f"{spent / fits.seconds[rival]:.2f}" if rival != key else ""
+        rows.append([key, format_seconds(spent), ratio, f"{fits.scores[key]:.4f}"])
     title = f"{n_rows:,} x {N_FEATURES}, {n_targets} targets"
     return Table(title, ["", "time", "ratio", "R²"], rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare the models for each number of targets and print a table for it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.multi_target", description=__doc__)
+    parser = make_tree_parser("multi_target", __doc__)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--targets", type=int, nargs="+", default=(2, 5, 20))
-    parser.add_argument("--trees", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=3)
     parsed = parser.parse_args(arguments)
-    print(", ".join(f"{key} {value}" for key, value in describe_machine().items()))
-    print(f"{parsed.trees} rounds of trees with 31 leaves; ratios to XGBoost's same strategy")
+    rounds = f"{parsed.trees} rounds of trees with 31 leaves"
+    print_heading(f"{rounds}; ratios to the same strategy of XGBoost")
     for n_targets in parsed.targets:
         table = compare(parsed.rows, n_targets, parsed.trees, parsed.jobs, parsed.repeat)
         print(f"\n{format_aligned(table)}", flush=True)

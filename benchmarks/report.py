@@ -1,5 +1,6 @@
-"""Numbers as text: aligned and Markdown tables, JSON, and where they were taken."""
+"""Results as text: aligned and Markdown tables, JSON, and a description of the machine."""
 
+import argparse
 import json
 import os
 import platform
@@ -11,15 +12,7 @@ from typing import Any, NamedTuple
 
 import joblib
 
-VERSIONED_MODULES = (
-    "sumwise",
-    "numpy",
-    "numba",
-    "sklearn",
-    "lightgbm",
-    "xgboost",
-    "catboost",
-)
+VERSIONED_MODULES = ("sumwise", "numpy", "numba", "sklearn", "lightgbm", "xgboost", "catboost")
 
 
 class Table(NamedTuple):
@@ -31,7 +24,7 @@ class Table(NamedTuple):
 
 
 def format_seconds(seconds: float) -> str:
-    """Three significant figures in a fitting unit: 1.58 s, 27.0 ms, 51.0 µs."""
+    """Return three significant figures in a suitable unit: 1.58 s, 27.0 ms, 51.0 µs."""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1.0:
             return f"{format_figures(seconds * factor)} {unit}"
@@ -39,12 +32,12 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_bytes(n_bytes: float) -> str:
-    """Megabytes: 210 MB."""
+    """Return megabytes: 210 MB."""
     return f"{format_figures(n_bytes / 1e6)} MB"
 
 
 def format_figures(value: float) -> str:
-    """Three significant figures without an exponent: 0.0123, 1.58, 27.0, 1235."""
+    """Return three significant figures without an exponent: 0.0123, 1.58, 27.0, 1235."""
     if value == 0.0:
         return "0"
     n_decimals = 2
@@ -56,12 +49,12 @@ def format_figures(value: float) -> str:
 
 
 def format_metrics(metrics: Mapping[str, float]) -> str:
-    """All metrics in a line: AUC 0.7761, log loss 0.5650."""
+    """Return all metrics in one line: AUC 0.7761, log loss 0.5650."""
     return ", ".join(f"{name} {value:.4f}" for name, value in metrics.items())
 
 
 def format_aligned(table: Table) -> str:
-    """The table for a terminal: the first column to the left, others to the right."""
+    """Return the table for a terminal; the first column is left-aligned, others right-aligned."""
     lines = [table.header, *table.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
@@ -76,7 +69,7 @@ def format_aligned(table: Table) -> str:
 
 
 def format_markdown(table: Table) -> str:
-    """The table for a page."""
+    """Return the table in Markdown."""
     rule = ["---", *["--:"] * (len(table.header) - 1)]
     lines = [
         "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |"
@@ -86,20 +79,40 @@ def format_markdown(table: Table) -> str:
 
 
 def write_markdown(path: Path, title: str, notes: Iterable[str], tables: Iterable[Table]) -> None:
-    """A page of its own: the notes as a list, then the tables."""
+    """Write a page: the notes as a list, then the tables."""
     listed = "\n".join(f"- {note}" for note in notes)
     sections = [f"# {title}", listed, *map(format_markdown, tables)]
     path.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """The content, indented. Not-a-numbers are refused: they are no JSON."""
+    """Write indented JSON; NaN raises ValueError, because JSON has none."""
     text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the files that :func:`write_outputs` writes."""
+    parser.add_argument("--json", type=Path, metavar="PATH")
+    parser.add_argument("--markdown", type=Path, metavar="PATH")
+
+
+def write_outputs(
+    parsed: argparse.Namespace,
+    title: str,
+    notes: Iterable[str],
+    tables: Iterable[Table],
+    content: Mapping[str, Any],
+) -> None:
+    """Write the files that the command line asks for."""
+    if parsed.markdown:
+        write_markdown(parsed.markdown, title, notes, tables)
+    if parsed.json:
+        write_json(parsed.json, content)
+
+
 def describe_machine() -> dict[str, str]:
-    """What the numbers depend on: processor, threads, system and versions."""
+    """Return what the results depend on: processor, threads, system and versions."""
     versions = {module: str(import_module(module).__version__) for module in VERSIONED_MODULES}
     n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
@@ -114,7 +127,7 @@ def describe_machine() -> dict[str, str]:
 
 
 def read_processor() -> str:
-    """The processor's name: Linux tells it in a file only."""
+    """Return the name of the processor, which Linux has only in a file."""
     cpu_info = Path("/proc/cpuinfo")
     if cpu_info.exists():
         for line in cpu_info.read_text().splitlines():
@@ -124,5 +137,5 @@ def read_processor() -> str:
 
 
 def count_cpus() -> int:
-    """The CPUs this process may use: affinity and container limits respected."""
+    """Return the number of CPUs that this process may use, within affinity and container limits."""
     return int(joblib.cpu_count())

@@ -1,23 +1,22 @@
-"""The one place that maps settings to the parameters of each library.
+"""The mapping of common settings to the parameters of each library.
 
-Nothing is imported before a model is built: a fresh process pays for one library.
+Libraries are imported when a model is built, so that a fresh process imports only one of them.
 
-Where settings have no counterpart:
+Some settings have no counterpart:
 
-- XGBoost has no minimum of rows in a leaf, only of hessians.
-- CatBoost has no minimum of hessians, and one of rows only where trees are not
-  symmetric.
-- scikit-learn's minimum of hessians is fixed at 1e-3, and its threads are
-  those of OpenMP, by default one a physical core.
-- Categories of frames are split by sets of them here, in LightGBM and in XGBoost; the
-  bounds on these splits are LightGBM's and ours.
-- GOSS takes 20 % of the rows and 10 % of the others here and in LightGBM, which does so
-  only after the first 1 / learning_rate trees.
-- In multiclass problems XGBoost takes the hessian 2p(1-p), scikit-learn p(1-p),
-  LightGBM and sumwise K/(K-1) p(1-p); so equal rates are not quite equal steps.
+- XGBoost has no minimum number of rows per leaf, only a minimum of hessians.
+- CatBoost has no minimum of hessians, and a minimum of rows only for trees that are not symmetric.
+- scikit-learn's minimum of hessians is fixed at 1e-3. Its number of threads is that of OpenMP, by
+  default one per physical core.
+- sumwise, LightGBM and XGBoost split categories by sets. Only LightGBM and sumwise regularize these
+  splits.
+- GOSS keeps 20 % of the rows and draws 10 % here and in LightGBM, which starts with it after the
+  first 1 / learning_rate trees.
+- With several classes XGBoost uses the hessian 2p(1-p), scikit-learn p(1-p), LightGBM and sumwise
+  K/(K-1) p(1-p). So equal learning rates are not quite equal steps.
 
-`min_gain` stays 0 everywhere. (Ours compares with a gain that has the factor 1/2 of
-XGBoost's paper; XGBoost's and LightGBM's own compare with twice that.)
+`min_gain` is 0 everywhere. (Our gain has the factor 1/2 of XGBoost's paper; the gains that XGBoost
+and LightGBM compare with their limits are twice as large.)
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +32,7 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """What all libraries are told alike."""
+    """The settings that all libraries share."""
 
     task: Task = "binary"
     growth: Growth = "leaf"
@@ -71,12 +70,24 @@ SCIKIT_LEARN = Model("scikit-learn", "scikit-learn")
 
 
 def with_one_thread(model: Model) -> Model:
-    """The same without threads: often the better choice for little work."""
+    """Return the same model with one thread, which is often faster for small data."""
     return replace(model, name=f"{model.name}, 1 thread", n_jobs=1)
 
 
+# The names of these settings in each library, "-" where it has none.
+SHARED = ("n_trees", "max_bins", "l2", "min_rows", "min_hessian", "n_jobs", "seed")
+NAMES = {
+    "sumwise": "n_estimators max_bins l2 min_samples_leaf min_child_weight n_jobs random_state",
+    "lightgbm": "n_estimators max_bin reg_lambda min_child_samples min_child_weight n_jobs "
+    "random_state",
+    "xgboost": "n_estimators max_bin reg_lambda - min_child_weight n_jobs random_state",
+    "catboost": "n_estimators - l2_leaf_reg - - thread_count random_seed",
+    "scikit-learn": "max_iter max_bins l2_regularization min_samples_leaf - - random_state",
+}
+
+
 def map_sumwise(settings: Settings) -> Parameters:
-    """Ours."""
+    """Return the other parameters of sumwise."""
     growth: Parameters = {
         "leaf": {"max_leaves": settings.max_leaves},
         "depth": {"max_depth": settings.max_depth},
@@ -84,160 +95,97 @@ def map_sumwise(settings: Settings) -> Parameters:
     }[settings.growth]
     return growth | {
         "growth": settings.growth,
-        "categorical_encoding": "native",  # as the rivals split by categories
-        "n_estimators": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bins": settings.max_bins,
-        "l2": settings.l2,
-        "min_samples_leaf": settings.min_rows,
-        "min_child_weight": settings.min_hessian,
+        "categorical_encoding": "native",  # as in the other libraries
         "sampler": "goss" if settings.sampling == "goss" else None,
-        "n_jobs": settings.n_jobs,
-        "random_state": settings.seed,
     }
 
 
 def map_lightgbm(settings: Settings) -> Parameters:
-    """LightGBM, whose depth-limited trees still grow leaf by leaf."""
+    """Return other parameters of LightGBM; trees of limited depth still grow leaf by leaf."""
     depth = settings.max_depth
     growth: Parameters = {
         "leaf": {"num_leaves": settings.max_leaves, "max_depth": -1},
         "depth": {"num_leaves": 2**depth, "max_depth": depth},
     }[settings.growth]
     return growth | {
-        "n_estimators": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bin": settings.max_bins,
-        "reg_lambda": settings.l2,
-        "min_child_samples": settings.min_rows,
-        "min_child_weight": settings.min_hessian,
         "data_sample_strategy": "goss" if settings.sampling == "goss" else "bagging",
-        "n_jobs": settings.n_jobs,
-        "random_state": settings.seed,
         "verbosity": -1,
     }
 
 
 def map_xgboost(settings: Settings) -> Parameters:
-    """XGBoost by histograms."""
+    """Return the other parameters of XGBoost with histograms."""
     growth: Parameters = {
-        "leaf": {
-            "grow_policy": "lossguide",
-            "max_leaves": settings.max_leaves,
-            "max_depth": 0,
-        },
+        "leaf": {"grow_policy": "lossguide", "max_leaves": settings.max_leaves, "max_depth": 0},
         "depth": {"grow_policy": "depthwise", "max_depth": settings.max_depth},
     }[settings.growth]
-    return growth | {
-        "tree_method": "hist",
-        "enable_categorical": True,
-        "n_estimators": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bin": settings.max_bins,
-        "reg_lambda": settings.l2,
-        "min_child_weight": settings.min_hessian,
-        "n_jobs": settings.n_jobs,
-        "random_state": settings.seed,
-        "verbosity": 0,
-    }
+    return growth | {"tree_method": "hist", "enable_categorical": True, "verbosity": 0}
 
 
 def map_catboost(settings: Settings) -> Parameters:
-    """Plain boosting with one Newton step a leaf, as the others do.
+    """Return other parameters: plain boosting with one Newton step per leaf, as in the others.
 
-    The random noise on scores and the bootstrap are off. CatBoost counts borders,
-    one fewer than bins. With several classes it cannot start from the average.
+    Noise on scores and bootstrap are off. CatBoost counts borders, one fewer than bins. With
+    several classes it cannot start from the average.
     """
+    rows = {"min_data_in_leaf": settings.min_rows}
     growth: Parameters = {
-        "leaf": {
-            "grow_policy": "Lossguide",
-            "max_leaves": settings.max_leaves,
-            "min_data_in_leaf": settings.min_rows,
-        },
-        "depth": {
-            "grow_policy": "Depthwise",
-            "depth": settings.max_depth,
-            "min_data_in_leaf": settings.min_rows,
-        },
+        "leaf": {"grow_policy": "Lossguide", "max_leaves": settings.max_leaves, **rows},
+        "depth": {"grow_policy": "Depthwise", "depth": settings.max_depth, **rows},
         "symmetric": {"grow_policy": "SymmetricTree", "depth": settings.max_depth},
     }[settings.growth]
-    start = {} if settings.task == "multiclass" else {"boost_from_average": True}
-    return (
-        growth
-        | start
-        | {
-            "boosting_type": "Plain",
-            "bootstrap_type": "No",
-            "random_strength": 0,
-            "leaf_estimation_method": "Newton",
-            "leaf_estimation_iterations": 1,
-            "n_estimators": settings.n_trees,
-            "learning_rate": settings.learning_rate,
-            "border_count": settings.max_bins - 1,
-            "l2_leaf_reg": settings.l2,
-            "thread_count": settings.n_jobs,
-            "random_seed": settings.seed,
-            "logging_level": "Silent",
-            "allow_writing_files": False,
-        }
-    )
-
-
-def map_scikit_learn(settings: Settings) -> Parameters:
-    """scikit-learn's histogram gradient boosting."""
-    depth = settings.max_depth
-    growth: Parameters = {
-        "leaf": {"max_leaf_nodes": settings.max_leaves, "max_depth": None},
-        "depth": {"max_leaf_nodes": None, "max_depth": depth},
-    }[settings.growth]
+    if settings.task != "multiclass":
+        growth["boost_from_average"] = True
     return growth | {
-        "max_iter": settings.n_trees,
-        "learning_rate": settings.learning_rate,
-        "max_bins": settings.max_bins,
-        "l2_regularization": settings.l2,
-        "min_samples_leaf": settings.min_rows,
-        "early_stopping": False,
-        "random_state": settings.seed,
+        "boosting_type": "Plain",
+        "bootstrap_type": "No",
+        "random_strength": 0,
+        "leaf_estimation_method": "Newton",
+        "leaf_estimation_iterations": 1,
+        "border_count": settings.max_bins - 1,
+        "logging_level": "Silent",
+        "allow_writing_files": False,
     }
 
 
+def map_scikit_learn(settings: Settings) -> Parameters:
+    """Return the other parameters of scikit-learn's histogram gradient boosting."""
+    growth: Parameters = {
+        "leaf": {"max_leaf_nodes": settings.max_leaves, "max_depth": None},
+        "depth": {"max_leaf_nodes": None, "max_depth": settings.max_depth},
+    }[settings.growth]
+    return growth | {"early_stopping": False}
+
+
 class Library(NamedTuple):
-    """Where the estimators of a library are, and how settings reach them."""
+    """The estimators of a library, and the mapping of settings to their parameters."""
 
     module: str
-    classifier: str
-    regressor: str
+    prefix: str  # of the names of its estimators
     map_settings: Callable[[Settings], Parameters]
 
 
 LIBRARIES = {
-    "sumwise": Library(
-        "sumwise",
-        "GradientBoostingClassifier",
-        "GradientBoostingRegressor",
-        map_sumwise,
-    ),
-    "lightgbm": Library("lightgbm", "LGBMClassifier", "LGBMRegressor", map_lightgbm),
-    "xgboost": Library("xgboost", "XGBClassifier", "XGBRegressor", map_xgboost),
-    "catboost": Library("catboost", "CatBoostClassifier", "CatBoostRegressor", map_catboost),
-    "scikit-learn": Library(
-        "sklearn.ensemble",
-        "HistGradientBoostingClassifier",
-        "HistGradientBoostingRegressor",
-        map_scikit_learn,
-    ),
+    "sumwise": Library("sumwise", "GradientBoosting", map_sumwise),
+    "lightgbm": Library("lightgbm", "LGBM", map_lightgbm),
+    "xgboost": Library("xgboost", "XGB", map_xgboost),
+    "catboost": Library("catboost", "CatBoost", map_catboost),
+    "scikit-learn": Library("sklearn.ensemble", "HistGradientBoosting", map_scikit_learn),
 }
 
 
 def map_settings(model: Model, settings: Settings) -> Parameters:
-    """The parameters of the model's library for these settings."""
+    """Return the parameters of a model for these settings."""
     settings = replace(settings, n_jobs=model.n_jobs or settings.n_jobs)
-    return {**LIBRARIES[model.library].map_settings(settings), **model.options}
+    names = zip(NAMES[model.library].split(), SHARED, strict=True)
+    shared = {name: getattr(settings, setting) for name, setting in names if name != "-"}
+    shared["learning_rate"] = settings.learning_rate
+    return {**shared, **LIBRARIES[model.library].map_settings(settings), **model.options}
 
 
 def build(model: Model, settings: Settings) -> Any:
-    """An unfitted estimator; the library is imported here."""
+    """Return an unfitted estimator; this imports the library."""
     library = LIBRARIES[model.library]
-    name = library.regressor if settings.task == "regression" else library.classifier
-    estimator = getattr(import_module(library.module), name)
+    suffix = "Regressor" if settings.task == "regression" else "Classifier"
+    estimator = getattr(import_module(library.module), library.prefix + suffix)
     return estimator(**map_settings(model, settings))

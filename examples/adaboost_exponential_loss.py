@@ -1,9 +1,9 @@
 """AdaBoost and the exponential loss.
 
-Every round multiplies the mean exponential loss of the training rows by Z < 1, so the loss is the
-product of the Zs; it bounds the training error from above. The error on new rows may go on falling
-when the training error has no more to fall. Where rows with equal features have different classes,
-the votes come to half the log odds of these classes: the minimizer of the exponential loss.
+Every round multiplies the mean exponential loss of the training rows by Z < 1. So the loss is the
+product of all Z, and it is an upper bound of the training error. The error on new rows may keep
+falling when the training error is already zero. If rows with equal features have different classes,
+the votes converge to half the log odds of the classes, the minimizer of the exponential loss.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import make_hastie_10_2
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import AdaBoostClassifier
 from sumwise.theory import exponential_loss_minimizer
 
 
 class Curves(NamedTuple):
-    """What is measured after each round."""
+    """Measurements after each round."""
 
     normalizers: np.ndarray
     loss: np.ndarray
@@ -34,7 +34,7 @@ class Odds(NamedTuple):
 
 
 def measure_rounds(n_rows: int, n_rounds: int) -> Curves:
-    """Boost stumps: ten Gaussian features, and whether their squares sum to more than usual."""
+    """Boost stumps: the class is whether the squares of ten Gaussian features have a large sum."""
     X, y = make_hastie_10_2(2 * n_rows, random_state=0)
     train, test = slice(0, n_rows), slice(n_rows, None)
     model = AdaBoostClassifier(n_estimators=n_rounds).fit(X[train], y[train])
@@ -49,7 +49,7 @@ def measure_rounds(n_rows: int, n_rounds: int) -> Curves:
 
 
 def compare_odds(n_rows: int, n_rounds: int) -> Odds:
-    """Boost stumps on a feature of five values, each with a probability of its own."""
+    """Boost stumps on a feature with five values, each with its own probability of the class."""
     rng = np.random.default_rng(0)
     value = rng.integers(0, 5, n_rows)
     y = rng.random(n_rows) < np.array([0.1, 0.6, 0.3, 0.9, 0.75])[value]
@@ -60,7 +60,7 @@ def compare_odds(n_rows: int, n_rounds: int) -> Odds:
 
 
 def main(argv: Sequence[str] | None = None) -> tuple[Curves, Odds]:
-    """Print what the rounds do, and draw it."""
+    """Print the measurements of some rounds, and draw all."""
     options = read_options(str(__doc__), argv)
     n_rows, n_rounds = (500, 60) if options.quick else (2000, 400)
     curves, odds = measure_rounds(n_rows, n_rounds), compare_odds(n_rows, n_rounds)
@@ -86,8 +86,7 @@ def main(argv: Sequence[str] | None = None) -> tuple[Curves, Odds]:
         axes[1].plot(odds.half_log_odds, odds.votes, "o")
         axes[1].axline((0, 0), slope=1, color="gray", linewidth=0.8)
         axes[1].set(xlabel="half log odds of equal rows", ylabel="sum of weighted votes")
-        figure.savefig(find_place(options.out, "adaboost_exponential_loss.png"))
-        pyplot.close(figure)
+        save(figure, options.out, "adaboost_exponential_loss.png")
     return curves, odds
 
 

@@ -1,8 +1,8 @@
-"""Bayesian model averaging against stacking: with the true model among the candidates or not.
+"""Bayesian model averaging against stacking, with and without the true model.
 
-The target is a cubic. With the cubic among the candidates and little noise, posterior weights find
-it, and averaging by them is as good as stacking. Without it, they settle on the one candidate that
-is nearest, where stacking mixes several.
+The target is a cubic. If the cubic is among the candidates and there is little noise, posterior
+weights find it, and Bayesian averaging is as good as stacking. Without the cubic, posterior weights
+concentrate on the closest candidate, while stacking mixes several.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ TERMS = {
 
 
 def make_members(names: list[str]) -> list[tuple[str, object]]:
-    """Linear regressions on terms of x."""
+    """Return linear regressions on terms of x."""
     return [
         (name, make_pipeline(FunctionTransformer(TERMS[name]), LinearRegression()))
         for name in names
@@ -29,7 +29,7 @@ def make_members(names: list[str]) -> list[tuple[str, object]]:
 
 
 def compare(names: list[str], n_rows: int, noise: float, n_repeats: int) -> dict[str, float]:
-    """Return the mean squared distance from the truth, on new rows, of both."""
+    """Return the mean squared distance of both from the true function on new rows."""
     members = make_members(names)
     rng = np.random.default_rng(0)
     totals = {"Bayesian averaging": 0.0, "stacking": 0.0}
@@ -48,7 +48,7 @@ def compare(names: list[str], n_rows: int, noise: float, n_repeats: int) -> dict
 
 
 def truth(x: np.ndarray) -> np.ndarray:
-    """The cubic to learn."""
+    """Return the cubic to learn."""
     return x[:, 0] ** 3 - x[:, 0] ** 2 + 1.0
 
 

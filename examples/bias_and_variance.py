@@ -1,15 +1,16 @@
-"""Bagging cuts variance, boosting cuts bias: errors taken apart by resampling.
+"""Bagging reduces variance, boosting reduces bias: errors decomposed by resampling.
 
-Deep trees have little bias, and bagging averages their variance away. Stumps hardly vary but are
-too simple; boosting adds them up to something that is not. Targets of the rows to predict have no
-noise, so all of the error is bias or variance.
+Deep trees have little bias, and bagging averages their variance. Stumps have little variance but
+are too simple; boosting adds them up to a flexible model. The targets of new rows have no noise, so
+the whole error is bias or variance.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from sklearn.datasets import make_friedman1
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import (
     BaggingRegressor,
     DecisionTreeRegressor,
@@ -43,11 +44,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, BiasVarianceCovariance]
             f"{parts[name].variance:6.2f}  error {parts[name].error:6.2f}"
         )
     if options.out:
-        draw(parts, find_place(options.out, "bias_and_variance.png"))
+        draw(parts, options.out)
     return parts
 
 
-def draw(parts, path) -> None:
+def draw(parts, folder: Path) -> None:
     """Draw bias and variance of each model as one bar."""
     from matplotlib import pyplot
 
@@ -67,8 +68,7 @@ def draw(parts, path) -> None:
     ax.invert_yaxis()
     ax.set_xlabel("mean squared error")
     ax.legend()
-    figure.savefig(path)
-    pyplot.close(figure)
+    save(figure, folder, "bias_and_variance.png")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Random forest against bagging of trees, as the number of trees grows.
 
-A tree of a forest sees few features in each node: one alone is worse than a bagged tree. But such
-trees are less alike, so that many of them are better than as many bagged trees, and they are grown
-in less time.
+A tree of a forest considers few features in each node, so a single one is worse than a bagged tree.
+But these trees are less similar to each other: many of them are better than as many bagged trees,
+and they are grown in less time.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -13,19 +14,19 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import BaggingClassifier, RandomForestClassifier
 
 
 class Curve(NamedTuple):
-    """Test errors of the first 1, 2, ... trees, and seconds to grow all; means over the repeats."""
+    """Mean test errors of the first 1, 2, ... trees, and the median seconds to grow all."""
 
     error: np.ndarray
     seconds: float
 
 
 def measure(model, n_repeats: int) -> Curve:
-    """Fit on half of the digits, again and again, and let the first trees predict the others."""
+    """Fit repeatedly on half of the digits, and predict the other half with the first trees."""
     X, y = load_digits(return_X_y=True)
     errors, seconds = [], []
     for seed in range(n_repeats):
@@ -55,11 +56,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Curve]:
             f"{n_trees} {curve.error[-1]:.3f}; {curve.seconds:.2f} s"
         )
     if options.out:
-        draw(curves, find_place(options.out, "forest_against_bagging.png"))
+        draw(curves, options.out)
     return curves
 
 
-def draw(curves, path) -> None:
+def draw(curves, folder: Path) -> None:
     """Draw the errors against the number of trees."""
     from matplotlib import pyplot
 
@@ -77,8 +78,7 @@ def draw(curves, path) -> None:
     ax.set_ylabel("test error")
     ax.set_ylim(bottom=0.0)
     ax.legend()
-    figure.savefig(path)
-    pyplot.close(figure)
+    save(figure, folder, "forest_against_bagging.png")
 
 
 if __name__ == "__main__":

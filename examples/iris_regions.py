@@ -1,6 +1,7 @@
-"""Which class each model gives to every point of a plane: base learners, soft voting, stacking.
+"""Decision regions of base learners, soft voting and stacking.
 
-Two features of Iris, sepal length and petal length; the meta-learner is logistic regression.
+The data are two features of Iris, sepal length and petal length. The meta-learner is logistic
+regression.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import GradientBoostingClassifier, StackingClassifier, VotingClassifier
 from sumwise.plotting import DecisionRegions, decision_regions, plot_decision_regions
 
@@ -21,7 +22,7 @@ NAMES = ("sepal length (cm)", "petal length (cm)")
 
 
 class Panel(NamedTuple):
-    """What one model says, and its accuracy in cross-validation."""
+    """The decision regions of a model, and its accuracy in cross-validation."""
 
     name: str
     accuracy: float
@@ -29,7 +30,7 @@ class Panel(NamedTuple):
 
 
 def make_models(n_trees: int) -> dict[str, Any]:
-    """The base learners, and the two ways to combine them."""
+    """Return the base learners, and two ways to combine them."""
     base = {
         "logistic regression": LogisticRegression(max_iter=1000),
         "nearest neighbors": KNeighborsClassifier(7),
@@ -45,7 +46,7 @@ def make_models(n_trees: int) -> dict[str, Any]:
 
 
 def find_panels(n_steps: int, n_trees: int) -> list[Panel]:
-    """Fit and judge each model."""
+    """Fit and score each model."""
     X, y = load_iris(return_X_y=True)
     X = X[:, FEATURES]
     panels = []
@@ -68,8 +69,7 @@ def main(argv: Sequence[str] | None = None) -> list[Panel]:
         figure, axes = pyplot.subplots(2, 3, figsize=(12, 7.5), layout="constrained")
         for ax, panel in zip(axes.flat, panels, strict=True):
             plot_decision_regions(panel.data, ax).set_title(f"{panel.name}: {panel.accuracy:.3f}")
-        figure.savefig(find_place(options.out, "iris_regions.png"))
-        pyplot.close(figure)
+        save(figure, options.out, "iris_regions.png")
     return panels
 
 

@@ -1,7 +1,8 @@
 """Bagging against boosting in a kappa-error diagram.
 
-Members of bagging are accurate and alike: they lie low and to the right. Members of boosting are
-diverse, because each is made for the rows that those before got wrong, and pay for it with errors.
+Members of bagging are accurate and similar: their points lie low and to the right. Each member of
+boosting concentrates on the errors of the previous ones, so its members are diverse but less
+accurate.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -40,11 +41,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, KappaErrorPoints]:
             f"{points.error.mean():.3f}  of the ensemble {1 - model.score(X_new, y_new):.3f}"
         )
     if options.out:
-        from matplotlib import pyplot
-
-        ax = plot_kappa_error(clouds)
-        ax.figure.savefig(find_place(options.out, "kappa_error_diagram.png"))
-        pyplot.close(ax.figure)
+        save(plot_kappa_error(clouds).figure, options.out, "kappa_error_diagram.png")
     return clouds
 
 

@@ -1,8 +1,8 @@
 """Level-wise against leaf-wise growth, with the same number of leaves.
 
-Leaf-wise growth splits where it gains most, wherever that is: with as many leaves it fits the
-training rows better, and its trees are deeper. Level-wise growth spends its leaves evenly, which
-is a restraint: with few rows it is often as good on new ones.
+Leaf-wise growth always makes the split with the largest gain. With the same number of leaves it
+fits the training rows better, and its trees are deeper. Level-wise growth spreads its leaves
+evenly, which acts as regularization: with few rows it is often as good on new rows.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import make_moons
 from sklearn.metrics import log_loss
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import GradientBoostingClassifier
 
 N_LEAVES = 16
@@ -36,14 +36,14 @@ def measure_depth(model: GradientBoostingClassifier) -> float:
 
 
 def make_rows(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two half moons, and eight features that say nothing."""
+    """Return two half moons, and eight features that are noise."""
     rng = np.random.default_rng(seed)
     X, y = make_moons(n_rows, noise=0.35, random_state=seed)
     return np.column_stack([X, rng.normal(size=(n_rows, 8))]), y
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Curves]:
-    """Print what both ways of growing come to, and draw the losses."""
+    """Print losses and depths of both ways to grow trees, and draw the losses."""
     options = read_options(str(__doc__), argv)
     n_rounds = 30 if options.quick else 100
     X, y = make_rows(1000 if options.quick else 4000, 0)
@@ -72,8 +72,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Curves]:
             ax.plot(curves.new, "--", color=line.get_color(), label=f"{growth}-wise, new rows")
         ax.set(xlabel="round", ylabel="log loss")
         ax.legend()
-        figure.savefig(find_place(options.out, "level_against_leaf.png"))
-        pyplot.close(figure)
+        save(figure, options.out, "level_against_leaf.png")
     return found
 
 

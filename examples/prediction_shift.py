@@ -1,17 +1,18 @@
-"""Prediction shift: residuals of a model that has seen the row are not those of a new row.
+"""Prediction shift: residuals of training rows differ from those of new rows.
 
 Two features are fair coins, y = 2 x1 + x2, and two stumps are boosted with steps of 1. Fitted on
-one sample of n rows, the slope on x2 is too small by c2 / (n - 1) on average, for the second stump
-is fitted to residuals that the first one has made smaller. Two independent samples have no such
-bias; ordered boosting imitates them with one. (A small bias of its own comes from the first rows of
-the order, which models of next to no rows predict.)
+one sample of n rows, the slope on x2 is too small by c2 / (n - 1) on average, because the second
+stump is fitted to residuals that the first one has made smaller. Two independent samples have no
+such bias, and ordered boosting imitates them with one sample. (It has a small bias of its own: the
+first rows of the order are predicted by models of very few rows.)
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import GradientBoostingRegressor, Ordered
 
 C1, C2 = 2.0, 1.0
@@ -36,17 +37,17 @@ def main(argv: Sequence[str] | None = None) -> dict[str, np.ndarray]:
         noise = error.std() / np.sqrt(n_draws)
         print(f"{way:12} mean error of the slope {error.mean():+.3f} (+- {noise:.3f})")
     if options.out:
-        draw_slopes(slopes, n_rows, find_place(options.out, "prediction_shift.png"))
+        draw_slopes(slopes, n_rows, options.out)
     return slopes
 
 
 def target(X: np.ndarray) -> np.ndarray:
-    """What is to be learned, without noise."""
+    """Return the targets, without noise."""
     return X @ [C1, C2]
 
 
 def make_stumps(n_stumps: int, **params) -> GradientBoostingRegressor:
-    """Stumps with steps of 1, and nothing that holds them back."""
+    """Return stumps with steps of 1 and without regularization."""
     return GradientBoostingRegressor(
         n_estimators=n_stumps,
         learning_rate=1.0,
@@ -59,12 +60,12 @@ def make_stumps(n_stumps: int, **params) -> GradientBoostingRegressor:
 
 
 def find_slope(scores: np.ndarray) -> float:
-    """The slope on x2, the mean over both values of x1."""
+    """Return the slope on x2, averaged over both values of x1."""
     return float(scores[2] - scores[0] + scores[3] - scores[1]) / 2
 
 
 def boost_twice(first: np.ndarray, second: np.ndarray) -> float:
-    """The slope of a stump of one sample and a stump of its residuals on another."""
+    """Return the slope of a stump on one sample plus a stump on the residuals of another."""
     stump = make_stumps(1).fit(first, target(first))
     residual = target(second) - stump.predict(second)
     more = make_stumps(1).fit(second, residual)
@@ -72,13 +73,13 @@ def boost_twice(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def boost_in_order(X: np.ndarray, seed: int) -> float:
-    """The slope of two stumps by ordered boosting."""
+    """Return the slope of two stumps by ordered boosting."""
     booster = Ordered(permutations=1, prefixes="all")
     model = make_stumps(2, booster=booster, random_state=seed).fit(X, target(X))
     return find_slope(model.predict(CORNERS))
 
 
-def draw_slopes(slopes: dict[str, np.ndarray], n_rows: int, path) -> None:
+def draw_slopes(slopes: dict[str, np.ndarray], n_rows: int, folder: Path) -> None:
     """Draw the mean errors with their noise."""
     from matplotlib import pyplot
 
@@ -91,8 +92,7 @@ def draw_slopes(slopes: dict[str, np.ndarray], n_rows: int, path) -> None:
     ax.invert_yaxis()
     ax.set_xlabel("mean error of the slope on x2")
     ax.legend()
-    figure.savefig(path)
-    pyplot.close(figure)
+    save(figure, folder, "prediction_shift.png")
 
 
 if __name__ == "__main__":

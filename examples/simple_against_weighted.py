@@ -1,8 +1,8 @@
-"""When weights pay: simple against weighted averages, for members alike and unlike in quality.
+"""Simple against weighted averages, for members of similar and of different quality.
 
-Members see the truth with noise of their own. Weights are learned on some rows and judged on
-others. Where all members are equally good, the learned weights differ by chance alone and the
-simple average is as good or better. Where some are much worse than others, weights pay.
+Every member predicts the truth with its own noise. Weights are learned on some rows and tested on
+others. If all members are equally good, the learned weights differ only by chance, and the simple
+average is as good or better. If some members are much worse than others, weights help.
 """
 
 import numpy as np

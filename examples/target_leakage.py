@@ -1,16 +1,17 @@
-"""Target statistics that leak: what a model learns in training is not there at prediction.
+"""Target statistics that leak: a model learns from them what is missing at prediction.
 
-An identifier, another in every row, breaks greedy statistics: each tells the target of its row. A
-column that is the same everywhere breaks leave-one-out: the mean of all others tells the target of
-the row that is left out. Ordered statistics survive both.
+An identifier with a new value in every row breaks greedy statistics: each statistic reveals the
+target of its row. A constant column breaks leave-one-out: the mean of all other rows reveals the
+target of the row that is left out. Ordered statistics handle both.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import GradientBoostingClassifier, TargetStatistics
 
 METHODS = ("greedy", "leave_one_out", "holdout", "ordered")
@@ -33,20 +34,20 @@ def main(argv: Sequence[str] | None = None) -> dict[tuple[str, str], float]:
             accuracy[column, method] = model.score(X_new, y_new)
             print(f"{column:10} {method:13} accuracy on new rows {accuracy[column, method]:.3f}")
     if options.out:
-        draw(accuracy, find_place(options.out, "target_leakage.png"))
+        draw(accuracy, options.out)
     return accuracy
 
 
 def make_rows(column: str, n_rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """A number that tells something of the target, and a column of categories that does not."""
+    """Return a number that depends on the target, and a categorical column that does not."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows)
     codes = [f"{seed}-{row}" for row in range(n_rows)] if column == "identifier" else "same"
     return pd.DataFrame({"signal": y + rng.normal(size=n_rows), column: codes}), y
 
 
-def draw(accuracy: dict[tuple[str, str], float], path) -> None:
-    """Draw the accuracies as bars, beside the best there is."""
+def draw(accuracy: dict[tuple[str, str], float], folder: Path) -> None:
+    """Draw the accuracies as bars, with the best possible accuracy."""
     from matplotlib import pyplot
 
     figure, ax = pyplot.subplots(figsize=(6.4, 3.2), layout="constrained")
@@ -62,8 +63,7 @@ def draw(accuracy: dict[tuple[str, str], float], path) -> None:
     ax.set_ylim(0.4, 0.8)
     ax.set_ylabel("accuracy on new rows")
     ax.legend(ncols=3, loc="upper center")
-    figure.savefig(path)
-    pyplot.close(figure)
+    save(figure, folder, "target_leakage.png")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The error of a vote against the number of learners: in theory, simulated, and of real trees.
+"""The error of a majority vote by the number of learners: in theory, simulated, with real trees.
 
-Independent learners that are right more often than not make a vote that is almost never wrong, and
-Hoeffding's bound says so. Bagged trees are not independent: their vote stops getting better.
+A vote of many independent learners that are right more often than not is almost never wrong, as
+Hoeffding's bound shows. Bagged trees are not independent: their vote stops improving.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.datasets import make_classification
 
-from examples.options import find_place, read_options
+from examples.options import read_options, save
 from sumwise import BaggingClassifier, DecisionTreeClassifier, member_predictions
 from sumwise.plotting import EnsembleSizes, ensemble_sizes, plot_ensemble_sizes
 
@@ -21,7 +21,7 @@ def simulate(n_learners: int, n_rows: int, error: float) -> EnsembleSizes:
 
 
 def bag(n_learners: int, n_rows: int) -> EnsembleSizes:
-    """Let bagged trees vote on rows they have not seen."""
+    """Let bagged trees vote on new rows."""
     X, y = make_classification(2 * n_rows, 20, n_informative=8, flip_y=0.05, random_state=0)
     tree = DecisionTreeClassifier(max_features=2)
     model = BaggingClassifier(tree, n_learners, random_state=0).fit(X[:n_rows], y[:n_rows])
@@ -48,8 +48,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, EnsembleSizes]:
         figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
         for ax, (name, curve) in zip(axes, curves.items(), strict=True):
             plot_ensemble_sizes(curve, ax).set_title(name)
-        figure.savefig(find_place(options.out, "vote_error.png"))
-        pyplot.close(figure)
+        save(figure, options.out, "vote_error.png")
     return curves
 
 

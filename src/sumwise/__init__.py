@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sumwise.data.bundling import Bundling
-from sumwise.data.native import Native
-from sumwise.data.target_statistics import TargetStatistics
+from sumwise.data.categories.set_splits import Native
+from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.estimators.boosting.classifier import GradientBoostingClassifier
 from sumwise.estimators.boosting.regressor import GradientBoostingRegressor
 from sumwise.estimators.persistence import load

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.categories import PUBLISHED, load_parts, main
+from benchmarks.categories import PUBLISHED, load_splits, main
 
 
 @pytest.fixture
@@ -21,10 +21,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_split_is_that_of_the_file(folder) -> None:
-    (part,) = load_parts("adult", 5, 1000)
+    (part,) = load_splits("adult", 5, 1000)
     assert (len(part.X_train), len(part.X_test)) == (40, 20)
     assert part.X_test.index.tolist() == list(range(0, 60, 3))
-    assert len(list(load_parts("census_income_kdd", 3, 1000))) == 3
+    assert len(list(load_splits("census_income_kdd", 3, 1000))) == 3
 
 
 def test_a_tiny_run(folder, capsys) -> None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.compare import (
+    CASES,
     QUICK,
-    WORKS,
     Comparison,
     Plan,
     Target,
@@ -13,7 +13,7 @@ from benchmarks.compare import (
     main,
     parse_arguments,
     plan_run,
-    select_works,
+    select_cases,
     tabulate_details,
     tabulate_summary,
 )
@@ -24,7 +24,7 @@ from benchmarks.rivals import SUMWISE, map_settings
 OURS = Measurement("sumwise", [1.0, 3.0, 2.0], {"AUC": 0.78, "log loss": 0.5}, warm_up_s=7.0)
 FAST = Measurement("fast", [4.0, 5.0, 99.0], {"AUC": 0.77, "log loss": 0.6})
 SLOW = Measurement("slow", [8.0, 8.0, 8.0], {"AUC": 0.79, "log loss": 0.4})
-COMPARISON = Comparison(WORKS[0], WORKS[0].settings, "10 x 2", [SLOW, OURS, FAST])
+COMPARISON = Comparison(CASES[0], CASES[0].settings, "10 x 2", [SLOW, OURS, FAST])
 
 
 def test_ratio_is_of_medians_to_the_best_rival() -> None:
@@ -40,8 +40,8 @@ def test_target(value: float, verdict: str) -> None:
 
 
 def test_a_target_in_seconds_judges_ours_alone() -> None:
-    work = replace(WORKS[0], target=Target(1.5, 0.8, in_seconds=True))
-    assert replace(COMPARISON, work=work).verdict == "not yet"
+    case = replace(CASES[0], target=Target(1.5, 0.8, in_seconds=True))
+    assert replace(COMPARISON, case=case).verdict == "not yet"
     assert COMPARISON.verdict == "reached"
 
 
@@ -79,10 +79,10 @@ def test_details_rank_the_models() -> None:
 
 
 def test_memory_is_told_in_megabytes() -> None:
-    work = replace(WORKS[0], measure=measure_memory)
-    table = tabulate_details(replace(COMPARISON, work=work))
+    case = replace(CASES[0], measure=measure_memory)
+    table = tabulate_details(replace(COMPARISON, case=case))
     assert table.rows[0][1].endswith("MB")
-    assert encode(replace(COMPARISON, work=work))["unit"] == "bytes"
+    assert encode(replace(COMPARISON, case=case))["unit"] == "bytes"
 
 
 def test_encoded_comparison_is_json() -> None:
@@ -93,20 +93,20 @@ def test_encoded_comparison_is_json() -> None:
     assert encoded["measurements"][1]["median"] == 2.0
 
 
-def test_works_are_well_formed() -> None:
-    names = [work.name for work in WORKS]
+def test_cases_are_well_formed() -> None:
+    names = [case.name for case in CASES]
     assert len(set(names)) == len(names)
-    for work in WORKS:
-        models = (SUMWISE, *work.rivals)
+    for case in CASES:
+        models = (SUMWISE, *case.rivals)
         assert len({model.name for model in models}) == len(models) > 1
-        assert work.target.goal < work.target.reach_first
+        assert case.target.goal < case.target.reach_first
         for model in models:
-            assert map_settings(model, work.settings)
+            assert map_settings(model, case.settings)
 
 
 def test_selection_by_parts_of_names() -> None:
-    assert [work.name for work in select_works(["1k", "cold"])] == ["train-1k", "first-fit-cold"]
-    assert select_works([""]) == list(WORKS)
+    assert [case.name for case in select_cases(["1k", "cold"])] == ["train-1k", "first-fit-cold"]
+    assert select_cases([""]) == list(CASES)
 
 
 def test_sizes() -> None:

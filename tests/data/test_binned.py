@@ -1,4 +1,4 @@
-"""The binned table: columns, tiles and the places of histograms."""
+"""The binned table: columns, tiles and positions of histograms."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def make_binned(columns, n_value_bins=None, n_threads=1, min_rows=1):
 
 
 def read_lanes(table):
-    """The codes of every lane, read from the tiles."""
+    """Return the codes of every lane, read from the tiles."""
     n_rows = table.columns.shape[1]
     codes = []
     for tile in range(table.tile_start.size):
@@ -29,7 +29,7 @@ def read_lanes(table):
 
 
 def unpack(table):
-    """The columns again, read from the tiles."""
+    """Rebuild the columns from the tiles."""
     lanes, columns = table.lanes, np.empty_like(table.columns)
     for lane, codes in enumerate(read_lanes(table)):
         first, last = lanes.first[lane : lane + 2]

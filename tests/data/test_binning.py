@@ -1,16 +1,10 @@
-"""Thresholds of features: exact for few values, by quantiles for many."""
-
-import itertools
+"""Bins of features: one per value for few values, quantiles for many."""
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from sumwise.data import binning, matrix
-from sumwise.data.binning import BinMapper, threshold_between
-from sumwise.data.thresholds import find_runs
-from sumwise.kernels.predict.coding import round_down
+from sumwise.data import matrix, thresholds
+from sumwise.data.binning import BinMapper
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from tests.naive import binning as naive
@@ -19,10 +13,6 @@ NAN, INF = np.nan, np.inf
 LARGEST = np.finfo(np.float64).max
 INTEGERS = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i8"]
 DTYPES = [*INTEGERS, "f2", "f4", "f8", "g", ">f4", ">f8"]
-NUMBERS = [
-    *(-INF, -LARGEST, -1e300, -1.5, -1.0, -1e-300, -5e-324, 0.0, 5e-324, 1e-323, 1.0),
-    *(np.nextafter(1, 2), 1 + 2.0**-51, 1.5, 2.0**53, 2.0**53 + 2, 1e300, LARGEST, INF),
-]
 
 
 def codes_of(X, mapper=None, **fit):
@@ -30,50 +20,7 @@ def codes_of(X, mapper=None, **fit):
         mapper = BinMapper.fit(X, **fit) if mapper is None else mapper
         return mapper.transform(X, team).table.columns, mapper
 
-
-# Between two neighbors
-
-
-def test_threshold_between_equals_twin():
-    for low, high in itertools.combinations(map(float, NUMBERS), 2):
-        found = threshold_between(np.array([low]), np.array([high]))
-        assert found.tolist() == [naive.threshold_between(low, high)]
-        assert low <= found[0] < high
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbors_in_their_type_are_parted(dtype):
-    rng = np.random.default_rng(0)
-    low = np.concatenate([rng.normal(size=500), 10.0 ** rng.uniform(-30, 30, 500), [0.0, 1.0]])
-    low = np.concatenate([low, -low]).astype(dtype)
-    high = np.nextafter(low, dtype(INF))
-    threshold = threshold_between(low, high)
-    assert threshold.dtype == np.float64
-    assert np.all(low <= threshold)
-    assert np.all(threshold < high)
-    if dtype is np.float32:  # float64 has room between them
-        assert np.all(threshold > low)
-
-
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(st.floats(allow_nan=False))
-@example(LARGEST)
-@example(-LARGEST)
-@example(-1e-60)
-@example(1e-60)
-@example(-0.0)
-@example(float(np.nextafter(np.float32(1), np.float32(2))))
-def test_thresholds_are_rounded_down(threshold):
-    rounded = round_down(np.array([threshold]), np.dtype(np.float32))
-    assert rounded.dtype == np.float32
-    assert float(rounded[0]) <= threshold
-    if threshold < INF:
-        with np.errstate(over="ignore"):
-            assert float(np.nextafter(rounded[0], np.float32(INF))) > threshold
-    assert round_down(np.array([threshold]), np.dtype(np.float64)).tolist() == [threshold]
-
-
-# Few values: a bin for each
+        # Few values: one bin per value
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -148,13 +95,13 @@ def test_up_to_255_values_have_a_bin_each(n_distinct, is_exact, missing):
         expected = naive.find_thresholds(values)
         assert mapper.thresholds[0].tolist() == expected.tolist()
     else:
-        # uneven counts: bins of about equal weight may be fewer than there could be
+        # uneven counts: bins of about equal weight may be fewer than max_bins
         assert 240 <= mapper.thresholds[0].size <= 254
         assert n_used == mapper.thresholds[0].size + 1
 
 
 def test_the_255th_value_may_come_late():
-    """Whether there are few values is not judged by the first rows alone."""
+    """All rows decide whether there are few values, not only the first."""
     values = np.concatenate([np.tile(np.arange(200.0), 50), np.arange(1000.0)])
     _, mapper = codes_of(values.reshape(-1, 1))
     assert mapper.thresholds[0].size == 254
@@ -181,7 +128,7 @@ def test_large_integers_are_parted_as_far_as_float64_can():
     assert columns.tolist() == [[2, 3, 2, 1]]
 
 
-# The same side in training and in prediction
+# Values go to the same side in training and prediction
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -212,7 +159,7 @@ def test_training_bin_and_prediction_agree(dtype):
 
 
 def test_thresholds_between_float32_numbers_are_met_exactly():
-    """Values of one type, thresholds of another: as in double precision."""
+    """Values of one type and thresholds of another compare as in double precision."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 2))
     mapper = BinMapper.fit(X, max_bins=100)
@@ -228,7 +175,7 @@ def test_thresholds_between_float32_numbers_are_met_exactly():
 
 
 def make_columns(n_rows, dtype):
-    """Columns of all sorts: few and many values, missing and infinite ones, ties."""
+    """Columns of all kinds: few and many values, missing and infinite values, ties."""
     rng = np.random.default_rng(0)
     return np.column_stack(
         [
@@ -261,15 +208,15 @@ def test_quantiles_equal_twin(dtype, weighted, max_bins):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_threads_and_parts_do_not_matter(monkeypatch, dtype, order, n_threads):
-    """Threads, groups of features, and chunks of rows: all the same thresholds."""
+    """Threads, groups of features and chunks of rows do not change thresholds."""
     X = make_columns(2000, np.float64)
     X = np.asarray(np.nan_to_num(X, posinf=7, neginf=-7) * 100 if dtype == np.int64 else X)
     X = np.asarray(X, dtype=dtype, order=order)
     rows = np.flatnonzero(np.random.default_rng(2).random(2000) < 0.7).astype(np.uint32)
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 1000)
     expected = BinMapper.fit(X, 63, rows=rows)
-    monkeypatch.setattr(binning, "_FEATURES", 5)
-    monkeypatch.setattr(binning, "_KEYS", 2500)
+    monkeypatch.setattr(thresholds, "_FEATURES", 5)
+    monkeypatch.setattr(thresholds, "_KEYS", 2500)
     monkeypatch.setattr(matrix, "_CHUNK", 300)
     with Team(n_threads) as team:
         found = BinMapper.fit(X, 63, rows=rows, team=team)
@@ -278,7 +225,7 @@ def test_threads_and_parts_do_not_matter(monkeypatch, dtype, order, n_threads):
 
 
 def test_the_sample_is_drawn_by_the_seed(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 500)
+    monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 500)
     X = np.random.default_rng(0).normal(size=(3000, 2))
     rows = np.arange(0, 3000, 2, dtype=np.uint32)
     sample = np.empty(500, dtype=np.uint32)
@@ -364,10 +311,10 @@ def test_order_of_rows_does_not_matter():
 
 
 def test_large_data_is_sampled_but_few_values_stay_exact():
-    n_rows = binning.SAMPLE_ROWS + 1000
+    n_rows = thresholds.SAMPLE_ROWS + 1000
     rng = np.random.default_rng(0)
     rare = np.zeros(n_rows, dtype=np.float32)
-    rare[[5, n_rows // 2, n_rows - 1]] = [3.0, 7.0, NAN]  # hardly all in the sample
+    rare[[5, n_rows // 2, n_rows - 1]] = [3.0, 7.0, NAN]  # unlikely to be all in the sample
     X = np.column_stack([rare, rng.normal(size=n_rows).astype(np.float32)])
     mapper = BinMapper.fit(X)
     assert mapper.thresholds[0].tolist() == [1.5, 5.0]
@@ -381,8 +328,8 @@ def test_large_data_is_sampled_but_few_values_stay_exact():
 
 
 def test_a_sample_may_miss_all_values_of_a_column(monkeypatch):
-    """Many distinct values in few rows of many: none may be drawn."""
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 5)
+    """Many distinct values in few of many rows: the sample may have none of them."""
+    monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 5)
     X = np.full((5000, 1), NAN)
     X[::16, 0] = np.arange(313)
     columns, mapper = codes_of(X)
@@ -391,7 +338,7 @@ def test_a_sample_may_miss_all_values_of_a_column(monkeypatch):
 
 
 def test_a_sample_may_hold_few_values(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 50)
     _, mapper = codes_of(np.arange(5000.0).reshape(-1, 1))
     assert mapper.thresholds[0].size == 49
     weight = np.ones(5000)
@@ -458,23 +405,10 @@ def test_validation_rows_make_no_feature_usable():
     assert data.table.columns[:, -1].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([], []),
-        ([7], [(0, 1)]),
-        ([7, 7, 7, 7], [(0, 3), (3, 4)]),
-        ([1, 2, 2, 1], [(0, 1), (1, 3), (3, 4)]),
-    ],
-)
-def test_runs_of_equal_values(values, expected):
-    assert list(find_runs(np.array(values), 3)) == expected
-
-
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_many_bins_equal_twin(kind, n_threads):
-    """Up to max_bins distinct values each has a bin; beyond, bins hold equal weight."""
+    """Up to max_bins distinct values have one bin each; more share bins of equal weight."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2_000, 4)).astype(kind)
     X[:, 1] = rng.integers(0, 600, 2_000)

@@ -19,7 +19,7 @@ def plan(columns, n_value_bins=None):
 
 
 def random_bins(n_value_bins, lowest=1):
-    """So many rows that all combinations of a byte occur."""
+    """Return enough rows that all combinations of a byte occur."""
     rng = np.random.default_rng(0)
     return [rng.integers(lowest, n + 1, 20_000) for n in n_value_bins]
 
@@ -46,7 +46,7 @@ def test_only_combinations_that_occur_count():
     split, lanes, _, _ = plan(np.column_stack([one_hot, np.ones(255)]))
     assert split == [list(range(255))]
     assert lanes.n_codes.tolist() == [256]
-    assert lanes.entry_bin.tolist() == [2] * 255  # one entry a feature
+    assert lanes.entry_bin.tolist() == [2] * 255  # one entry per feature
     assert plan(1 + np.eye(400))[0] == [list(range(255)), list(range(255, 400))]
 
 
@@ -72,7 +72,7 @@ def test_no_rows():
         (28, 1, [14, 14]),
         (28, 2, [14, 14]),
         (28, 4, [7, 7, 7, 7]),
-        (28, 16, [14, 14]),  # too few lanes for all: the threads share the rows
+        (28, 16, [14, 14]),  # too few lanes: threads share the rows
         (17, 1, [8, 9]),
         (10, 2, [5, 5]),
         (7, 2, [7]),

@@ -56,7 +56,7 @@ def test_floats_are_not_copied(dtype, order):
     assert first == 0
     assert np.shares_memory(part.values, X)
     assert (part.row_stride, part.column_stride) == ((3, 1) if order == "C" else (1, 7))
-    assert X.flags.writeable  # the user's own array stays as it was
+    assert X.flags.writeable  # the array of the user does not change
 
 
 @pytest.mark.parametrize("part", [np.s_[::2], np.s_[:, 1:3], np.s_[2:7:2, ::2], np.s_[3:4, 2:]])
@@ -66,7 +66,7 @@ def test_strided_floats_are_not_copied(part, order):
     [(_, flat)] = read_chunks(X)
     assert np.shares_memory(flat.values, X)
     assert np.array_equal(read_back(X), X)
-    # from the first to the last item, and no further
+    # from the first to the last item only
     assert flat.values[0] == X[0, 0]
     assert flat.values[-1] == X[-1, -1]
 
@@ -104,7 +104,7 @@ def test_unaligned_matrices():
     X[:] = np.arange(6).reshape(3, 2)
     assert np.array_equal(read_back(X), np.arange(6.0).reshape(3, 2))
     [(_, part)] = read_chunks(X)
-    assert part.values.flags.aligned  # one kind of array, one compiled version
+    assert part.values.flags.aligned  # kernels are compiled for aligned arrays only
 
 
 def test_conversion_goes_by_chunks(monkeypatch):
@@ -123,11 +123,11 @@ def test_empty_and_tiny_matrices(shape, dtype):
     assert read_back(make_matrix(dtype, shape)).shape == shape
 
 
-# Columns kept apart
+# Separate columns
 
 
 def make_columns(n_rows, dtype=np.float64):
-    """A matrix whose column f has the numbers f, f + 1, f + 2, ..."""
+    """Return a matrix whose column f has the numbers f, f + 1, f + 2, ..."""
 
     def make_reader(feature):
         return lambda first, last: np.arange(first, last) + feature

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sumwise.data.native import Native
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.presorted import presort
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team
@@ -15,7 +15,7 @@ def make(X, rows=None, n_threads=1, **options):
 
 
 def list_order(data, f):
-    """The entries of a feature as (rank, row)."""
+    """Return the entries of a feature as (rank, row)."""
     order = data.table.presorted.order[f]
     return [(int(entry) >> 32, int(entry) % 2**32) for entry in order]
 

@@ -1,4 +1,4 @@
-"""Bins that are made anew for every tree, against the naive twin and the paper's guarantee."""
+"""New bins for every tree, compared with the naive twin and the guarantee of the paper."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from sumwise.data import quantiles
 from sumwise.data.binning import BinMapper
-from sumwise.data.native import Native
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.quantiles import make_quantile_tables
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team
@@ -22,7 +22,7 @@ NAN, INF = np.nan, np.inf
 
 
 def make_columns(n_rows=400, seed=0):
-    """Many values, some missing or infinite; few values; ties; one that is heavy."""
+    """Many values, some missing or infinite; few values; ties; one frequent value."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 5))
     X[rng.random(n_rows) < 0.2, 0] = NAN
@@ -41,7 +41,7 @@ def make(X, rows, team, max_bins, X_val=None, others=(), n_categories=None):
 
 
 def list_thresholds(data, mapper):
-    """The thresholds of every feature, as the grower asks for them."""
+    """Return the thresholds of every feature, as the grower reads them."""
     found = []
     for f, n_bins in enumerate(data.table.n_value_bins):
         split_bin = np.arange(1, n_bins + 1, dtype=np.uint8)
@@ -54,7 +54,7 @@ def list_thresholds(data, mapper):
 
 
 def unpack_lanes(data):
-    """The codes of every lane, from the tiles."""
+    """Return the codes of every lane, read from the tiles."""
     table, found = data.table, []
     for tile, words in enumerate(table.tile_words):
         start = table.tile_start[tile]
@@ -65,7 +65,7 @@ def unpack_lanes(data):
 
 
 def check_table(data):
-    """Columns, tiles, crowds and the places of bins agree."""
+    """Check that columns, tiles, crowds and positions of bins agree."""
     table = data.table
     lanes = unpack_lanes(data)
     for f, lane in zip(data.bins.features, data.lanes, strict=True):
@@ -156,7 +156,7 @@ def test_nothing_is_made_twice(monkeypatch):
         n_first = len(runs)
         data.refresh(rows.copy(), hessian.copy(), team)
         assert len(runs) == n_first > 0
-        hessian[0] = 2.0  # the array itself may change
+        hessian[0] = 2.0  # the array may change in place
         data.refresh(rows, hessian, team)
         data.refresh(rows[1:], hessian, team)
         assert len(runs) == 3 * n_first
@@ -219,7 +219,7 @@ def test_more_values_than_ranks(monkeypatch):
     with Team(1) as team:
         mapper, (data,) = make(X, rows, team, 10)
         assert data.ranks.max(axis=1).tolist()[:2] == [50, 45]
-        for k in (0, 2):  # ranks rise with the values, and hold about as many rows
+        for k in (0, 2):  # ranks ascend with the values and hold about equal numbers of rows
             order = np.argsort(X[:, k], kind="stable")
             assert (np.diff(data.ranks[k, order].astype(int)) >= 0).all()
             counts = np.bincount(data.ranks[k])[1:]

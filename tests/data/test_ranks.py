@@ -1,4 +1,4 @@
-"""Ranks of values against np.unique and np.searchsorted."""
+"""Ranks of values, compared with np.unique and np.searchsorted."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ NAN, INF = np.nan, np.inf
 
 
 def rank_naively(train, column):
-    """Thresholds of the training values, and ranks of all, straight from the definition."""
+    """Compute thresholds of training values and ranks of all values by definition."""
     distinct = np.unique(train[~np.isnan(train)] + 0.0)
     thresholds = threshold_between(distinct[:-1], distinct[1:])
     ranks = 1 + np.searchsorted(thresholds, column.astype(np.float64), side="left")
@@ -69,7 +69,7 @@ def test_equals_twin(kind, n_threads):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_any_strides_and_groups(order, monkeypatch):
     X = np.asarray(make_columns(), order=order)
-    monkeypatch.setattr(module, "_KEYS", 2 * 500)
+    monkeypatch.setattr("sumwise.data.thresholds._KEYS", 2 * 500)
     check(rank(X), X, np.arange(500))
     check(rank(X[::2]), X[::2], np.arange(250))
 
@@ -135,7 +135,7 @@ def test_no_rows_to_learn_from():
 def test_sparse_data_that_would_take_too_much(monkeypatch):
     monkeypatch.setattr(module, "_MOST_SPARSE_BYTES", 4 * 100)
     sparse = SparseMatrix.from_scipy(csr_matrix(np.eye(11)))
-    with pytest.raises(DataError, match=r"11 rows, and 11 features.*splits='histogram'"):
+    with pytest.raises(DataError, match=r"11 rows and 11 features.*splits='histogram'"):
         rank(sparse)
     rank(np.eye(11))
 

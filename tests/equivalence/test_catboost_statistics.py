@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from catboost import CatBoostClassifier
 
-from sumwise.data.category_groups import Group
-from sumwise.data.target_statistics import CategorySums, find_places
+from sumwise.data.categories.groups import Group
+from sumwise.data.categories.target_statistics import CategorySums, find_places
 from sumwise.kernels.runtime.threads import Team
 
 DEPTH = 4

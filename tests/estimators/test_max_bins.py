@@ -18,7 +18,7 @@ from sumwise import (
     Subsample,
     TargetStatistics,
 )
-from sumwise.data import binning
+from sumwise.data import thresholds
 from sumwise.data.binning import BinMapper
 from sumwise.errors import ParameterError
 from sumwise.estimators.combined.shared_table import can_share
@@ -65,7 +65,7 @@ def test_thresholds_are_those_of_quantiles(kind, weighted, growth):
 
 
 def test_many_bins_of_large_data_come_from_a_sample(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 1_500)
+    monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 1_500)
     X, y = make_data(4_000)
     X[:, 1] = np.arange(4_000) % 777
     mapper = BinMapper.fit(X, 800)

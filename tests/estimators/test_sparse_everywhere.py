@@ -114,7 +114,9 @@ def test_what_forests_tell_of_sparse_rows(monkeypatch):
     dense = RandomForestClassifier(n_estimators=20, oob_score=True, random_state=0).fit(X, LABELS)
     forest = RandomForestClassifier(n_estimators=20, oob_score=True, random_state=0).fit(S, LABELS)
     assert forest.oob_score_ == dense.oob_score_
-    monkeypatch.setattr("sumwise.data.sparse_tables._PART_BYTES", 7 * X.shape[1])  # 7 rows a part
+    monkeypatch.setattr(
+        "sumwise.data.sparse.byte_tables._PART_BYTES", 7 * X.shape[1]
+    )  # 7 rows each
     assert np.array_equal(forest.predict_proba(S), dense.predict_proba(X))
     assert np.array_equal(forest.apply(S), dense.apply(X))
     paths, starts = forest.decision_path(S)
@@ -134,9 +136,9 @@ def test_what_forests_tell_of_sparse_rows(monkeypatch):
 
 @pytest.mark.parametrize("make", [RandomForestRegressor, AdaBoostRegressor])
 def test_tables_that_are_too_large_are_refused(make, monkeypatch):
-    monkeypatch.setattr("sumwise.data.sparse_tables.find_memory", lambda: 2 * X.size - 100)
+    monkeypatch.setattr("sumwise.data.sparse.byte_tables.find_memory", lambda: 2 * X.size - 100)
     if make is AdaBoostRegressor:  # features with one value take nothing
-        monkeypatch.setattr("sumwise.data.sparse_tables.find_memory", lambda: X.size)
+        monkeypatch.setattr("sumwise.data.sparse.byte_tables.find_memory", lambda: X.size)
     with pytest.raises(DataError, match=r"a byte for each value: .* use gradient boosting"):
         make(**FEW).fit(S, Y)
     assert make(**FEW).fit(X, Y).predict(S).shape == (len(Y),)

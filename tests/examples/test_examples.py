@@ -1,4 +1,4 @@
-"""The examples run in reduced size, and show what they say they show."""
+"""The examples run in reduced size and show what they claim."""
 
 import matplotlib
 import numpy as np

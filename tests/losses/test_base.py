@@ -1,4 +1,4 @@
-"""What all losses share: means and sums that do not depend on the order of rows."""
+"""The shared part of losses: means and sums that do not depend on the order of rows."""
 
 import math
 
@@ -111,5 +111,6 @@ def test_weights_at_rows():
 
 
 def test_a_loss_must_say_where_it_starts():
-    with pytest.raises(TypeError, match="initial_score"):
-        Loss()
+    rows = np.arange(2, dtype=np.uint32)
+    with pytest.raises(NotImplementedError, match="Loss has no initial score"):
+        Loss().initial_score(np.ones(2), NO_WEIGHT, rows)

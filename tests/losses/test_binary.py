@@ -1,4 +1,4 @@
-"""Losses of two classes: initial scores, also where a class is absent."""
+"""Losses of two classes: initial scores, also if a class is absent."""
 
 import math
 
@@ -17,7 +17,7 @@ def test_initial_score_is_the_log_odds(loss, factor):
     target = np.array([1.0, 1.0, 1.0, 0.0])
     score = loss.initial_score(target, NO_WEIGHT, ROWS)
     assert score.tolist() == [factor * math.log(3)]
-    # and the link gives the share of the class back
+    # the link returns the share of the class
     probability = LINKS[loss.link](score.reshape(1, 1))
     np.testing.assert_allclose(probability, [[0.25, 0.75]], rtol=1e-14)
     weight = np.array([1.0, 0.0, 0.0, 3.0])

@@ -1,4 +1,4 @@
-"""check_loss: passes on every loss of ours, and finds what is wrong with others."""
+"""check_loss accepts all built-in losses, and finds errors of others."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Losses of the user's own: what is handed over, and what is said of what comes back."""
+"""Custom losses: the arrays they get, and the errors for what they return."""
 
 from functools import partial
 

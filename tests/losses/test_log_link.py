@@ -1,4 +1,4 @@
-"""Poisson, gamma and Tweedie loss: where they start, with an exposure too, and their targets."""
+"""Poisson, gamma and Tweedie loss: initial scores, also with an exposure, and valid targets."""
 
 import math
 

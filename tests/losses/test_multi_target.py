@@ -4,7 +4,7 @@ import pytest
 from sumwise.errors import DataError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Absolute, Huber, MultiTarget, Poisson, Squared
-from sumwise.losses.multi_target import take_target
+from sumwise.losses.base import take_target
 
 N_ROWS = 50
 rng = np.random.RandomState(0)

@@ -1,4 +1,4 @@
-"""Robust losses: where they start, their parameters, a delta that moves, several levels."""
+"""Robust losses: initial scores, parameters, a changing delta, several levels."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ ROWS = np.arange(301, dtype=np.uint32)
 
 
 def best_of_grid(loss, weight):
-    """A brute-force minimizer: a fine grid."""
+    """Minimize by brute force on a fine grid."""
     grid = np.linspace(TARGET.min(), TARGET.max(), 20_001)
     values = [
         loss.value(TARGET, np.full((1, 301), score), weight, ROWS) for score in grid[::100].tolist()

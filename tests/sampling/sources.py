@@ -1,4 +1,4 @@
-"""What samplers are tested on."""
+"""Data and checks for the tests of samplers."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from sumwise.sampling import RowSource
 
 
 def make_source(n_rows=400, n_outputs=1, decimals=None, seed=0, number=0, n_threads=1, **more):
-    """A table of ``n_rows`` rows, of which a part may be drawn."""
+    """Return a source with ``n_rows`` rows; samplers may draw from some of them."""
     rng = np.random.default_rng(seed)
     gradient = rng.normal(size=(n_outputs, n_rows)) * rng.random(n_rows)
     if decimals is not None:
@@ -27,7 +27,7 @@ def make_source(n_rows=400, n_outputs=1, decimals=None, seed=0, number=0, n_thre
 
 
 def assert_sound(source, drawn):
-    """Rows ascend, are of those given, and have as many factors as there are rows, or none."""
+    """Check that rows ascend and come from the source, with one factor per row or none."""
     assert drawn.rows.dtype == np.uint32
     assert drawn.rows.size > 0
     assert np.all(np.diff(drawn.rows.astype(int)) > 0)

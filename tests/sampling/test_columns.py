@@ -1,4 +1,4 @@
-"""Column sampling: parameters. What it draws is tested with the grower."""
+"""Parameters of column sampling; the draws are tested with the grower."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""GOSS against the paper's algorithm, line by line."""
+"""GOSS, compared with the algorithm of the paper line by line."""
 
 import numpy as np
 import pytest

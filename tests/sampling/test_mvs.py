@@ -20,7 +20,7 @@ SIZES = {
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5, 0.9, 1.0])
 def test_probabilities(name, rate):
-    """They are sizes over a constant, at most one, and have the mean that was asked for."""
+    """Probabilities are proportional to sizes, at most one, and have the given mean."""
     size = SIZES[name]
     probability = find_probabilities(size, rate)
     assert np.all((probability >= 0) & (probability <= 1))

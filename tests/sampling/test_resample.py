@@ -1,4 +1,4 @@
-"""Parts that draw the rows of members."""
+"""Samplers that draw the rows of members."""
 
 import pickle
 

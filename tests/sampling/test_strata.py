@@ -1,4 +1,4 @@
-"""Sampling by class and by group."""
+"""Sampling per class and per group."""
 
 import numpy as np
 import pytest

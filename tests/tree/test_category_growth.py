@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sumwise.data import category_bins
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
-from sumwise.data.category_bins import CategoryBins, collect_categories
-from sumwise.data.native import Native
+from sumwise.data.categories import bins as category_bins
+from sumwise.data.categories.bins import CategoryBins, collect_categories
+from sumwise.data.categories.set_splits import Native
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns

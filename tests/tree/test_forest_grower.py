@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sumwise.data.binning import BinMapper
-from sumwise.data.category_bins import CategoryBins
+from sumwise.data.categories.bins import CategoryBins
 from sumwise.kernels.forest import layout as layout
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers

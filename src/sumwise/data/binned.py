@@ -1,4 +1,4 @@
-"""BinnedData: the table every tree method shares, one byte a value."""
+"""BinnedData: the binned table of all tree methods, one byte per value."""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from sumwise.data.bundling import Bundling, bundle_columns
 from sumwise.data.lanes import plan_lanes, plan_tiles
-from sumwise.data.sparse_binning import SparseBins
+from sumwise.data.sparse.binning import SparseBins
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import (
     BEYOND,
@@ -34,7 +34,7 @@ _RANK = np.uint64(32)
 def lay_out_tiles(
     n_lanes: int, n_rows: int, n_threads: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return the first word of each tile, its words a row, its first lane; and all words."""
+    """Return the first word, the words per row and the first lane of each tile; and all words."""
     tile_first = plan_tiles(n_lanes, n_threads)
     tile_words = np.where(np.diff(tile_first) > _WORD, 2, 1).astype(np.int64)
     ends = np.cumsum(tile_words * n_rows)
@@ -43,7 +43,7 @@ def lay_out_tiles(
 
 
 def place_bins(n_bins: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Return where the histogram of each feature begins, and the end; others take no place."""
+    """Return the start of each feature's histogram, and the end; unused features take no space."""
     bin_start = np.zeros(n_bins.size + 1, dtype=np.int64)
     np.cumsum(np.where(used != 0, n_bins, 0), out=bin_start[1:])
     return bin_start
@@ -51,14 +51,14 @@ def place_bins(n_bins: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BinnedData:
-    """Bins of every value, by column and in tiles (see ``kernels.layout``).
+    """The bins of all values, by column and in tiles (see ``kernels/table/layout.py``).
 
     Attributes
     ----------
     table : Table
-        The arrays as kernels take them.
+        The arrays as kernels read them.
     usable : ndarray of uint8
-        Features that a split can part the training rows by; no others are in the tiles.
+        Features that can split the training rows. Other features are not in the tiles.
     """
 
     table: Table
@@ -86,12 +86,13 @@ class BinnedData:
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
-        The ``rows`` that train (all, if None) decide which features are usable: those of which a
-        split can leave ``min_rows`` of them on both sides, or categorical ones of more than one
-        bin. Of a wide categorical feature the bins are in ``categories``, and its column is not
-        read. It has no histograms if its ``n_value_bins`` is 0. Features that are to be ``alone``
-        share no byte, and are usable. The column of a feature that has ranks in ``presorted`` is
-        not read, either.
+        A numeric feature is usable if a split can leave ``min_rows`` of the training ``rows`` (None
+        for all) on both sides, a categorical feature if it has more than one bin. Features listed
+        in ``alone`` share no byte and are always usable.
+
+        The bins of wide categorical features are in ``categories``, the ranks of presorted features
+        in ``presorted``; their columns are not read. A feature whose ``n_value_bins`` is 0 has no
+        histograms.
         """
         n_features = columns.shape[0]
         rows = np.arange(columns.shape[1], dtype=np.uint32) if rows is None else rows
@@ -133,10 +134,10 @@ class BinnedData:
         rows: np.ndarray | None = None,
         min_rows: int = 1,
     ) -> "BinnedData":
-        """Build from the bins of a sparse table; no table of all features and rows is made.
+        """Build from the bins of a sparse table, without a dense table of all values.
 
-        Without a ``bundling`` every feature has a column of bytes. ``rows`` and ``min_rows`` are as
-        for dense tables; without rows, ``bins`` know which features are usable.
+        Without ``bundling`` every feature has a column of bytes. ``rows`` and ``min_rows`` have the
+        same meaning as for dense tables; without ``rows``, ``bins`` has the usable features.
         """
         if rows is not None:
             bins = _screen_entries(bins, n_value_bins, rows, min_rows, team)
@@ -160,7 +161,7 @@ class BinnedData:
         sides: tuple[np.ndarray, Categories, Bundles, Presorted],
         team: Team,
     ) -> "BinnedData":
-        """Make the tiles of columns whose lanes are planned; histograms have ``n_bins``."""
+        """Fill the tiles of columns with planned lanes; histograms have ``n_bins``."""
         n_rows = columns.shape[1]
         *places, n_words = lay_out_tiles(lanes.first.size - 1, n_rows, team.n_threads)
         parts = (np.empty(n_words, dtype=np.uint64), *places)
@@ -174,12 +175,16 @@ class BinnedData:
         table = Table(columns, *parts, lanes, crowds, *bins, *sides)
         return cls(table, usable.astype(np.uint8))
 
-    def find_tiles(self) -> np.ndarray:
-        """The tile of each feature, -1 for one that is in none."""
+    def find_lanes(self) -> np.ndarray:
+        """Return the lane of each feature, -1 for features without one."""
         lanes = self.table.lanes
         lane = np.full(self.n_features, -1, dtype=np.int64)
         lane[lanes.members] = np.repeat(np.arange(lanes.first.size - 1), np.diff(lanes.first))
-        return np.searchsorted(self.table.tile_first, lane, side="right") - 1
+        return lane
+
+    def find_tiles(self) -> np.ndarray:
+        """Return the tile of each feature, -1 for features without one."""
+        return np.searchsorted(self.table.tile_first, self.find_lanes(), side="right") - 1
 
 
 def _screen_entries(
@@ -190,6 +195,6 @@ def _screen_entries(
     trains[rows] = 1
     usable = np.empty(bins.n_features, dtype=np.uint8)
     counts = np.empty((team.n_threads, 256), dtype=np.int64)
-    entries = (bins.start, bins.rows, bins.bins, bins.usual)
+    entries = (bins.start, bins.rows, bins.bins, bins.default_bin)
     team.run(screen_entries, *entries, n_value_bins + 1, trains, min_rows, counts, usable)
     return replace(bins, usable=usable != 0)

@@ -1,13 +1,13 @@
-"""Exclusive feature bundling: sparse features that are rarely unusual together share a column."""
+"""Exclusive feature bundling: sparse features that rarely have entries in the same row share a
+column.
+"""
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
-from sumwise.data.sparse_binning import SparseBins
-from sumwise.errors import ParameterError
+from sumwise.data.sparse.binning import SparseBins
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.bundling import (
     N_CODES,
@@ -16,33 +16,33 @@ from sumwise.kernels.table.bundling import (
     count_member_entries,
     count_row_entries,
     fill_entries,
-    fill_plain_columns,
     find_missing_bins,
     sum_conflicts,
 )
 from sumwise.kernels.table.layout import Bundles
-from sumwise.parts import Part
+from sumwise.parts import Part, check_number
 
-# Bundles that are open at a time: a feature looks for room in no more.
+# Bundles that are open at a time: a feature is tried in no more than these.
 _OPEN_BUNDLES = 64
-# A column costs about as much as entries in one of so many rows: with fewer it is dissolved.
+# A column costs about as much as entries in one of this many rows. A bundle with fewer entries is
+# dissolved.
 _ROWS_PER_ENTRY = 6
-# To look for the entries of a row costs about as much as so many columns, even if it has none.
+# Looking up the entries of a row costs about as much as this many columns, even if it has none.
 _FEW_COLUMNS = 8
 
 
 class Bundling(Part):
-    """Put sparse features together that are rarely different from zero in the same row.
+    """Bundle sparse features that are rarely nonzero in the same row.
 
-    Algorithms 3 and 4 of the LightGBM paper: features in descending order of their conflicts with
-    others, each into the first bundle whose conflicts stay within the limit. Without conflicts the
-    model is the same as without bundling, byte for byte; it takes less time and memory.
+    This follows algorithms 3 and 4 of the LightGBM paper. Features are taken in descending order of
+    their conflicts with other features. Each joins the first bundle whose conflicts stay within the
+    limit. Bundles without conflicts save time and memory and do not change the model at all.
 
     Parameters
     ----------
     max_conflict_rate : float, default=0.0
-        Share of the rows in which features of a bundle may meet, 0 to 1. There the last one keeps
-        its value, and the others count as zero while trees grow.
+        Share of the rows in which several features of a bundle may be nonzero, from 0 to 1. In
+        such a row the last feature keeps its value, and the others count as zero in training.
 
     Examples
     --------
@@ -56,26 +56,22 @@ class Bundling(Part):
         self.max_conflict_rate = max_conflict_rate
 
     def check(self) -> None:
-        """Raise ParameterError if the rate is not from 0 to 1."""
-        rate = self.max_conflict_rate
-        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) <= 1:
-            raise ParameterError(
-                f"Bundling(max_conflict_rate={rate!r}): must be a number from 0 to 1"
-            )
+        """Raise ParameterError if the rate is not between 0 and 1."""
+        check_number(self, "max_conflict_rate", 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class BundledColumns:
-    """Columns of codes, and what they and all other entries stand for.
+    """Columns of codes and stored entries, with their meaning.
 
     Attributes
     ----------
     columns : ndarray of uint8, shape (n_columns, n_rows)
     n_codes : ndarray of int64, shape (n_columns,)
     contents : list of lists of (feature, ndarray)
-        The features of each column, and the bin that each code means.
+        The features of each column, and the bin of the feature for each code.
     bundles : Bundles
-        The same and the entries, as kernels see them.
+        The same, and the entries of features without a column, as kernels read them.
     """
 
     columns: np.ndarray
@@ -86,36 +82,36 @@ class BundledColumns:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The features of a bundle, in the order they came in; and its codes by row."""
+    """The features of a bundle in the order they were added, and its codes by row."""
 
     features: list[int]
     column: np.ndarray
 
 
 class Codes(NamedTuple):
-    """What bundling has to know of all features; ``first_code`` it writes."""
+    """All features as bundling sees them. It writes ``first_code``."""
 
     bins: SparseBins
     n_value_bins: np.ndarray
     has_missing: np.ndarray
-    n_codes: np.ndarray  # that a feature needs beside that of the usual bin
+    n_codes: np.ndarray  # codes that a feature needs besides that of its default bin
     first_code: np.ndarray
 
     @classmethod
     def of(cls, bins: SparseBins, n_value_bins: np.ndarray, team: Team) -> "Codes":
-        """Look at the bins of a table."""
+        """Count the codes that each feature needs."""
         has_missing, first_code = np.zeros((2, bins.n_features), dtype=np.int64)
         team.run(find_missing_bins, bins.start, bins.bins, has_missing)
-        n_codes = n_value_bins - (bins.usual > 0) * (1 - has_missing)
+        n_codes = n_value_bins - (bins.default_bin > 0) * (1 - has_missing)
         return cls(bins, n_value_bins, has_missing, n_codes, first_code)
 
 
 def bundle_columns(
     bins: SparseBins, n_value_bins: np.ndarray, bundling: Bundling | None, team: Team
 ) -> BundledColumns:
-    """Bundle the features of a sparse table; without a ``bundling`` each has its own column.
+    """Bundle the features of a sparse table; without ``bundling`` each has its own column.
 
-    Features that are not usable are nowhere.
+    Unusable features are omitted.
     """
     alone, stored = np.flatnonzero(bins.usable), np.empty(0, dtype=np.int64)
     codes = Codes.of(bins, n_value_bins, team)
@@ -130,12 +126,12 @@ def bundle_columns(
             bundled += [plan for plan in few if len(plan.features) > 1]
             single = [plan.features[0] for plan in few if len(plan.features) == 1]
             alone, stored = np.sort(np.append(alone, single)).astype(np.int64), stored[:0]
-    # Bundles with few codes come first, next to each other: they may share a lane.
+    # Small bundles come first, next to each other, so that they may share a lane.
     bundled.sort(key=lambda plan: (len(plan.features), plan.features[0]))
     n_columns = len(bundled) + alone.size
     columns = np.empty((n_columns, bins.n_rows), dtype=np.uint8)
     coding = np.empty((bins.n_features, 4), dtype=np.int64)
-    coding[:, 0], coding[:, 1], coding[:, 2], coding[:, 3] = -1, 1, bins.usual, 1
+    coding[:, 0], coding[:, 1], coding[:, 2], coding[:, 3] = -1, 1, bins.default_bin, 1
     sizes, contents = np.empty(n_columns, dtype=np.int64), []
     for place, plan in enumerate(bundled):
         columns[place] = plan.column
@@ -146,15 +142,14 @@ def bundle_columns(
         sizes[place] = 1 + codes.n_codes[members].sum()
         contents.append(decoded)
     n_bundled = len(bundled)
-    del bundled  # its columns are copied
+    del bundled  # frees its columns, which have been copied
     place_alone = np.arange(n_bundled, n_columns)
     coding[alone] = 0
     coding[alone, 0], coding[alone, 1] = place_alone, 1
     sizes[n_bundled:] = n_value_bins[alone] + 1
     same = np.arange(N_CODES, dtype=np.uint8)
     contents += [[(int(f), same)] for f in alone]
-    filled = (bins.usual, alone, place_alone, columns)
-    team.run(fill_plain_columns, bins.start, bins.rows, bins.bins, *filled)
+    bins.fill_columns(alone, place_alone, columns, team)
     return BundledColumns(
         columns, sizes, contents, _store_entries(bins, n_value_bins, coding, stored, team)
     )
@@ -168,9 +163,9 @@ def find_bundles(
     n_open: int = _OPEN_BUNDLES,
     fewest: int | None = None,
 ) -> tuple[list[_Plan], np.ndarray]:
-    """Return bundles of two features or more, and the features in none; write the first codes.
+    """Return bundles of at least two features, and the features outside them; write first codes.
 
-    A bundle of fewer than ``fewest`` entries is not worth a column.
+    A bundle with fewer than ``fewest`` entries is not worth a column.
     """
     bins = codes.bins
     if fewest is None:
@@ -199,7 +194,7 @@ def find_bundles(
 def _try_few_columns(
     codes: Codes, features: np.ndarray, limit: int, team: Team
 ) -> list[_Plan] | None:
-    """Return bundles of all these features; None if there is no room in a few columns."""
+    """Bundle all these features in a few columns; return None if they do not fit."""
     if not 0 < codes.n_codes[features].sum() < _FEW_COLUMNS * N_CODES:
         return None
     columns = np.zeros((_FEW_COLUMNS, codes.bins.n_rows), dtype=np.uint8)
@@ -211,9 +206,9 @@ def _try_few_columns(
 def _fill_columns(
     codes: Codes, features: np.ndarray, limit: int, columns: np.ndarray, team: Team
 ) -> tuple[list[_Plan], np.ndarray]:
-    """Put features into columns, which are zero, as long as there is room; write first codes.
+    """Put features into columns of zeros while there is room; write first codes.
 
-    Returns the bundle of each column, and the rows with entries.
+    Returns the bundle of each column and its number of rows with entries.
     """
     bins = codes.bins
     order = _order_by_conflicts(bins, features, team)
@@ -226,7 +221,7 @@ def _fill_columns(
         bins.rows,
         bins.bins,
         codes.n_value_bins,
-        bins.usual,
+        bins.default_bin,
         codes.has_missing,
         codes.n_codes,
         limit,
@@ -245,7 +240,7 @@ def _fill_columns(
 
 
 def _order_by_conflicts(bins: SparseBins, features: np.ndarray, team: Team) -> np.ndarray:
-    """Return features in descending order of their conflicts with all others."""
+    """Return features in descending order of their conflicts with all other features."""
     counts = np.zeros(bins.n_rows, dtype=np.uint32)
     count_row_entries(bins.start, bins.rows, features, counts)
     conflicts = np.empty(features.size, dtype=np.int64)
@@ -254,11 +249,11 @@ def _order_by_conflicts(bins: SparseBins, features: np.ndarray, team: Team) -> n
 
 
 def _decode(coding: np.ndarray, n_value_bins: int) -> np.ndarray:
-    """Return the bin of a feature that each code of its column means."""
-    _, first, usual, has_missing = coding.tolist()
-    bins = np.full(N_CODES, usual, dtype=np.uint8)
-    others = [*range(usual + 1, n_value_bins + 1), *[0] * has_missing, *range(1, usual)]
-    if usual == 0:
+    """Return the bin of a feature for each code of its column."""
+    _, first, default, has_missing = coding.tolist()
+    bins = np.full(N_CODES, default, dtype=np.uint8)
+    others = [*range(default + 1, n_value_bins + 1), *[0] * has_missing, *range(1, default)]
+    if default == 0:
         others = list(range(1, n_value_bins + 1))
     bins[first : first + len(others)] = others
     return bins
@@ -271,7 +266,7 @@ def _store_entries(
     stored: np.ndarray,
     team: Team,
 ) -> Bundles:
-    """Keep the entries of features that are in no column, by feature and by row."""
+    """Store the entries of features without a column, by feature and by row."""
     counts = np.zeros(bins.n_features, dtype=np.int64)
     counts[stored] = bins.n_entries[stored]
     start = np.append(0, counts.cumsum())
@@ -288,9 +283,9 @@ def _store_entries(
     np.cumsum(row_start, out=row_start)
     entries = np.empty(rows.size, dtype=np.uint32)
     codes = np.empty(rows.size, dtype=np.uint8)
-    described = (n_value_bins, bins.usual, stored, place)
+    described = (n_value_bins, bins.default_bin, stored, place)
     team.run(fill_entries, *kept, own_bins, *described, row_start, entries, codes)
-    row_start[1:] = row_start[:-1]  # each had been moved on to the next
+    row_start[1:] = row_start[:-1]  # fill_entries has advanced each to its end
     row_start[0] = 0
     most = np.zeros(max(1, stored.size), dtype=np.int64)
     scratch = np.empty((team.n_threads, 256), dtype=np.int64)

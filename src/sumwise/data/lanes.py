@@ -1,4 +1,4 @@
-"""Which features share a byte of the tiles, and how many bytes a tile has."""
+"""Lanes and tiles: which features share a byte, and how many bytes a tile has."""
 
 from collections.abc import Sequence
 
@@ -10,28 +10,28 @@ from sumwise.kernels.table.tiles import mark_pairs, number_pairs
 
 _TILE = 16
 _CODES = 256
-# Narrower tiles are not worth a pass over the rows of their own.
+# Narrower tiles are not worth their own pass over the rows.
 _NARROWEST = 4
-# Columns with more codes than this would rarely find another to share a byte with.
+# Columns with more codes can rarely share a byte with another column.
 _FEW_CODES = 17
 _SAME = np.arange(_CODES)
 _SAME.flags.writeable = False
 
 
-# The features of a column, and the bin that each of its codes means: see bundling.py.
+# The features of a column, and the bin of the feature for each code: see bundling.py.
 Contents = Sequence[tuple[int, np.ndarray]]
 
 
 class _Lane:
-    """Codes for the combinations of codes that occur in some columns."""
+    """Columns that share a byte: one code for each combination of codes that occurs."""
 
     def __init__(self, column: int) -> None:
         self.columns = [column]
-        self.codes: np.ndarray | None = None  # where there are several columns
-        self.combined = _SAME[:, None]  # the codes of each column, by code
+        self.codes: np.ndarray | None = None  # None while there is one column
+        self.combined = _SAME[:, None]  # the code of each column, by shared code
 
     def try_to_join(self, column: int, columns: np.ndarray, team: Team) -> bool:
-        """Take a column in, unless there would be too many combinations."""
+        """Add a column, unless there would be too many combinations."""
         codes = columns[self.columns[0]] if self.codes is None else self.codes
         n_codes = self.combined.shape[0]
         seen = np.zeros((team.n_threads, n_codes, _CODES), dtype=np.uint8)
@@ -57,11 +57,11 @@ def plan_lanes(
     contents: Sequence[Contents] | None = None,
     alone: np.ndarray | None = None,
 ) -> tuple[Lanes, np.ndarray, list[np.ndarray]]:
-    """Put columns with few codes together, in their order, as many as a byte can tell apart.
+    """Let neighboring columns with few codes share a lane, as long as one byte holds their codes.
 
-    Columns that are ``left_out`` are in no lane, and those that are to be ``alone`` share none.
-    Without ``contents`` each column has the bins of one feature. Returns the lanes and where their
-    codes are: the number of a column, or -1 - the number of an array of the list.
+    Columns marked in ``left_out`` get no lane; columns listed in ``alone`` share none. Without
+    ``contents`` each column holds the bins of one feature. Returns the lanes, the source of each,
+    and arrays of shared codes. A source is the index of a column, or -1 - the index of an array.
     """
     lanes: list[_Lane] = []
     last: _Lane | None = None
@@ -77,16 +77,16 @@ def plan_lanes(
     source = np.array([lane.columns[0] for lane in lanes], dtype=np.int64)
     sizes = n_codes[source]
     members: list[int] = []
-    first, usual_bin, n_entries = [0], [], [0]
+    first, default_bin, n_entries = [0], [], [0]
     entries: list[np.ndarray] = [np.empty((2, 0), dtype=np.uint8)]
     shared: list[np.ndarray] = []
     for number, lane in enumerate(lanes):
         if lane.codes is not None:
             source[number], sizes[number] = -1 - len(shared), lane.combined.shape[0]
             shared.append(lane.codes)
-        features, usual, counts, own = _describe_lane(lane, int(sizes[number]), contents)
+        features, default, counts, own = _describe_lane(lane, int(sizes[number]), contents)
         members += features
-        usual_bin += usual
+        default_bin += default
         n_entries += counts
         if own is not None:
             entries.append(own)
@@ -95,7 +95,7 @@ def plan_lanes(
         np.array(first, dtype=np.int64),
         np.array(members, dtype=np.int64),
         sizes,
-        np.array(usual_bin, dtype=np.uint8),
+        np.array(default_bin, dtype=np.uint8),
         np.cumsum(n_entries, dtype=np.int64),
         *np.concatenate(entries, axis=1).copy(),
     )
@@ -105,7 +105,7 @@ def plan_lanes(
 def _describe_lane(
     lane: _Lane, n_codes: int, contents: Sequence[Contents] | None
 ) -> tuple[list[int], list[int], list[int], np.ndarray | None]:
-    """Return the features of a lane, their usual bins, the numbers of their entries, and these."""
+    """Return the features of a lane, their default bins and numbers of entries, and the entries."""
     inside: list[tuple[int, np.ndarray]] = []
     for own, column in zip(lane.combined[:n_codes].T, lane.columns, strict=True):
         if contents is not None:
@@ -120,16 +120,18 @@ def _describe_lane(
     by_code = np.stack([bins for _, bins in inside])
     place = _CODES * np.arange(len(features))[:, None] + by_code
     counts = np.bincount(place.ravel(), minlength=_CODES * len(features)).reshape(-1, _CODES)
-    usual = counts.argmax(axis=1)
-    feature, code = np.nonzero(by_code != usual[:, None])
+    default = counts.argmax(axis=1)
+    feature, code = np.nonzero(by_code != default[:, None])
     entries = np.stack([code, by_code[feature, code]]).astype(np.uint8)
     n_entries = np.bincount(feature, minlength=len(features))
-    return features, usual.tolist(), n_entries.tolist(), entries
+    return features, default.tolist(), n_entries.tolist(), entries
 
 
 def plan_tiles(n_lanes: int, n_threads: int) -> np.ndarray:
-    """Return the first lane of each tile, and the end: as many tiles for each thread if the lanes
-    suffice for that, all about equally wide.
+    """Return the first lane of each tile, and the end.
+
+    Tiles have about equal widths. Each thread gets the same number of tiles if there are enough
+    lanes.
     """
     n_tiles = -(-n_lanes // _TILE)
     even = -(-n_tiles // n_threads) * n_threads

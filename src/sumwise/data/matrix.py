@@ -1,4 +1,4 @@
-"""Numeric matrices: views that kernels can read, without a copy where the type allows it."""
+"""Numeric matrices as flat views that kernels can read, without a copy where the type allows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from sumwise.data.dtypes import find_float_type
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
 
-# Rows converted at a time where a type needs conversion; keeps the copy small.
+# Rows converted at a time, where a type needs conversion: this bounds the copy.
 _CHUNK = 1 << 16
-# Integers up to here are exact in float64.
+# float64 holds all integers up to here exactly.
 EXACT_INTEGER = 1 << 53
 
 
@@ -27,16 +28,15 @@ class FlatMatrix(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnMatrix:
-    """A matrix whose columns are kept apart, of any types; read by chunks of rows.
+    """A matrix of separate columns of any types, which is read in chunks of rows.
 
     Attributes
     ----------
     columns : sequence of callables
-        Each returns the numbers of the rows from ``first`` up to ``last`` of its column.
+        Each takes (first, last) and returns the numbers of these rows.
     n_rows : int
-        Rows of every column.
     dtype : dtype
-        The type to read numbers as, float32 or float64.
+        The type that numbers are read as, float32 or float64.
     """
 
     columns: Sequence[Callable[[int, int], np.ndarray]]
@@ -59,33 +59,27 @@ class ColumnMatrix:
         return replace(self, columns=self.columns[columns])
 
     def read_if_small(self) -> "Matrix":
-        """Return an array if it is no larger than a chunk: it is read once then, not many times."""
+        """Return an array if there are few rows, so that they are converted only once."""
         return self.convert(0, self.n_rows) if self.n_rows <= _CHUNK else self
 
     def convert(self, first: int, last: int) -> np.ndarray:
-        """Return the numbers of some rows, column after column in memory."""
+        """Return the numbers of some rows as an array in column order."""
         values = np.empty((len(self.columns), last - first), dtype=self.dtype)
         for own, read in zip(values, self.columns, strict=True):
             own[:] = read(first, last)
         return values.T
 
 
-def find_float_type(dtype: np.dtype) -> type[np.float32 | np.float64]:
-    """Return the type that values are read as: the smaller one where it holds them."""
-    return np.float32 if dtype in (np.float16, np.float32) else np.float64
-
-
-# What kernels read by :func:`read_chunks`.
 DenseMatrix = np.ndarray | ColumnMatrix
 Matrix = DenseMatrix | SparseMatrix
 
 
 def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
-    """Yield (first row, flat view): all of X at once if float, converted row chunks otherwise.
+    """Yield (first row, flat view): all of X at once, or converted chunks of rows.
 
-    float32 and float64 are read in place, in any order and with any strides that do not go
-    backwards; the rest is converted a chunk at a time, so that no second matrix of the size of X
-    is made. The views are read-only: kernels are compiled for that one kind.
+    Arrays of float32 and float64 are read in place, in any memory order and with any strides that
+    are not negative. Everything else is converted one chunk at a time, so that X is never copied
+    as a whole. The views are read-only: kernels are compiled for read-only arrays.
     """
     if isinstance(X, SparseMatrix):
         for first, part in X.read_dense():
@@ -103,8 +97,19 @@ def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
         yield first, _flatten(np.require(X[first : first + _CHUNK], kind, ["C", "ALIGNED"]))
 
 
+def read_rows(X: Matrix, rows: np.ndarray) -> Iterator[tuple[int, FlatMatrix, int, np.ndarray]]:
+    """Yield (first row, flat view, begin, own rows) for each chunk of X.
+
+    The rows that lie in the chunk are ``rows[begin : begin + own.size]``; ``rows`` ascend.
+    """
+    for first, part in read_chunks(X):
+        bounds = np.array([first, first + part.n_rows], dtype=rows.dtype)
+        begin, end = np.searchsorted(rows, bounds).tolist()
+        yield first, part, begin, rows[begin:end]
+
+
 def _flatten(X: np.ndarray) -> FlatMatrix:
-    """View the memory from the first to the last item of an aligned matrix as one array."""
+    """View the memory of an aligned matrix, from its first to its last item, as one array."""
     (n_rows, n_features), itemsize = X.shape, X.itemsize
     row_stride, column_stride = X.strides[0] // itemsize, X.strides[1] // itemsize
     size = (n_rows - 1) * row_stride + (n_features - 1) * column_stride + 1 if X.size else 0
@@ -113,7 +118,7 @@ def _flatten(X: np.ndarray) -> FlatMatrix:
 
 
 def stack_rows(matrices: Sequence[Matrix]) -> Matrix:
-    """Return one matrix of the rows of all, which have the same columns."""
+    """Stack matrices with the same columns."""
     if len(matrices) == 1:
         return matrices[0]
     sparse = [X for X in matrices if isinstance(X, SparseMatrix)]
@@ -124,7 +129,7 @@ def stack_rows(matrices: Sequence[Matrix]) -> Matrix:
 
 
 def check_matrix(X: np.ndarray) -> None:
-    """Refuse what is not a numeric matrix."""
+    """Raise DataError unless X is a matrix of numbers."""
     if X.ndim != 2:
         raise DataError(f"X must have two dimensions, rows and features; it has {X.ndim}")
     if X.dtype.kind not in "buif":
@@ -139,9 +144,9 @@ def rounds_integers(X: np.ndarray) -> bool:
 
 
 def find_ranges(X: Matrix, is_used: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest value of each column, NaN where all are missing.
+    """Return the minimum and maximum of each column, NaN if all its values are missing.
 
-    ``is_used`` says which rows count; None for all.
+    Only rows marked by ``is_used`` count; None for all.
     """
     if isinstance(X, SparseMatrix):
         return X.find_ranges(is_used)

@@ -1,6 +1,6 @@
 """Tables with ranks, for exact splits: every distinct value of a numeric feature is a candidate.
 
-They serve features with more bins than a byte can tell apart, too: a bin is a rank then.
+They also serve features with more bins than one byte can number: a rank is then a bin.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
-from sumwise.data.category_bins import collect_categories
+from sumwise.data.categories.bins import collect_categories
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.matrix import Matrix, read_chunks
-from sumwise.data.native import Native
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
@@ -20,7 +20,7 @@ from sumwise.kernels.predict.value_walk import order_by_rank
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import Presorted
 
-# Of every value: itself, its rank, and its place in the order and in two lists of a tree.
+# Per value: the value, its rank, and its position in the order and in two lists of a tree.
 _BYTES_PER_VALUE = 8 + 4 + 8 + 16
 _MOST_SPARSE_BYTES = 1 << 31
 _RANK, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -33,14 +33,14 @@ class PresortedData(BinnedData):
     Attributes
     ----------
     values : ndarray of float64, shape (n_features, n_rows)
-        The value of every row; codes of a categorical feature.
+        The value of every row; codes for categorical features.
     has_bins : bool
-        Whether ranks are bins, whose thresholds are fixed.
+        Whether ranks are bins with fixed thresholds.
     distinct : ndarray of float64
-        The distinct values of the training rows, in rising order, feature after feature; none if
-        ranks are bins.
+        The distinct values of the training rows, ascending, feature after feature; empty if ranks
+        are bins.
     start : ndarray of int64
-        Where those of a feature begin.
+        The start of each feature in ``distinct``.
     """
 
     values: np.ndarray
@@ -49,7 +49,7 @@ class PresortedData(BinnedData):
     start: np.ndarray
 
     def find_values(self, feature: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        """Return the values of ranks of some features."""
+        """Return the values that belong to ranks of features."""
         return self.distinct[self.start[feature] + rank - 1]
 
 
@@ -62,11 +62,11 @@ def presort(
     native: Native | None = None,
     bins: BinMapper | None = None,
 ) -> tuple[PresortedData, BinMapper]:
-    """Make the table of X, and after it the rows of X_val, which only get scores.
+    """Make the table of X, followed by the rows of X_val, which are only scored.
 
-    Ranks and order are those of ``rows`` of X, which ascend: trees grow on these or on some of
-    them. Categorical features have bins, which the mapper tells. With ``bins``, the ranks of
-    numeric features are these.
+    Ranks and order come from ``rows`` of X, which ascend. Trees grow on these rows or a subset.
+    Categorical features have the bins of the returned mapper. If ``bins`` are given, they are the
+    ranks of numeric features.
     """
     parts = [X] if X_val is None else [X, X_val]
     n_rows, n_features = sum(part.shape[0] for part in parts), X.shape[1]
@@ -100,7 +100,7 @@ def presort(
 
 
 def _read_values(parts: list[Matrix], n_rows: int) -> np.ndarray:
-    """Return the numbers of matrices, one after the other, by column."""
+    """Return the numbers of stacked matrices by column."""
     values = np.empty((parts[0].shape[1], n_rows))
     begin = 0
     for part in parts:
@@ -116,7 +116,7 @@ def _read_values(parts: list[Matrix], n_rows: int) -> np.ndarray:
 def _find_distinct(
     values: np.ndarray, order: np.ndarray, n_ranks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the value of each rank, feature after feature, and where those of a feature begin."""
+    """Return the value of each rank, feature after feature, and the start of each feature."""
     start = np.append(0, n_ranks.cumsum())
     distinct = np.empty(start[-1])
     for f in np.flatnonzero(n_ranks):
@@ -130,9 +130,9 @@ def _check_memory(X: Matrix, n_rows: int) -> None:
     n_bytes = _BYTES_PER_VALUE * n_rows * X.shape[1]
     if isinstance(X, SparseMatrix) and n_bytes > _MOST_SPARSE_BYTES:
         raise DataError(
-            f"a sparse X of {n_rows} rows and {X.shape[1]} features: exact splits, and features "
-            "with more than 255 bins, need every value in order, stored or not, "
-            f"{n_bytes / 2**30:.1f} GiB in all; sparse data may take "
-            f"{_MOST_SPARSE_BYTES / 2**30:.0f} GiB. Use splits='histogram' with max_bins of "
-            "at most 255, which keeps what is stored alone"
+            f"X is sparse, with {n_rows} rows and {X.shape[1]} features. Exact splits, and "
+            "features with more than 255 bins, need every value in order, stored or not: "
+            f"{n_bytes / 2**30:.1f} GiB, and at most {_MOST_SPARSE_BYTES / 2**30:.0f} GiB are "
+            "allowed. Use splits='histogram' with max_bins of at most 255, which keeps sparse "
+            "data sparse"
         )

@@ -1,8 +1,9 @@
-"""Tables whose bins are made anew for every tree: quantiles weighted by its hessians.
+"""Tables with new bins for every tree: quantiles weighted by its hessians.
 
-(Chen and Guestrin, XGBoost, 2016, section 3.3 and appendix A.) A split that parts rows of little
-hessian from others changes little; so candidates are as dense as the hessians are. The rank
-function of the paper is exact here: it is summed up by the rank of every value.
+This is the approximate algorithm of XGBoost (Chen and Guestrin, 2016, section 3.3 and appendix A).
+Rows with small hessians change little wherever they are split, so candidates are as dense as the
+hessians. The rank function of the paper is exact here: hessians are summed by the rank of each
+value.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,8 @@ import numpy as np
 
 from sumwise.data.binned import BinnedData, place_bins
 from sumwise.data.binning import BinMapper
+from sumwise.data.categories.set_splits import Native
 from sumwise.data.matrix import Matrix
-from sumwise.data.native import Native
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team
@@ -25,24 +26,25 @@ from sumwise.kernels.table.quantiles import (
     replace_ranks,
 )
 
-# Values of a feature that are told apart, by ranks of two bytes.
+# The most ranks of a feature, so that they fit in two bytes.
 MOST_RANKS = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
 class FineRanks:
-    """How the ranks of features become ranks of two bytes.
+    """Ranks that fit in two bytes.
 
-    Of more than ``MOST_RANKS`` values neighbors share one, so that each has about as many rows.
+    If a feature has more than ``MOST_RANKS`` values, neighbors share a rank, so that every rank has
+    about the same number of rows.
 
     Attributes
     ----------
     start : ndarray of int64
-        Where the ranks of each feature begin.
+        The start of each feature in ``merged``.
     merged : ndarray of uint16
-        The new rank of each, feature after feature, 0 for missing values.
+        The new rank for each old rank, feature after feature, 0 for missing values.
     thresholds : list of ndarray
-        Those between the new ranks.
+        The thresholds between the new ranks.
     """
 
     start: np.ndarray
@@ -63,7 +65,7 @@ class FineRanks:
         return cls(start, merged, thresholds)
 
     def transform(self, ranks: np.ndarray, team: Team) -> np.ndarray:
-        """Return ranks in two bytes."""
+        """Return the new ranks."""
         fine = np.empty(ranks.shape, dtype=np.uint16)
         team.run(replace_ranks, ranks, self.start, self.merged, fine)
         return fine
@@ -71,25 +73,25 @@ class FineRanks:
 
 @dataclass
 class QuantileBins:
-    """The bins that the tables of a fit have at the moment.
+    """The current bins of all tables of a fit.
 
     Attributes
     ----------
     features : ndarray of int64
-        Those whose bins change.
+        The features whose bins change.
     start : ndarray of int64
-        Where the ranks of each begin, rank 0 for missing values included.
+        The start of each feature's ranks, including rank 0 for missing values.
     thresholds : ndarray
         The largest value of each rank, feature after feature.
     codes : ndarray of uint8
         The bin of each rank.
     cuts : ndarray of int64, shape (n_features, max_bins - 1)
-        The last rank of every bin but the last.
+        The last rank of every bin except the last bin.
     n_cuts : ndarray of int64
     made_of : tuple of ndarray
-        Ranks, rows and hessians: for the next tree they are often the same.
+        Ranks, rows and hessians. The next tree often has the same and needs no new bins.
     coded : set of int
-        The numbers of the tables whose rows lie in these bins.
+        The numbers of the tables whose rows have been put into these bins.
     """
 
     features: np.ndarray
@@ -105,7 +107,7 @@ class QuantileBins:
     def allocate(
         cls, features: np.ndarray, thresholds: Sequence[np.ndarray], max_bins: int
     ) -> "QuantileBins":
-        """Make room for the bins of features with these thresholds between ranks."""
+        """Allocate the bins of features with these thresholds between ranks."""
         ends = [np.concatenate([[np.nan], own, [np.inf]]) for own in thresholds]
         start = np.cumsum([0, *(own.size for own in ends)])
         cuts = np.zeros((features.size, max_bins - 1), dtype=np.int64)
@@ -118,7 +120,7 @@ class QuantileBins:
         return self.cuts.shape[1] + 1
 
     def make(self, ranks: np.ndarray, rows: np.ndarray, hessian: np.ndarray, team: Team) -> None:
-        """Find the bins of a tree that is grown on ``rows``, by their ranks and hessians."""
+        """Find the bins for a tree grown on ``rows``, from their ranks and hessians."""
         if self._is_made_of(ranks, rows, hessian):
             return
         shape = (team.n_threads, int(np.diff(self.start).max()))
@@ -143,7 +145,7 @@ class QuantileBins:
         if not self.made_of or ranks is not self.made_of[0]:
             return False
         _, old_rows, old = self.made_of
-        some = slice(0, 1 << 10)  # mostly they differ, and a few tell
+        some = slice(0, 1 << 10)  # usually a few values already differ
         return (
             (rows is old_rows or np.array_equal(rows, old_rows))
             and np.array_equal(hessian[some], old[some])
@@ -151,7 +153,7 @@ class QuantileBins:
         )
 
     def find_thresholds(self, places: np.ndarray, split_bins: np.ndarray) -> np.ndarray:
-        """The largest values of bins of features at some places among ``features``."""
+        """Return the largest values of bins; ``places`` are positions in ``features``."""
         cuts = self.cuts[places, np.minimum(split_bins, self.max_bins - 1) - 1]
         found = self.thresholds[self.start[places] + cuts]
         return np.where(split_bins <= self.n_cuts[places], found, np.inf)
@@ -159,17 +161,17 @@ class QuantileBins:
 
 @dataclass(frozen=True)
 class QuantileData(BinnedData):
-    """A binned table with features whose bins are made anew for every tree.
+    """A binned table with features whose bins change for every tree.
 
     Attributes
     ----------
     number : int
-        Of the table among those of the fit.
+        The number of the table within the fit.
     ranks : ndarray of uint16, shape (n_changing, n_rows)
     bins : QuantileBins
-        Shared by the tables of the fit.
+        Shared by all tables of the fit.
     lanes : ndarray of int64
-        The lane of each changing feature, which is in no other.
+        The lane of each changing feature, which shares it with no other.
     """
 
     number: int
@@ -181,19 +183,17 @@ class QuantileData(BinnedData):
     def from_binned(
         cls, data: BinnedData, number: int, ranks: np.ndarray, bins: QuantileBins
     ) -> "QuantileData":
-        """Take a table in which changing features have ``max_bins`` bins and a lane each."""
-        lanes = data.table.lanes
-        lane_of = np.full(data.n_features, -1, dtype=np.int64)
-        lane_of[lanes.members] = np.repeat(np.arange(lanes.first.size - 1), np.diff(lanes.first))
-        return cls(data.table, data.usable, number, ranks, bins, lane_of[bins.features])
+        """Extend a table in which every changing feature has ``max_bins`` bins and its own lane."""
+        lanes = data.find_lanes()[bins.features]
+        return cls(data.table, data.usable, number, ranks, bins, lanes)
 
     def refresh(self, rows: np.ndarray, hessian: np.ndarray, team: Team) -> None:
-        """Make the bins of a tree that is grown on ``rows``, and put all rows into them."""
+        """Make the bins for a tree grown on ``rows``, and put all rows into them."""
         self.bins.make(self.ranks, rows, hessian, team)
         self.catch_up(team)
 
     def catch_up(self, team: Team) -> None:
-        """Put all rows into the bins of the last tree, if they are not there."""
+        """Put all rows into the bins of the last tree, unless this has been done."""
         bins, table = self.bins, self.table
         if self.number in bins.coded:
             return
@@ -203,7 +203,7 @@ class QuantileData(BinnedData):
         team.run(code_columns, *own, *places, counts, table.columns, table.crowds)
         parts = (table.tiles, table.tile_start, table.tile_words, table.tile_first)
         team.run(refill_tiles, table.columns, *places, *parts)
-        # Histograms take what they need of the room that most bins would.
+        # Histograms use only part of the memory allocated for ``max_bins``.
         table.n_value_bins[bins.features] = bins.n_cuts + 1
         table.lanes.n_codes[self.lanes] = bins.n_cuts + 2
         table.bin_start[:] = place_bins(table.n_value_bins + 1, self.usable)
@@ -212,10 +212,10 @@ class QuantileData(BinnedData):
     def write_thresholds(
         self, feature: np.ndarray, split_bin: np.ndarray, threshold: np.ndarray
     ) -> None:
-        """Write the thresholds of splits after bins of changing features; leaves have none."""
+        """Write the thresholds of splits on changing features; leaves have none."""
         place = np.full(self.n_features + 1, -1, dtype=np.int64)
         place[self.bins.features] = np.arange(self.bins.features.size)
-        own = place[feature]  # -1 for leaves, too
+        own = place[feature]  # -1 for leaves as well
         is_changing = own >= 0
         found = self.bins.find_thresholds(own[is_changing], split_bin[is_changing])
         threshold[is_changing] = found
@@ -230,13 +230,14 @@ def make_quantile_tables(
     native: Native,
     max_bins: int,
 ) -> tuple[BinMapper, list[QuantileData]] | None:
-    """Return the bins of features that keep theirs, and a table for each of the matrices.
+    """Return the mapper of fixed bins, and one table per matrix.
 
-    ``rows`` of the first matrix say what values there are. Features with at most ``max_bins`` keep
-    a bin for each, and categories theirs. None if that is so for all.
+    The values come from ``rows`` of the first matrix. Features with at most ``max_bins`` distinct
+    values keep one bin per value, and categorical features keep their bins. Returns None if that
+    applies to all features.
     """
     X, few, features = matrices[0], None, np.flatnonzero(n_categories == 0)
-    if isinstance(X, SparseMatrix):  # ranks take memory for every row
+    if isinstance(X, SparseMatrix):  # ranks need memory for every row
         few = BinMapper.fit(X, max_bins, None, rows, 0, team)
         features = features[np.diff(X.read_columns(team).start) >= max_bins]
         X.forget_columns()
@@ -246,7 +247,7 @@ def make_quantile_tables(
     fine = FineRanks.fit(ranked, rows, team)
     bins = QuantileBins.allocate(ranked.features, fine.thresholds, max_bins)
     thresholds = list((ranked.mapper if few is None else few).thresholds)
-    for f in ranked.features:  # these only say how many bins a tree may have
+    for f in ranked.features:  # these only limit the number of bins
         thresholds[f] = ranked.mapper.thresholds[f][: max_bins - 1]
     mapper = replace(ranked.mapper, thresholds=thresholds)
     tables = []

@@ -1,30 +1,199 @@
-"""Where a bin ends: the number between two neighboring values."""
+"""Thresholds between bins: how they are placed, and how they are found in dense matrices."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from sumwise.data.dtypes import find_bits_type, find_float_type
+from sumwise.data.matrix import DenseMatrix, Matrix, read_rows
+from sumwise.data.sparse import SparseMatrix
+from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table import binning as kernels
+
+# The most bins that one byte can number, besides bin 0 for missing values.
+MAX_BINS = 255
+# The most bins of a feature. More than MAX_BINS are kept as ranks.
+MOST_BINS = (1 << 16) - 1
+# Quantiles of larger data come from a sample of this many rows.
+SAMPLE_ROWS = 200_000
+# Features and sort keys processed at a time: these bound the memory.
+_FEATURES = 128
+_KEYS = 1 << 21
+
+# Values below and above each threshold of some features, and the number of thresholds of each.
+Neighbors = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class ThresholdRows(NamedTuple):
+    """The rows that thresholds are found from, ascending.
+
+    Distinct values come from all ``rows``, quantiles from a ``sample`` of them. ``weight`` has the
+    weights of the sample; it is empty if all weights are one.
+    """
+
+    rows: np.ndarray
+    sample: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def draw(cls, rows: np.ndarray, sample_weight: np.ndarray | None, seed: int) -> "ThresholdRows":
+        """Drop rows without weight, and draw a sample if there are many rows."""
+        if sample_weight is not None:
+            rows = rows[sample_weight[rows] > 0]
+        sample = rows
+        if rows.size > SAMPLE_ROWS:
+            sample = np.empty(SAMPLE_ROWS, dtype=np.uint32)
+            random.choose_rows(random.make_key(seed, random.BINNING, 0), rows, sample)
+        return cls(rows, sample, np.empty(0) if sample_weight is None else sample_weight[sample])
+
 
 def threshold_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return t with low <= t < high for neighboring values, so that low goes left and high right.
+    """Return t with low <= t < high, so that low goes left and high goes right.
 
-    The midpoint, where there is one. Below +inf it is the largest finite number, so that every
-    finite value goes left; above -inf it is -inf.
+    This is the midpoint if it qualifies. Below +inf it is the largest finite number, so that all
+    finite values go left; above -inf it is -inf.
     """
     low, high = low.astype(np.float64), high.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         middle = (low + high) / 2
         middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
-    # Neighbors in float64 have no number between them: the lower one is the threshold.
+    # Adjacent float64 values have no number between them: the lower one is the threshold.
     middle = np.where((low <= middle) & (middle < high), middle, low)
     middle = np.where(np.isneginf(low), low, middle)
     return np.where(np.isposinf(high), np.finfo(np.float64).max, middle)
 
 
 def find_runs(values: np.ndarray, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield runs of equal neighbors as (first, last), none of more than ``longest`` items."""
+    """Yield runs of equal neighbors as (first, last), each of at most ``longest`` items."""
     start = 0
     for end in [*(np.flatnonzero(np.diff(values)) + 1).tolist(), values.size]:
         for first in range(start, end, longest):
             yield first, min(first + longest, end)
         start = end
+
+
+def place_thresholds(
+    distinct: np.ndarray,
+    n_distinct: np.ndarray,
+    max_bins: int,
+    cut: Callable[[np.ndarray], Neighbors],
+) -> list[np.ndarray]:
+    """Return the thresholds of each feature from its distinct values.
+
+    ``distinct`` holds up to ``max_bins + 1`` values per feature, filled up with NaN. Features with
+    more than ``max_bins`` values are passed to ``cut``, which places their thresholds by quantiles.
+    """
+    distinct = np.sort(distinct, axis=1)
+    width = min(int(n_distinct.max(initial=1)), max_bins)
+    low, high = distinct[:, : width - 1].copy(), distinct[:, 1:width].copy()
+    n_thresholds = np.maximum(n_distinct - 1, 0)
+    many = np.flatnonzero(n_distinct > max_bins)
+    if many.size:
+        low[many], high[many], n_thresholds[many] = cut(many)
+    return list_thresholds(low, high, n_thresholds)
+
+
+def list_thresholds(low: np.ndarray, high: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Return the thresholds between neighboring values, one array per feature."""
+    return [own[:n].copy() for own, n in zip(threshold_between(low, high), sizes, strict=True)]
+
+
+def find_dense_thresholds(
+    X: DenseMatrix, rows: ThresholdRows, max_bins: np.ndarray, team: Team
+) -> list[np.ndarray]:
+    """Return the thresholds of each column; columns with ``max_bins`` 0 have none."""
+    thresholds = [np.empty(0)] * X.shape[1]
+    for first, last in find_runs(max_bins, _FEATURES):
+        own, most = X[:, first:last], int(max_bins[first])
+        if most > MAX_BINS:
+            thresholds[first:last] = find_many_thresholds(own, rows, most, team)
+        elif most:
+            thresholds[first:last] = _find_few_thresholds(own, rows, most, team)
+    return thresholds
+
+
+def _find_few_thresholds(
+    X: DenseMatrix, rows: ThresholdRows, max_bins: int, team: Team
+) -> list[np.ndarray]:
+    """Return thresholds for bins of one byte: distinct values are collected in hash tables."""
+    shape, kind = (team.n_threads, X.shape[1]), find_float_type(X.dtype)
+    tables = np.full((*shape, kernels.HASH_SIZE), np.nan, dtype=kind)
+    distinct = np.full((*shape, max_bins + 1), np.nan, dtype=kind)
+    n_distinct = np.zeros(shape, dtype=np.int64)
+    found = (max_bins, tables, distinct, n_distinct)
+    for first, part, _, own in read_rows(X, rows.rows):
+        team.run(kernels.find_distinct, *part, first, own, *found)
+
+    def cut(many: np.ndarray) -> Neighbors:
+        return _cut_quantiles(X, many, rows.sample, rows.weight, max_bins, team)
+
+    return place_thresholds(distinct[0], n_distinct[0], max_bins, cut)
+
+
+def find_many_thresholds(
+    X: DenseMatrix, rows: ThresholdRows, max_bins: int, team: Team
+) -> list[np.ndarray]:
+    """Return thresholds for more bins than a byte can number: all values are sorted."""
+    found = []
+    # As many columns at a time as threads: distinct values may take much memory.
+    for first in range(0, X.shape[1], team.n_threads):
+        features = np.arange(first, min(first + team.n_threads, X.shape[1]))
+        exact = _cut_quantiles(X, features, rows.rows, np.empty(0), rows.rows.size, team)
+        thresholds = list_thresholds(*exact)
+        many = np.flatnonzero(exact[2] >= max_bins)
+        if many.size:
+            cut = _cut_quantiles(X, features[many], rows.sample, rows.weight, max_bins, team)
+            for k, own in zip(many, list_thresholds(*cut), strict=True):
+                thresholds[k] = own
+        found += thresholds
+    return found
+
+
+def _cut_quantiles(
+    X: DenseMatrix,
+    features: np.ndarray,
+    rows: np.ndarray,
+    weight: np.ndarray,
+    max_bins: int,
+    team: Team,
+) -> Neighbors:
+    """Cut some columns into bins of about equal weight."""
+    kind, bits = find_float_type(X.dtype), find_bits_type(X.dtype)
+    groups = group_features(features.size, rows.size, team)
+    n_busy = min(team.n_threads, groups[0].stop)
+    keys = np.empty((groups[0].stop, rows.size), dtype=bits)
+    spare_keys = np.empty((n_busy, rows.size), dtype=bits)
+    weights = np.empty((n_busy, 2, rows.size))
+    # The counters of the sort, then the positions of the thresholds.
+    counters = np.empty((n_busy, max(N_DIGIT_VALUES, max_bins)), dtype=np.uint32)
+    neighbors = np.zeros((features.size, 2, max(max_bins, 1) - 1), dtype=bits)
+    n_ends = np.empty(features.size, dtype=np.int64)
+    scratch = (spare_keys, weights, counters)
+    for group in groups:
+        gather_keys(X, features[group], rows, keys, team)
+        found = (neighbors[group], n_ends[group])
+        team.run(kernels.cut_columns, keys, weight, max_bins, *scratch, *found)
+    values = neighbors.view(kind)
+    return values[:, 0], values[:, 1], n_ends
+
+
+def group_features(n_features: int, n_rows: int, team: Team) -> list[slice]:
+    """Split features into groups that are sorted together, with work for every thread."""
+    n_groups = -(-n_features // max(team.n_threads, _KEYS // max(1, n_rows)))
+    if not n_groups:
+        return []
+    width = -(-n_features // n_groups)
+    return [slice(first, first + width) for first in range(0, n_features, width)]
+
+
+def gather_keys(
+    X: Matrix, features: np.ndarray, rows: np.ndarray, keys: np.ndarray, team: Team
+) -> None:
+    """Write the sort keys of some columns and rows of X, one column after the other."""
+    if not isinstance(X, SparseMatrix):  # convert no other columns
+        X, features = X[:, features[0] : features[-1] + 1], features - features[0]
+    for first, part, begin, own in read_rows(X, rows):
+        team.run(kernels.gather_keys, *part, first, own, begin, features, keys)

@@ -10,8 +10,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.categories import Dictionary
-from sumwise.data.encoder import read_column
+from sumwise.data.categories.dictionary import Dictionary
+from sumwise.data.categories.encoder import read_column
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.input.features import FeatureSchema, read_rows

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.bundling import Bundling
-from sumwise.data.encoder import CategoryEncoder
-from sumwise.data.native import Native
-from sumwise.data.target_statistics import TargetStatistics
+from sumwise.data.categories.encoder import CategoryEncoder
+from sumwise.data.categories.set_splits import Native
+from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.errors import ModelFileError
 from sumwise.estimators.boosting.losses import LOSS_PARTS
 from sumwise.estimators.input.features import FeatureSchema

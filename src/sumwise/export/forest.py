@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.binning import MAX_BINS, BinMapper
-from sumwise.data.category_bins import MAX_CATEGORIES, CategoryBins
+from sumwise.data.binning import BinMapper
+from sumwise.data.categories.bins import MAX_CATEGORIES, CategoryBins
+from sumwise.data.thresholds import MAX_BINS
 from sumwise.errors import ModelFileError
 from sumwise.export.container import (
     OpenedFile,

@@ -31,14 +31,14 @@ them; if it is not a finite number, the value of the node.
 
 From format 3 on there may be further arrays after those: sizes of the groups of categorical
 features that are encoded, keys of combinations, and sums of targets and of weights by category; see
-:class:`sumwise.data.encoder.CategoryEncoder`.
+:class:`sumwise.data.categories.encoder.CategoryEncoder`.
 """
 
 from typing import Any
 
 import numpy as np
 
-from sumwise.data.category_bins import MAX_CATEGORIES
+from sumwise.data.categories.bins import MAX_CATEGORIES
 from sumwise.errors import ModelFileError
 from sumwise.export.container import (
     check_n_features,

@@ -1,4 +1,4 @@
-"""Losses: gradient, hessian, initial score and link; one file a family."""
+"""Losses: gradient, hessian, initial score and link; one file per family."""
 
 from sumwise.losses.base import Location, Loss
 from sumwise.losses.binary import Exponential, Logistic
@@ -11,7 +11,7 @@ from sumwise.losses.multinomial import Multinomial
 from sumwise.losses.robust import Absolute, Fair, Huber, LogCosh, Percentage, Quantile
 from sumwise.losses.squared import Squared, SquaredLog
 
-# The losses of regression by the names that users give; "auto" is the first.
+# The losses of regression by name; "auto" is the first.
 REGRESSION_LOSSES: dict[str, type[Loss]] = {
     "squared_error": Squared,
     "absolute_error": Absolute,
@@ -26,7 +26,7 @@ REGRESSION_LOSSES: dict[str, type[Loss]] = {
     "tweedie": Tweedie,
     "cross_entropy": CrossEntropy,
 }
-# Other names that rivals have for them.
+# Names of other libraries for them.
 LOSS_ALIASES = {"logcosh": "log_cosh", "rmsle": "squared_log_error"}
 
 __all__ = [

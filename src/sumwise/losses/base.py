@@ -1,42 +1,46 @@
-"""What a loss must say of itself."""
+"""Loss: gradient, hessian, value and initial score of a loss function."""
 
-from abc import ABC, abstractmethod
+import math
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sumwise.errors import DataError
+from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.losses.influence import CLIPPED
 from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.kernels.runtime.threads import Team
+from sumwise.parts import Part
 
-# Probabilities are kept this far from 0 and 1 when they become scores.
+# Probabilities are clipped to this distance from 0 and 1 before they become scores.
 SMALLEST_PROBABILITY = 1e-15
-# Up to as many scores take less time than to call another thread.
+# For at most this many scores, one thread is faster than starting others.
 _FEW_SCORES = 50_000
 
 
 class Location(NamedTuple):
-    """What the value of a leaf is where the hessian does not serve; see kernels/location.py."""
+    """The statistic that leaves are refitted to; see kernels/leaves/location.py."""
 
     level: float
-    delta: float = np.inf  # the quantile alone
-    influence: int = CLIPPED  # of distances from it, at most delta
+    delta: float = np.inf  # inf: the quantile itself
+    influence: int = CLIPPED  # of distances from the quantile, at most delta
 
 
-class Loss(ABC):
+class Loss:
     """A loss of (target, raw score); raw scores have shape (n_outputs, n_rows).
 
     Targets are float64: the response, 0 or 1 for two classes, the class index for more. An empty
-    ``weight`` stands for weights of one.
+    ``weight`` means that all weights are one.
     """
 
     link: str
     n_outputs: int = 1
-    # Whether the hessian is the second derivative; otherwise it is at least that.
+    # Whether the hessian is the second derivative; otherwise it is an upper bound.
     exact_hessian: ClassVar[bool] = True
-    # Whether the hessian of a row is its weight, whatever its score.
+    # Whether the hessian of a row is its weight for any score.
     hessian_is_weight: bool = False
+    # Whether the loss is a sum over outputs, each with its own loss: see :meth:`at_output`.
+    is_separable: bool = False
     # Kernels of kernels.losses.
     _gradient_kernel: Any
     _value_kernel: Any
@@ -50,7 +54,11 @@ class Loss(ABC):
         gradient: np.ndarray,
         hessian: np.ndarray,
     ) -> None:
-        """Fill gradient and hessian, shaped as ``raw``."""
+        """Fill gradient and hessian, which have the shape of ``raw``."""
+        if self.is_separable:
+            for own, loss, y in self._split(target):
+                loss.gradient(team, y, raw[own], weight, gradient[own], hessian[own])
+            return
         run = team.run if raw.size > _FEW_SCORES else team.run_alone
         kernel, arguments = type(self)._gradient_kernel, self._kernel_arguments()
         run(kernel, target, raw, weight, gradient, hessian, *arguments)
@@ -58,48 +66,62 @@ class Loss(ABC):
     def value(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
     ) -> float:
-        """Weighted mean loss over ``rows``; the same for any order of the rows."""
+        """Return the weighted mean loss over ``rows``, independent of their order.
+
+        A separable loss returns the mean over the outputs.
+        """
+        if self.is_separable:
+            values = [loss.value(y, raw[k], weight, rows) for k, loss, y in self._split(target)]
+            return sum(values) / self.n_outputs
         losses = np.empty(rows.size)
         type(self)._value_kernel(target, raw, weight, rows, losses, *self._kernel_arguments())
         return mean_loss(losses, weight, rows)
 
-    @abstractmethod
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The constant score that minimizes the loss over ``rows``, one an output."""
+        """Return the constant scores that minimize the loss over ``rows``, one per output."""
+        if self.is_separable:
+            scores = [loss.initial_score(y, weight, rows) for _, loss, y in self._split(target)]
+            return np.concatenate(scores)
+        return np.array([self._find_constant(target[rows], at_rows(weight, rows))])
+
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
+        """Return the constant score that minimizes the loss of a single output."""
+        raise NotImplementedError(f"{type(self).__name__} has no initial score")
+
+    def _split(self, target: np.ndarray) -> Iterator[tuple[slice, "Loss", np.ndarray]]:
+        """Yield the slice of each output, its loss and its target."""
+        for k in range(self.n_outputs):
+            yield slice(k, k + 1), self.at_output(k), take_target(target, k)
 
     def initial_shift(
         self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
     ) -> np.ndarray:
-        """The constant to add to initial scores of the user's own: none, unless a loss says so."""
+        """Return the constants to add to the user's initial scores, by default zero."""
         return np.zeros(self.n_outputs)
 
     def adapt(
-        self,
-        target: np.ndarray,
-        weight: np.ndarray,
-        rows: np.ndarray,
-        init_score: np.ndarray | None,
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
     ) -> "Loss":
-        """Return the loss with what it takes from the training rows of a fit."""
+        """Return the loss with parameters found from the training rows and the initial scores."""
         return self
 
     def at_round(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
     ) -> "Loss":
-        """Return the loss whose gradients a round follows, where it changes with the scores."""
+        """Return the loss for one round, if its parameters depend on the scores."""
         return self
 
     def at_output(self, output: int) -> "Loss":
-        """Return the loss of one output, where each has its own."""
+        """Return the loss of one output of a separable loss."""
         return self
 
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
-        """Raise DataError for a target of positive weight that the loss is not defined for."""
+        """Raise DataError if the loss is not defined for a target with positive weight."""
         return None
 
     @property
     def location(self) -> Location | None:
-        """What leaves are refitted to; None where their values come from the hessian."""
+        """The statistic that leaves are refitted to; None if leaves keep their Newton steps."""
         return None
 
     @property
@@ -108,21 +130,26 @@ class Loss(ABC):
         return type(self).location is not Loss.location
 
     def location_weight(self, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The weights of rows in locations; empty if all are one."""
+        """Return the weights of rows in locations; empty if all are one."""
         return weight
 
     @property
     def has_value(self) -> bool:
-        """Whether the loss of scores can be measured."""
+        """Whether :meth:`value` is available."""
         return True
 
     def _kernel_arguments(self) -> tuple[float, ...]:
-        """The parameters, as the kernels take them."""
+        """Return the parameters for the kernels."""
         return ()
 
 
+def take_target(target: np.ndarray, output: int) -> np.ndarray:
+    """Return the target of an output: its column, or the target itself if there is only one."""
+    return target if target.ndim == 1 else np.ascontiguousarray(target[:, output])
+
+
 def mean_loss(losses: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> float:
-    """The weighted mean of losses of ``rows`` that are multiplied by their weights already."""
+    """Return the weighted mean of losses of ``rows`` that already include their weights."""
     total = exact_sum(weight[rows]) if weight.size else float(rows.size)
     return float(exact_sum(losses) / total)
 
@@ -130,7 +157,7 @@ def mean_loss(losses: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> float
 def check_range(
     target: np.ndarray, weight: np.ndarray, is_right: np.ndarray, name: str, rule: str
 ) -> None:
-    """Raise DataError for the first target that is not right and counts."""
+    """Raise DataError for the first invalid target with positive weight."""
     is_wrong = ~is_right & (weight > 0) if weight.size else ~is_right
     if is_wrong.any():
         row = int(is_wrong.argmax())
@@ -140,8 +167,17 @@ def check_range(
         )
 
 
+def check_between(part: Part, name: str, low: float, high: float) -> None:
+    """Raise ParameterError unless a parameter is a number strictly between two bounds."""
+    value: Any = getattr(part, name)
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not is_number or not low < value < high:
+        bounds = f"between {low:g} and {high:g}" if high < math.inf else f"above {low:g} and finite"
+        raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be {bounds}")
+
+
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
-    """Mean under weights (none if empty), independent of the order."""
+    """Return the mean under weights (all one if empty), independent of the order."""
     if weight.size:
         with np.errstate(over="ignore"):  # inf makes the mean nan, which the caller refuses
             return float(exact_sum(values * weight) / exact_sum(weight))
@@ -149,5 +185,5 @@ def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
 
 
 def at_rows(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The weights of rows; empty stays empty."""
+    """Return the weights of rows; empty stays empty."""
     return weight[rows] if weight.size else weight

@@ -11,21 +11,21 @@ import numpy as np
 
 from sumwise.kernels.losses import classification as kernels
 from sumwise.kernels.runtime.elementary import natural_log
-from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
+from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, weighted_mean
 
 
 class Logistic(Loss):
     """Negative log likelihood of two classes; scores are log odds."""
 
     link = "logistic"
-    _log_odds: ClassVar[float] = 1.0  # a score is this many log odds
+    _log_odds: ClassVar[float] = 1.0  # the score in units of log odds
     _gradient_kernel = kernels.logistic_gradient
     _value_kernel = kernels.logistic_value
 
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        p = weighted_mean(target[rows], at_rows(weight, rows))
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
+        p = weighted_mean(target, weight)
         p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
-        return np.array([self._log_odds * natural_log(p / (1.0 - p))])
+        return self._log_odds * natural_log(p / (1.0 - p))
 
 
 class Exponential(Logistic):

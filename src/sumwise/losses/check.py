@@ -1,4 +1,4 @@
-"""Check the derivatives of a loss by differences."""
+"""check_loss: compare the derivatives of a loss with finite differences."""
 
 from typing import Any
 
@@ -17,22 +17,22 @@ _GOLDEN = 0.6180339887498949
 def check_loss(
     loss: Any, y: Any, raw: Any = None, *, hessian: str = "exact", tolerance: float = 1e-4
 ) -> None:
-    """Check the derivatives of a loss of your own by differences, and what its methods return.
+    """Check the derivatives of your own loss by finite differences, and the shapes it returns.
 
     Parameters
     ----------
     loss : object or function
-        What you would pass as ``loss=`` to an estimator: see ``docs/guide/losses.md``. The first
-        derivative can only be checked if it has a method ``value``.
+        The loss as you would pass it to an estimator: see ``docs/guide/losses.md``. The first
+        derivative can only be checked if the loss has a method ``value``.
     y : array-like of shape (n_rows,)
         Targets to check at; class indices for a classifier.
     raw : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
-        Scores to check at; None for numbers between -2 and 2. Keep away from kinks of the loss.
-        Their columns are the outputs of a function, which has one if they are None.
+        Scores to check at, away from kinks of the loss; None for numbers between -2 and 2. If the
+        loss is a function, the number of columns gives its outputs; None means one output.
     hessian : {"exact", "bound"}, default="exact"
-        Whether the second array of ``gradient`` is the second derivative, or at least that.
+        Whether the second array of ``gradient`` is the second derivative or an upper bound.
     tolerance : float, default=1e-4
-        Largest difference, relative to the larger of 1 and the derivative.
+        Largest allowed difference, relative to the larger of 1 and the derivative.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def check_loss(
     if target.ndim != 1 or target.size == 0:
         raise ParameterError(f"y has shape {target.shape}; expected (n_rows,)")
     if isinstance(loss, Quantile) and loss.is_list:
-        # Its value is the mean over the levels, and its derivatives are those of each.
+        # The value is the mean over the levels, but each level has its own derivatives.
         scores = _read_scores(raw, target.size, loss.n_outputs)
         for level, own in zip(loss.levels, scores, strict=True):
             check_loss(Quantile(level), target, own, tolerance=tolerance)
@@ -76,9 +76,9 @@ def check_loss(
 
 
 def _read_scores(raw: Any, n_rows: int, n_outputs: int) -> np.ndarray:
-    """Scores of shape (n_outputs, n_rows)."""
+    """Return scores of shape (n_outputs, n_rows)."""
     if raw is None:
-        # Multiples of the golden ratio: spread evenly, and in no order that targets might have.
+        # Multiples of the golden ratio are spread evenly and unrelated to the order of targets.
         place = np.arange(1, n_rows * n_outputs + 1) * _GOLDEN % 1.0
         return 4.0 * place.reshape(n_outputs, n_rows) - 2.0
     scores = np.array(raw, dtype=np.float64)
@@ -88,7 +88,7 @@ def _read_scores(raw: Any, n_rows: int, n_outputs: int) -> np.ndarray:
 
 
 class _Probe:
-    """Compares the derivatives of a loss with differences."""
+    """Compares the derivatives of a loss with finite differences."""
 
     def __init__(self, loss: Loss, target: np.ndarray, raw: np.ndarray) -> None:
         self._loss, self._target, self._raw = loss, target, raw
@@ -117,7 +117,7 @@ class _Probe:
         return first, second
 
     def _values(self, raw: np.ndarray) -> np.ndarray:
-        """The loss of each row."""
+        """Return the loss of each row."""
         if isinstance(self._loss, CustomLoss):
             return self._loss.row_values(self._target, raw)
         one_row = (np.array([row], dtype=np.uint32) for row in range(self._target.size))

@@ -1,8 +1,8 @@
 """Cross-entropy of targets that are probabilities themselves.
 
 L = log(1 + e^f) - y f with 0 <= y <= 1 and p = 1 / (1 + e^-f), so g = p - y and h = p (1 - p).
-For y = 0 or 1 this is the logistic loss, and as there the best constant is the log odds of the
-mean. A row of probability y counts as a row of class 1 with weight y and one of class 0 with 1 - y.
+For y = 0 or 1 this is the logistic loss. As there, the best constant is the log odds of the mean.
+A row with probability y counts as a row of class 1 with weight y and one of class 0 with 1 - y.
 """
 
 import numpy as np

@@ -1,24 +1,24 @@
-"""Losses of the user's own: any object with a method ``gradient(y, raw)``, or that as a function.
+"""Custom losses: any object with a method ``gradient(y, raw)``, or such a function.
 
 ===============================  ===================================================================
-``gradient(y, raw)``             the first and second derivative of the loss in ``raw``: two arrays
+``gradient(y, raw)``             the first and second derivative of the loss by ``raw``: two arrays
                                  of the shape of ``raw``, the second not negative
 ``value(y, raw)``                optional: the loss of each row; needed for early stopping and
                                  ``verbose``
-``initial_score(y, weight)``     optional: the score to start from, a number (or one an output);
-                                 0 if absent. ``weight`` is None where all weights are one
+``initial_score(y, weight)``     optional: the initial score, one number per output; 0 if absent.
+                                 ``weight`` is None if all weights are one
 ``link``                         optional: the name of a link of links.py, or a method ``link(raw)``
                                  that returns the predictions
 ``n_outputs``                    optional: 1 if absent
 ===============================  ===================================================================
 
-With one output ``y`` and ``raw`` have shape (n_rows,), with more ``raw`` has (n_rows, n_outputs).
-So has ``y`` for a regressor of several targets, which needs one output per target.
-Arrays are the object's to keep or change. Weights are multiplied in here. The methods are called
-from Python, ``gradient`` once a round, on the training rows.
+With one output, ``y`` and ``raw`` have shape (n_rows,); with more, ``raw`` has (n_rows, n_outputs).
+A regressor of several targets needs one output per target, and ``y`` then has the same shape.
+The object may keep or change these arrays. Weights are applied here, not by the object. The methods
+are called from Python; ``gradient`` is called once per round, on the training rows.
 
-A function ``f(y, raw)`` stands for an object that has nothing but ``gradient``; ``raw`` has as many
-columns as a classifier needs.
+A function ``f(y, raw)`` is an object with ``gradient`` only; ``raw`` has as many columns as the
+classifier needs.
 """
 
 from collections.abc import Callable
@@ -33,36 +33,36 @@ from sumwise.losses.links import LINKS
 
 
 def is_custom_loss(thing: Any) -> bool:
-    """Whether an object or a function could be a loss of the user's own."""
+    """Whether an object or a function can be a custom loss."""
     is_ours = isinstance(thing, (Loss, type))
     return not is_ours and (callable(getattr(thing, "gradient", None)) or callable(thing))
 
 
 def is_loss_function(thing: Any) -> bool:
-    """Whether a loss of the user's own is a function, which fits any number of outputs."""
+    """Whether a custom loss is a function, which accepts any number of outputs."""
     return is_custom_loss(thing) and not callable(getattr(thing, "gradient", None))
 
 
 class _FunctionLoss:
-    """An object around a function that returns both derivatives."""
+    """Wraps a function that returns both derivatives."""
 
     def __init__(self, function: Callable[..., Any], n_outputs: int) -> None:
         self.gradient, self.n_outputs = function, n_outputs
 
 
 class CustomLoss(Loss):
-    """Makes an object of the user's a loss of ours, and checks what its methods return.
+    """Adapts a custom loss to :class:`Loss`, and checks what its methods return.
 
     Parameters
     ----------
     source : object or function
         The user's loss.
     default_link : str
-        The link if the object has none.
+        The link of an object without one.
     rows : ndarray or None
-        The rows that ``gradient`` is asked for; None for all.
+        The rows that ``gradient`` is called on; None for all.
     n_outputs : int
-        Outputs of a function, which cannot tell.
+        The number of outputs if the loss is a function.
     """
 
     def __init__(
@@ -74,24 +74,20 @@ class CustomLoss(Loss):
     ) -> None:
         source = _FunctionLoss(source, n_outputs) if is_loss_function(source) else source
         self.source = source
-        self.n_outputs = _read_n_outputs(source)
+        self.n_outputs = self._read_n_outputs()
         link = getattr(source, "link", None)
         if isinstance(link, str) and link not in LINKS:
             names = ", ".join(map(repr, LINKS))
-            raise ParameterError(f"{_name(source)}.link={link!r}: must be one of {names}")
+            raise ParameterError(f"{self.name}.link={link!r}: must be one of {names}")
         if not (link is None or isinstance(link, str) or callable(link)):
-            raise ParameterError(f"{_name(source)}.link={link!r}: must be a name or a method")
-        # The trees' own link where the user's is a method: it never gets into a model file.
+            raise ParameterError(f"{self.name}.link={link!r}: must be a name or a method")
+        # A link that is a method is not stored in model files: the default link is.
         self.link = link if isinstance(link, str) else default_link
         self.inverse_link: Callable[[np.ndarray], Any] | None = link if callable(link) else None
         self._default_link, self._rows = default_link, rows
 
     def adapt(
-        self,
-        target: np.ndarray,
-        weight: np.ndarray,
-        rows: np.ndarray,
-        init_score: np.ndarray | None,
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
     ) -> "CustomLoss":
         return CustomLoss(
             self.source, self._default_link, rows if rows.size < len(target) else None
@@ -137,7 +133,7 @@ class CustomLoss(Loss):
         return mean_loss(losses * weight[rows] if weight.size else losses, weight, rows)
 
     def row_values(self, target: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        """The loss of each row, without weights."""
+        """Return the loss of each row, without weights."""
         if not self.has_value:
             lacks = "is a function, and has" if self._is_function else "has"
             raise ParameterError(
@@ -153,12 +149,13 @@ class CustomLoss(Loss):
 
     @property
     def name(self) -> str:
-        """The class or the function."""
-        return _name(self.source)
+        """The name of the class or function."""
+        own = self.source.gradient if self._is_function else type(self.source)
+        return getattr(own, "__name__", type(own).__name__)
 
     @property
     def gradient_name(self) -> str:
-        """How messages call what returns the derivatives."""
+        """The name in messages of the method or function that returns the derivatives."""
         return self.name if self._is_function else f"{self.name}.gradient"
 
     @property
@@ -176,21 +173,27 @@ class CustomLoss(Loss):
         return self._read("initial_score", score, (self.n_outputs,)).copy()
 
     def predict_mean(self, raw: np.ndarray) -> np.ndarray:
-        """Predictions by the object's own method from scores (n_rows, n_outputs)."""
+        """Return the predictions of the object's own link for scores (n_rows, n_outputs)."""
         assert self.inverse_link is not None
         scores = raw[:, 0].copy() if self.n_outputs == 1 else raw.copy()
         return self._read("link", self.inverse_link(scores), scores.shape)
 
+    def _read_n_outputs(self) -> int:
+        n = getattr(self.source, "n_outputs", 1)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ParameterError(f"{self.name}.n_outputs={n!r}: must be a positive integer")
+        return int(n)
+
     def _hand_over(self, target: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Copies in the shapes that the object's methods take."""
+        """Return copies in the shapes that the object's methods expect."""
         return target.copy(), raw[0].copy() if self.n_outputs == 1 else raw.T.copy()
 
     def _read(
         self, method: str, values: Any, shape: tuple[int, ...], which: str = ""
     ) -> np.ndarray:
-        """Return what a method returned as floats of a shape, or say what is wrong with it."""
+        """Convert the result of a method to floats; raise ParameterError if it is not valid."""
         is_gradient = method == "gradient"
-        who = self.gradient_name if is_gradient else f"{_name(self.source)}.{method}"
+        who = self.gradient_name if is_gradient else f"{self.name}.{method}"
         who += f": the {which} derivative" if which else ""
         try:
             array = np.asarray(values, dtype=np.float64)
@@ -202,16 +205,3 @@ class CustomLoss(Loss):
             where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
             raise ParameterError(f"{who} is {array[tuple(where)]} at {where}; it must be finite")
         return array
-
-
-def _name(source: Any) -> str:
-    if isinstance(source, _FunctionLoss):
-        return getattr(source.gradient, "__name__", type(source.gradient).__name__)
-    return type(source).__name__
-
-
-def _read_n_outputs(source: Any) -> int:
-    n_outputs = getattr(source, "n_outputs", 1)
-    if isinstance(n_outputs, bool) or not isinstance(n_outputs, (int, np.integer)) or n_outputs < 1:
-        raise ParameterError(f"{_name(source)}.n_outputs={n_outputs!r}: must be a positive integer")
-    return int(n_outputs)

@@ -1,9 +1,9 @@
 """Links: from raw scores of shape (n_rows, n_outputs) to means or class probabilities.
 
-"identity", "log" (the mean is e^f), "log1p" (it is e^f - 1) and "sigmoid" (the mean is
-1 / (1 + e^-f)) are for regression, of one target (means of shape (n_rows,)) or more (a column
-each); so is "sorted", whose outputs are quantiles in ascending order.
-"logistic", "half_logistic" and "softmax" give a probability for every class.
+"identity", "log" (the mean is e^f), "log1p" (e^f - 1) and "sigmoid" (1 / (1 + e^-f)) are for
+regression: of one target, with means of shape (n_rows,), or of several, with one column each.
+"sorted" returns the quantiles of each row in ascending order.
+"logistic", "half_logistic" and "softmax" return one probability per class.
 """
 
 from collections.abc import Callable
@@ -13,43 +13,33 @@ import numpy as np
 from sumwise.kernels.losses import classification as kernels
 from sumwise.kernels.losses.regression import exponential, exponential_less_one
 
+Link = Callable[[np.ndarray], np.ndarray]
+
 
 def _two_columns(raw: np.ndarray, factor: float) -> np.ndarray:
     scores = np.ascontiguousarray(raw[:, 0])
-    probabilities = np.empty((scores.size, 2))
-    positive = np.empty(scores.size)
-    kernels.sigmoid(scores, factor, positive)
-    probabilities[:, 1] = positive
-    # 1 - p by the same function, not by subtraction: small probabilities keep their digits.
-    kernels.sigmoid(scores, -factor, positive)
-    probabilities[:, 0] = positive
-    return probabilities
+    # 1 - p comes from the same function: a subtraction would lose digits of small probabilities.
+    probabilities = np.empty((2, scores.size))
+    kernels.sigmoid(scores, -factor, probabilities[0])
+    kernels.sigmoid(scores, factor, probabilities[1])
+    return np.ascontiguousarray(probabilities.T)
 
 
-def _sigmoid(raw: np.ndarray) -> np.ndarray:
-    scores = np.ascontiguousarray(raw)
-    mean = np.empty_like(scores)
-    kernels.sigmoid(scores.ravel(), 1.0, mean.ravel())
-    return _means(mean)
+def _apply(kernel: Callable[..., None], *arguments: float) -> Link:
+    """Return a link that applies a kernel to every score."""
 
+    def link(raw: np.ndarray) -> np.ndarray:
+        scores = np.ascontiguousarray(raw)
+        mean = np.empty_like(scores)
+        kernel(scores.ravel(), *arguments, mean.ravel())
+        return _means(mean)
 
-def _exponential(raw: np.ndarray) -> np.ndarray:
-    scores = np.ascontiguousarray(raw)
-    mean = np.empty_like(scores)
-    exponential(scores.ravel(), 1.0, mean.ravel())
-    return _means(mean)
+    return link
 
 
 def _means(columns: np.ndarray) -> np.ndarray:
-    """Means of one target have one dimension."""
+    """Return means; those of a single target have one dimension."""
     return columns[:, 0] if columns.shape[1] == 1 else columns
-
-
-def _exponential_less_one(raw: np.ndarray) -> np.ndarray:
-    scores = np.ascontiguousarray(raw)
-    mean = np.empty_like(scores)
-    exponential_less_one(scores.ravel(), mean.ravel())
-    return _means(mean)
 
 
 def _softmax(raw: np.ndarray) -> np.ndarray:
@@ -58,11 +48,11 @@ def _softmax(raw: np.ndarray) -> np.ndarray:
     return probabilities
 
 
-LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+LINKS: dict[str, Link] = {
     "identity": _means,
-    "log": _exponential,
-    "log1p": _exponential_less_one,
-    "sigmoid": _sigmoid,
+    "log": _apply(exponential, 1.0),
+    "log1p": _apply(exponential_less_one),
+    "sigmoid": _apply(kernels.sigmoid, 1.0),
     "sorted": lambda raw: np.sort(raw, axis=1),
     "logistic": lambda raw: _two_columns(raw, 1.0),
     "half_logistic": lambda raw: _two_columns(raw, 2.0),

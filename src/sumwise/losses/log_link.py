@@ -1,16 +1,16 @@
 """Losses of positive means, mu = e^f: Poisson, gamma and Tweedie.
 
-All are half the deviance of a Tweedie distribution, whose variance is proportional to mu^p, less
-what does not depend on f: L = mu^(2-p) / (2-p) - y mu^(1-p) / (1-p). With mu = e^f
+All are half the deviance of a Tweedie distribution, whose variance is proportional to mu^p, without
+the terms that do not depend on f: L = mu^(2-p) / (2-p) - y mu^(1-p) / (1-p). With mu = e^f
     g = e^((2-p) f) - y e^((1-p) f)   and   h = (2-p) e^((2-p) f) + (p-1) y e^((1-p) f).
 Tweedie is 1 < p < 2: sums of a Poisson number of gamma amounts, zero with positive probability.
 The limits are Poisson, p = 1: L = e^f - y f, g = e^f - y, h = e^f,
 and gamma, p = 2: L = f + y e^-f, g = 1 - y e^-f, h = y e^-f.
 
-The best constant is the log of the mean for each of them. Where scores o come from the user (the
+The best constant is the log of the mean for each of them. If the user passes initial scores o (the
 log of an exposure), g sums to zero after adding c with
-    e^c = sum w y e^((1-p) o) / sum w e^((2-p) o);
-unlike with other losses this is done, for log(1) = 0 may be far from any sensible mean.
+    e^c = sum w y e^((1-p) o) / sum w e^((2-p) o).
+Only these losses add such a constant: log(1) = 0 may be far from any sensible mean.
 """
 
 import numpy as np
@@ -19,21 +19,21 @@ from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.losses import regression as kernels
 from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.reduce import exact_sum
-from sumwise.losses.base import Loss, at_rows, check_range, weighted_mean
+from sumwise.losses.base import Loss, at_rows, check_between, check_range, weighted_mean
 from sumwise.parts import Part
 
-# Stands for a mean of zero, whose logarithm is not finite.
+# Replaces a mean of zero, whose logarithm is not finite.
 _SMALL_MEAN = 1e-15
 
 
 class _LogLink(Loss):
-    """What they share; ``_variance_power`` is p."""
+    """The shared part of these losses; ``_variance_power`` is p."""
 
     link = "log"
     _variance_power: float
 
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return _log_of_mean(weighted_mean(target[rows], at_rows(weight, rows)))
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
+        return _log_of_mean(weighted_mean(target, weight))
 
     def initial_shift(
         self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
@@ -44,13 +44,12 @@ class _LogLink(Loss):
             kernels.exponential(offset, power - float(self._variance_power), out)
         if weight.size:
             factors *= weight
-        return _log_of_mean(exact_sum(target[rows] * factors[0]) / exact_sum(factors[1]))
+        mean = exact_sum(target[rows] * factors[0]) / exact_sum(factors[1])
+        return np.array([_log_of_mean(mean)])
 
 
-def _log_of_mean(mean: float) -> np.ndarray:
-    if mean == 0.0:
-        mean = _SMALL_MEAN
-    return np.array([natural_log(mean) if np.isfinite(mean) else np.nan])
+def _log_of_mean(mean: float) -> float:
+    return natural_log(mean or _SMALL_MEAN) if np.isfinite(mean) else np.nan
 
 
 class Poisson(_LogLink):
@@ -76,7 +75,7 @@ class Gamma(_LogLink):
 
 
 class Tweedie(Part, _LogLink):
-    """Half the Tweedie deviance, for amounts of which some are exactly zero.
+    """Half the Tweedie deviance, for amounts that are sometimes exactly zero.
 
     Parameters
     ----------
@@ -102,12 +101,11 @@ class Tweedie(Part, _LogLink):
         self.power = power
 
     def check(self) -> None:
-        is_number = isinstance(self.power, (int, float, np.integer, np.floating))
-        if not is_number or not 1.0 < self.power < 2.0:
-            raise ParameterError(
-                f"Tweedie(power={self.power!r}): must be between 1 and 2; "
-                "for 1 use loss='poisson', for 2 use loss='gamma'"
-            )
+        try:
+            check_between(self, "power", 1.0, 2.0)
+        except ParameterError as error:
+            hint = "for 1 use loss='poisson', for 2 use loss='gamma'"
+            raise ParameterError(f"{error}; {hint}") from None
 
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
         _check_amounts(target, weight, "tweedie")

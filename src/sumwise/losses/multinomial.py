@@ -1,9 +1,9 @@
-"""Negative log likelihood of K > 2 classes, one tree a class and round.
+"""Negative log likelihood of K > 2 classes, one tree per class and round.
 
 p = softmax(f), g_k = p_k - [y = k]. The true hessian couples the classes; one tree at a time sees
-its diagonal p_k (1 - p_k). We take K / (K - 1) times that, as Friedman (2001, algorithm 6) and
-LightGBM do: it makes the step of a class equal to the binary one for K = 2. scikit-learn's
-HistGradientBoosting takes the plain diagonal, XGBoost twice the diagonal.
+its diagonal p_k (1 - p_k). We use K / (K - 1) times the diagonal, as Friedman (2001, algorithm 6)
+and LightGBM do; for K = 2 this gives the step of the binary loss. scikit-learn's
+HistGradientBoosting uses the diagonal itself, XGBoost twice the diagonal.
 """
 
 import numpy as np

@@ -1,18 +1,18 @@
-"""Losses that large errors do not dominate: absolute, percentage, quantile, Huber, fair, log-cosh.
+"""Losses that are robust to large errors: absolute, percentage, quantile, Huber, fair, log-cosh.
 
 Quantile (the pinball loss), e = y - f: L = level * e for e >= 0, (level - 1) * e otherwise, so
-g = -level below the target and 1 - level above it; 0 where the score is the target, which is a
-subgradient too. Its minimizer is the quantile, so a share of about ``level`` of the targets lies
-below the predictions. Absolute: L = |e|, twice the pinball loss of level 1/2; the median.
+g = -level below the target and 1 - level above it. At the target g is 0, which is also a
+subgradient. The minimizer is the quantile: about a share ``level`` of the targets lies below the
+predictions. Absolute: L = |e|, twice the pinball loss of level 1/2; the median.
 Percentage: L = |e| / max(1, |y|), the absolute loss with other weights; a weighted median.
 Huber: L = e^2 / 2 for |e| <= delta, delta (|e| - delta / 2) beyond, so g = -e clipped to delta.
 Fair: L = c^2 (|e| / c - log(1 + |e| / c)), so g = -e / (1 + |e| / c). Log-cosh: L = log(cosh(e)),
-so g = -tanh(e). Both bend from e^2 / 2 to a straight line, as Huber's does.
+so g = -tanh(e). Like Huber's loss, both turn from e^2 / 2 into a straight line.
 
-The second derivative of these is 0 almost everywhere, or falls to 0 as the error grows: a Newton
-step would be no step or a leap. Trees are grown with h = 1, under which a node's score is that of
-its mean gradient; then each leaf's value becomes the median, quantile or robust location of its
-residuals (kernels/location.py).
+Their second derivative is 0 almost everywhere, or falls to 0 as the error grows, so a Newton step
+would be undefined or far too long. Trees are grown with h = 1, where the score of a node comes from
+its mean gradient. Then each leaf is refitted to the median, quantile or robust location of its
+residuals (kernels/leaves/location.py).
 """
 
 import math
@@ -26,13 +26,12 @@ from sumwise.errors import ParameterError
 from sumwise.kernels.leaves import location as location_kernels
 from sumwise.kernels.losses import regression as kernels
 from sumwise.kernels.losses.influence import FAIR, TANH
-from sumwise.kernels.runtime.threads import Team
-from sumwise.losses.base import Location, Loss, at_rows, weighted_mean
+from sumwise.losses.base import Location, Loss, at_rows, check_between, weighted_mean
 from sumwise.parts import Part
 
 
 def find_location(values: np.ndarray, weight: np.ndarray, location: Location) -> float:
-    """The quantile or robust location of values; the same for any order of them."""
+    """Return the quantile or robust location of values, independent of their order."""
     units = np.empty(weight.size, dtype=np.int64)
     location_kernels.weigh_in_units(weight, units)
     return float(
@@ -50,16 +49,15 @@ def find_location(values: np.ndarray, weight: np.ndarray, location: Location) ->
 
 
 class _Robust(Loss):
-    """What they share: leaves are refitted, and so is the initial score."""
+    """The shared part of these losses: leaves and initial scores are locations."""
 
     link = "identity"
     exact_hessian = False
     hessian_is_weight = True
 
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
         assert self.location is not None
-        weight = at_rows(self.location_weight(target, weight), rows)
-        return np.array([find_location(target[rows], weight, self.location)])
+        return find_location(target, self.location_weight(target, weight), self.location)
 
 
 class Absolute(_Robust):
@@ -108,13 +106,13 @@ class Quantile(Part, _Robust):
     Parameters
     ----------
     level : float or list of float, default=0.5
-        Share of the targets that should lie below the predictions, in (0, 1). A list of levels,
-        ascending, is one model of all of them: it predicts a column for each, in order.
+        Share of the targets that should lie below the predictions, in (0, 1). With an ascending
+        list of levels, one model predicts all of them, one column per level.
 
     Notes
     -----
-    Several levels have trees of their own, whose sums may cross. Predictions of a row are therefore
-    sorted: this rearrangement never increases the pinball loss, summed over the levels
+    Every level has its own trees, so quantiles of a row may cross. The predictions of each row are
+    therefore sorted: this rearrangement never increases the pinball loss, summed over the levels
     (Chernozhukov, Fernandez-Val and Galichon, 2010). The training and validation losses are means
     over the levels, before sorting.
 
@@ -139,20 +137,23 @@ class Quantile(Part, _Robust):
 
     def check(self) -> None:
         if not self.is_list:
-            _check_between(self, "level", 0.0, 1.0)
+            check_between(self, "level", 0.0, 1.0)
             return
         for level in self.levels:
             Quantile(level).check()
         if not self.levels or any(low >= high for low, high in pairwise(self.levels)):
             raise ParameterError(
-                f"Quantile(level={self.level!r}): levels must ascend, for predictions do; at least "
-                "one is needed"
+                f"Quantile(level={self.level!r}): levels must ascend; at least one is needed"
             )
 
     @property
     def is_list(self) -> bool:
-        """Whether predictions have a column for each level."""
+        """Whether predictions have one column per level."""
         return isinstance(self.level, (list, tuple, np.ndarray)) and np.ndim(self.level) > 0
+
+    @property
+    def is_separable(self) -> bool:  # type: ignore[override]
+        return self.is_list
 
     @property
     def levels(self) -> list[float]:
@@ -169,43 +170,11 @@ class Quantile(Part, _Robust):
 
     @property
     def location(self) -> Location:
-        """That of the first level; each output has its own."""
+        """The location of the first level; each output has its own."""
         return Location(float(self.levels[0]))
 
     def at_output(self, output: int) -> "Quantile":
         return Quantile(self.levels[output])
-
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        locations = [self.at_output(k).location for k in range(self.n_outputs)]
-        values, weight = target[rows], at_rows(weight, rows)
-        return np.array([find_location(values, weight, each) for each in locations])
-
-    def gradient(
-        self,
-        team: Team,
-        target: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-    ) -> None:
-        if not self.is_list:
-            super().gradient(team, target, raw, weight, gradient, hessian)
-            return
-        for k in range(self.n_outputs):
-            own = slice(k, k + 1)
-            self.at_output(k).gradient(team, target, raw[own], weight, gradient[own], hessian[own])
-
-    def value(
-        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
-    ) -> float:
-        if not self.is_list:
-            return super().value(target, raw, weight, rows)
-        values = [
-            self.at_output(k).value(target, raw[k : k + 1], weight, rows)
-            for k in range(self.n_outputs)
-        ]
-        return sum(values) / self.n_outputs
 
     def _kernel_arguments(self) -> tuple[float, ...]:
         return float(self.levels[0]), 1.0
@@ -217,12 +186,12 @@ class Huber(Part, _Robust):
     Parameters
     ----------
     delta : float or None, default=None
-        The error from which on the loss is linear, in the unit of the target. None: found anew
-        each round, as the ``quantile`` of the absolute errors of the training rows, as Friedman
-        (2001) and scikit-learn's GradientBoostingRegressor do. The losses of ``history_`` and of
-        early stopping are then those of the first round's delta, so that rounds compare.
+        The error above which the loss is linear, in units of the target. None: in each round it is
+        the ``quantile`` of the absolute errors of the training rows, as in Friedman (2001) and
+        scikit-learn's GradientBoostingRegressor. The losses in ``history_`` and for early stopping
+        then use the delta of the first round, so that rounds are comparable.
     quantile : float, default=0.9
-        The level of that quantile, in (0, 1); lower if more of the targets are outliers.
+        The level of that quantile, in (0, 1). Choose it lower if there are more outliers.
 
     Examples
     --------
@@ -243,31 +212,27 @@ class Huber(Part, _Robust):
 
     def check(self) -> None:
         if self.delta is not None:
-            _check_between(self, "delta", 0.0, math.inf)
-        _check_between(self, "quantile", 0.0, 1.0)
+            check_between(self, "delta", 0.0, math.inf)
+        check_between(self, "quantile", 0.0, 1.0)
 
     def adapt(
-        self,
-        target: np.ndarray,
-        weight: np.ndarray,
-        rows: np.ndarray,
-        init_score: np.ndarray | None,
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
     ) -> "Huber":
         if self.delta is not None:
             return self
-        if init_score is None:
+        if scores is None:
             start = find_location(target[rows], at_rows(weight, rows), Location(0.5))
-            init_score = np.full((1, target.size), start)
-        delta = self._find_delta(target, init_score, weight, rows)
+            scores = np.full((1, target.size), start)
+        delta = self._find_delta(target, scores, weight, rows)
         return _MovingHuber(delta, self.quantile)
 
     def _find_delta(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
     ) -> float:
-        """The quantile of the absolute errors."""
+        """Return the quantile of the absolute errors."""
         errors, weight = np.abs(target[rows] - raw[0, rows]), at_rows(weight, rows)
         delta = find_location(errors, weight, Location(float(self.quantile)))
-        # Where most errors are nothing, their mean still tells the unit of the target.
+        # If most errors are zero, their mean still gives the scale of the target.
         return delta or weighted_mean(errors, weight) or 1.0
 
     @property
@@ -280,7 +245,7 @@ class Huber(Part, _Robust):
 
 
 class _MovingHuber(Huber):
-    """Huber's loss in a fit where delta follows the errors; its own delta is that of the start."""
+    """Huber's loss with a new delta in every round; its own delta is that of the first round."""
 
     def at_round(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
@@ -289,13 +254,13 @@ class _MovingHuber(Huber):
 
 
 class Fair(Part, _Robust):
-    """Fair's loss: squared error for small errors, absolute error for large ones, smooth between.
+    """Fair's loss: squared for small errors, absolute for large ones, smooth between.
 
     Parameters
     ----------
     c : float, default=1.0
-        The size of errors, in the unit of the target, from which on the loss bends: an error pulls
-        with at most this much. LightGBM's ``fair_c``.
+        The error, in units of the target, around which the loss turns from squared to absolute. It
+        is also the largest gradient. LightGBM's ``fair_c``.
 
     Examples
     --------
@@ -314,7 +279,7 @@ class Fair(Part, _Robust):
         self.c = c
 
     def check(self) -> None:
-        _check_between(self, "c", 0.0, math.inf)
+        check_between(self, "c", 0.0, math.inf)
 
     @property
     def location(self) -> Location:
@@ -322,12 +287,3 @@ class Fair(Part, _Robust):
 
     def _kernel_arguments(self) -> tuple[float, ...]:
         return (float(self.c),)
-
-
-def _check_between(part: Part, name: str, low: float, high: float) -> None:
-    """Refuse what is no number strictly between two bounds."""
-    value: Any = getattr(part, name)
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not is_number or not low < value < high:
-        bounds = f"between {low:g} and {high:g}" if high < math.inf else f"above {low:g} and finite"
-        raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be {bounds}")

@@ -1,4 +1,4 @@
-"""Which rows and which columns a tree sees."""
+"""Sampling: the rows and columns that a tree is grown on."""
 
 from sumwise.sampling.bayesian import BayesianBootstrap
 from sumwise.sampling.columns import Columns

@@ -7,24 +7,24 @@ from sumwise.kernels.sampling.by_gradient import draw_bayesian_weights
 from sumwise.parts import check_number
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
-# The largest of -log(u) is 37: its power must be finite, and so must sums of many.
+# -log(u) is at most 37. Its power, and sums of many powers, must be finite.
 _HOTTEST = 100.0
 
 
 class BayesianBootstrap(RowSampler):
     """Give each row a random weight: (-log(u)) ** temperature, u uniform.
 
-    In boosting, weights are drawn anew each round; in bagging and forests for each member, whose
-    weights sum to the number of rows or, with sample weights, which they multiply, to the sum of
-    these. No row is left out: there are no out-of-bag rows.
+    Boosting draws new weights in every round, bagging and forests for every member. The weights of
+    a member multiply the sample weights and have the same sum (the number of rows without sample
+    weights). No row is left out, so there are no out-of-bag rows.
 
-    With a temperature of 1, weights are exponential and those of all rows together as in Rubin's
-    Bayesian bootstrap; 0 makes all of them 1 (CatBoost's ``bagging_temperature``).
+    With a temperature of 1, weights are exponential, as in Rubin's Bayesian bootstrap; with 0 they
+    are all 1 (CatBoost's ``bagging_temperature``).
 
     Parameters
     ----------
     temperature : float, default=1.0
-        How much weights differ, 0 to 100. Beyond 100 they would leave the range of float64.
+        How much weights vary, from 0 to 100. Larger values would overflow float64.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class BayesianBootstrap(RowSampler):
         return DrawnRows(source.rows, self.draw_weights(source.rows, source.seed, source.number))
 
     def draw_weights(self, rows: np.ndarray, seed: int, number: int) -> np.ndarray:
-        """Return a weight for each row."""
+        """Return one weight per row."""
         return self._draw(random.make_key(seed, random.ROWS, number), rows)
 
     def draw_member(

@@ -1,4 +1,4 @@
-"""The bootstrap: as many rows as there are, drawn with replacement."""
+"""The bootstrap of boosting: n of n rows, drawn with replacement."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
 
 class BootstrapRows(RowSampler):
-    """Draw m of m rows with replacement; a row that is drawn k times has the factor k.
+    """Draw n of n rows with replacement; a row that is drawn k times has the factor k.
 
-    A leaf counts it once: ``min_samples_leaf`` is about different rows.
+    ``min_samples_leaf`` counts distinct rows.
     """
 
     leaves_out_alike = True

@@ -1,4 +1,4 @@
-"""Column sampling by tree, level and node."""
+"""Column sampling per tree, level and node."""
 
 from typing import Any
 
@@ -11,19 +11,18 @@ from sumwise.parts import Part, check_rate
 class Columns(Part):
     """Search splits among a random share of the features.
 
-    The shares multiply: a level draws from its tree's features, a node from its level's. At least
-    one feature is always drawn. In symmetric growth a level has one split, so ``by_node`` draws
-    once a level.
+    The shares multiply: a level draws from the features of its tree, a node from those of its
+    level. At least one feature is always drawn. In symmetric growth a level has one split, so
+    ``by_node`` draws once per level.
 
     Parameters
     ----------
     by_tree, by_level, by_node : float, default=1.0
-        Share of the features drawn anew for each tree, level and node, in (0, 1].
+        Share of the features drawn for each tree, level and node, in (0, 1].
     weights : array-like of float, dict or None, default=None
-        How likely each feature is drawn: one after the other, with probabilities in proportion to
-        the weights of those that are left. A feature of weight 0 is never drawn, whatever the
-        shares are. A dict gives weights by feature name, 1 for all others. None: all are equally
-        likely.
+        Features are drawn one after the other, with probabilities proportional to the weights of
+        the remaining features. A feature of weight 0 is never drawn. A dict gives weights by
+        feature name, and all others have weight 1. None: all features are equally likely.
 
     Examples
     --------
@@ -51,9 +50,9 @@ class Columns(Part):
             check_rate(self, name)
 
     def weigh_features(self, n_features: int) -> np.ndarray:
-        """Return the weights (n_features,), the largest being one; nothing if all are equal.
+        """Return the weights (n_features,), scaled to a maximum of one; empty if all are equal.
 
-        They must be an array by now, not a dict.
+        Dicts must have been converted to arrays before.
         """
         if self.weights is None:
             return np.empty(0)

@@ -1,4 +1,4 @@
-"""Gradient-based one-side sampling: all rows with large gradients, some of the others."""
+"""Gradient-based one-side sampling: all rows with large gradients, and some of the others."""
 
 import numpy as np
 
@@ -12,18 +12,18 @@ from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 class Goss(RowSampler):
     """Keep the rows with the largest gradients, and draw some of the others at random.
 
-    Of m rows, in descending order of the size of the gradient (summed over classes), the first
-    ``top_rate * m`` are kept. Of the others, ``other_rate * m`` are drawn; their gradients and
-    hessians are multiplied by ``(1 - top_rate) / other_rate``, so that sums are right on average.
-    This is algorithm 2 of the LightGBM paper, over all rows at once; of equal gradients, the first
-    rows come first.
+    The ``top_rate * n`` rows with the largest absolute gradients (summed over classes) are kept;
+    ties go to earlier rows. From the others, ``other_rate * n`` rows are drawn at random, and their
+    gradients and hessians are multiplied by ``(1 - top_rate) / other_rate``, so that sums are
+    unbiased. This is algorithm 2 of the LightGBM paper, applied to all rows at once.
 
     Parameters
     ----------
     top_rate : float, default=0.2
-        Share of the rows that is kept, in [0, 1).
+        Share of the rows that are kept, in [0, 1).
     other_rate : float, default=0.1
-        Share that is drawn of the others, in (0, 1]; both together are at most 1.
+        Share of the rows that are drawn from the others, in (0, 1]. The sum of both shares is at
+        most 1.
 
     Examples
     --------
@@ -53,17 +53,11 @@ class Goss(RowSampler):
         n_other = min(max(1, round(self.other_rate * n)), n - n_top)
         n_chosen = n_top + n_other
         if "goss" not in source.buffers:
-            out = (
-                np.empty(n_chosen, dtype=np.uint32),
-                np.empty(n_chosen),
-                np.empty(n - n_chosen, dtype=np.uint32),
-            )
-            scratch = (
-                np.empty(n, dtype=np.uint64),
-                np.empty(n, dtype=np.uint64),
-                np.empty((n_threads, N_DIGIT_VALUES), dtype=np.int64),
-            )
-            source.buffers["goss"] = scratch, out
+            rows, left_out = (np.empty(size, dtype=np.uint32) for size in (n_chosen, n - n_chosen))
+            keys, spare_keys = (np.empty(n, dtype=np.uint64) for _ in range(2))
+            counters = np.empty((n_threads, N_DIGIT_VALUES), dtype=np.int64)
+            out = (rows, np.empty(n_chosen), left_out)
+            source.buffers["goss"] = (keys, spare_keys, counters), out
         scratch, out = source.buffers["goss"]
         source.team.run(
             choose_by_gradient,

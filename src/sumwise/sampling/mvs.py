@@ -1,4 +1,4 @@
-"""Minimal variance sampling: a row is drawn the more likely, the larger its gradient."""
+"""Minimal variance sampling: rows with larger gradients are drawn more often."""
 
 import numpy as np
 
@@ -13,18 +13,18 @@ from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 class Mvs(RowSampler):
     """Draw rows with probabilities that keep the variance of the sums low.
 
-    A row is drawn with probability p = min(1, s / c), where s = sqrt(g^2 + reg h^2), squares summed
-    over the classes, and c is such that the probabilities add up to ``rate * m``. Gradient and
-    hessian of a row that is drawn are multiplied by 1 / p, so that sums are right on average
-    (Ibragimov and Gusev, 2019).
+    A row is drawn with probability p = min(1, s / c), where s = sqrt(g^2 + reg h^2), with squares
+    summed over the classes; c is chosen so that the probabilities sum to ``rate * n``. The gradient
+    and hessian of a drawn row are multiplied by 1 / p, so that sums are unbiased (Ibragimov and
+    Gusev, 2019).
 
     Parameters
     ----------
     rate : float, default=0.8
-        Share of the rows that is drawn on average, in (0, 1].
+        Share of the rows that are drawn on average, in (0, 1].
     reg : float or None, default=None
-        Weight of the hessian. None: the square of (sum of absolute g) / (sum of h), the size of a
-        step, anew each round.
+        Weight of the hessian. None: in each round the square of (sum of absolute g) / (sum of h),
+        the typical size of a step.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Mvs(RowSampler):
         return DrawnRows(rows[is_drawn], 1.0 / probability[is_drawn])
 
     def _find_sizes(self, source: RowSource) -> np.ndarray:
-        """The size of each row: sqrt(g^2 + reg h^2), over all outputs."""
+        """Return the size of each row: sqrt(g^2 + reg h^2), over all outputs."""
         squares = np.zeros(source.rows.size)
         for gradient, hessian in zip(source.gradient, source.hessian, strict=True):
             g, h = gradient[source.rows], hessian[source.rows]
@@ -70,22 +70,22 @@ class Mvs(RowSampler):
 
 
 def find_probabilities(size: np.ndarray, rate: float) -> np.ndarray:
-    """Return min(1, size / c) with c such that their mean is ``rate``; rate for sizes all zero.
+    """Return min(1, size / c), where c makes the mean equal to ``rate``; ``rate`` if all are zero.
 
-    With the k largest taken for sure, c = (sum of the others) / (rate m - k); k is the lowest
-    number for which none of the others is larger than c.
+    If the k largest rows are always drawn, c = (sum of the others) / (rate n - k). k is the
+    smallest number for which no other size exceeds c.
     """
     n = size.size
     ascending = np.sort(size)
-    sums = np.cumsum(ascending)  # sums[i] is that of the i + 1 smallest
+    sums = np.cumsum(ascending)  # sums[i] is the sum of the i + 1 smallest
     if not np.isfinite(sums[-1]):
-        return np.full(n, rate)  # the grower tells what is wrong with such gradients
-    n_wanted = rate * n - np.arange(n - 1, -1, -1)  # of the i + 1 smallest, the others for sure
+        return np.full(n, rate)  # the grower raises an error for such gradients
+    n_wanted = rate * n - np.arange(n - 1, -1, -1)  # from the i + 1 smallest
     fits = (n_wanted > 0) & (ascending * n_wanted <= sums)
     if not sums[-1] > 0 or not fits.any():
         return np.full(n, rate)
     last = int(np.flatnonzero(fits)[-1])
     bound = sums[last] / n_wanted[last]
-    if not bound > 0:  # more rows are wanted than have a size
+    if not bound > 0:  # more rows are wanted than have a positive size
         return np.where(size > 0, 1.0, n_wanted[last] / (last + 1))
     return np.minimum(1.0, size / bound)

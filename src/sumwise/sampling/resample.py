@@ -1,10 +1,10 @@
-"""How the rows of an ensemble's members are drawn: each member gets a weight for every row.
+"""Row sampling for the members of an ensemble: every member gets one weight per row.
 
-Where rows have sample weights, a row of weight 2 should be as good as the row twice. Drawing with
-replacement (``Bootstrap``, ``PoissonBootstrap``) therefore draws rows in proportion to their
-weights, and the counts are all that members see; so do scikit-learn's forests and bagging from
-version 1.7 on. Drawing without replacement cannot: a row is taken at most once. ``Pasting`` and
-``BayesianBootstrap`` draw as if rows weighed the same and then multiply by the weights.
+A row of sample weight 2 should count like the same row twice. ``Bootstrap`` and
+``PoissonBootstrap``, which draw with replacement, therefore draw rows in proportion to their
+weights, and members see the counts only; scikit-learn's forests and bagging do the same since
+version 1.7. Without replacement this is impossible, because a row is drawn at most once.
+``Pasting`` and ``BayesianBootstrap`` draw without weights and multiply by them afterwards.
 """
 
 from numbers import Real
@@ -31,23 +31,23 @@ class Resampler(Protocol):
     def draw_member(
         self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return a weight for every row; rows of weight zero are out of the member's bag."""
+        """Return one weight per row; rows of weight zero are out of bag."""
 
 
 def accumulate_weights(sample_weight: np.ndarray | None) -> np.ndarray:
-    """Return what kernels draw rows by: running sums of weights, nothing where there are none."""
+    """Return the cumulative weights that kernels draw rows by; empty without weights."""
     return np.empty(0) if sample_weight is None else np.cumsum(sample_weight, dtype=np.float64)
 
 
 def list_drawn_rows(drawn: np.ndarray) -> np.ndarray:
-    """Return the rows of a bag, ascending; counts repeat them, weights do not."""
+    """Return the rows of a bag, ascending; rows are repeated by counts, but not by weights."""
     return (
         np.repeat(np.arange(drawn.size), drawn) if drawn.dtype.kind == "u" else drawn.nonzero()[0]
     )
 
 
 class _Counting(Part):
-    """Draws counts: how often a member sees each row."""
+    """Draws counts: how often each row is in the sample of a member."""
 
     kind: ClassVar[np.int64]
     gives_counts: ClassVar[bool] = True
@@ -63,13 +63,13 @@ class _Counting(Part):
             )
 
     def count_draws(self, n_rows: int) -> int:
-        """Return how many rows are drawn, or drawn in the mean: at least one."""
+        """Return the (expected) number of drawn rows, at least one."""
         return max(1, round(self.rate * n_rows))
 
     def draw_member(
         self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return how often a member sees each row."""
+        """Return how often each row is drawn."""
         counts = np.empty(n_rows, dtype=np.uint32)
         key = random.make_key(seed, random.MEMBER_ROWS, member)
         cumulative = accumulate_weights(sample_weight)
@@ -80,12 +80,12 @@ class _Counting(Part):
 class Bootstrap(_Counting):
     """Draw rows with replacement: each member misses about 37% of them.
 
-    Rows with sample weights are drawn in proportion to these.
+    With sample weights, rows are drawn in proportion to them.
 
     Parameters
     ----------
     rate : float, default=1.0
-        How many rows are drawn, as a share of the rows there are; may exceed 1.
+        The number of drawn rows as a share of all rows; may exceed 1.
 
     Examples
     --------
@@ -98,16 +98,16 @@ class Bootstrap(_Counting):
 
 
 class PoissonBootstrap(_Counting):
-    """Draw each row's count on its own from a Poisson distribution.
+    """Draw the count of each row independently from a Poisson distribution.
 
-    Nearly the bootstrap for many rows. No row's count depends on another's, so that parts of the
-    data can be drawn apart. The total differs from member to member. The mean of a row with a
-    sample weight is in proportion to it.
+    With many rows this is close to the bootstrap. Counts are independent, so that partitions of the
+    data can be sampled separately. The total varies between members. With sample weights, the
+    expected count of a row is proportional to its weight.
 
     Parameters
     ----------
     rate : float, default=1.0
-        Mean count of a row; may exceed 1.
+        Expected count of a row; may exceed 1.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class PoissonBootstrap(_Counting):
 class Pasting(_Counting):
     """Draw rows without replacement.
 
-    Rows are drawn as if they weighed the same; their sample weights then count in the members.
+    All rows are equally likely; the sample weights of drawn rows are passed to the members.
 
     Parameters
     ----------
@@ -147,6 +147,6 @@ class Pasting(_Counting):
     def draw_member(
         self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return 1 for rows that are drawn, or their sample weight; and 0 for others."""
+        """Return 1, or the sample weight, for drawn rows, and 0 for others."""
         counts = super().draw_member(seed, member, n_rows)
         return counts if sample_weight is None else counts * sample_weight

@@ -1,4 +1,4 @@
-"""What a row sampler is given, and what it returns."""
+"""The interface of row samplers: what they read, and what they return."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -10,13 +10,13 @@ from sumwise.parts import Part
 
 
 def no_factors() -> np.ndarray:
-    """What stands for factors that are all one."""
+    """Return the empty array that means that all factors are one."""
     return np.empty(0)
 
 
 @dataclass(frozen=True)
 class RowSource:
-    """What a sampler may look at.
+    """The data that a sampler may use.
 
     Attributes
     ----------
@@ -25,18 +25,18 @@ class RowSource:
     seed : int
         Seed of the fit.
     number : int
-        Number of the draw: 0 for the first of a fit.
+        Number of the draw within the fit, from 0.
     gradient, hessian : ndarray of shape (n_outputs, n_table_rows)
-        Of all rows of the table; those of ``rows`` are up to date.
+        Derivatives for all rows of the table; only those of ``rows`` are up to date.
     target : ndarray of shape (n_table_rows,)
-        Targets as the loss takes them: for classes, their numbers.
+        Targets in the form that the loss takes: class indices for a classifier.
     team : Team
     groups : ndarray of int64, shape (n_table_rows,), or None
-        Group of each row, if the user gave groups.
+        Group of each row, if the user passed groups.
     classes : ndarray or None
-        Labels of the classes, for a classifier.
+        Class labels, for a classifier.
     buffers : dict
-        What a sampler keeps from draw to draw, to write to it again: new memory takes time.
+        Arrays that a sampler reuses in the next draw, which saves the time to allocate them.
     """
 
     rows: np.ndarray
@@ -53,16 +53,16 @@ class RowSource:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Rows that trees are grown on.
+    """The rows that trees are grown on.
 
     Attributes
     ----------
     rows : ndarray of uint32
         Ascending, each once.
     factor : ndarray of float64
-        Factors on gradient and hessian, one a row; empty if all are one.
+        Factors of gradient and hessian, one per row; empty if all are one.
     left_out : ndarray of uint32 or None
-        The others, ascending; None where the sampler does not know them without a search.
+        All other rows, ascending; None if the sampler would have to search for them.
     """
 
     rows: np.ndarray
@@ -73,11 +73,11 @@ class DrawnRows:
 class RowSampler(Part):
     """Chooses the rows of a round.
 
-    A draw depends on nothing but the :class:`RowSource`, and not on its number of threads.
+    A draw depends only on the :class:`RowSource`, and not on its number of threads.
     """
 
-    # Whether rows are left out, and whether those are like the others: chosen without a look at
-    # gradients. Then the loss of a round on them tells what it is worth.
+    # Whether rows are left out independently of their gradients. They are then a fair sample, and
+    # the loss of a round on them measures its quality.
     leaves_out_alike: ClassVar[bool] = False
     # Whether draws may have factors.
     has_factors: ClassVar[bool] = False
@@ -88,5 +88,5 @@ class RowSampler(Part):
         """Raise ParameterError if a parameter cannot be used."""
 
     def draw(self, source: RowSource) -> DrawnRows:
-        """Return the rows of a round."""
+        """Return the rows of one round."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Row sampling by class and by group."""
+"""Row sampling per class and per group."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,28 +7,28 @@ import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.runtime import random
-from sumwise.parts import check_flag, check_rate
+from sumwise.parts import check_flag
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource, no_factors
+from sumwise.sampling.subsample import Subsample
 
 
 class ClassSubsample(RowSampler):
-    """Draw a share of the rows of each class, without replacement: for classes of unequal size.
+    """Draw a share of the rows of each class, without replacement, for imbalanced classes.
 
     Parameters
     ----------
     rates : "balanced", dict or list of float, default="balanced"
-        Share of each class's rows, in (0, 1]: a dict from classes to shares (1 for those it lacks),
-        or a share for each class in the order of ``classes_``. "balanced": as many rows of each
-        class as the smallest has.
+        Share of the rows of each class, in (0, 1]: a dict by class (1 for missing classes), or a
+        list in the order of ``classes_``. "balanced": every class gets as many rows as the smallest
+        class has.
     reweigh : bool, default=False
-        Whether gradients and hessians are divided by the shares. Then sums, and so probabilities,
-        are those of all rows; otherwise drawn rows count as they are, and the model is of data with
-        these shares.
+        Whether gradients and hessians are divided by the shares. Sums and probabilities are then
+        those of all rows. Otherwise the model describes data with the sampled class shares.
 
     Examples
     --------
     >>> from sumwise import ClassSubsample, GradientBoostingClassifier
-    >>> model = GradientBoostingClassifier(sampler=ClassSubsample({"usual": 0.1}))
+    >>> model = GradientBoostingClassifier(sampler=ClassSubsample({"common": 0.1}))
     """
 
     leaves_out_alike = True
@@ -51,7 +51,7 @@ class ClassSubsample(RowSampler):
         values = self.rates.values() if isinstance(self.rates, Mapping) else self.rates
         for value in values:
             try:
-                check_rate(_Share(value), "rate")
+                Subsample(value).check()
             except ParameterError:
                 raise ParameterError(
                     f"ClassSubsample(rates={self.rates!r}): {value!r} is not in (0, 1]"
@@ -76,7 +76,7 @@ class ClassSubsample(RowSampler):
         return DrawnRows(source.rows[is_drawn], factor)
 
     def find_rates(self, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the share of each class, given how many rows it has."""
+        """Return the share of each class, given its number of rows."""
         if isinstance(self.rates, str):
             return counts[counts > 0].min() / np.maximum(counts, 1)
         labels = classes.tolist()
@@ -95,13 +95,8 @@ class ClassSubsample(RowSampler):
         return np.array(self.rates, dtype=np.float64)
 
 
-class _Share(RowSampler):
-    def __init__(self, rate: Any) -> None:
-        self.rate = rate
-
-
-class GroupSubsample(RowSampler):
-    """Draw whole groups of rows, without replacement; ``groups`` are passed to ``fit``.
+class GroupSubsample(Subsample):
+    """Draw whole groups of rows without replacement; pass ``groups`` to ``fit``.
 
     Parameters
     ----------
@@ -117,19 +112,10 @@ class GroupSubsample(RowSampler):
     >>> model = model.fit(X, y, groups=np.arange(30) // 3)
     """
 
-    leaves_out_alike = True
     needs_groups = True
-
-    def __init__(self, rate: float = 0.8) -> None:
-        self.rate = rate
-
-    def check(self) -> None:
-        check_rate(self, "rate")
 
     def draw(self, source: RowSource) -> DrawnRows:
         assert source.groups is not None
         own = source.groups[source.rows]
-        names = np.unique(own).astype(np.uint32)
-        chosen = np.empty(max(1, round(self.rate * names.size)), dtype=np.uint32)
-        random.choose_rows(random.make_key(source.seed, random.ROWS, source.number), names, chosen)
+        chosen = self.sample(np.unique(own).astype(np.uint32), source.seed, source.number)
         return DrawnRows(source.rows[np.isin(own, chosen)])

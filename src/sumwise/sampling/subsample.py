@@ -1,4 +1,4 @@
-"""Row sampling without replacement: stochastic gradient boosting."""
+"""Row sampling without replacement, as in stochastic gradient boosting."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Subsample(RowSampler):
         return DrawnRows(self.sample(source.rows, source.seed, source.number))
 
     def sample(self, rows: np.ndarray, seed: int, round_idx: int) -> np.ndarray:
-        """Return a share of rows, in their order."""
+        """Return a random share of rows, in their order."""
         chosen = np.empty(max(1, round(self.rate * rows.size)), dtype=np.uint32)
         random.choose_rows(random.make_key(seed, random.ROWS, round_idx), rows, chosen)
         return chosen

@@ -10,7 +10,7 @@ from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
-from sumwise.losses.multi_target import take_target
+from sumwise.losses.base import take_target
 from sumwise.training.boosters import Plain
 from sumwise.training.session import BoostingSettings, TrainingRows, find_base_score
 from sumwise.tree import (

@@ -16,7 +16,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
-from sumwise.losses.multi_target import take_target
+from sumwise.losses.base import take_target
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
 from sumwise.training.callbacks import Callback

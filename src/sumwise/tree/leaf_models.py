@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from sumwise.data.matrix import Matrix, find_float_type, read_chunks
+from sumwise.data.dtypes import find_float_type
+from sumwise.data.matrix import Matrix, read_chunks
 from sumwise.kernels.leaves.linear import ModelRule, Models, add_model_values, fit_leaf_models
 from sumwise.kernels.runtime.threads import Team
 from sumwise.parts import Part, check_flag, check_number

@@ -17,7 +17,7 @@ from sumwise import (
     TargetStatistics,
     load,
 )
-from sumwise.data.target_statistics import METHODS, permute_rows, split_holdout
+from sumwise.data.categories.target_statistics import METHODS, permute_rows, split_holdout
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.categories import AUTO_LIMIT
 from sumwise.plotting import tree_layout

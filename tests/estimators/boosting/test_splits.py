@@ -258,7 +258,7 @@ def test_sparse_input_with_few_values_is_bundled_as_ever(bytes_of):
 def test_sparse_input_that_would_take_too_much_memory(monkeypatch):
     monkeypatch.setattr(ranks, "_MOST_SPARSE_BYTES", 4 * 5 * N_ROWS - 1)
     X, y = make_data()
-    with pytest.raises(DataError, match=r"900 rows, and 5 features.*use splits='histogram'"):
+    with pytest.raises(DataError, match=r"900 rows and 5 features.*Use splits='histogram'"):
         regress().fit(csr_matrix(X), y)
     regress(splits="histogram").fit(csr_matrix(X), y)
     regress().fit(X, y)

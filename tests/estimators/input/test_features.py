@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, load
 from sumwise.data import matrix
-from sumwise.data.categories import Dictionary
+from sumwise.data.categories.dictionary import Dictionary
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.input.features import FeatureSchema
 

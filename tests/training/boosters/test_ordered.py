@@ -13,7 +13,7 @@ from sumwise import (
     load,
 )
 from sumwise.data.binning import BinMapper
-from sumwise.data.target_statistics import permute_rows
+from sumwise.data.categories.target_statistics import permute_rows
 from sumwise.errors import ParameterError
 from sumwise.estimators.input import jobs
 from sumwise.kernels.runtime import random

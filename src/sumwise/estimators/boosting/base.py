@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.target_statistics import TargetStatistics
+from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.errors import DataError
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosting.boosters import refuse_categories, resolve_booster

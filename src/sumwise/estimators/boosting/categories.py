@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.category_bins import MAX_CATEGORIES
-from sumwise.data.native import Native
-from sumwise.data.target_statistics import METHODS, TargetStatistics
+from sumwise.data.categories.bins import MAX_CATEGORIES
+from sumwise.data.categories.set_splits import Native
+from sumwise.data.categories.target_statistics import METHODS, TargetStatistics
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.input.parameters import refuse
 

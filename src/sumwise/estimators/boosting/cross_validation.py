@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from sumwise.data.table import read_array, take_rows
+from sumwise.data.frames.reading import read_array
+from sumwise.data.frames.selection import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.boosters import resolve_booster, stops_by_oob

@@ -6,11 +6,10 @@ from itertools import combinations
 
 import numpy as np
 
-from sumwise.data.category_groups import Group, read_codes
-from sumwise.data.combinations import choose_combinations
-from sumwise.data.encoder import ORIGINAL, CategoryEncoder, read_column
-from sumwise.data.matrix import Matrix
-from sumwise.data.target_statistics import (
+from sumwise.data.categories.combinations import choose_combinations
+from sumwise.data.categories.encoder import ORIGINAL, CategoryEncoder, read_column
+from sumwise.data.categories.groups import Group, read_codes
+from sumwise.data.categories.target_statistics import (
     CategorySums,
     TargetStatistics,
     find_places,
@@ -18,6 +17,7 @@ from sumwise.data.target_statistics import (
     permute_rows,
     split_holdout,
 )
+from sumwise.data.matrix import Matrix
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.rows import FitData, as_array

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.encoder import CategoryEncoder
+from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.round_ranges import read_rounds
 from sumwise.estimators.input.features import needs_no_check, read_rows

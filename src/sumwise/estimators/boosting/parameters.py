@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sumwise.data.bundling import Bundling
-from sumwise.data.native import Native
-from sumwise.data.target_statistics import TargetStatistics
+from sumwise.data.categories.set_splits import Native
+from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.sampling import Columns, RowSampler
 from sumwise.training.boosters import Booster
 from sumwise.training.callbacks import Callback

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.encoder import CategoryEncoder
+from sumwise.data.categories.encoder import CategoryEncoder
+from sumwise.data.frames.selection import take_rows
 from sumwise.data.matrix import Matrix
-from sumwise.data.table import take_rows
 from sumwise.errors import DataError
 from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.input.targets import check_init_score, check_sample_weight

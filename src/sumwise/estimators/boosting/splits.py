@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.binning import BinMapper
 from sumwise.data.bundling import Bundling
 from sumwise.data.matrix import stack_rows
 from sumwise.data.presorted import presort
 from sumwise.data.quantiles import make_quantile_tables
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.sparse_tables import refuse_large_table
+from sumwise.data.sparse.byte_tables import refuse_large_table
+from sumwise.data.thresholds import MAX_BINS
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.categories import find_native
 from sumwise.estimators.boosting.parameters import BoostingParameters

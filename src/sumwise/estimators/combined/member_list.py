@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_re
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from sumwise.data.table import collect_lazy, read_list
+from sumwise.data.frames.reading import collect_lazy, read_list
 from sumwise.errors import ParameterError
 from sumwise.estimators.persistence import NotSavedMixin
 

@@ -19,7 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.stack import average_models, gather_folds
-from sumwise.data.table import take_rows
+from sumwise.data.frames.selection import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.member_progress import describe_member, report_fit
 from sumwise.estimators.combined.shared_table import (

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sumwise.combine.classes import log_probabilities, place_classes
-from sumwise.data.table import join_columns, take_rows
+from sumwise.data.frames.selection import join_columns, take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import report_fit

@@ -11,8 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.classes import log_probabilities
-from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
+from sumwise.data.thresholds import MAX_BINS
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.constraints import read_directions
 from sumwise.estimators.boosting.validation import encode_labels

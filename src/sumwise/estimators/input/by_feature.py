@@ -7,8 +7,8 @@ from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 
-from sumwise.data.binning import MAX_BINS, MOST_BINS
-from sumwise.data.encoder import CategoryEncoder
+from sumwise.data.categories.encoder import CategoryEncoder
+from sumwise.data.thresholds import MAX_BINS, MOST_BINS
 from sumwise.errors import ParameterError
 from sumwise.estimators.input.parameters import check_integer
 from sumwise.parts import is_number

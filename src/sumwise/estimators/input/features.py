@@ -10,20 +10,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from sumwise.data.categories import CategoryColumn, Dictionary
+from sumwise.data.categories.dictionary import CategoryColumn, Dictionary
+from sumwise.data.frames.columns import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column
+from sumwise.data.frames.reading import ColumnFrame, read_input, refuse_repeated_names
 from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
-from sumwise.data.sparse import SparseFrame, is_sparse
-from sumwise.data.table import (
-    CATEGORY,
-    DATE,
-    DURATION,
-    KINDS,
-    NUMBER,
-    Column,
-    Table,
-    read_table,
-    refuse_repeated_names,
-)
+from sumwise.data.sparse import is_sparse
+from sumwise.data.sparse.frame import SparseFrame
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.estimators.input.sparse import (
@@ -113,7 +105,9 @@ class FeatureSchema:
         dictionaries = {places[f]: d for f, d in self.dictionaries.items() if f in places}
         return FeatureSchema.of_kinds([self.kinds[f] for f in features], dictionaries)
 
-    def convert(self, table: Table, unknown_category: str, unknown_code: float = np.nan) -> Matrix:
+    def convert(
+        self, table: ColumnFrame, unknown_category: str, unknown_code: float = np.nan
+    ) -> Matrix:
         """Return a table as numbers; raise DataError where a column is of another kind.
 
         Categories that are not in the dictionaries get the ``unknown_code``.
@@ -214,14 +208,14 @@ def read_training_data(
     is_auto = isinstance(chosen, str) and chosen == "auto"
     y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=many_targets)
     only_numbers = (is_auto or chosen is None) if known is None else known.is_numeric
-    X = read_table(X, sparse=only_numbers)
+    X = read_input(X, sparse=only_numbers)
     if isinstance(X, SparseFrame) or is_sparse(X):
         if not only_numbers:
             refuse_categories(estimator, chosen if known is None else None)
         with _sums_may_overflow():
             X, y = read_sparse_training_data(estimator, X, y, many_targets)
         return X, y, FeatureSchema.of_numbers(X.shape[1])
-    if not isinstance(X, Table):
+    if not isinstance(X, ColumnFrame):
         with _sums_may_overflow():
             X, y = validate_data(
                 estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many_targets
@@ -231,7 +225,7 @@ def read_training_data(
             if rounds_integers(X):
                 warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
             return X, y, FeatureSchema.of_numbers(X.shape[1])
-        X = Table.from_array(X, getattr(estimator, "feature_names_in_", None))
+        X = ColumnFrame.from_array(X, getattr(estimator, "feature_names_in_", None))
     else:
         _check_size(X)
         check_features(estimator, X.source, y)
@@ -271,17 +265,17 @@ def read_rows(estimator: KnowsSchema, X: Any, unknown_code: float = np.nan) -> A
     schema = estimator.schema_
     ignores = estimator.extra_columns == "ignore"
     known = getattr(estimator, "feature_names_in_", None)
-    X = read_table(X, known if ignores else None, sparse=schema.is_numeric)
+    X = read_input(X, known if ignores else None, sparse=schema.is_numeric)
     if isinstance(X, SparseFrame) or is_sparse(X):
         if not schema.is_numeric:
             refuse_categories(estimator)
         return read_sparse_rows(estimator, X)
-    if not isinstance(X, Table):
+    if not isinstance(X, ColumnFrame):
         X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
         check_matrix(X)
         if schema.is_numeric:
             return X
-        X = Table.from_array(X, known)
+        X = ColumnFrame.from_array(X, known)
     else:
         check_features(estimator, X.source, reset=False)
         _check_size(X)
@@ -366,7 +360,7 @@ def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> n
     return mask
 
 
-def _check_size(table: Table) -> None:
+def _check_size(table: ColumnFrame) -> None:
     """Refuse tables without rows or columns, in scikit-learn's words."""
     shape = (table.n_rows, len(table.columns))
     for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):

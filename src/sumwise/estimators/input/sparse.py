@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sumwise.data.matrix import check_matrix, rounds_integers
-from sumwise.data.sparse import SparseFrame, SparseMatrix
+from sumwise.data.sparse.frame import SparseFrame
+from sumwise.data.sparse.matrix import SparseMatrix
 from sumwise.errors import DataError, DataWarning
 from sumwise.estimators.input.targets import describe_rounding
 

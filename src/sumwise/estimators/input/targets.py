@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from sumwise.data.frames.columns import is_missing
+from sumwise.data.frames.reading import read_array
 from sumwise.data.sparse import is_sparse
-from sumwise.data.table import is_missing, read_array
 from sumwise.errors import DataError
 
 # Sums of smaller weights would lose precision.

@@ -27,9 +27,9 @@ from sklearn.utils.validation import (
 
 from sumwise.combine.classes import log_probabilities
 from sumwise.combine.median import weighted_median
+from sumwise.data.frames.selection import take_rows
 from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.table import take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.member_list import read_members_rows
 from sumwise.estimators.fitted_state import fit_as_a_whole

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from sumwise.combine.out_of_bag import OutOfBagMean
-from sumwise.data.table import take_features, take_rows
+from sumwise.data.frames.selection import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.combined.base import document_members
 from sumwise.estimators.combined.out_of_fold import take_if_by_row

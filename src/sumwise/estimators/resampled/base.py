@@ -44,7 +44,7 @@ from sumwise.combine.classes import (
     one_hot,
     place_classes,
 )
-from sumwise.data.table import take_features, take_rows
+from sumwise.data.frames.selection import take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.member_list import read_members_rows

@@ -13,7 +13,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.out_of_bag import OutOfBagMean
-from sumwise.data.table import collect_lazy, shuffle_feature, take_features, take_rows
+from sumwise.data.frames.reading import collect_lazy
+from sumwise.data.frames.selection import shuffle_feature, take_features, take_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.input.parameters import check_integer, check_number

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumwise.data.binned import BinnedData
-from sumwise.data.target_statistics import permute_rows
+from sumwise.data.categories.target_statistics import permute_rows
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime import random
 from sumwise.lazy import lazy

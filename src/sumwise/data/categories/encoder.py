@@ -1,24 +1,25 @@
-"""CategoryEncoder: a table with categories becomes one of numbers, and stays so at prediction."""
+"""CategoryEncoder: turns a matrix with categories into numbers, in training and at prediction."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.data.category_groups import Group, read_codes
+from sumwise.data.categories.groups import Group, read_codes
+from sumwise.data.categories.target_statistics import CategorySums
 from sumwise.data.matrix import ColumnMatrix, Matrix
-from sumwise.data.target_statistics import CategorySums
 from sumwise.lazy import lazy
 
-# A column of the original table; a statistic; the number of rows of a category.
+# Kinds of encoded columns: a column of the original matrix, a statistic, the size of a category.
 ORIGINAL, STATISTIC, COUNT = "original", "statistic", "count"
 
 
 class EncodedFeature(NamedTuple):
-    """What a column of the encoded table is."""
+    """The origin of a column of the encoded matrix."""
 
-    features: tuple[int, ...]  # of the original table
+    features: tuple[int, ...]  # of the original matrix
     kind: str
     group: int = -1
     value: int = 0
@@ -26,20 +27,20 @@ class EncodedFeature(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CategoryEncoder:
-    """Replaces some categorical features by statistics, and adds those of combinations.
+    """Replaces categorical features by statistics, and adds statistics of combinations.
 
-    The columns of a feature take its place; combinations come after all features.
+    The statistics of a feature take its position; combinations follow after all features.
 
     Attributes
     ----------
     n_categories : ndarray of int64, shape (n_features,)
-        Categories of each feature of the original table, 0 for those that are none.
+        The number of categories of each original feature, 0 for numeric features.
     groups : tuple of Group
-        Features that are encoded, then combinations.
+        The encoded features, then the combinations.
     sums : CategorySums
-        What statistics at prediction come from.
+        The sums that statistics at prediction come from.
     has_counts : bool
-        Whether the number of rows of a category is a column, too.
+        Whether the number of rows of a category is also a column.
     """
 
     n_categories: np.ndarray
@@ -49,12 +50,12 @@ class CategoryEncoder:
 
     @property
     def n_features(self) -> int:
-        """Features of the original table."""
+        """The number of original features."""
         return int(self.n_categories.size)
 
     @lazy
     def columns(self) -> tuple[EncodedFeature, ...]:
-        """The columns of the encoded table."""
+        """The columns of the encoded matrix."""
         of_feature = {g.features[0]: k for k, g in enumerate(self.groups) if len(g.features) == 1}
         columns: list[EncodedFeature] = []
         for feature in range(self.n_features):
@@ -76,51 +77,45 @@ class CategoryEncoder:
 
     @property
     def encoded_categories(self) -> np.ndarray:
-        """Number of categories of each column of the encoded table; 0 for numbers."""
-        return np.array(
-            [
-                self.n_categories[column.features[0]] if column.kind == ORIGINAL else 0
-                for column in self.columns
-            ],
-            dtype=np.int64,
-        )
+        """The number of categories of each encoded column; 0 for numbers."""
+        originals = self.take_originals(dict(enumerate(self.n_categories)))
+        return np.array([originals.get(k, 0) for k in range(len(self.columns))], dtype=np.int64)
 
     def transform(self, X: Matrix) -> ColumnMatrix:
-        """Return the encoded table, with statistics from all training rows."""
+        """Return the encoded matrix, with statistics from all training rows."""
         places = _PlacesOfChunk(self, X)
 
-        def make_reader(column: EncodedFeature) -> Callable[[int, int], np.ndarray]:
-            if column.kind == ORIGINAL:
-                return self._read_original(X, column.features[0])
+        def read(column: EncodedFeature, first: int, last: int) -> np.ndarray:
+            own = places.find(column.group, first, last)
+            if column.kind == COUNT:
+                return self.sums.count(column.group, own)
+            return self.sums.greedy(column.group, column.value, own)
 
-            def read(first: int, last: int) -> np.ndarray:
-                own = places.find(column.group, first, last)
-                if column.kind == COUNT:
-                    return self.sums.count(column.group, own)
-                return self.sums.greedy(column.group, column.value, own)
-
-            return read
-
-        readers = [make_reader(column) for column in self.columns]
-        return ColumnMatrix(readers, X.shape[0], np.dtype(np.float64))
+        return self._encode(X, read)
 
     def join(self, X: Matrix, places: np.ndarray, statistics: np.ndarray) -> ColumnMatrix:
-        """Return the encoded table with other statistics, (n_groups, n_values, n_rows)."""
+        """Return the encoded matrix with given statistics, (n_groups, n_values, n_rows)."""
 
-        def make_reader(column: EncodedFeature) -> Callable[[int, int], np.ndarray]:
-            if column.kind == ORIGINAL:
-                return self._read_original(X, column.features[0])
+        def read(column: EncodedFeature, first: int, last: int) -> np.ndarray:
             if column.kind == COUNT:
-                own = places[column.group]
-                return lambda first, last: self.sums.count(column.group, own[first:last])
-            values = statistics[column.group, column.value]
-            return lambda first, last: values[first:last]
+                return self.sums.count(column.group, places[column.group, first:last])
+            return statistics[column.group, column.value, first:last]
 
-        readers = [make_reader(column) for column in self.columns]
+        return self._encode(X, read)
+
+    def _encode(
+        self, X: Matrix, read: Callable[[EncodedFeature, int, int], np.ndarray]
+    ) -> ColumnMatrix:
+        readers = [
+            self._read_original(X, column.features[0])
+            if column.kind == ORIGINAL
+            else partial(read, column)
+            for column in self.columns
+        ]
         return ColumnMatrix(readers, X.shape[0], np.dtype(np.float64))
 
     def read_codes(self, X: Matrix, feature: int, first: int, last: int) -> np.ndarray:
-        """Return the codes of a feature as integers, see :func:`category_groups.read_codes`."""
+        """Return the codes of a feature as integers: see :func:`groups.read_codes`."""
         return read_codes(read_column(X, feature)(first, last), int(self.n_categories[feature]))
 
     def _read_original(self, X: Matrix, feature: int) -> Callable[[int, int], np.ndarray]:
@@ -130,19 +125,19 @@ class CategoryEncoder:
 
         def read_known(first: int, last: int) -> np.ndarray:
             codes = read(first, last)
-            return np.where(codes < 0, np.nan, codes)  # of sets, what is not known is missing
+            return np.where(codes < 0, np.nan, codes)  # sets treat unknown as missing
 
         return read_known
 
     def fold(self, by_column: np.ndarray) -> np.ndarray:
-        """Return numbers of columns as numbers of features; those combined share equally."""
+        """Sum numbers by original feature; combined features share them equally."""
         by_feature = np.zeros(self.n_features)
         for column, amount in zip(self.columns, by_column, strict=True):
             by_feature[list(column.features)] += amount / len(column.features)
         return by_feature
 
     def name_columns(self, names: Sequence[str]) -> list[str]:
-        """Return names of columns from those of features."""
+        """Return the names of columns, given the names of features."""
         n_values = self.sums.prior.size
         result = []
         for column in self.columns:
@@ -156,7 +151,7 @@ class CategoryEncoder:
         return result
 
     def take_originals(self, by_feature: Mapping[int, Any]) -> dict[int, Any]:
-        """Return what features have as what columns have, where these are the features."""
+        """Translate a mapping by feature to one by column; encoded features are dropped."""
         return {
             k: by_feature[column.features[0]]
             for k, column in enumerate(self.columns)
@@ -164,7 +159,7 @@ class CategoryEncoder:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return, with :meth:`to_arrays`, what :meth:`restore` reads."""
+        """Return the data that :meth:`restore` reads, together with :meth:`to_arrays`."""
         return {
             "groups": [list(group.features) for group in self.groups],
             "counts": bool(self.has_counts),
@@ -173,7 +168,7 @@ class CategoryEncoder:
         }
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the sizes of groups, keys of combinations, sums and counts."""
+        """Return the sizes of groups, the keys of combinations, sums and counts."""
         keys = [group.keys for group in self.groups if group.keys is not None]
         return {
             "group_size": np.diff(self.sums.start),
@@ -186,7 +181,7 @@ class CategoryEncoder:
     def restore(
         cls, data: dict[str, Any], arrays: dict[str, np.ndarray], n_categories: np.ndarray
     ) -> "CategoryEncoder":
-        """Rebuild an encoder; raise ValueError (or KeyError, TypeError) if it is not sound."""
+        """Rebuild an encoder; raise ValueError (or KeyError, TypeError) for invalid data."""
         prior = np.array(data["prior"], dtype=np.float64)
         weight, has_counts = float(data["prior_weight"]), data["counts"]
         sizes, keys = arrays["group_size"], arrays["group_keys"]
@@ -208,7 +203,7 @@ class CategoryEncoder:
         return cls(n_categories, tuple(groups), own, has_counts)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what is derived from them is not pickled."""
+        """Pickle the fields only, without values derived from them."""
         names = ("n_categories", "groups", "sums", "has_counts")
         return {name: getattr(self, name) for name in names}
 
@@ -224,10 +219,10 @@ def read_column(X: Matrix, feature: int) -> Callable[[int, int], np.ndarray]:
 def _restore_group(
     features: tuple[int, ...], size: int, keys: np.ndarray, place: int, n_categories: np.ndarray
 ) -> tuple[Group, int]:
-    """Return a group, and the place after its keys."""
+    """Return a group, and the position after its keys."""
     in_range = all(type(f) is int and 0 <= f < n_categories.size for f in features)
     if not features or not in_range or not all(np.diff(features) > 0):
-        raise ValueError(f"{features} are no features of a group")
+        raise ValueError(f"{features} are not the features of a group")
     if not all(n_categories[f] > 0 for f in features):
         raise ValueError(f"{features} are not all categories")
     if len(features) == 1:
@@ -244,7 +239,7 @@ def _restore_group(
 
 
 class _PlacesOfChunk:
-    """Finds places of rows; those of the last chunk are kept, for several columns need them."""
+    """Finds places of rows, and keeps those of the last chunk: several columns need them."""
 
     def __init__(self, encoder: CategoryEncoder, X: Matrix) -> None:
         self._encoder, self._X = encoder, X

@@ -1,13 +1,11 @@
-"""Sparse matrices and frames: read as they are, never changed."""
+"""Sparse matrices are read in place and never changed."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
 from sumwise.data.matrix import read_chunks
-from sumwise.data.sparse import SparseFrame, SparseMatrix, read_sparse_frame
-from sumwise.data.table import SparseColumn, Table, read_table
+from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team
 
 DENSE = np.array([[0.0, 1.5, 0.0], [0.0, np.nan, -2.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
@@ -36,7 +34,7 @@ def test_what_is_absent_may_be_missing():
 
 
 def test_disorder_is_mended_in_a_copy():
-    """Unsorted places, places stored twice, explicit zeros."""
+    """Unsorted and duplicate entries, explicit zeros."""
     values = np.array([1.0, 2.0, 0.5, 0.0, 4.0])
     columns = np.array([2, 0, 2, 1, 0])
     given = sparse.csr_matrix((values.copy(), columns.copy(), [0, 3, 5]), shape=(2, 3))
@@ -72,7 +70,7 @@ def test_large_places_and_empty_matrices():
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_columns_are_those_of_scipy(n_values, kind, n_threads):
-    """With a byte for each of up to 256 values, and the values themselves beyond."""
+    """Up to 256 distinct values are stored as codes of one byte, more as values."""
     rng = np.random.default_rng(n_values)
     given = sparse.random(700, 30, 0.2, "csr", dtype=kind, random_state=rng)
     given.data[:] = rng.permutation(np.arange(given.nnz) % n_values) - 3.0
@@ -90,42 +88,3 @@ def test_columns_are_those_of_scipy(n_values, kind, n_threads):
 def test_rows_are_taken():
     matrix = SparseMatrix.from_scipy(sparse.csc_matrix(DENSE))[np.array([2, 0])]
     assert np.array_equal(matrix.convert(0, 2), DENSE[[2, 0]])
-
-
-def make_frame(fill):
-    array = pd.arrays.SparseArray
-    return pd.DataFrame(
-        {
-            "a": array([fill, 1.5, fill], fill_value=fill),
-            "b": array([2.0, fill, fill], fill_value=fill),
-            "c": [0, 7, 8],
-        }
-    )
-
-
-@pytest.mark.parametrize("fill", [0.0, np.nan])
-def test_frames_with_sparse_columns(fill):
-    frame = make_frame(fill)
-    found = read_table(frame, sparse=True)
-    assert isinstance(found, SparseFrame)
-    assert found.is_missing == np.isnan(fill)
-    matrix = SparseMatrix.from_scipy(found.matrix, fill)
-    assert np.array_equal(matrix.convert(0, 3), frame.to_numpy(dtype=float), equal_nan=True)
-    assert isinstance(read_table(frame), Table)
-
-
-def test_frames_that_are_read_by_column():
-    frame = make_frame(0.0)
-    for name, values in {
-        "text": ["x", "y", "z"],
-        "other fill": pd.arrays.SparseArray([1.0, 0.0, 1.0], fill_value=1.0),
-        "gaps": pd.array([1, None, 2], dtype="Int64"),
-    }.items():
-        table = read_table(frame.assign(**{name: values}), sparse=True)
-        assert isinstance(table, Table)
-        assert isinstance(table.columns[0], SparseColumn)
-        assert table.columns[0].read(1, 3).tolist() == [1.5, 0.0]
-    assert read_sparse_frame(frame[["c"]]) is None
-    codes, distinct = table.columns[1].factorized
-    assert distinct[codes].tolist() == [2.0, 0.0, 0.0]
-    assert not table.columns[1].rounds_integers()

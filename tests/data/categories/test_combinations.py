@@ -1,10 +1,10 @@
-"""Combinations are chosen greedily: those that tell more than their features alone."""
+"""Combinations are chosen greedily if they explain more than their features."""
 
 import numpy as np
 import pytest
 
 from sumwise import TargetStatistics
-from sumwise.data.combinations import choose_combinations
+from sumwise.data.categories.combinations import choose_combinations
 from sumwise.kernels.runtime.threads import Team
 
 N_ROWS = 4000

@@ -1,22 +1,21 @@
-"""TargetStatistics: categories become numbers, the mean target of their rows.
+"""TargetStatistics: encode each category by the mean target of its rows.
 
-What a row gets in training decides whether its own target leaks into it; see the four methods. At
-prediction all methods use the sums that are stored.
+The four methods differ in the rows that the statistic of a training row comes from, and so in
+whether its own target leaks into it. At prediction all methods use the stored sums.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
 
 import numpy as np
 
-from sumwise.data.category_groups import Group
+from sumwise.data.categories.groups import Group
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.target_statistics import shuffle_rows, sum_by_place, write_ordered
-from sumwise.parts import Part
+from sumwise.parts import Part, check_count, check_flag, check_number
 
 METHODS = ("ordered", "greedy", "holdout", "leave_one_out")
 
@@ -25,37 +24,39 @@ class TargetStatistics(Part):
     """Replace categorical features by statistics of the target, as CatBoost does.
 
     The statistic of a category is (sum of the targets of its rows + a P) / (number of its rows + a)
-    with the prior P and its weight a. Categories that were not in the training data get P. For more
-    than two classes there is a statistic a class; for regression it is of the target as it is.
+    with the prior P and its weight a. Categories that were not in the training data get P. With
+    more than two classes there is one statistic per class; regression uses the target unchanged.
 
     Parameters
     ----------
     method : {"ordered", "greedy", "holdout", "leave_one_out"}, default="ordered"
-        The rows that the statistic of a training row is taken from: those before it in a random
-        permutation; all; a part that does not train; all but itself. Only the first of these
-        neither leaks the row's target nor wastes rows: ``docs/guide/target_statistics.md``.
+        The rows that the statistic of a training row comes from: the rows before it in a random
+        permutation ("ordered"), all rows ("greedy"), rows held out of training ("holdout"), or all
+        other rows ("leave_one_out"). Only "ordered" neither leaks the row's own target nor gives up
+        training rows: see ``docs/guide/target_statistics.md``.
     prior_weight : float, default=1.0
         The weight a of the prior, above 0.
     prior : "mean" or float, default="mean"
         The prior P; "mean" is the mean target, or the share of the class.
     permutations : int, default=4
-        Permutations of "ordered". The values of leaves come from the first, splits from the others,
-        which take turns; 1 serves for both. More take more time, and fit less to chance.
+        Number of permutations for "ordered". Leaf values use the first permutation, splits take
+        turns with the others; if there is only one, it serves both. More permutations take more
+        time and overfit less.
     holdout : float, default=0.5
-        Share of the rows that give the statistics of "holdout", and do not train.
+        Share of the rows that "holdout" takes the statistics from; they do not train.
     counts : bool, default=True
-        Whether the number of rows of a category is a feature, too.
+        Whether the number of rows of the category is added as a feature.
     combinations : int, default=20
-        Most combinations of features that are encoded as if they were one; 0 for none. They are
-        chosen greedily, by what they add to the features and those chosen before.
+        Maximum number of combinations of features that are encoded like one feature; 0 for none.
+        They are chosen greedily by what they add to the features and the previous combinations.
     max_combined : int, default=3
-        Most features of a combination.
+        Maximum number of features in a combination.
     greedy_rows : float, default=500.0
-        With "ordered": a feature with at least as many rows a category, on average, gets greedy
-        statistics. A row's own target hardly counts there, and ordered statistics only add noise.
-        Combinations have at least one other feature. 0 for no such feature.
+        With "ordered": a feature with at least this many rows per category on average gets greedy
+        statistics. There a row's own target hardly counts, and ordered statistics only add noise.
+        Every combination has at least one feature below this limit. 0 turns this off.
     native_limit : int, default=2
-        A feature with at most as many categories is not encoded, but split as by ``Native()``.
+        A feature with at most this many categories is not encoded but split as by ``Native()``.
 
     Examples
     --------
@@ -101,20 +102,14 @@ class TargetStatistics(Part):
             self._refuse("prior", "must be 'mean' or a number")
         if not _is_number(self.holdout) or not 0 < self.holdout < 1:
             self._refuse("holdout", "must be a number between 0 and 1")
-        if not _is_number(self.greedy_rows) or not 0 <= self.greedy_rows < 1e300:
-            self._refuse("greedy_rows", "must be a number of at least 0")
-        if not isinstance(self.counts, (bool, np.bool_)):
-            self._refuse("counts", "must be True or False")
+        check_number(self, "greedy_rows", 0.0)
+        check_flag(self, "counts")
         lowest = {"permutations": 1, "combinations": 0, "max_combined": 1, "native_limit": 0}
         for name, low in lowest.items():
-            value: Any = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-                self._refuse(name, f"must be an integer of at least {low}")
+            check_count(self, name, low)
 
     def find_greedy(self, n_categories: np.ndarray, n_rows: int) -> np.ndarray:
-        """Which features get greedy statistics in spite of the method: those of many rows a
-        category.
-        """
+        """Mark the features with many rows per category, which get greedy statistics."""
         if self.method != "ordered" or self.greedy_rows == 0:
             return np.zeros(n_categories.size, dtype=np.bool_)
         return (n_categories > 0) & (n_categories * self.greedy_rows <= n_rows)
@@ -125,14 +120,14 @@ class TargetStatistics(Part):
 
 @dataclass(frozen=True, eq=False)
 class CategorySums:
-    """Sums over the training rows of each category, and the prior: what statistics come from.
+    """Sums over the training rows of each category, and the prior.
 
     Attributes
     ----------
     start : ndarray of int64, shape (n_groups + 1,)
-        Where the categories of each group begin.
+        The start of each group's categories.
     sums : ndarray of float64, shape (n_values, n_categories)
-        Sums of the target, or of what tells whether a row is of a class.
+        Weighted sums of the target, or of the indicator of each class.
     counts : ndarray of float64, shape (n_categories,)
         Sums of the weights.
     prior : ndarray of float64, shape (n_values,)
@@ -157,21 +152,11 @@ class CategorySums:
         prior_weight: float,
         team: Team,
     ) -> "CategorySums":
-        """Sum up some rows; ``places`` (n_groups, n_rows) has the category of each, -1 for none.
+        """Sum some rows by category.
 
-        Parameters
-        ----------
-        places : ndarray of int32, shape (n_groups, n_rows)
-        sizes : sequence of int
-            Categories of each group.
-        rows : ndarray of uint32
-            The rows to sum up.
-        values : ndarray of float64, shape (n_values, n_rows)
-        weight : ndarray
-            Empty for weights of one.
-        prior : ndarray of float64, shape (n_values,)
-        prior_weight : float
-        team : Team
+        ``places`` (n_groups, n_rows) has the category of each row, -1 for none; ``sizes`` has the
+        number of categories of each group. ``values`` has shape (n_values, n_rows). ``weight`` is
+        empty if all weights are one.
         """
         start = np.append(0, np.cumsum(sizes)).astype(np.int64)
         sums, counts = np.zeros((values.shape[0], start[-1])), np.zeros(start[-1])
@@ -179,11 +164,11 @@ class CategorySums:
         return cls(start, sums, counts, np.asarray(prior, dtype=np.float64), float(prior_weight))
 
     def count(self, group: int, places: np.ndarray) -> np.ndarray:
-        """The weight of each row's category, 0 where it has none."""
+        """Return the weight of each row's category, 0 for rows without one."""
         return self._take(self.counts, group, places)
 
     def greedy(self, group: int, value: int, places: np.ndarray) -> np.ndarray:
-        """Statistics from all rows that were summed up, as at prediction."""
+        """Return statistics from all summed rows, as at prediction."""
         total = self._take(self.sums[value], group, places) + self._prior_sum(value)
         return total / (self.count(group, places) + self.prior_weight)
 
@@ -195,7 +180,7 @@ class CategorySums:
         own_value: np.ndarray,
         own_weight: np.ndarray | float,
     ) -> np.ndarray:
-        """Statistics of rows that were summed up, from all others."""
+        """Return statistics of summed rows, each from all other rows."""
         total = self._take(self.sums[value], group, places) - own_weight * own_value
         count = self.count(group, places) - own_weight
         return (total + self._prior_sum(value)) / (count + self.prior_weight)
@@ -209,7 +194,7 @@ class CategorySums:
         out: np.ndarray,
         team: Team,
     ) -> None:
-        """Write statistics of the rows in ``order`` to ``out``, each from those before it.
+        """Write the statistics of the rows in ``order``, each from the rows before it.
 
         ``out`` has shape (n_groups, n_values, n_rows).
         """
@@ -228,9 +213,9 @@ class CategorySums:
 
 
 def permute_rows(rows: np.ndarray, seed: int, number: int) -> np.ndarray:
-    """Return the rows in the order of a permutation, which its number and the seed decide.
+    """Return the rows in the order of a permutation, given by its number and the seed.
 
-    Ordered statistics and ordered boosting both take theirs from here: it is the same one.
+    Ordered statistics and ordered boosting share these permutations.
     """
     order = np.empty_like(rows)
     shuffle_rows(random.make_key(seed, random.PERMUTATIONS, number), rows, order)
@@ -240,7 +225,7 @@ def permute_rows(rows: np.ndarray, seed: int, number: int) -> np.ndarray:
 def find_prior(
     part: TargetStatistics, values: np.ndarray, weight: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
-    """The prior of each value: as given, or the mean over rows."""
+    """Return the prior of each value: the given number, or the mean over rows."""
     if isinstance(part.prior, str):
         own_weight = weight[rows] if weight.size else np.ones(rows.size)
         return (values[:, rows] * own_weight).sum(axis=1) / own_weight.sum()
@@ -248,7 +233,7 @@ def find_prior(
 
 
 def split_holdout(part: TargetStatistics, rows: np.ndarray, seed: int) -> np.ndarray:
-    """Return the rows that give statistics and do not train, in ascending order."""
+    """Return the rows that are held out for statistics, ascending."""
     n_held = min(max(1, round(part.holdout * rows.size)), rows.size - 1)
     return np.sort(permute_rows(rows, seed, 0)[:n_held])
 

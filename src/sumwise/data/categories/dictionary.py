@@ -1,4 +1,4 @@
-"""Dictionaries of categories: which values a column had in training, and their codes."""
+"""Dictionaries of categories: the values of a column in training, and their codes."""
 
 import numbers
 from collections.abc import Callable
@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.data.table import DATE, DURATION, Column, is_missing
+from sumwise.data.frames.columns import DATE, DURATION, Column, is_missing
+from sumwise.data.frames.factorize import to_objects
 from sumwise.errors import DataError
 from sumwise.lazy import lazy
 
@@ -19,24 +20,24 @@ _INFINITIES = ("inf", "-inf")
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """The distinct values of a column in training, ascending; a value's code is its place.
+    """The distinct values of a column in training, ascending; the code of a value is its index.
 
-    Numbers are compared by value: 1, 1.0 and True are the same category, whatever type a column
-    has. So the dictionary does not depend on the kind of frame.
+    Numbers are compared by value: 1, 1.0 and True are the same category. So the dictionary does not
+    depend on the type of the column or the library of the frame.
 
     Attributes
     ----------
     values : ndarray
-        Strings (dtype object), int64, uint64 (where int64 is too small), or float64.
+        Strings (dtype object), int64, uint64 (if int64 is too small), or float64.
     """
 
     values: np.ndarray
 
     @classmethod
     def from_values(cls, values: np.ndarray) -> "Dictionary":
-        """Sort values of one type, without missing ones."""
+        """Sort values of one type; none may be missing."""
         if values.dtype == object or values.size == 0:
-            return cls(_to_objects(sorted(set(values.tolist()))))
+            return cls(to_objects(sorted(set(values.tolist()))))
         values = np.unique(values)
         if values.dtype == np.float64 and np.all(values == np.floor(values)):
             bound = float(1 << 63)
@@ -46,14 +47,14 @@ class Dictionary:
 
     @property
     def holds(self) -> str:
-        """What the values are, in words."""
+        """The type of the values, for messages."""
         return "strings" if self.values.dtype == object else "numbers"
 
     def __len__(self) -> int:
         return int(self.values.size)
 
     def find(self, values: np.ndarray) -> np.ndarray:
-        """Return the codes of values, -1 for those that are not in the dictionary."""
+        """Return the codes of values, -1 for values that are not in the dictionary."""
         if len(self) == 0:
             return np.full(values.size, -1)
         if self.values.dtype == object:
@@ -79,16 +80,16 @@ class Dictionary:
 
     @classmethod
     def from_json(cls, data: dict[str, list[Any]]) -> "Dictionary":
-        """Rebuild a dictionary; raise ValueError for anything but what :meth:`to_json` gives."""
+        """Rebuild a dictionary from :meth:`to_json`; raise ValueError for any other data."""
         ((kind, items),) = data.items()
         if not isinstance(items, list) or not all(map(_ITEMS[kind], items)):
             raise ValueError(f"a dictionary of {kind} holds something else")
         if kind == "strings":
-            values = _to_objects(items)
+            values = to_objects(items)
         elif kind == "floats":
             values = np.array([float(item) for item in items], dtype=np.float64)
         else:
-            values = _to_integers(_to_objects(items))
+            values = _to_integers(to_objects(items))
         is_sorted = np.all(values[:-1] < values[1:])
         if not is_sorted or (kind == "floats" and np.isnan(values).any()):
             raise ValueError("a dictionary is not sorted")
@@ -104,18 +105,18 @@ _ITEMS: dict[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column as categories: the number of each row's value, and the values.
+    """A column as categories: its distinct values, and the index of each row's value.
 
     Attributes
     ----------
     label : str
-        How messages call the column.
+        The name of the column in messages.
     rows : ndarray of int
-        For each row the place of its value, or -1 where it is missing.
+        The index of each row's value, -1 if it is missing.
     values : ndarray
         Strings (dtype object), int64, uint64 or float64.
     is_known : ndarray of bool
-        Which of the values are not missing.
+        Marks the values that are not missing.
     """
 
     label: str
@@ -125,7 +126,7 @@ class CategoryColumn:
 
     @classmethod
     def from_column(cls, column: Column) -> "CategoryColumn":
-        """Find the values of a column; refuse what cannot be a category."""
+        """Factorize a column; raise DataError if its values cannot be categories."""
         if column.kind in (DATE, DURATION):
             raise DataError(
                 f"{column.label} holds {column.kind}s, which cannot be category values; "
@@ -137,21 +138,19 @@ class CategoryColumn:
 
     @property
     def holds(self) -> str:
-        """What the values are, in words."""
+        """The type of the values, for messages."""
         if not self.is_known.any():
             return "nothing"
         return "strings" if self.values.dtype == object else "numbers"
 
     def learn(self) -> Dictionary:
-        """Return the dictionary of the values that rows have."""
+        """Return the dictionary of the values that occur."""
         return Dictionary.from_values(self.values[self._is_used() & self.is_known])
 
     def encode(
         self, dictionary: Dictionary, refuse_unknown: bool, unknown_code: float = np.nan
     ) -> "EncodedColumn":
-        """Return codes; values that are not in the dictionary have one of their own, or are an
-        error.
-        """
+        """Return codes; unknown values get ``unknown_code``, or raise DataError."""
         if self.holds == "nothing":
             codes = np.full(self.values.size, -1)
         elif self.holds != dictionary.holds and len(dictionary):
@@ -170,7 +169,7 @@ class CategoryColumn:
                     f"{self.label} has categories that were not in the training data: "
                     f"{listed}{more}; unknown_category='missing' treats them as missing"
                 )
-        # Row -1 takes the last entry.
+        # Index -1 (missing) takes the last entry.
         known = np.where(codes >= 0, codes, unknown_code)
         lookup = np.append(np.where(self.is_known, known, np.nan), np.nan)
         return EncodedColumn(self.rows, lookup)
@@ -183,7 +182,7 @@ class CategoryColumn:
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """The codes of rows as numbers, NaN for missing; a function of (first, last)."""
+    """A function of (first, last) that returns the codes of rows as floats, NaN for missing."""
 
     rows: np.ndarray
     lookup: np.ndarray
@@ -193,7 +192,7 @@ class EncodedColumn:
 
 
 def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return values as one of the four types, and which are not missing."""
+    """Return values in one of the four types, and which of them are not missing."""
     kind = distinct.dtype.kind
     if kind == "f":
         return distinct.astype(np.float64), ~np.isnan(distinct)
@@ -205,20 +204,20 @@ def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     is_known = np.array([not is_missing(item) for item in items], dtype=np.bool_)
     types = {type(item) for item in distinct[is_known].tolist()}
     if all(issubclass(t, str) for t in types):
-        return _to_objects(items), is_known
+        return to_objects(items), is_known
     if not all(issubclass(t, (numbers.Real, Decimal, np.bool_)) for t in types):
         raise _refuse(label, {t.__name__ for t in types})
     items = [item if ok else 0 for item, ok in zip(items, is_known, strict=True)]
     if not all(issubclass(t, (numbers.Integral, np.bool_)) for t in types):
         return np.array([float(item) for item in items]), is_known
     try:
-        return _to_integers(_to_objects([int(item) for item in items])), is_known
+        return _to_integers(to_objects([int(item) for item in items])), is_known
     except OverflowError:
         raise DataError(f"{label} has integers beyond 64 bits; convert them to strings") from None
 
 
 def _to_integers(values: np.ndarray) -> np.ndarray:
-    """int64 if it holds them, else uint64; raise OverflowError if that does not, either."""
+    """Convert to int64, or to uint64 if needed; raise OverflowError if neither is enough."""
     if values.max(initial=0) <= _INT64_MAX:
         return values.astype(np.int64)
     if values.min() < 0:
@@ -227,7 +226,7 @@ def _to_integers(values: np.ndarray) -> np.ndarray:
 
 
 def _cast_exactly(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers as another type, and which of them it holds exactly."""
+    """Return numbers in another type, and which of them are exact."""
     if values.dtype == dtype:
         return values, np.ones(values.size, dtype=np.bool_)
     if dtype == np.float64:
@@ -242,12 +241,6 @@ def _cast_exactly(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.n
     else:
         is_exact = values <= np.uint64(high)
     return np.where(is_exact, values, 0).astype(dtype), is_exact
-
-
-def _to_objects(values: list[Any]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _refuse(label: str, names: set[str]) -> DataError:

@@ -1,11 +1,11 @@
-"""Bins of categories, against the naive twin; and what codes may be."""
+"""Bins of categories, compared with the naive twin; and invalid codes."""
 
 import numpy as np
 import pytest
 
 from sumwise.data.binning import BinMapper
-from sumwise.data.category_bins import MAX_CATEGORIES, CategoryBins
-from sumwise.data.native import Native
+from sumwise.data.categories.bins import MAX_CATEGORIES, CategoryBins
+from sumwise.data.categories.set_splits import Native
 from sumwise.errors import DataError
 from sumwise.kernels.runtime.threads import Team
 from tests.naive.categories import assign_bins
@@ -43,7 +43,7 @@ def make_table(dtype=np.float64, order="C"):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_codes_are_mapped_to_bins(dtype, order):
     X, n_categories = make_table(dtype, order)
-    rows = np.arange(0, 4000, 2, dtype=np.uint32)  # the others may have categories of their own
+    rows = np.arange(0, 4000, 2, dtype=np.uint32)  # other rows may have other categories
     native = Native(smoothing=2.0)
     for n_threads in (1, 3):
         with Team(n_threads) as team:

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from sumwise.data.category_groups import Group, can_combine, read_codes
+from sumwise.data.categories.groups import Group, can_combine, read_codes
 
 CODES = {
     0: np.array([0, 1, 2, 2, -1, 0]),
     1: np.array([1, 0, 1, 1, 0, 0]),
     2: np.array([0, 3, 3, 3, 1, -1]),
 }
-N_CATEGORIES = np.array([2, 1, 3])  # of each, the highest code is missing
+N_CATEGORIES = np.array([2, 1, 3])  # the next code means missing
 
 
 def test_codes_are_read():
@@ -26,7 +26,7 @@ def test_the_place_of_one_feature_is_its_code():
 
 @pytest.mark.parametrize("limit", [0, 1 << 22], ids=["sorted", "marked"])
 def test_places_of_combinations_are_ranks_of_those_seen(monkeypatch, limit):
-    monkeypatch.setattr("sumwise.data.category_groups._FEW_KEYS", limit)
+    monkeypatch.setattr("sumwise.data.categories.groups._FEW_KEYS", limit)
     group = Group.of_rows((0, 1), N_CATEGORIES, CODES, np.array([0, 1, 2, 3]))
     assert group.keys.tolist() == [1, 2, 5]
     assert group.find_places(CODES).tolist() == [0, 1, 2, 2, -1, -1]

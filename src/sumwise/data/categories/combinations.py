@@ -1,10 +1,9 @@
-"""Which combinations of categorical features to encode: chosen greedily, before training.
+"""Which combinations of categorical features to encode: chosen greedily before training.
 
-Trees would have to try combinations anew at every split. Here a stepwise additive model of binned
-statistics takes their place: first all features alone, then one combination after the other, always
-the one that explains most of what is left. A combination that was chosen may be extended by a
-further feature. Statistics are ordered ones whatever the method: they do not flatter combinations
-that nearly are identifiers.
+Trying combinations at every split would be expensive. Instead, a stepwise additive model of binned
+statistics is fitted: first all single features, then one combination at a time, always the one that
+explains most of the residuals. A chosen combination may be extended by another feature. Statistics
+are always ordered: other methods would favor combinations that are nearly identifiers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,20 +11,20 @@ from itertools import combinations
 
 import numpy as np
 
-from sumwise.data.category_groups import Group, can_combine
-from sumwise.data.target_statistics import CategorySums, TargetStatistics, find_places
+from sumwise.data.categories.groups import Group, can_combine
+from sumwise.data.categories.target_statistics import CategorySums, TargetStatistics, find_places
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.target_statistics import shuffle_rows
 
-# Rows that judge; more would hardly change the choice.
+# Combinations are compared on this many rows; more would hardly change the choice.
 _ROWS = 30_000
-# Bins of a statistic, and what a combination must explain: this many times what noise does.
+# Bins of a statistic. A combination must explain this many times as much as noise would.
 _BINS = 32
 _NOISE_FACTOR = 2.0
-# Pairs of features that are tried, times values; features alone decide which.
+# The most pairs of features to try, times values; the best single features are paired.
 _PAIRS = 300
-# Statistics computed at a time: a bound for memory.
+# Statistics computed at a time: this bounds the memory.
 _BATCH = 32
 _STEP = 0.5
 _PASSES = 3
@@ -40,20 +39,10 @@ def choose_combinations(
     seed: int,
     team: Team,
 ) -> list[tuple[int, ...]]:
-    """Return combinations of the features that ``codes`` has, the best first.
+    """Return combinations of the features in ``codes``, the best first.
 
-    Parameters
-    ----------
-    part : TargetStatistics
-    codes : mapping of int to ndarray of int64
-        Codes of each feature, for all rows.
-    n_categories : ndarray of int64
-        Categories of all features.
-    values : ndarray of float64, shape (n_values, n_rows)
-    rows : ndarray of uint32
-        The training rows.
-    seed : int
-    team : Team
+    ``codes`` has the codes of each feature for all rows, ``values`` (n_values, n_rows) the targets,
+    and ``rows`` are the training rows.
     """
     if part.combinations == 0 or part.max_combined < 2 or len(codes) < 2:
         return []
@@ -84,7 +73,7 @@ def choose_combinations(
 
 
 class _Judge:
-    """Bins of statistics over the rows that judge, and the residuals they are to explain."""
+    """Binned statistics of the compared rows, and the residuals that they should explain."""
 
     def __init__(
         self,
@@ -102,7 +91,7 @@ class _Judge:
         self.tried: list[int] = []
 
     def add_singles(self, features: list[int]) -> dict[tuple[int, ...], np.ndarray]:
-        """Explain by features alone; return the bins of the pairs of the best of them."""
+        """Explain by single features; return the bins of the pairs of the best features."""
         alone = self.find_bins((f,) for f in features)
         gains = {f: self.gain(bins) for (f,), bins in alone.items()}
         n_features = 2
@@ -115,7 +104,7 @@ class _Judge:
         return self.find_bins(combinations(self.tried, 2))
 
     def find_bins(self, candidates: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], np.ndarray]:
-        """Return the bins of the ordered statistics of each, (n_values, n_rows) of uint8."""
+        """Return the binned statistics of each candidate, uint8 of shape (n_values, n_rows)."""
         possible = sorted(f for f in candidates if self._may_try(f))
         found = {}
         for first in range(0, len(possible), _BATCH):
@@ -125,12 +114,12 @@ class _Judge:
         return found
 
     def _may_try(self, features: tuple[int, ...]) -> bool:
-        """Whether not all are features of few categories: those trees combine by themselves."""
+        """Whether to try a candidate. Trees combine features of few categories themselves."""
         has_many = not all(self._is_plain[f] for f in features)
         return len(features) == 1 or (has_many and can_combine(features, self._n_categories))
 
     def gain(self, bins: np.ndarray) -> float:
-        """What the bins explain of the residuals, in units of their variance."""
+        """Return how much of the residuals the bins explain, in units of their variance."""
         total = 0.0
         for own, residual in zip(bins, self._residual, strict=True):
             variance = float(np.mean(residual * residual))
@@ -141,7 +130,7 @@ class _Judge:
         return total
 
     def explain(self, bins: np.ndarray) -> None:
-        """Take away from the residuals a part of what the bins explain."""
+        """Subtract from the residuals a share of what the bins explain."""
         for own, residual in zip(bins, self._residual, strict=True):
             sums, n_rows = np.bincount(own, residual, _BINS), np.bincount(own, minlength=_BINS)
             residual -= (_STEP * sums / (n_rows + 1.0))[own]
@@ -171,6 +160,6 @@ class _Judge:
 
 
 def _cut(statistics: np.ndarray) -> np.ndarray:
-    """Bins of about equally many rows."""
+    """Return bins with about equal numbers of rows."""
     ends = np.quantile(statistics, np.arange(1, _BINS) / _BINS, method="lower")
     return np.searchsorted(np.unique(ends), statistics, side="left").astype(np.uint8)

@@ -10,18 +10,18 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sumwise.data.categories import CategoryColumn, Dictionary
-from sumwise.data.table import Table, read_table
+from sumwise.data.categories.dictionary import CategoryColumn, Dictionary
+from sumwise.data.frames.reading import ColumnFrame, read_input
 from sumwise.errors import DataError
 
 
 def read_categories(values):
-    """The categories of a column, given as a list, array or frame."""
+    """Return the categories of a column, given as a list, array or frame."""
     if isinstance(values, list):
         array = np.empty((len(values), 1), dtype=object)
         array[:, 0] = values
         values = array
-    table = Table.from_array(values) if isinstance(values, np.ndarray) else read_table(values)
+    table = ColumnFrame.from_array(values) if isinstance(values, np.ndarray) else read_input(values)
     return CategoryColumn.from_column(table.columns[0])
 
 
@@ -100,7 +100,7 @@ def test_the_type_of_numbers_does_not_matter(name):
     ("trained", "values", "expected"),
     [
         ([1, 2], [1.5, 2.0, np.inf, -np.inf, 1e300, None], [-1, 1, -1, -1, -1, -1]),
-        ([2**53, 2**53 + 1], [2**53 + 1, float(2**53 + 2)], [0, -1]),  # floats, for there is one
+        ([2**53, 2**53 + 1], [2**53 + 1, float(2**53 + 2)], [0, -1]),  # one float makes all floats
         ([2**53, 2**53 + 1], [2**53 + 1, 2**53 + 2], [1, -1]),
         ([2**63, 2**64 - 1], [-1, 5], [-1, -1]),
         ([1, 2], [2**64 - 1, 2], [-1, 1]),

@@ -1,34 +1,34 @@
-"""Bins of categorical features: which categories have one of their own, which share the rest."""
+"""Bins of categorical features: frequent categories have their own, all others share one."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from sumwise.data.native import Native
+from sumwise.data.categories.set_splits import Native
 from sumwise.errors import DataError
 from sumwise.kernels.grow.layout import PACKED_ROWS
 from sumwise.kernels.table.layout import Categories
 
-# Categories of all features together.
+# The most categories of all features together.
 MAX_CATEGORIES = 1 << 24
-# Bins beyond 0 of a feature that has a place in the table.
+# The most bins, without bin 0, of a feature that is stored in bytes; others are wide.
 MAX_NARROW = 255
-# Bins beyond 0 of a wide feature that has histograms: those of more would be mostly empty.
+# The most bins, without bin 0, of a feature with histograms. Larger ones would be mostly empty.
 MAX_SUMMED = 4096
 
 
 @dataclass(frozen=True)
 class CategoryBins:
-    """The bins of one categorical feature; see ``kernels.categories``.
+    """The bins of one categorical feature; see ``kernels/table/layout.py``.
 
     Attributes
     ----------
     bin_of_code : ndarray of uint32, shape (n_categories,)
         The bin of each category.
     code_of_bin : ndarray of int32, shape (n_value_bins + 1,)
-        The category of each bin; -1 for bin 0 (missing) and for the rest.
+        The category of each bin; -1 for bin 0 (missing) and for the bin of all other categories.
     one_hot : bool
-        Whether splits take one category at a time.
+        Whether splits separate one category from all others.
     """
 
     bin_of_code: np.ndarray
@@ -39,8 +39,8 @@ class CategoryBins:
     def from_counts(cls, counts: np.ndarray, native: Native) -> "CategoryBins":
         """Give a bin to every category that a split may choose.
 
-        ``counts`` are the training rows of each category. A node has no more of them, so that a
-        category with less rows than the smoothing is chosen in no node: it needs no bin.
+        ``counts`` has the number of training rows of each category. A category with fewer rows than
+        the smoothing can be chosen in no node, so it needs no bin.
         """
         one_hot = int((counts > 0).sum()) <= native.onehot_limit
         kept = np.flatnonzero(counts >= (1 if one_hot else max(1, native.smoothing)))
@@ -48,7 +48,7 @@ class CategoryBins:
 
     @classmethod
     def from_kept(cls, kept: np.ndarray, n_categories: int, one_hot: bool) -> "CategoryBins":
-        """Bins in the order of the codes, and a last one for the rest."""
+        """Give bins to ``kept`` in the order of their codes, and one last bin to all others."""
         n_value_bins = kept.size + int(kept.size < n_categories)
         bin_of_code = np.full(n_categories, n_value_bins, dtype=np.uint32)
         bin_of_code[kept] = np.arange(1, kept.size + 1)
@@ -58,7 +58,7 @@ class CategoryBins:
 
     @classmethod
     def from_most_frequent(cls, counts: np.ndarray) -> "CategoryBins":
-        """Give a bin to as many categories as have place in a byte, the most frequent ones."""
+        """Give a bin to the most frequent categories, as many as one byte can number."""
         occurring = int((counts > 0).sum())
         n_kept = min(occurring, MAX_NARROW - int(occurring < counts.size or occurring > MAX_NARROW))
         kept = np.sort(np.argsort(-counts, kind="stable")[:n_kept])
@@ -74,17 +74,17 @@ class CategoryBins:
 
     @property
     def n_summed(self) -> int:
-        """Bins beyond 0 that histograms have, 0 for none at all."""
+        """The number of bins in histograms, without bin 0; 0 if there are no histograms."""
         return self.n_value_bins if self.n_value_bins <= MAX_SUMMED else 0
 
     @property
     def n_choices(self) -> int:
-        """Bins that a set may have: 0 for missing, and those of one category."""
+        """The number of bins that a set may contain: bin 0, and the bins of single categories."""
         return 1 + int((self.code_of_bin >= 0).sum())
 
 
 def check_number(n_categories: np.ndarray) -> None:
-    """Refuse more categories than prediction has tables for."""
+    """Raise DataError if there are more categories than the tables of prediction can hold."""
     if n_categories.sum() > MAX_CATEGORIES:
         raise DataError(
             f"the categorical features have {n_categories.sum()} categories together, at most "
@@ -95,9 +95,9 @@ def check_number(n_categories: np.ndarray) -> None:
 def collect_categories(
     bins: dict[int, CategoryBins], wide: np.ndarray, n_features: int, native: Native
 ) -> Categories:
-    """Put the bins of all categorical features together, as kernels take them.
+    """Collect the bins of all categorical features in the form that kernels read.
 
-    ``wide`` has the bins of wide features, one row each, in the order of the features.
+    ``wide`` has the bins of wide features, one row per feature.
     """
     features = sorted(bins)
     own = [bins[f] for f in features]

@@ -1,4 +1,4 @@
-"""SparseMatrix: a matrix of which most values are the same, and only the others are stored."""
+"""SparseMatrix: a matrix that stores only the values that are not zero, or not missing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sumwise.data.dtypes import find_bits_type, find_float_type
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.sparse import columns as kernels
 from sumwise.lazy import lazy
 
-# Values made at a time where a sparse matrix has to be read as a dense one.
+# Dense values made at a time where a sparse matrix is read as a dense one.
 _CHUNK_VALUES = 1 << 22
 _CHUNK_ROWS = 1 << 16
 
@@ -18,38 +19,39 @@ _CHUNK_ROWS = 1 << 16
 class Stored(NamedTuple):
     """Stored values by row or by column, as kernels read them.
 
-    Those of line i are ``[start[i], start[i + 1])``, and ``place`` is their place in the line.
+    The values of line i are at ``[start[i], start[i + 1])``; ``place`` is the position of each
+    value within its line.
     """
 
     start: np.ndarray  # int64 (n_lines + 1,)
-    place: np.ndarray  # int32 (n_stored,): int64 in a matrix of more than 2**31 rows or columns
+    place: np.ndarray  # int32 (n_stored,), int64 beyond 2**31 rows or columns
     values: np.ndarray  # float32 or float64 (n_stored,)
 
 
 class StoredColumns(NamedTuple):
-    """Stored values by column, as kernels read them: those of column f are from ``start[f]`` on.
+    """Stored values by column, as kernels read them; column f starts at ``start[f]``.
 
-    If there are codes, they tell which of the values an entry has.
+    If few distinct values occur, ``values`` holds these and ``codes`` has the index of each entry.
     """
 
     start: np.ndarray  # int64 (n_columns + 1,)
-    rows: np.ndarray  # int32 (n_stored,): ascending within a column
-    values: np.ndarray  # float32 or float64 (n_stored,), or (n_different,)
+    rows: np.ndarray  # int32 (n_stored,), ascending within a column
+    values: np.ndarray  # float32 or float64 (n_stored,) or (n_distinct,)
     codes: np.ndarray  # uint8 (n_stored,) or empty
 
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A matrix of numbers as SciPy keeps it, by row or by column.
+    """A matrix of SciPy, by row or by column.
 
-    Make it by :meth:`from_scipy`, which sees to what the other methods rely on.
+    :meth:`from_scipy` makes one that meets the requirements below.
 
     Attributes
     ----------
     given : csr or csc matrix or array of SciPy
-        float32 or float64, sorted, every place stored at most once.
+        float32 or float64, with sorted indices and without duplicates.
     absent : float
-        What places have that are not stored: 0 or NaN.
+        The value of everything that is not stored: 0 or NaN.
     """
 
     given: Any
@@ -57,15 +59,15 @@ class SparseMatrix:
 
     @classmethod
     def from_scipy(cls, given: Any, absent: float = 0.0) -> "SparseMatrix":
-        """Wrap a matrix of SciPy; it is never changed, and copied only if something is wrong.
+        """Wrap a matrix of SciPy, which is never changed and copied only if it is not canonical.
 
-        Places that are stored several times get the sum, as SciPy has it.
+        Duplicate entries are summed, as in SciPy.
         """
         if given.format not in ("csr", "csc"):
             given = given.tocsr()
-        kind = np.float32 if given.dtype in (np.float16, np.float32) else np.float64
-        # A new object on the same arrays: SciPy notes what it finds out about a matrix in it.
-        parts = (given.data.astype(kind, copy=False), given.indices, given.indptr)
+        # A new object on the same arrays: SciPy stores flags in the object it inspects.
+        values = given.data.astype(find_float_type(given.dtype), copy=False)
+        parts = (values, given.indices, given.indptr)
         matrix = type(given)(parts, shape=given.shape, copy=False)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -74,21 +76,20 @@ class SparseMatrix:
 
     @classmethod
     def from_any(cls, X: Any, absent: float) -> "SparseMatrix":
-        """Make one of any matrix: rows to validate on need not be of the kind of the others."""
+        """Convert any matrix; validation rows may come in another container than training rows."""
         if isinstance(X, SparseMatrix):
             return X
         return cls.from_dense(X if isinstance(X, np.ndarray) else X.convert(0, X.shape[0]), absent)
 
     @classmethod
     def from_dense(cls, X: np.ndarray, absent: float) -> "SparseMatrix":
-        """Make one of an array, a part of its rows at a time."""
+        """Convert an array, some rows at a time."""
         from scipy.sparse import csr_matrix, vstack  # type: ignore[import-untyped]
 
-        kind = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
         step = max(1, _CHUNK_VALUES // max(1, X.shape[1]))
         parts = []
         for first in range(0, X.shape[0], step):
-            part = X[first : first + step].astype(kind, copy=False)
+            part = X[first : first + step].astype(find_float_type(X.dtype), copy=False)
             row, column = np.nonzero(~np.isnan(part) if np.isnan(absent) else part)
             start = np.searchsorted(row, np.arange(part.shape[0] + 1))
             parts.append(csr_matrix((part[row, column], column, start), shape=part.shape))
@@ -96,7 +97,7 @@ class SparseMatrix:
 
     @classmethod
     def stack(cls, matrices: "Sequence[SparseMatrix]") -> "SparseMatrix":
-        """Make one of the rows of several, whose absent values are the same."""
+        """Stack the rows of several matrices with the same absent value."""
         from scipy.sparse import vstack
 
         return cls(vstack([X.given for X in matrices], format="csr"), matrices[0].absent)
@@ -111,11 +112,11 @@ class SparseMatrix:
 
     @property
     def size(self) -> int:
-        """What passes over the matrix cost: stored values, and rows."""
+        """The cost of one pass over the matrix: its stored values and its rows."""
         return int(self.given.nnz) + self.shape[0]
 
     def sort_by_row(self) -> "SparseMatrix":
-        """Return the same matrix, kept by row: where rows are taken out again and again."""
+        """Return the same matrix by row, for code that takes rows repeatedly."""
         return SparseMatrix(self.given.tocsr(), self.absent)
 
     def __getitem__(self, rows: np.ndarray | slice) -> "SparseMatrix":
@@ -123,11 +124,11 @@ class SparseMatrix:
         return SparseMatrix(self.given.tocsr()[rows], self.absent)
 
     def sort_by_column(self) -> Stored:
-        """Return what is stored, column after column."""
+        """Return the stored values by column."""
         return _take_arrays(self.given.tocsc())
 
     def read_columns(self, team: Team) -> StoredColumns:
-        """Return the same in little memory; it is kept until :meth:`forget_columns`."""
+        """Return the stored values by column, in little memory; :meth:`forget_columns` frees it."""
         kept = self.__dict__
         if "_columns" not in kept:
             if self.given.format == "csc":
@@ -137,19 +138,16 @@ class SparseMatrix:
         return kept["_columns"]
 
     def forget_columns(self) -> None:
-        """Let the memory of :meth:`read_columns` go."""
+        """Free the memory of :meth:`read_columns`."""
         self.__dict__.pop("_columns", None)
 
     @lazy
     def by_row(self) -> Stored:
-        """What is stored, row after row."""
+        """The stored values by row."""
         return _take_arrays(self.given.tocsr())
 
     def find_ranges(self, is_used: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smallest and the largest value of each column, NaN where all are missing.
-
-        ``is_used`` says which rows count; None for all.
-        """
+        """Return the minimum and maximum of each column: see :func:`matrix.find_ranges`."""
         (start, index, values), n_rows = self.sort_by_column(), self.shape[0]
         if is_used is not None:
             is_kept, n_rows = is_used[index], int(is_used.sum())
@@ -165,7 +163,7 @@ class SparseMatrix:
         return low, high
 
     def convert(self, first: int, last: int, features: np.ndarray | None = None) -> np.ndarray:
-        """Return some rows as a dense array, of some features or all."""
+        """Return some rows as a dense array, with some features or all."""
         part = self.given.tocsr()[first:last]
         if features is not None:
             part = part[:, features]
@@ -185,9 +183,9 @@ class SparseMatrix:
 
 
 def _turn_to_columns(by_row: Stored, n_columns: int, team: Team) -> StoredColumns:
-    """Return what is stored by row as it is by column, with codes where few values are stored."""
+    """Transpose the stored values from rows to columns, coded if few distinct values occur."""
     row_start, column, values = by_row
-    bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
+    bits = values.view(find_bits_type(values.dtype))
     table = np.full(kernels.TABLE_SIZE, -1, dtype=np.int64)
     palette = np.zeros(kernels.MOST_CODES, dtype=bits.dtype)
     n_found = np.zeros(1, dtype=np.int64)
@@ -212,7 +210,7 @@ def _make_codes(size: int) -> np.ndarray:
 
 
 def _take_arrays(matrix: Any) -> Stored:
-    """The arrays of a matrix, of types that kernels are compiled for."""
+    """Return the arrays of a matrix in the types that kernels are compiled for."""
     index = matrix.indices
     if max(matrix.shape) <= np.iinfo(np.int32).max:
         index = index.astype(np.int32, copy=False)
@@ -221,7 +219,7 @@ def _take_arrays(matrix: Any) -> Stored:
 
 
 def _protect(*arrays: np.ndarray) -> list[np.ndarray]:
-    """Return read-only views: kernels are compiled for that one kind."""
+    """Return read-only views: kernels are compiled for read-only arrays."""
     views = [np.require(array, requirements=["C", "A"]).view() for array in arrays]
     for view in views:
         view.flags.writeable = False
@@ -231,61 +229,3 @@ def _protect(*arrays: np.ndarray) -> list[np.ndarray]:
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array of SciPy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
-
-
-def has_sparse_type(series: Any) -> bool:
-    """Whether a column is sparse, as pandas has them."""
-    return type(getattr(series, "dtype", None)).__name__ == "SparseDtype"
-
-
-@dataclass(frozen=True, eq=False)
-class SparseFrame:
-    """A pandas frame of numbers some of whose columns are sparse, and the matrix of it.
-
-    Attributes
-    ----------
-    source : DataFrame
-    matrix : csc_matrix
-    is_missing : bool
-        Whether places that are not stored are missing values; zeros, if not.
-    """
-
-    source: Any
-    matrix: Any
-    is_missing: bool
-
-
-def read_sparse_frame(frame: Any) -> SparseFrame | None:
-    """Return the matrix of a frame; None if no column is sparse, or one is not of numbers.
-
-    None, too, if the sparse columns do not all have zeros, or all NaN, where nothing is stored.
-    """
-    columns = [frame.iloc[:, f] for f in range(frame.shape[1])]
-    types = [column.dtype for column in columns]
-    fills = {
-        "missing" if dtype.fill_value != dtype.fill_value else float(dtype.fill_value)
-        for dtype, column in zip(types, columns, strict=True)
-        if has_sparse_type(column) and dtype.kind in "buif"
-    }
-    if fills not in ({"missing"}, {0.0}):
-        return None
-    is_missing = fills == {"missing"}
-    plain = [
-        dtype for dtype, column in zip(types, columns, strict=True) if not has_sparse_type(column)
-    ]
-    if not all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in plain):
-        return None
-    from scipy.sparse import csc_matrix
-
-    rows, values = [], []
-    for column in columns:
-        if has_sparse_type(column):
-            rows.append(column.array.sp_index.indices)
-            values.append(column.array.sp_values)
-            continue
-        dense = column.to_numpy(dtype=None if column.dtype.kind == "f" else np.float64)
-        rows.append(np.flatnonzero(~np.isnan(dense) if is_missing else dense))
-        values.append(dense[rows[-1]])
-    start = np.cumsum([0, *(own.size for own in rows)])
-    parts = (np.concatenate(values), np.concatenate(rows), start)
-    return SparseFrame(frame, csc_matrix(parts, shape=frame.shape), is_missing)

@@ -1,11 +1,11 @@
-"""Target statistics against a transcription of the article, and its two properties."""
+"""Target statistics, compared with a transcription of the article, and its two properties."""
 
 import numpy as np
 import pytest
 
 from sumwise import TargetStatistics
-from sumwise.data.category_groups import Group
-from sumwise.data.target_statistics import (
+from sumwise.data.categories.groups import Group
+from sumwise.data.categories.target_statistics import (
     CategorySums,
     find_places,
     find_prior,
@@ -20,7 +20,7 @@ N_ROWS = 60
 
 
 def make_rows(seed, n_rows=N_ROWS):
-    """Codes of two features (one missing now and then), targets and weights with exact sums."""
+    """Codes of two features (one with missing values), targets and weights with exact sums."""
     rng = np.random.default_rng(seed)
     codes = {0: rng.integers(0, 6, n_rows), 1: rng.integers(-1, 4, n_rows)}
     codes[1][codes[1] < 0] = 4  # missing
@@ -136,8 +136,8 @@ def test_every_permutation_is_as_likely():
     assert counts.min() > 430
 
 
-# The two properties of the article. A category has no influence on the target here, so E(y) = 1/2
-# and the statistic of a test row does not depend on its target.
+# The two properties of the article. Categories do not influence the target here, so E(y) = 1/2 and
+# the statistic of a test row does not depend on its target.
 
 
 def find_means(method, n_rows=8, n_categories=2, n_draws=4000):
@@ -181,7 +181,7 @@ def test_property_1_the_same_conditional_mean_in_training_and_test(method, holds
 
 
 def test_property_1_leave_one_out_has_it_on_average_but_leaks_given_the_category():
-    # Where all rows are of one category, its mean without the row tells the row's target.
+    # If all rows have the same category, the mean of the other rows reveals the target of a row.
     of_zero, of_one, of_test = find_means("leave_one_out")
     assert max(abs(of_zero - of_test), abs(of_one - of_test)) < 0.015
     target = np.arange(20) % 2.0

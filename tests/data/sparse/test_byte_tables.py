@@ -1,13 +1,12 @@
-"""Tables of bytes of sparse matrices: the same as those of dense ones."""
+"""Byte tables of sparse matrices equal those of dense matrices."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from sumwise.data import sparse_tables
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import find_ranges
-from sumwise.data.sparse import SparseMatrix
+from sumwise.data.sparse import SparseMatrix, byte_tables
 from sumwise.errors import DataError
 from sumwise.kernels.runtime.threads import Team
 
@@ -29,7 +28,7 @@ def make_matrices(kind, absent):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_tables_are_those_of_dense_matrices(kind, absent, n_threads, monkeypatch):
     dense, stored = make_matrices(kind, absent)
-    monkeypatch.setattr(sparse_tables, "_PART_BYTES", 9 * 7)
+    monkeypatch.setattr(byte_tables, "_PART_BYTES", 9 * 7)
     with Team(n_threads) as team:
         mapper = BinMapper.fit(dense, 12, team=team)
         expected = mapper.map_to_rows(dense, team)
@@ -58,16 +57,16 @@ def test_ranges_are_those_of_dense_matrices(absent):
 
 
 def test_a_table_must_fit_into_memory(monkeypatch):
-    monkeypatch.setattr(sparse_tables, "find_memory", lambda: 2000)
-    sparse_tables.refuse_large_table(100, 10)
+    monkeypatch.setattr(byte_tables, "find_memory", lambda: 2000)
+    byte_tables.refuse_large_table(100, 10)
     with pytest.raises(DataError, match="100 rows and 11 features"):
-        sparse_tables.refuse_large_table(100, 11)
+        byte_tables.refuse_large_table(100, 11)
 
 
 def test_memory_is_known_or_guessed(monkeypatch):
-    assert sparse_tables.find_memory() > 1 << 26
+    assert byte_tables.find_memory() > 1 << 26
     monkeypatch.delattr("os.sysconf")
-    assert sparse_tables.find_memory() == 1 << 34
+    assert byte_tables.find_memory() == 1 << 34
 
 
 def test_a_matrix_by_row_stays_what_it_is():

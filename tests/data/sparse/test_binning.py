@@ -1,4 +1,4 @@
-"""Bins of sparse matrices are those of the dense ones, bit for bit."""
+"""Bins of sparse matrices equal those of dense matrices, bit for bit."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sumwise.data import binning
+from sumwise.data import thresholds
 from sumwise.data.binning import BinMapper
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.sparse_binning import map_sparse
+from sumwise.data.sparse.binning import map_sparse
 from sumwise.kernels.runtime.threads import Team
 
 
@@ -27,7 +27,7 @@ def make_matrix(seed, n_rows, n_features, density, kind, n_values):
 def assert_equal_bins(X, absent, max_bins, weight, rows, team):
     dense = np.where(X == 0, np.nan, X).astype(X.dtype) if np.isnan(absent) else X
     matrix = SparseMatrix.from_dense(dense, absent)
-    if not np.isnan(absent):  # with zeros that are stored, some of them negative
+    if not np.isnan(absent):  # stored zeros, some of them negative
         stored = sparse.csr_matrix(X)
         stored.data[::5] = -0.0
         dense = stored.toarray()
@@ -38,11 +38,11 @@ def assert_equal_bins(X, absent, max_bins, weight, rows, team):
         assert own.tobytes() == other.tobytes()
     plain = expected.transform(dense, team, dense[:7])
     bins = map_sparse(found.thresholds, [matrix, matrix[np.arange(min(7, len(X)))]], team)
-    read = np.repeat(bins.usual[:, None], bins.n_rows, axis=1)
+    read = np.repeat(bins.default_bin[:, None], bins.n_rows, axis=1)
     for f in range(X.shape[1]):
         own = bins.entries(f)
         assert (np.diff(bins.rows[own].astype(int)) > 0).all()
-        assert (bins.bins[own] != bins.usual[f]).all()
+        assert (bins.bins[own] != bins.default_bin[f]).all()
         read[f, bins.rows[own]] = bins.bins[own]
     assert read.tolist() == plain.table.columns.tolist()
     assert bins.usable.tolist() == plain.usable.astype(bool).tolist()
@@ -72,7 +72,7 @@ def test_bins_equal_those_of_the_dense_matrix(
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_quantiles_of_a_sample(monkeypatch, weighted):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 300)
     X, rng = make_matrix(1, 2000, 5, 0.3, np.float64, 400)
     weight = rng.random(2000) if weighted else None
     with Team(2) as team:

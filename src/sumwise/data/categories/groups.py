@@ -1,21 +1,22 @@
-"""Groups of categorical features: a feature alone, or a combination of several as one."""
+"""Groups of categorical features: one feature, or a combination that counts as one."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-# Keys of combinations must not overflow.
+# Keys of combinations must not overflow int64.
 _MOST_KEYS = 1 << 62
-# Up to as many keys, those in use are found by marking them, which is quicker than sorting.
+# Up to this many keys, the used ones are found by marking them, which is faster than sorting.
 _FEW_KEYS = 1 << 22
 _UNKNOWN = np.int64(-1)
 
 
 def read_codes(column: np.ndarray, n_categories: int) -> np.ndarray:
-    """Return codes as integers: ``n_categories`` for missing, -1 for a category not known.
+    """Return codes as integers: ``n_categories`` for missing, -1 for unknown categories.
 
-    ``column`` has codes as numbers, NaN for missing and a negative number for not known.
+    ``column`` has codes as floats: NaN for missing, negative for unknown.
     """
     codes = np.where(np.isnan(column), n_categories, column).astype(np.int64)
     return np.where(codes < 0, _UNKNOWN, codes)
@@ -23,18 +24,18 @@ def read_codes(column: np.ndarray, n_categories: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Features whose categories together count as one category.
+    """Features whose categories are combined into one category.
 
-    Missing is a category like others. A category of the group is a *key*: the codes of the features
-    as digits of one number. Its *place* is its rank among the keys that training rows had.
+    Missing counts as a category. A category of the group is a *key*: the codes of its features as
+    the digits of one number. The *place* of a key is its rank among the keys of the training rows.
 
     Attributes
     ----------
     features : tuple of int
     bases : tuple of int
-        Categories of each feature, missing included.
+        The number of categories of each feature, including missing.
     keys : ndarray of int64 or None
-        Keys in ascending order; None for one feature, whose code is its place.
+        Keys, ascending; None for a single feature, where codes are places.
     """
 
     features: tuple[int, ...]
@@ -43,7 +44,7 @@ class Group:
 
     @classmethod
     def of_feature(cls, feature: int, n_categories: int) -> "Group":
-        """One feature alone."""
+        """Make the group of a single feature."""
         return cls((feature,), (n_categories + 1,))
 
     @classmethod
@@ -54,7 +55,7 @@ class Group:
         codes: Mapping[int, np.ndarray],
         rows: np.ndarray,
     ) -> "Group":
-        """The combinations that some rows have; ``codes`` are those of :func:`read_codes`."""
+        """Make the group of the combinations that occur in some rows."""
         bases = tuple(int(n_categories[f]) + 1 for f in features)
         keys = join_codes(features, bases, codes)[rows]
         return cls(features, bases, _find_distinct(keys[keys >= 0], bases))
@@ -64,7 +65,7 @@ class Group:
         return self.bases[0] if self.keys is None else int(self.keys.size)
 
     def find_places(self, codes: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Return the places of rows (int32), -1 for what training rows did not have."""
+        """Return the places of rows (int32), -1 for keys that training rows did not have."""
         keys = join_codes(self.features, self.bases, codes)
         if self.keys is None:
             return keys.astype(np.int32)
@@ -79,14 +80,14 @@ class Group:
 
 
 def can_combine(features: tuple[int, ...], n_categories: np.ndarray) -> bool:
-    """Whether there are numbers enough for all combinations."""
+    """Whether the keys of all combinations fit into int64."""
     return _count_keys(tuple(int(n_categories[f]) + 1 for f in features)) < _MOST_KEYS
 
 
 def join_codes(
     features: tuple[int, ...], bases: tuple[int, ...], codes: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """Return the keys of rows, -1 where one of the codes is not known."""
+    """Return the keys of rows, -1 where a code is unknown."""
     keys = codes[features[0]]
     is_known = keys >= 0
     for feature, base in zip(features[1:], bases[1:], strict=True):
@@ -96,10 +97,7 @@ def join_codes(
 
 
 def _count_keys(bases: tuple[int, ...]) -> int:
-    product = 1
-    for base in bases:
-        product *= base
-    return product
+    return math.prod(bases)
 
 
 def _find_distinct(keys: np.ndarray, bases: tuple[int, ...]) -> np.ndarray:

@@ -1,8 +1,6 @@
-"""Frames and matrices of objects, read by columns."""
+"""Columns of any frame: kinds, numbers and distinct values."""
 
 import datetime as dt
-import subprocess
-import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,25 +10,15 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 
-from sumwise.data.table import (
-    Table,
-    collect_lazy,
-    is_missing,
-    join_columns,
-    read_array,
-    read_table,
-    shuffle_feature,
-    take_features,
-    take_rows,
-)
+from sumwise.data.frames.columns import is_missing
+from sumwise.data.frames.reading import ColumnFrame, read_input
 from sumwise.errors import DataError
 
 DAY = 86_400.0
 DATE = dt.date(1970, 1, 11)
 NOON = dt.datetime(1970, 1, 2, 12)
-INT128 = getattr(pl, "Int128", pl.Int64)  # polars 1.18 brought it
+INT128 = getattr(pl, "Int128", pl.Int64)  # since polars 1.18
 TOKYO = dt.timezone(dt.timedelta(hours=9))
 
 
@@ -41,9 +29,9 @@ def as_objects(values):
 
 
 def only_column(X):
-    """The one column of a table."""
-    table = read_table(X)
-    assert isinstance(table, Table)
+    """The only column of a frame."""
+    table = read_input(X)
+    assert isinstance(table, ColumnFrame)
     (column,) = table.columns
     return column
 
@@ -203,7 +191,7 @@ def test_strings_of_numpy():
 )
 @pytest.mark.parametrize("values", [[7, 2, 7], [1.5, 2.0, 1.5], [True, False, True]])
 def test_numbers_can_be_factorized(make, values):
-    table = Table.from_array(np.array(values)[:, None])
+    table = ColumnFrame.from_array(np.array(values)[:, None])
     for column in (table.columns[0], only_column(make([*values, None]))):
         rows, distinct = column.factorized
         assert [distinct[row] for row in rows[:3]] == values
@@ -231,7 +219,7 @@ def test_single_precision(make, dtype, is_single):
     values = np.array([1, 2], dtype=dtype)
     frame = make(values).with_columns(b=pl.lit("x")) if make is polars else make(values)
     frame = frame.assign(b="x") if make is pandas else frame
-    assert read_table(frame).columns[0].is_single is is_single
+    assert read_input(frame).columns[0].is_single is is_single
 
 
 @pytest.mark.parametrize(
@@ -252,7 +240,7 @@ def test_integers_that_float64_rounds(values, expected):
         assert only_column(frame).rounds_integers() is expected
 
 
-# Refusals
+# Columns that are refused
 
 BAD = {
     "lists": (polars([[1]]), r"column 'a' has type List\(Int64\), which is neither numbers"),
@@ -280,18 +268,6 @@ BAD = {
         "datetime64, float .* dates",
     ),
     "NumPy's durations and numbers": (as_objects([1, np.timedelta64(1, "D")]), "int, timedelta64"),
-    "a row": (pd.Series([1, 2]), r"Series of pandas; pass X.to_frame\(\).T if it is one row"),
-    "a polars column": (
-        pl.Series([1, 2]),
-        r"Series of polars; .* X.to_frame\(\) if it is one column",
-    ),
-    "an Arrow column": (pa.chunked_array([[1, 2]]), "ChunkedArray of pyarrow"),
-    "a dictionary": ({"a": [1]}, r"got a dict; pass pandas.DataFrame\(X\)"),
-    "a list of dictionaries": ([{"a": 1}], r"got a list of dicts; pass pandas.DataFrame\(X\)"),
-    "no rows": ([], r"X is empty: it has 0 sample\(s\)"),
-    "no rows of an array": (np.empty(0), "X is empty"),
-    "pandas, same name": (pd.DataFrame([[1, 2]], columns=["a", "a"]), "columns of the name 'a'"),
-    "Arrow, same name": (pa.table([[1], [2]], names=["a", "a"]), "columns of the name 'a'"),
 }
 
 
@@ -299,209 +275,10 @@ BAD = {
 def test_columns_that_are_refused(name):
     X, message = BAD[name]
     with pytest.raises(DataError, match=message):
-        read_table(X)
-
-
-# What is no table
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "?", "c16", "S1"])
-def test_arrays_are_left_alone(dtype):
-    X = np.zeros((2, 2), dtype=dtype)
-    assert read_table(X) is X
-
-
-@pytest.mark.parametrize(
-    "X", [sparse.csr_matrix((2, 2)), sparse.dok_array((2, 2)), "text", None, 5, [[1, 2], [3]]]
-)
-def test_other_things_are_left_alone(X):
-    assert read_table(X) is X
-
-
-def test_lists_of_numbers_become_arrays():
-    X = read_table([[1, 2.5], [3, 4]])
-    assert X.dtype == np.float64
-    assert X.tolist() == [[1, 2.5], [3, 4]]
-
-
-def test_a_block_of_pandas_is_left_alone():
-    for dtype in ("f8", "f4", "i4", "?"):
-        frame = pd.DataFrame(np.zeros((3, 2), dtype=dtype))
-        assert read_table(frame) is frame
-    frame["c"] = 1.5
-    assert isinstance(read_table(frame), Table)
-    assert isinstance(read_table(pandas([1, None], "Int64")), Table)
-
-
-def test_floats_of_pandas_are_not_copied():
-    frame = pd.DataFrame({"a": np.arange(3.0), "b": ["x", "y", "z"]})
-    part = read_table(frame).columns[0].read(0, 3)
-    assert np.shares_memory(part, frame["a"].to_numpy())
-
-
-def test_floats_of_polars_are_not_copied():
-    frame = pl.DataFrame({"a": np.arange(3.0)})
-    assert np.shares_memory(only_column(frame).read(0, 3), frame["a"].to_numpy())
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_columns_to_keep(frame):
-    X = frame({"c": [1.5], "a": ["x"], "b": [2]})
-    table = read_table(X, keep=["a", "b", "z"])
-    assert [column.label for column in table.columns] == ["column 'a'", "column 'b'"]
-
-
-def test_rows_and_source():
-    frame = pl.DataFrame({"a": [1, 2], "b": ["x", "y"]})
-    table = read_table(frame.lazy())
-    assert table.n_rows == 2
-    assert table.source.equals(frame)
-
-
-def test_arrays_and_scalars_are_returned_as_they_are():
-    for values in (None, 5, "a", [1], np.ones(2), sparse.csr_matrix((1, 1))):
-        assert read_array(values) is values
-
-
-# Without any library of frames
-
-SCRIPT = """
-import sys
-
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name in ("pandas", "polars", "pyarrow"):
-            raise ModuleNotFoundError(name)
-
-sys.meta_path.insert(0, Block())
-import numpy as np
-from sumwise import GradientBoostingRegressor
-words = np.array(["a", "b"], dtype=object)[np.arange(40) % 2]
-rows = [[x, str(w)] for x, w in zip(range(40), words)]
-for X in (np.arange(40.0)[:, None], np.stack([np.arange(40), words], axis=1), rows):
-    GradientBoostingRegressor(n_estimators=2).fit(X, np.arange(40)).predict(X)
-"""
-
-
-def test_frames_need_not_be_installed():
-    subprocess.run([sys.executable, "-c", SCRIPT], check=True)
-
-
-SMALL = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["u", "v", "w"]}, index=[7, 8, 9])
-
-
-@pytest.mark.parametrize(
-    "values",
-    [SMALL, SMALL["a"], pl.from_pandas(SMALL), pa.Table.from_pandas(SMALL), SMALL["a"].to_numpy()],
-    ids=lambda v: f"{type(v).__module__}.{type(v).__name__}",
-)
-def test_rows_are_taken_from_anything(values):
-    taken = take_rows(values, np.array([2, 0], dtype=np.uint32))
-    assert type(taken) is type(values)
-    assert "3" in str(taken)
-    assert "2.0" not in str(taken)
-
-
-def test_rows_are_taken_from_sparse_matrices_and_lists():
-    rows, matrix = np.array([2, 0]), np.arange(6.0).reshape(3, 2)
-    np.testing.assert_array_equal(
-        take_rows(sparse.csr_matrix(matrix).tocoo(), rows).toarray(), matrix[rows]
-    )
-    assert take_rows(["a", "b", "c"], rows) == ["c", "a"]
-    for taken in (take_rows, take_features):
-        by_column, by_row = sparse.csc_array(matrix), sparse.csr_array(matrix)
-        assert taken(by_column, np.array([1, 0])).format == "csc"
-        assert taken(by_row, np.array([1, 0])).format == "csr"
-
-
-def as_columns(table):
-    """Names and values."""
-    if isinstance(table, pa.Table):
-        return table.to_pydict()
-    return {name: list(table[name]) for name in table.columns}
-
-
-FRAMES = [
-    SMALL,
-    SMALL.set_axis([0, 1], axis=1),
-    pl.from_pandas(SMALL),
-    pl.from_pandas(SMALL).lazy(),
-    pa.Table.from_pandas(SMALL, preserve_index=False),
-]
-
-
-@pytest.mark.parametrize("frame", FRAMES, ids=lambda v: f"{type(v).__module__}.{type(v).__name__}")
-def test_features_of_frames(frame):
-    whole = as_columns(collect_lazy(frame))
-    first, second = whole
-    assert as_columns(take_features(frame, np.array([1]))) == {second: whole[second]}
-    assert take_features(frame, None) is frame
-    twice = take_features(frame, np.array([0, 0]))
-    np.testing.assert_array_equal(twice, [[1, 1], [2, 2], [3, 3]])
-    for feature, name in enumerate(whole):
-        shuffled = as_columns(shuffle_feature(frame, feature, np.array([2, 0, 1])))
-        assert shuffled == {**whole, name: [whole[name][i] for i in (2, 0, 1)]}
-    assert as_columns(collect_lazy(frame)) == whole
-    assert first != second
-
-
-def test_shuffled_frames_keep_their_index():
-    assert shuffle_feature(SMALL, 0, np.array([2, 0, 1])).index.tolist() == [7, 8, 9]
-
-
-@pytest.mark.parametrize("make", [np.array, np.ndarray.tolist, sparse.csr_matrix, sparse.coo_array])
-def test_features_of_arrays_lists_and_sparse_matrices(make):
-    matrix = np.array([[1.0, 0.0, 3.0], [0.0, 5.0, 0.0]])
-    table = make(matrix)
-    taken = take_features(table, np.array([0, 2, 2]))
-    shuffled = shuffle_feature(table, 2, np.array([1, 0]))
-    for found, expected in [
-        (taken, [[1, 3, 3], [0, 0, 0]]),
-        (shuffled, [[1, 0, 0], [0, 5, 3]]),
-        (table, matrix),
-    ]:
-        dense = found.toarray() if hasattr(found, "toarray") else found
-        np.testing.assert_array_equal(dense, expected)
-
-
-META = np.array([[0.1], [0.2], [0.3]])
-
-
-def test_columns_of_numbers_are_joined_to_an_array():
-    for numbers in (SMALL[["a"]], pl.from_pandas(SMALL[["a"]]), SMALL[["a"]].to_numpy()):
-        joined = join_columns(META, numbers, ["m"])
-        np.testing.assert_array_equal(joined, [[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]])
-
-
-def test_sparse_columns_stay_sparse():
-    joined = join_columns(META, sparse.csr_matrix(SMALL[["a"]].to_numpy()), ["m"])
-    np.testing.assert_array_equal(joined.toarray(), [[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]])
-
-
-@pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas])
-def test_frames_with_categories_stay_frames(convert):
-    frame = convert(SMALL)
-    joined = join_columns(META, frame, ["m"])
-    assert type(joined) is type(frame)
-    values = joined.to_pydict() if isinstance(joined, pa.Table) else joined
-    assert list(values["m"]) == [0.1, 0.2, 0.3]
-    assert list(values["b"]) == ["u", "v", "w"]
-    names = joined.column_names if isinstance(joined, pa.Table) else list(joined.columns)
-    assert names[:3] == ["m", "a", "b"]
-
-
-def test_arrays_of_strings_are_joined_to_an_array_of_objects():
-    joined = join_columns(META, np.array([["u"], ["v"], ["w"]], dtype=object), ["m"])
-    assert joined.tolist() == [[0.1, "u"], [0.2, "v"], [0.3, "w"]]
+        read_input(X)
 
 
 def test_integers_beyond_floats_are_refused_when_they_are_read():
-    column = read_table([[10**400], [1]]).columns[0]
+    column = read_input([[10**400], [1]]).columns[0]
     with pytest.raises(DataError, match="column 0 has integers beyond the range of float64"):
         column.read(0, 2)
-
-
-@pytest.mark.parametrize("kind", [sparse.dok_array, sparse.dok_matrix, sparse.lil_array])
-def test_sparse_matrices_that_are_dictionaries_pass(kind):
-    X = kind(np.eye(3))
-    assert read_table(X) is X

@@ -1,0 +1,1 @@
+"""Categorical features: dictionaries, bins, and numbers that stand for categories."""

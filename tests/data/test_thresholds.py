@@ -1,0 +1,70 @@
+"""Thresholds between neighboring values."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sumwise.data.thresholds import find_runs, threshold_between
+from sumwise.kernels.predict.coding import round_down
+from tests.naive import binning as naive
+
+INF, LARGEST = np.inf, np.finfo(np.float64).max
+NUMBERS = [
+    *(-INF, -LARGEST, -1e300, -1.5, -1.0, -1e-300, -5e-324, 0.0, 5e-324, 1e-323, 1.0),
+    *(np.nextafter(1, 2), 1 + 2.0**-51, 1.5, 2.0**53, 2.0**53 + 2, 1e300, LARGEST, INF),
+]
+
+
+def test_threshold_between_equals_twin():
+    for low, high in itertools.combinations(map(float, NUMBERS), 2):
+        found = threshold_between(np.array([low]), np.array([high]))
+        assert found.tolist() == [naive.threshold_between(low, high)]
+        assert low <= found[0] < high
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbors_in_their_type_are_parted(dtype):
+    rng = np.random.default_rng(0)
+    low = np.concatenate([rng.normal(size=500), 10.0 ** rng.uniform(-30, 30, 500), [0.0, 1.0]])
+    low = np.concatenate([low, -low]).astype(dtype)
+    high = np.nextafter(low, dtype(INF))
+    threshold = threshold_between(low, high)
+    assert threshold.dtype == np.float64
+    assert np.all(low <= threshold)
+    assert np.all(threshold < high)
+    if dtype is np.float32:  # float64 has room between them
+        assert np.all(threshold > low)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], []),
+        ([7], [(0, 1)]),
+        ([7, 7, 7, 7], [(0, 3), (3, 4)]),
+        ([1, 2, 2, 1], [(0, 1), (1, 3), (3, 4)]),
+    ],
+)
+def test_runs_of_equal_values(values, expected):
+    assert list(find_runs(np.array(values), 3)) == expected
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.floats(allow_nan=False))
+@example(LARGEST)
+@example(-LARGEST)
+@example(-1e-60)
+@example(1e-60)
+@example(-0.0)
+@example(float(np.nextafter(np.float32(1), np.float32(2))))
+def test_thresholds_are_rounded_down(threshold):
+    rounded = round_down(np.array([threshold]), np.dtype(np.float32))
+    assert rounded.dtype == np.float32
+    assert float(rounded[0]) <= threshold
+    if threshold < INF:
+        with np.errstate(over="ignore"):
+            assert float(np.nextafter(rounded[0], np.float32(INF))) > threshold
+    assert round_down(np.array([threshold]), np.dtype(np.float64)).tolist() == [threshold]
