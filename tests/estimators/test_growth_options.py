@@ -303,8 +303,8 @@ def test_trees_for_several_targets_draw_by_weight():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"path_smooth": 3.0}, "path_smooth=3.0 does not go together with multi_strategy"),
-        ({"extra_trees": True}, "extra_trees=True does not go together with multi_strategy"),
+        ({"path_smooth": 3.0}, "path_smooth=3.0 cannot be combined with multi_strategy"),
+        ({"extra_trees": True}, "extra_trees=True cannot be combined with multi_strategy"),
         ({"max_bins": 500}, "max_bins=500: trees for several targets have at most 255 bins"),
     ],
 )

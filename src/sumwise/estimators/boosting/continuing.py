@@ -124,14 +124,14 @@ def _check_rounds(name: str, booster: Booster, old: Ensemble) -> None:
     """Refuse a model whose rounds cannot be followed by those of a booster."""
     if booster.stands_alone:
         raise ParameterError(
-            f"{name}: booster={booster!r} cannot go on from a model, for {booster.stands_alone}; "
+            f"{name}: booster={booster!r} cannot continue a model, because {booster.stands_alone}; "
             "fit all rounds at once"
         )
     if isinstance(old, TreeEnsemble) is not booster.grows_trees:
         kinds = ("trees", "a linear model")
         wanted, found = kinds if booster.grows_trees else kinds[::-1]
         raise DataError(
-            f"booster={booster!r} goes on from {wanted}, and the model to continue from is {found}"
+            f"booster={booster!r} continues {wanted}, and the model to continue is {found}"
         )
     if not isinstance(old, TreeEnsemble):
         return
