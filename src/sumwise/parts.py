@@ -3,8 +3,9 @@
 import inspect
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from sumwise.errors import ParameterError, UnknownParameterError
@@ -44,7 +45,8 @@ class Part:
         return super().__new__(cls)
 
     @classmethod
-    def _defaults(cls) -> dict[str, Any]:
+    @cache
+    def _defaults(cls) -> Mapping[str, Any]:
         parameters = inspect.signature(cls.__init__).parameters
         return {name: p.default for name, p in parameters.items() if name != "self"}
 

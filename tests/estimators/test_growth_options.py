@@ -303,8 +303,8 @@ def test_trees_for_several_targets_draw_by_weight():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"path_smooth": 3.0}, "path_smooth=3.0 does not go together with multi_strategy"),
-        ({"extra_trees": True}, "extra_trees=True does not go together with multi_strategy"),
+        ({"path_smooth": 3.0}, "path_smooth=3.0 cannot be combined with multi_strategy"),
+        ({"extra_trees": True}, "extra_trees=True cannot be combined with multi_strategy"),
         ({"max_bins": 500}, "max_bins=500: trees for several targets have at most 255 bins"),
     ],
 )
@@ -319,7 +319,9 @@ def test_what_trees_for_several_targets_have_not(params, message):
 
 def test_linear_leaves_are_not_smoothed():
     X, y = make_data()
-    with pytest.raises(ParameterError, match=r"leaves='linear' and path_smooth=2.0 do not go"):
+    with pytest.raises(
+        ParameterError, match=r"leaves='linear' and path_smooth=2.0 cannot be combined"
+    ):
         regress(leaves="linear", path_smooth=2.0).fit(X, y)
     for params in ({"extra_trees": True}, {"max_bins": 500}):
         assert regress(leaves="linear", n_estimators=40, **params).fit(X, y).score(X, y) > 0.5

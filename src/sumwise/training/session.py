@@ -344,6 +344,24 @@ class Session:
             grower.add_to_scores(tree, sample.unseen, scores)
         return tree
 
+    def grow_tree_at(
+        self,
+        start: np.ndarray,
+        loss: Loss,
+        output: int,
+        number: int,
+        sample: Sample,
+        scores: np.ndarray,
+    ) -> Tree:
+        """Grow a tree on the gradient at ``start``, and add its values to other ``scores``."""
+        if loss.location is None:
+            return self.grow_tree(loss, output, number, sample, scores)
+        # Leaves are refitted to the scores at which the gradient was taken.
+        tree = self.grow_tree(loss, output, number, sample, start.copy())
+        rows = np.concatenate([sample.seen, sample.unseen])
+        self.grower.add_to_scores(tree, rows, scores)
+        return tree
+
     def grow_vector_tree(
         self, loss: Loss, number: int, sample: Sample, raw: np.ndarray
     ) -> list[Tree]:

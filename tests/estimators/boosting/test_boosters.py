@@ -301,13 +301,13 @@ def test_linear_members_of_a_stack():
     assert model.score(X, Y) > 0.6
 
 
-# What cannot go on
+# What cannot be continued
 
 
 @pytest.mark.parametrize("booster", [Dart(), Forest()])
 def test_boosters_that_change_earlier_trees_cannot_go_on(booster):
     start = fit()
-    with pytest.raises(ParameterError, match="cannot go on from a model, for its rounds change"):
+    with pytest.raises(ParameterError, match="cannot continue a model, because its rounds change"):
         fit(booster=booster, n_estimators=20, fitting={"init_model": start})
     with pytest.raises(DataError, match="trained with booster='dart' or 'forest'"):
         fit(n_estimators=20, fitting={"init_model": fit(booster=booster)})
@@ -320,9 +320,9 @@ def test_ordered_boosting_cannot_go_on():
 
 def test_trees_do_not_follow_coefficients():
     linear, trees = fit(booster="linear"), fit()
-    with pytest.raises(DataError, match=r"goes on from trees, and .* is a linear model"):
+    with pytest.raises(DataError, match=r"continues trees, and .* is a linear model"):
         fit(n_estimators=20, fitting={"init_model": linear})
-    with pytest.raises(DataError, match=r"goes on from a linear model, and .* is trees"):
+    with pytest.raises(DataError, match=r"continues a linear model, and .* is trees"):
         fit(booster="linear", n_estimators=20, fitting={"init_model": trees})
     with pytest.raises(DataError, match="has 1 trees per round"):
         fit(booster=Plain(3), n_estimators=20, fitting={"init_model": trees})

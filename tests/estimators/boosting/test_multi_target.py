@@ -426,7 +426,7 @@ def test_learning_rates_of_rounds():
     ],
 )
 def test_what_one_tree_for_all_targets_cannot_do(parameters, what):
-    rule = "does not go together with multi_strategy='multi_output_tree'"
+    rule = "cannot be combined with multi_strategy='multi_output_tree'"
     with pytest.raises(ParameterError, match=f"{what}.* {rule}.*'one_output_per_tree'"):
         fit(Y, **parameters, **VECTOR)
 

@@ -248,5 +248,5 @@ def test_all_prefixes_are_for_small_data():
 
 def test_ordered_boosting_does_not_continue():
     first = fit("regression").set_params(n_estimators=8, warm_start=True)
-    with pytest.raises(ParameterError, match="cannot go on from a model"):
+    with pytest.raises(ParameterError, match="cannot continue a model"):
         first.fit(FRAME, EFFECT)

@@ -85,14 +85,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         check_number(self, "scale_pos_weight", 0.0, open_low=True)
         return super()._check_parameters()
 
-    def _learn_task(self, y: np.ndarray, start: Any) -> tuple[Classification, np.ndarray]:
+    def _learn_task(
+        self, y: np.ndarray, classes: np.ndarray | None
+    ) -> tuple[Classification, np.ndarray]:
         class_idx = None
-        if start is None:
-            self.classes_, class_idx = find_classes(y, at_least=1)
-        else:
-            self.classes_ = start.classes_
-        loss = make_class_loss(self, self.classes_.size)
-        task = Classification(loss, self.classes_, self.class_weight, self.scale_pos_weight)
+        if classes is None:
+            classes, class_idx = find_classes(y, at_least=1)
+        self.classes_ = classes
+        loss = make_class_loss(self, classes.size)
+        task = Classification(loss, classes, self.class_weight, self.scale_pos_weight)
         return task, task.encode(y, "y") if class_idx is None else as_target(class_idx)
 
     @property

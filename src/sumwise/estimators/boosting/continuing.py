@@ -1,7 +1,7 @@
 """Continuing: the fitted model that a fit starts from."""
 
 import os
-from copy import copy
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -9,20 +9,49 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from sumwise.data.encoder import CategoryEncoder
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.boosters import resolve_booster
+from sumwise.estimators.input.features import FeatureSchema
 from sumwise.estimators.input.parameters import check_choice, check_integer
 from sumwise.estimators.persistence import SavedModelMixin, load
 from sumwise.losses import Loss
 from sumwise.training.boosters import Booster
+from sumwise.training.rounds import BoostingResult
 from sumwise.tree import Ensemble, TreeEnsemble
 
 if TYPE_CHECKING:
     from sumwise.estimators.boosting.base import BaseGradientBoosting
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a fit takes from the model that it continues; nothing if it starts anew."""
+
+    past: BoostingResult | None = None
+    schema: FeatureSchema | None = None
+    feature_names: np.ndarray | None = None
+    encoder: CategoryEncoder | None = None
+    classes: np.ndarray | None = None
+    random_state: Any = None
+    seed: int | None = None
+
+    def find_seed(self, random_state: Any) -> int:
+        """Return the seed of a fit.
+
+        If ``random_state`` is not a number, a fit keeps the seed of the model that it continues:
+        with another seed it would hold out rows that this model was trained on.
+        """
+        if not isinstance(random_state, Integral):
+            if self.seed is not None:
+                return self.seed
+            if isinstance(self.random_state, Integral):
+                random_state = self.random_state
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
 def find_start(model: "BaseGradientBoosting", init_model: Any) -> "BaseGradientBoosting | None":
-    """Return a copy of the fitted model to start from, or None to start anew."""
+    """Return the fitted model to start from, or None to start anew."""
     if init_model is not None:
         return _read_init_model(model, init_model)
     if not check_choice(model, "warm_start", (True, False)) or not hasattr(model, "ensemble_"):
@@ -33,21 +62,7 @@ def find_start(model: "BaseGradientBoosting", init_model: Any) -> "BaseGradientB
             f"n_estimators={model.n_estimators}: with warm_start it is the total number of "
             f"rounds, and there are {model.best_iteration_} already"
         )
-    return copy(model)
-
-
-def find_seed(random_state: Any, old_state: Any = None, old_seed: int | None = None) -> int:
-    """Return the seed of a fit.
-
-    If ``random_state`` is not a number, a fit keeps the seed of the model that it starts from:
-    with another seed it would hold out rows that this model was trained on.
-    """
-    if not isinstance(random_state, Integral):
-        if old_seed is not None:
-            return old_seed
-        if isinstance(old_state, Integral):
-            random_state = old_state
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    return model
 
 
 def _read_init_model(model: "BaseGradientBoosting", init_model: Any) -> "BaseGradientBoosting":
@@ -65,21 +80,23 @@ def _read_init_model(model: "BaseGradientBoosting", init_model: Any) -> "BaseGra
             f"n_estimators={model.n_estimators}: it is the total number of rounds of the finished "
             f"model, and init_model has {start.ensemble_.n_rounds} already; give a larger number"
         )
-    return copy(start)  # type: ignore[return-value]
+    return start  # type: ignore[return-value]
 
 
 def check_start(
-    model: "BaseGradientBoosting", start: "BaseGradientBoosting", loss: Loss, has_init_score: bool
+    model: "BaseGradientBoosting", start: Start, loss: Loss, has_init_score: bool
 ) -> None:
     """Refuse a model to start from that does not match the data and the loss."""
-    old = start.ensemble_
+    if start.past is None or start.schema is None:
+        return
+    old = start.past.ensemble
     _check_rounds(type(model).__name__, resolve_booster(model), old)
-    if start.n_features_in_ != model.n_features_in_:
+    if start.schema.n_features != model.n_features_in_:
         raise DataError(
             f"X has {model.n_features_in_} features, and the model to continue from "
-            f"{start.n_features_in_}"
+            f"{start.schema.n_features}"
         )
-    names, old_names = (getattr(e, "feature_names_in_", None) for e in (model, start))
+    names, old_names = getattr(model, "feature_names_in_", None), start.feature_names
     if names is not None and old_names is not None and not np.array_equal(names, old_names):
         (k, *_) = np.flatnonzero(names != old_names)
         raise DataError(
@@ -107,14 +124,14 @@ def _check_rounds(name: str, booster: Booster, old: Ensemble) -> None:
     """Refuse a model whose rounds cannot be followed by those of a booster."""
     if booster.stands_alone:
         raise ParameterError(
-            f"{name}: booster={booster!r} cannot go on from a model, for {booster.stands_alone}; "
+            f"{name}: booster={booster!r} cannot continue a model, because {booster.stands_alone}; "
             "fit all rounds at once"
         )
     if isinstance(old, TreeEnsemble) is not booster.grows_trees:
         kinds = ("trees", "a linear model")
         wanted, found = kinds if booster.grows_trees else kinds[::-1]
         raise DataError(
-            f"booster={booster!r} goes on from {wanted}, and the model to continue from is {found}"
+            f"booster={booster!r} continues {wanted}, and the model to continue is {found}"
         )
     if not isinstance(old, TreeEnsemble):
         return

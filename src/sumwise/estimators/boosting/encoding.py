@@ -19,6 +19,8 @@ from sumwise.data.categories.target_statistics import (
 )
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.categories import find_statistics
+from sumwise.estimators.boosting.continuing import Start
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.rows import FitData, as_array
 from sumwise.estimators.input.jobs import start_team
@@ -31,14 +33,15 @@ from sumwise.tree.constraints import TreeConstraints
 _STEPS_PER_VALUE = 8
 
 
-def keep_encoding(
-    params: BoostingParameters, part: TargetStatistics | None, old: CategoryEncoder | None
+def find_encoding(
+    params: BoostingParameters, n_categories: np.ndarray, start: Start
 ) -> TargetStatistics | None:
-    """Return how a fit that continues a model encodes categories: as the model does.
+    """Return how to encode categories, None if there is nothing to encode.
 
-    ``part`` is what the parameters of the fit ask for, ``old`` the encoder of the model.
+    A fit that continues a model encodes them as the model does.
     """
-    if (part is None) is (old is None):
+    part, old = find_statistics(params, n_categories), start.encoder
+    if start.past is None or (part is None) is (old is None):
         return part
     if params.categorical_encoding != "auto":
         raise ParameterError(

@@ -34,16 +34,16 @@ def _check_parameters(params: BoostingParameters) -> None:
         )
     if params.path_smooth > 0:
         raise ParameterError(
-            f"{name} and path_smooth={params.path_smooth!r} do not go together: linear models of "
-            "leaves are not smoothed; use leaves='constant'"
+            f"{name} and path_smooth={params.path_smooth!r} cannot be combined: linear models "
+            "of leaves are not smoothed; use leaves='constant'"
         )
     directions = params.monotonic_cst
     if isinstance(directions, dict):
         directions = list(directions.values())
     if directions is not None and np.any(np.asarray(directions) != 0):
         raise ParameterError(
-            f"{name} cannot obey monotonic_cst, for slopes of neighboring leaves may cross; use "
-            "leaves='constant'"
+            f"{name} cannot obey monotonic_cst, because slopes of neighboring leaves may cross; "
+            "use leaves='constant'"
         )
 
 

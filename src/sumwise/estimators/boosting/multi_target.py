@@ -33,8 +33,8 @@ def resolve_strategy(params: BoostingParameters, booster: Booster, n_targets: in
     for name, (is_conflict, reason) in conflicts.items():
         if is_conflict:
             raise ParameterError(
-                f"{type(params).__name__}: {name}={getattr(params, name)!r} does not go together "
-                f"with multi_strategy={MULTI_OUTPUT_TREE!r}, for {reason}; use "
+                f"{type(params).__name__}: {name}={getattr(params, name)!r} cannot be combined "
+                f"with multi_strategy={MULTI_OUTPUT_TREE!r}: {reason}; use "
                 f"multi_strategy={ONE_OUTPUT_PER_TREE!r}"
             )
     return VectorLeaves()

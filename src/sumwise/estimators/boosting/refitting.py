@@ -27,7 +27,7 @@ def check_refittable(ensemble: Ensemble, directions: np.ndarray) -> TreeEnsemble
     if ensemble.models is not None:
         raise ParameterError(
             "linear leaves cannot be refitted: their models belong to the errors they were fitted "
-            "to; fit the model anew, or go on from it with init_model"
+            "to; fit the model anew, or continue it with init_model"
         )
     if ensemble.stages == "rescaled":
         raise ParameterError(
@@ -37,7 +37,7 @@ def check_refittable(ensemble: Ensemble, directions: np.ndarray) -> TreeEnsemble
     if directions.any():
         raise ParameterError(
             "the leaves of a model with monotonic_cst cannot be refitted: their new values might "
-            "break the order; fit it anew, or go on from it with init_model"
+            "break the order; fit it anew, or continue it with init_model"
         )
     return ensemble
 

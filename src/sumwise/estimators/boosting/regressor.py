@@ -84,7 +84,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     def _adapt_booster(self, booster: Booster, task: Task) -> Booster:
         return resolve_strategy(self, booster, task.n_targets)
 
-    def _learn_task(self, y: np.ndarray, start: Any) -> tuple[Regression, np.ndarray]:
+    def _learn_task(
+        self, y: np.ndarray, classes: np.ndarray | None
+    ) -> tuple[Regression, np.ndarray]:
         n_targets = count_targets(y)
         return Regression(make_regression_loss(self, n_targets), n_targets), as_target(y)
 

@@ -9,8 +9,7 @@ from sumwise.sampling import Columns
 from sumwise.sampling.bootstrap import BootstrapRows
 from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
 from sumwise.training.rounds import Rounds
-from sumwise.training.session import BoostingSettings, Sample, Session
-from sumwise.tree import Tree
+from sumwise.training.session import BoostingSettings, Session
 
 
 @dataclass(eq=False, repr=False)
@@ -84,17 +83,7 @@ class _ForestRun(BoosterRun):
             session.gradient[:], session.hessian[:] = self._derivatives
             sample = session.draw_rows(self._trees_per_round * round_idx + draw)
             for output, total in enumerate(self._total):
-                rounds.add(self._grow_tree(output, sample, total))
+                what = (self._loss, output, rounds.n_trees, sample, total)
+                rounds.add(session.grow_tree_at(self._start[output], *what))
         n_trees = self._trees_per_round * (round_idx + 1)
         session.raw[:] = self._start + self._total / n_trees
-
-    def _grow_tree(self, output: int, sample: Sample, total: np.ndarray) -> Tree:
-        """Grow a tree, and add its predictions to the total."""
-        session, loss, number = self.session, self._loss, self.rounds.n_trees
-        if loss.location is None:
-            return session.grow_tree(loss, output, number, sample, total)
-        scores = self._start[output].copy()  # leaves are refitted to them
-        tree = session.grow_tree(loss, output, number, sample, scores)
-        rows = np.concatenate([sample.seen, sample.unseen])
-        session.grower.add_to_scores(tree, rows, total)
-        return tree

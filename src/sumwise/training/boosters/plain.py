@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from sumwise.parts import check_count
 from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
 from sumwise.training.boosters.permuted import PermutedRun
@@ -68,12 +66,8 @@ class _PlainRun(BoosterRun):
             sample = session.draw_rows(n_draws * round_idx + draw)
             session.begin_left_out(sample, session.raw)
             for output, scores in enumerate(session.raw):
-                number = self.rounds.n_trees
-                if draw == 0 or loss.location is None:
-                    tree = session.grow_tree(loss, output, number, sample, scores)
-                else:  # leaves are refitted to scores from before the round
-                    old = before[output].copy()
-                    tree = session.grow_tree(loss, output, number, sample, old)
-                    rows = np.concatenate([sample.seen, sample.unseen])
-                    session.grower.add_to_scores(tree, rows, scores)
-                self.rounds.add(tree)
+                what = (loss, output, self.rounds.n_trees, sample, scores)
+                if draw == 0:
+                    self.rounds.add(session.grow_tree(*what))
+                else:
+                    self.rounds.add(session.grow_tree_at(before[output], *what))
