@@ -9,7 +9,7 @@ _Documented = TypeVar("_Documented")
 
 
 def fill_docstring(**texts: str) -> Callable[[_Documented], _Documented]:
-    """Replace ``{name}`` in a docstring by the text of that name.
+    r"""Replace ``{name}`` in a docstring by the text of that name.
 
     A text is written without indentation. Where ``{name}`` stands alone on its line, every line
     of the text gets the indentation of that line. Other braces stay as they are.
@@ -17,7 +17,7 @@ def fill_docstring(**texts: str) -> Callable[[_Documented], _Documented]:
     Examples
     --------
     >>> from sumwise.docstrings import fill_docstring
-    >>> @fill_docstring(ax="ax : Axes\\n    Where to draw.", what="a tree")
+    >>> @fill_docstring(ax="ax : Axes\n    Where to draw.", what="a tree")
     ... def plot():
     ...     '''Draw {what}.
     ...

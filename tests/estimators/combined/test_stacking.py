@@ -164,9 +164,9 @@ def test_stacking_c_needs_a_column_a_class():
     X, y = CANCER
     final = MultiResponseLinear(own_class_only=True)
     members = [*make_members(), ("ridge", RidgeClassifier())]
-    with pytest.raises(ParameterError, match="own_class_only needs one column a class"):
+    with pytest.raises(ParameterError, match="own_class_only needs one column per class"):
         StackingClassifier(members, final, cv=3).fit(X, y)
-    with pytest.raises(ParameterError, match="own_class_only needs one column a class"):
+    with pytest.raises(ParameterError, match="own_class_only needs one column per class"):
         StackingClassifier(make_members(), final, cv=3, passthrough=True).fit(X, y)
 
 
@@ -558,7 +558,7 @@ def test_methods_follow_the_meta_learner():
         ([], "non-empty list"),
         ([("a", "drop")], "All estimators are dropped"),
         ([("a", GaussianNB)], "should be a classifier instance"),
-        ([("a", "skip"), ("b", GaussianNB())], "'skip' is no estimator"),
+        ([("a", "skip"), ("b", GaussianNB())], "'skip' is not an estimator"),
         ([("a", GaussianNB()), ("a", GaussianNB())], "not unique"),
     ],
 )

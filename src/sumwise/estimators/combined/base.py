@@ -306,9 +306,6 @@ class MemberEnsemble(TransformerMixin, MemberList):
                 job.y,
                 folds,
                 reader,
-                refit=False,
-                keep_folds=False,
-                share_bins=False,
                 n_jobs=self.n_jobs,
                 verbose=bool(self.verbose),
             )

@@ -10,12 +10,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sumwise.combine.average import average
-from sumwise.combine.classes import log_probabilities, normalize_probabilities, place_classes
+from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.combine.vote import share_labels, share_probabilities
 from sumwise.errors import DataError
 from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.base import MemberEnsemble
 from sumwise.estimators.combined.out_of_fold import is_frozen
+from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 
 
 class RegressorEnsemble(RegressorMixin, MemberEnsemble):
@@ -56,7 +57,7 @@ def _check_offer(ensemble: "ClassifierEnsemble") -> bool:
     return ensemble._offers_probabilities()
 
 
-class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
+class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble):
     """Base of ensembles of classifiers; members learn class indices, as scikit-learn's do."""
 
     classes_: np.ndarray
@@ -136,21 +137,6 @@ class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
         """
         check_is_fitted(self)
         return share_probabilities(self._collect(X, "predict_proba"), self._get_weights())
-
-    @available_if(_check_offer)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities, minus infinity for 0.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return log_probabilities(self.predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

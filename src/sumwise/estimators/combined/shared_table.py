@@ -1,9 +1,9 @@
 """SharedTable: X read and binned once, for all members and folds of an ensemble."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -19,12 +19,43 @@ from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.lazy import lazy
 from sumwise.losses import is_custom_loss
+from sumwise.training.callbacks import Callback
+from sumwise.tree import Ensemble
 
-# Quantiles of more rows are taken from a sample, which no member's seed should decide.
+# Quantiles of many rows come from a sample, which must not depend on any member's seed.
 _SEED = 0
-# What binning takes, a value: the passes over it, and sorting.
+# Cost of binning one value: the passes over it, and sorting.
 _STEPS_PER_VALUE = 8
-_TREES_A_STEP = 4
+_TREES_PER_STEP = 4
+
+
+class TableLearner(Protocol):
+    """A gradient boosting estimator, as ensembles that share a table use it."""
+
+    splits: str
+    loss: Any
+    max_bins: Any
+    n_jobs: int | None
+    categorical_features: Any
+    sparse_zeros: str
+    early_stopping: Any
+    validation_rows: Any
+    verbose: Any
+    callbacks: Any
+    ensemble_: Ensemble
+
+    def _check_parameters(self) -> Any:
+        """Refuse bad parameters."""
+
+    def _fit_rows(
+        self,
+        table: "SharedTable",
+        rows: np.ndarray,
+        groups: np.ndarray | None = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Any:
+        """Fit on some rows of a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +75,7 @@ class SharedTable:
     weight : ndarray or None
         Sample weights.
     features : dict
-        What estimators know of features after ``fit``: ``n_features_in_`` and so on.
+        The attributes of a fitted estimator that describe features: ``n_features_in_`` and so on.
     mapper : BinMapper
     data : BinnedData
     """
@@ -58,10 +89,10 @@ class SharedTable:
     data: BinnedData
 
     @classmethod
-    def read(cls, member: Any, X: Any, y: Any, sample_weight: Any) -> Self | None:
+    def read(cls, member: TableLearner, X: Any, y: Any, sample_weight: Any) -> Self | None:
         """Read and bin X as ``member``, an unfitted estimator, would.
 
-        None where it would encode categories by the target, which is another in every fold.
+        None if it would encode categories by the target, which differs from fold to fold.
         """
         reader = clone(member)
         reader._check_parameters()
@@ -96,19 +127,19 @@ class SharedTable:
         return self.matrix
 
     def describe_features(self, estimator: Any) -> None:
-        """Tell an estimator what it would have learned from X itself."""
+        """Set the attributes that an estimator would have learned from X itself."""
         for name, value in self.features.items():
             setattr(estimator, name, value)
 
     def predict(
-        self, model: Any, method: str, rows: np.ndarray, n_jobs: int | None, is_last: bool
+        self, model: TableLearner, method: str, rows: np.ndarray, n_jobs: int | None, is_last: bool
     ) -> np.ndarray:
-        """Return what a method of a fitted member says of some rows, without reading X again.
+        """Return the outputs of a fitted member's method for some rows, without reading X again.
 
-        ``is_last`` tells that the member will not be used any more.
+        ``is_last`` says that the member will not be used any more.
         """
         X = self.numbers[rows]
-        n_steps = X.shape[0] * model.ensemble_.n_trees // _TREES_A_STEP
+        n_steps = X.shape[0] * model.ensemble_.n_trees // _TREES_PER_STEP
         with start_team(n_jobs, n_steps) as team:
             raw = model.ensemble_.predict_raw(X, team, is_last)
         knowing = copy(model)
@@ -116,17 +147,23 @@ class SharedTable:
         return getattr(knowing, method)(None)
 
 
-def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
+def can_learn_from_table(estimator: Any) -> TypeGuard[TableLearner]:
+    """Whether an estimator is of a class that can be fitted on rows of a table.
+
+    The class is asked: a wrapper such as FrozenEstimator has the attributes of what it wraps.
+    """
+    return callable(getattr(type(estimator), "_fit_rows", None))
+
+
+def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[TableLearner]:
     """Whether an estimator can be fitted on a shared table, with these parameters of ``fit``.
 
-    A loss of the user's own may look at all rows together, and so must see its own rows alone.
-    Tables whose bins are not fixed are made by each fit for itself; so are those of features with
-    many bins, or different numbers of them, and those of trees for several targets, which need
-    columns. The class is asked, because a wrapper such as FrozenEstimator passes on attributes of
-    what must not be fitted.
+    A custom loss may depend on all rows together, so it must see its own rows alone. Each fit makes
+    its own table if bins are not fixed, if features have many bins or different numbers of bins, or
+    for trees with several targets, which need columns.
     """
     return (
-        callable(getattr(type(estimator), "_fit_rows", None))
+        can_learn_from_table(estimator)
         and estimator.splits == HISTOGRAM
         and has_few_bins(estimator)
         and set(params) <= {"sample_weight", "groups"}
@@ -135,8 +172,8 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
     )
 
 
-def describe_reading(estimator: Any) -> tuple[Any, ...]:
-    """Return what decides how an estimator reads and bins X: equal for those that may share."""
+def describe_reading(estimator: TableLearner) -> tuple[Any, ...]:
+    """Return everything that decides how an estimator bins X: equal for those that may share."""
     encoding = resolve_encoding(estimator)
     return (
         is_classifier(estimator),
@@ -149,6 +186,6 @@ def describe_reading(estimator: Any) -> tuple[Any, ...]:
     )
 
 
-def is_watched(estimator: Any) -> bool:
-    """Whether a fit shows or tells its rounds, so that no other should run beside it."""
+def is_watched(estimator: TableLearner) -> bool:
+    """Whether a fit reports its rounds, so that no other fit should run beside it."""
     return bool(estimator.verbose or estimator.callbacks)

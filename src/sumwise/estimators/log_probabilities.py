@@ -1,0 +1,33 @@
+"""``predict_log_proba`` for classifiers whose ``predict_proba`` returns one array."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from sumwise.combine.classes import log_probabilities
+
+
+def _has_probabilities(classifier: "LogProbabilitiesMixin") -> bool:
+    return callable(classifier.predict_proba)  # may raise an AttributeError that says why not
+
+
+class LogProbabilitiesMixin:
+    """Adds ``predict_log_proba``, available if ``predict_proba`` is."""
+
+    predict_proba: Any
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the class probabilities, minus infinity for 0.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return log_probabilities(self.predict_proba(X))
