@@ -45,3 +45,15 @@ def fill_docstring(**texts: str) -> Callable[[_Documented], _Documented]:
         return thing
 
     return document
+
+
+# For methods of estimators that predict rows: ``{rows}`` comes before the type of the result.
+document_rows = fill_docstring(
+    rows="""
+Parameters
+----------
+X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+
+Returns
+-------"""
+)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from sumwise.combine.classes import log_probabilities
+from sumwise.docstrings import document_rows
 
 
 def _has_probabilities(classifier: "LogProbabilitiesMixin") -> bool:
@@ -18,15 +19,11 @@ class LogProbabilitiesMixin:
     predict_proba: Any
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @document_rows
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the class probabilities, minus infinity for 0.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """

@@ -14,7 +14,7 @@ from sumwise.combine.average import (
     weigh_by_inverse,
 )
 from sumwise.docstrings import fill_docstring
-from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, MemberEnsemble
+from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, HeldOut, MemberEnsemble
 from sumwise.estimators.combined.by_task import RegressorEnsemble
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.estimators.input.targets import check_sample_weight, read_target
@@ -90,16 +90,10 @@ class AveragingRegressor(RegressorEnsemble):
             check_choice(self, "weights", ("uniform", *_LEARNED))
 
     def _fit(self, job: FitJob) -> None:
-        self.weights_ = self._find_weights(job)
+        self.weights_ = self._find_weights(self.weights, job, self._learn_weights)
         self._fit_members(job)
 
-    def _find_weights(self, job: FitJob) -> np.ndarray:
-        n_members = len(job.members)
-        if self.weights is None or (isinstance(self.weights, str) and self.weights == "uniform"):
-            return np.full(n_members, 1.0 / n_members)
-        if not isinstance(self.weights, str):
-            return self._read_weights("weights")
-        held_out = self._predict_held_out(job)
+    def _learn_weights(self, held_out: HeldOut) -> np.ndarray:
         errors, exponents = mean_squared_errors(*held_out)
         self.member_errors_ = scale_back(errors, 2 * exponents)
         if self.weights == "inverse_error":

@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from sumwise.combine.classes import normalize_probabilities
+from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import describe_member, report_fit
@@ -166,6 +167,16 @@ class MemberEnsemble(TransformerMixin, MemberList):
         kept = dict(self._list_kept())
         pairs = zip(values, self._name_members(), strict=True)
         return [value for value, (name, _) in pairs if name in kept]
+
+    def _find_weights(
+        self, given: Any, job: FitJob, learn: Callable[[HeldOut], np.ndarray]
+    ) -> np.ndarray:
+        """Return weights with sum 1: equal, the user's, or learned from held-out predictions."""
+        if given is None or (isinstance(given, str) and given == "uniform"):
+            return np.full(len(job.members), 1.0 / len(job.members))
+        if isinstance(given, str):
+            return learn(self._predict_held_out(job))
+        return self._read_weights("weights")
 
     def _read_weights(self, parameter: str) -> np.ndarray:
         """Return the user's weights of the members that are not dropped, with sum 1."""
@@ -371,15 +382,11 @@ class MemberEnsemble(TransformerMixin, MemberList):
         """Return what members predict in the user's terms: class indices become labels."""
         return predicted
 
+    @document_rows
     def predict_members(self, X: Any) -> np.ndarray:
         """Return what each member predicts.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
             Numbers or labels; or probabilities, where the ensemble combines these. Members are in
             the order of ``estimators_``.
@@ -388,15 +395,11 @@ class MemberEnsemble(TransformerMixin, MemberList):
         outputs = self._collect(X, self._method)
         return self._to_labels(outputs) if self._method == "predict" else outputs
 
+    @document_rows
     def transform(self, X: Any) -> np.ndarray:
         """Return what each member predicts, side by side.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
             Numbers or class indices; or the probabilities of all classes, where the ensemble
             combines these.

@@ -15,9 +15,14 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_consistent_length,
+    check_is_fitted,
+)
 
 from sumwise.data.frames.selection import join_columns, take_rows
+from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import report_fit
@@ -372,18 +377,14 @@ class BaseStacking(TransformerMixin, MemberList):
             return replace(report, leaks=None)
         return report
 
+    @document_rows
     def transform(self, X: Any) -> Any:
         """Return the meta-features of new rows: the members' outputs, side by side.
 
         Members have seen the training rows. For these, the result differs from the meta-features
         that the meta-learner was trained on.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_meta_features)
             With ``passthrough`` the columns of X follow; if X is sparse or a frame with categories,
             so is the result.
@@ -401,22 +402,9 @@ class BaseStacking(TransformerMixin, MemberList):
             Names of the columns of X, for ``passthrough``; None for those seen in ``fit``.
         """
         check_is_fitted(self)
-        names, n_features = self._name_columns(), getattr(self, "n_features_in_", None)
-        known = getattr(self, "feature_names_in_", None)
-        if input_features is not None:
-            if known is not None and not np.array_equal(known, input_features):
-                raise DataError("input_features is not equal to feature_names_in_")
-            if n_features is not None and len(input_features) != n_features:
-                raise DataError(
-                    "input_features should have length equal to number of features "
-                    f"({n_features}), got {len(input_features)}"
-                )
-        if not self.passthrough:
-            return np.array(names, dtype=object)
-        if input_features is None:
-            default = [f"x{k}" for k in range(self.n_features_in_)]
-            input_features = default if known is None else known
-        return np.array([*names, *input_features], dtype=object)
+        own = self._name_columns()
+        given = _check_feature_names_in(self, input_features, generate_names=self.passthrough)
+        return np.array([*own, *given] if self.passthrough else own, dtype=object)
 
     def _predict_members(self, X: Any) -> list[np.ndarray]:
         outputs = []

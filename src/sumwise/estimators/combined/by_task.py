@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from sumwise.combine.average import average
 from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.combine.vote import share_labels, share_probabilities
+from sumwise.docstrings import document_rows
 from sumwise.errors import DataError
 from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.base import MemberEnsemble
@@ -22,15 +23,11 @@ from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 class RegressorEnsemble(RegressorMixin, MemberEnsemble):
     """Base of ensembles that average regressors."""
 
+    @document_rows
     def predict(self, X: Any) -> np.ndarray:
         """Return the weighted average of the members' predictions.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,)
         """
         return average(self.predict_members(X), self._get_weights())
@@ -101,17 +98,13 @@ class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble)
             return share_labels(votes, self.classes_.size, self._get_weights())
         return share_probabilities(votes, self._get_weights())
 
+    @document_rows
     def predict(self, X: Any) -> np.ndarray:
         """Return the class with the largest share of the votes; of equal ones the first.
 
         Where members vote with probabilities, the share of a class is its mean probability.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,)
         """
         shares = self._share(X)
@@ -122,15 +115,11 @@ class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble)
         return True
 
     @available_if(_check_offer)  # type: ignore[untyped-decorator]
+    @document_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the weighted mean of the members' probabilities, if all members have them.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``. Where members vote with labels, the most probable
             class need not win the vote.

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.classes import place_classes
-from sumwise.docstrings import fill_docstring
+from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.estimators.combined.base_stacking import STACKING_TEXTS, BaseStacking, final_has
 from sumwise.estimators.combined.meta_features import METHODS
 from sumwise.estimators.combined.multi_response import MultiResponseLinear
@@ -99,15 +99,11 @@ class StackingClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseStacking):
         return self.classes_[predicted]
 
     @final_has("predict_proba")  # type: ignore[untyped-decorator]
+    @document_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
@@ -120,15 +116,11 @@ class StackingClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseStacking):
         return place_classes(probability, places, self.classes_.size)
 
     @final_has("decision_function")  # type: ignore[untyped-decorator]
+    @document_rows
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the decision values of the meta-learner.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self)

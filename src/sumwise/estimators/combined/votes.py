@@ -15,6 +15,7 @@ from sumwise.combine.vote import (
     find_ties,
     scramble,
 )
+from sumwise.docstrings import document_rows
 from sumwise.errors import ParameterError
 from sumwise.estimators.combined.base import FitJob, MemberEnsemble
 from sumwise.estimators.combined.by_task import ClassifierEnsemble
@@ -116,15 +117,11 @@ class VotesEnsemble(ClassifierEnsemble):
                 raise AttributeError(f"predict_proba is not available: member {name!r} has none")
         return True
 
+    @document_rows
     def predict_shares(self, X: Any) -> np.ndarray:
         """Return the share of each class in the weighted votes.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Rows sum to 1. Where members vote with probabilities, these are the probabilities of
             the ensemble.

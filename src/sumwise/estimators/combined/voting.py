@@ -15,10 +15,10 @@ from sumwise.combine.vote import (
     share_probabilities,
     vote_by_majority,
 )
-from sumwise.docstrings import fill_docstring
+from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.validation import encode_labels
-from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob
+from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, HeldOut
 from sumwise.estimators.combined.member_list import read_members_rows
 from sumwise.estimators.combined.votes import (
     HARD,
@@ -141,7 +141,7 @@ class VotingClassifier(VotesEnsemble):
         self.reject_label_ = self._find_reject_label()
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self._tie_seed = int(seed)
-        self.weights_ = self._find_weights(job)
+        self.weights_ = self._find_weights(self.weights, job, self._learn_weights)
         self._fit_members(job)
 
     def _check_confidence(self) -> None:
@@ -166,18 +166,13 @@ class VotingClassifier(VotesEnsemble):
             )
         return label
 
-    def _find_weights(self, job: FitJob) -> np.ndarray:
-        n_members = len(job.members)
-        if self.weights is None:
-            return np.full(n_members, 1.0 / n_members)
-        if not isinstance(self.weights, str):
-            return self._read_weights("weights")
-        votes, y, weight = self._predict_held_out(job)
+    def _learn_weights(self, held_out: HeldOut) -> np.ndarray:
+        votes, y, weight = held_out
         if self.weights == "learned":
             return fit_simplex_weights(votes, one_hot(y, self.classes_.size), weight)
         accuracy = measure_accuracy(votes.argmax(axis=2), y, weight)
         total = accuracy.sum()
-        return accuracy / total if total > 0.0 else np.full(n_members, 1.0 / n_members)
+        return accuracy / total if total > 0.0 else np.full(len(votes), 1.0 / len(votes))
 
     # --- prediction ---
 
@@ -197,28 +192,20 @@ class VotingClassifier(VotesEnsemble):
             )
         return super()._name_columns()
 
+    @document_rows
     def predict(self, X: Any) -> np.ndarray:
         """Return the class that wins the vote, ``reject_label_`` where the row is rejected.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,)
         """
         return self.predict_with_reject(X)[0]
 
+    @document_rows
     def predict_with_reject(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the class that wins the vote, and which rows are rejected.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         labels : ndarray of shape (n_rows,)
             ``reject_label_`` where the row is rejected.
         is_rejected : ndarray of bool, shape (n_rows,)
