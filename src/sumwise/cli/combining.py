@@ -1,6 +1,6 @@
-"""Unlike learners and what combines them: the second half of `sumwise compare`.
+"""Different learners and their combinations: the second half of `sumwise compare`.
 
-A further combination is a line in `COMBINATIONS`.
+To add a combination, add a line to `COMBINATIONS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from sumwise import (
 from sumwise.cli.datasets import Dataset
 from sumwise.cli.tables import format_table
 
-# Every combination fits its members on every fold of a fold: this is for small tables of numbers.
+# Every combination fits its members on folds within folds: for small numeric tables only.
 _MOST_ROWS = 2_000
 _MOST_ROUNDS = 30
 
@@ -69,7 +69,7 @@ def make_members(data: Dataset, n_rounds: int) -> dict[str, Any]:
 
 
 class Combination(NamedTuple):
-    """A line of the comparison: something made of all members, or (None) one of them alone."""
+    """A line of the comparison: a combination of all members, or (None) a single member."""
 
     name: str
     make: Callable[[list[tuple[str, Any]]], Any] | None
@@ -85,11 +85,11 @@ class Combination(NamedTuple):
         return model.set_params(random_state=0) if has_seed else model
 
     def count_rounds(self, model: Any) -> int:
-        """Return the members of a fitted estimator; one learner has itself."""
+        """Return the number of members of a fitted estimator; 1 for a single learner."""
         return 1 if self.make is None else len(model.estimators_)
 
 
-# The first of each is the one whose error is taken apart.
+# The error of the first combination of each task is decomposed.
 COMBINATIONS = {
     "classification": (
         Combination("vote, plurality", VotingClassifier),
@@ -118,12 +118,12 @@ COMBINATIONS = {
 
 
 def can_combine(data: Dataset) -> bool:
-    """Whether all members can read the data set, and fits by the dozen take no time."""
+    """Whether all members can read the data set, and dozens of fits take little time."""
     return data.X.dtype != object and data.X.shape[0] <= _MOST_ROWS
 
 
 def list_combinations(data: Dataset) -> list[Combination]:
-    """Return the members, each alone, and the combinations."""
+    """Return the single members and the combinations."""
     members = [Combination(name, None) for name in make_members(data, 1)]
     return [*members, *COMBINATIONS[data.task]]
 
@@ -131,9 +131,9 @@ def list_combinations(data: Dataset) -> list[Combination]:
 def describe_diversity(
     data: Dataset, tests: Sequence[np.ndarray], models: Sequence[Any]
 ) -> list[str]:
-    """Take the error of an ensemble apart, on test rows: a paragraph or table each.
+    """Decompose the error of an ensemble on test rows; return paragraphs and tables.
 
-    ``models`` are the first of `COMBINATIONS`, fitted on the rows outside of each of ``tests``.
+    ``models`` are the first of `COMBINATIONS`, each fitted on the rows outside one of ``tests``.
     """
     names = [name for name, _ in models[0].estimators]
     y = np.concatenate([data.y[rows] for rows in tests])

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def weighted_median(predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return, for each row, the smallest prediction that half of the weight does not exceed.
+    """Return the smallest prediction of each row at which half of the weight is reached.
 
     Parameters
     ----------

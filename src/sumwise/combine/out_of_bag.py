@@ -1,8 +1,8 @@
 """Out-of-bag predictions: each row is predicted by the members that did not learn from it.
 
-For n rows of which a member saw some, H_oob(x) is the mean of the predictions of those members
-whose bag x is not in (Breiman 1996). Probabilities, votes as 0 and 1, and numbers are all averaged.
-A row that is in every bag has no such prediction: NaN.
+H_oob(x) is the mean of the predictions of the members whose bag does not contain x (Breiman 1996).
+Probabilities, votes as 0 and 1, and numbers are averaged alike. A row that is in every bag has no
+such prediction: NaN.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ import numpy as np
 
 
 class OutOfBagMean:
-    """Sums up out-of-bag predictions member by member, without keeping those of each.
+    """Sums out-of-bag predictions member by member, without keeping them.
 
     Parameters
     ----------
     n_rows : int
     shape : sequence of int, default=()
-        Of the prediction of one row: nothing for a number, (n_classes,) for probabilities.
+        Shape of one row's prediction: () for a number, (n_classes,) for probabilities.
 
     Attributes
     ----------
     total : ndarray of shape (n_rows, *shape)
         Sum of the predictions.
     n_members : ndarray of int64, shape (n_rows,)
-        How many members have predicted each row.
+        Number of members that have predicted each row.
     """
 
     def __init__(self, n_rows: int, shape: Sequence[int] = ()) -> None:
@@ -32,14 +32,14 @@ class OutOfBagMean:
         self.n_members = np.zeros(n_rows, dtype=np.int64)
 
     def add(self, rows: np.ndarray, predictions: np.ndarray) -> None:
-        """Add what one member predicts for rows that it did not see.
+        """Add the predictions of one member for rows that it did not see.
 
         Parameters
         ----------
-        rows : ndarray of int, or of bool with one value a row
+        rows : ndarray of int, or of bool with one value per row
             No row twice.
         predictions : ndarray of shape (len(rows), *shape)
-            For a mask, one for each row that is true.
+            For a mask, one per true value.
         """
         self.total[rows] += predictions
         self.n_members[rows] += 1
@@ -61,7 +61,7 @@ class OutOfBagMean:
 
 
 def average_out_of_bag(predictions: np.ndarray, is_in_bag: np.ndarray) -> np.ndarray:
-    """Return out-of-bag means of what every member predicts for every row.
+    """Return out-of-bag means of the predictions of all members for all rows.
 
     Parameters
     ----------
