@@ -125,16 +125,8 @@ def fit_simplex_weights(
     members, and drops those whose weight would be negative. It reaches the exact minimum in
     finitely many steps and needs no starting point.
 
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_outputs)
-    y : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-    sample_weight : ndarray of shape (n_rows,) or None
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Equal weights if no others are better.
+    Predictions and y may have a last axis of outputs. Equal weights are returned if no others are
+    better.
     """
     factor = _factor_errors(predictions, y, sample_weight)
     n_members = factor.shape[1]

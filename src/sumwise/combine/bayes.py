@@ -69,13 +69,7 @@ def weigh_by_bootstrap(
     Each draw gives the rows Dirichlet weights (Yao, Vehtari, Simpson and Gelman, 2018), so that a
     model that is ahead by chance on a few rows does not get all the weight.
 
-    Parameters
-    ----------
-    log_scores : ndarray of shape (n_members, n_rows)
-        Out-of-fold log score of each row.
-    n_draws : int
-    seed : int
-    prior : ndarray of shape (n_members,) or None
+    ``log_scores`` are the out-of-fold log scores of each row, (n_members, n_rows).
     """
     n_members, n_rows = log_scores.shape
     rng = np.random.default_rng(seed)

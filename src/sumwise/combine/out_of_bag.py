@@ -32,14 +32,9 @@ class OutOfBagMean:
         self.n_members = np.zeros(n_rows, dtype=np.int64)
 
     def add(self, rows: np.ndarray, predictions: np.ndarray) -> None:
-        """Add the predictions of one member for rows that it did not see.
+        """Add the predictions of one member for rows, no row twice, that it did not see.
 
-        Parameters
-        ----------
-        rows : ndarray of int, or of bool with one value per row
-            No row twice.
-        predictions : ndarray of shape (len(rows), *shape)
-            For a mask, one per true value.
+        ``rows`` are row numbers, or a mask with as many true values as there are predictions.
         """
         self.total[rows] += predictions
         self.n_members[rows] += 1
@@ -63,16 +58,8 @@ class OutOfBagMean:
 def average_out_of_bag(predictions: np.ndarray, is_in_bag: np.ndarray) -> np.ndarray:
     """Return out-of-bag means of the predictions of all members for all rows.
 
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
-    is_in_bag : ndarray of bool, shape (n_members, n_rows)
-        Which rows each member has learned from.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or (n_rows, n_classes)
-        NaN for rows that are in every bag.
+    ``is_in_bag`` says which rows each member has learned from, (n_members, n_rows). Rows that are
+    in every bag get NaN.
 
     Examples
     --------

@@ -98,14 +98,8 @@ def make_tree_code(similarity: np.ndarray) -> np.ndarray:
     (after Pujol, Radeva and Vitria 2006, who split by mutual information, and Zhang, Liang and Shi
     2009, who use this eigenvector).
 
-    Parameters
-    ----------
-    similarity : ndarray of shape (n_classes, n_classes)
-        Symmetric and not negative, such as how often two classes are confused.
-
-    Returns
-    -------
-    ndarray of int8, shape (n_classes, n_classes - 1)
+    ``similarity``, (n_classes, n_classes), is symmetric and not negative, such as how often two
+    classes are confused. The code has n_classes - 1 columns.
     """
     n_classes = len(similarity)
     columns = []
@@ -146,30 +140,16 @@ def _cut(similarity: np.ndarray) -> np.ndarray:
 def measure_hamming(code: np.ndarray, margins: np.ndarray) -> np.ndarray:
     """Return the number of learners that contradict each class; learners without it count 1/2.
 
-    Parameters
-    ----------
-    code : ndarray of shape (n_classes, n_columns)
-    margins : ndarray of shape (n_rows, n_columns)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
+    ``margins`` has the shape (n_rows, n_columns), the result (n_rows, n_classes).
     """
     signs = np.where(margins > 0.0, 1.0, -1.0)
     return 0.5 * (code.shape[1] - signs @ code.T.astype(np.float64))
 
 
 def measure_loss(code: np.ndarray, margins: np.ndarray, loss: str) -> np.ndarray:
-    """Return the loss of the margins for each class, summed over the learners.
+    """Return the loss of the margins, one of ``LOSSES``, for each class, summed over the learners.
 
-    Parameters
-    ----------
-    code, margins : as in :func:`measure_hamming`
-    loss : {"logistic", "exponential", "hinge", "squared", "linear"}
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
+    ``margins`` has the shape (n_rows, n_columns), the result (n_rows, n_classes).
     """
     result = np.zeros((margins.shape[0], code.shape[0]))
     for column, margin in zip(code.T, margins.T, strict=True):
@@ -197,15 +177,8 @@ def couple_probabilities(code: np.ndarray, sides: np.ndarray) -> np.ndarray:
     are the result. This is the generalized Bradley-Terry model of Huang, Weng and Lin (2006),
     solved by their Algorithm 2.
 
-    Parameters
-    ----------
-    code : ndarray of shape (n_classes, n_columns)
-    sides : ndarray of shape (n_rows, n_columns)
-        Probability of the side of 1, one per learner.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
+    ``sides`` holds the probabilities of the side of 1, (n_rows, n_columns); the result has the
+    shape (n_rows, n_classes).
 
     Examples
     --------

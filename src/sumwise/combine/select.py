@@ -15,15 +15,7 @@ _MOST_PASSES = 100
 
 
 class Step(NamedTuple):
-    """One step of a selection.
-
-    Attributes
-    ----------
-    member : int
-        The member that was added.
-    score : float
-        Score of the ensemble with it.
-    """
+    """One step of a selection: the member that was added, and the score with it."""
 
     member: int
     score: float
@@ -115,12 +107,8 @@ def prune_by_reduced_error(predictions: np.ndarray, score: Score, n_keep: int) -
     """Choose members of equal weight, with exchanges (Margineantu and Dietterich, 1997).
 
     Members are added greedily, none twice. After each addition, members are exchanged for others
-    until no exchange improves the score.
-
-    Returns
-    -------
-    list of Step
-        The final members; step k has the score that the ensemble reached with k members.
+    until no exchange improves the score. The steps have the final members; step k has the score
+    that the ensemble reached with k members.
     """
     chosen: list[int] = []
     scores: list[float] = []
@@ -168,10 +156,6 @@ def order_by_orientation(is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ensemble is their mean. The reference is the component of (1, ..., 1) that is perpendicular to
     the ensemble: the direction in which it errs. Members at a small angle to the reference correct
     the ensemble (Martínez-Muñoz and Suárez, 2006).
-
-    Parameters
-    ----------
-    is_right : ndarray of bool, shape (n_members, n_rows)
 
     Returns
     -------

@@ -24,13 +24,7 @@ def gather_folds(
 ) -> np.ndarray:
     """Return the mean output of each row over the folds that predicted it; NaN if none did.
 
-    Parameters
-    ----------
-    outputs : sequence of ndarray of shape (n_rows_of_fold, n_columns)
-    rows : sequence of ndarray
-        The row numbers of each fold.
-    n_rows : int
-        Rows of the result.
+    Each fold has an array of ``outputs``, (n_rows_of_fold, n_columns), and its row numbers.
     """
     total = np.zeros((n_rows, outputs[0].shape[1]))
     count = np.zeros((n_rows, 1))

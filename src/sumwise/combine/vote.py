@@ -35,12 +35,7 @@ class RejectReport(NamedTuple):
 def share_labels(
     labels: np.ndarray, n_classes: int, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the share of each class among the labels that the members gave.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-    """
+    """Return the share of each class in the members' labels, shape (n_rows, n_classes)."""
     n_members, n_rows = labels.shape
     shares = np.zeros((n_rows, n_classes))
     rows = np.arange(n_rows)
@@ -76,13 +71,8 @@ def find_ties(shares: np.ndarray) -> np.ndarray:
 def break_ties_by_hash(is_tied: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
     """Return one of the tied classes of each row, all with the same probability.
 
-    Parameters
-    ----------
-    is_tied : ndarray of bool, shape (n_rows, n_classes)
-        At least one class per row.
-    keys : ndarray of uint64, shape (n_rows,)
-        A hash of each row: rows with equal keys and equal ties get equal classes.
-    seed : int
+    ``is_tied``, (n_rows, n_classes), has at least one class per row. ``keys`` are 64-bit hashes of
+    the rows: rows with equal keys and equal ties get equal classes.
     """
     draws = scramble(keys ^ scramble(np.array(seed, dtype=np.uint64)))
     n_tied = is_tied.sum(axis=1)

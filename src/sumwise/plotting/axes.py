@@ -7,7 +7,9 @@ from sumwise.docstrings import fill_docstring
 from sumwise.errors import ParameterError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any  # matplotlib is imported when something is drawn
 
 # Markers and lines differ as colors do, for readers who cannot tell colors apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -27,7 +29,7 @@ matplotlib Axes"""
 )
 
 
-def get_axes(ax: "Axes | None", width: float = 6.4, height: float = 4.8) -> "Axes":
+def get_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
     """Return the given axes, or those of a new figure, which the caller saves or shows."""
     try:
         from matplotlib import pyplot

@@ -1,16 +1,13 @@
 """Weights of members, and importances of features."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.members import open_ensemble
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import MOST_LABELS, check_data, document_plot, get_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import MOST_LABELS, Axes, check_data, document_plot, get_axes
 
 
 class LabeledValues(NamedTuple):
@@ -116,7 +113,7 @@ def feature_importances(model: Any, *, n_features: int | None = 20) -> LabeledVa
 
 
 @document_plot
-def plot_weights(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
+def plot_weights(data: LabeledValues, ax: Axes | None = None) -> Axes:
     """Draw weights of members as bars.
 
     Parameters
@@ -138,7 +135,7 @@ def plot_weights(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
 
 
 @document_plot
-def plot_importances(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
+def plot_importances(data: LabeledValues, ax: Axes | None = None) -> Axes:
     """Draw importances of features as bars.
 
     Parameters
@@ -159,7 +156,7 @@ def plot_importances(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
     return _draw_bars(data, "importance", ax)
 
 
-def _draw_bars(data: LabeledValues, name: str, ax: "Axes | None") -> "Axes":
+def _draw_bars(data: LabeledValues, name: str, ax: Axes | None) -> Axes:
     """Bars from top to bottom, in the order of the data."""
     n_bars = len(data.labels)
     ax = get_axes(ax, 6.4, float(np.clip(0.28 * n_bars + 1.0, 2.4, 12.0)))

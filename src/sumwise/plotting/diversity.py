@@ -1,7 +1,6 @@
 """Kappa-error diagrams, and matrices of pairwise measures."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,14 +9,12 @@ from sumwise.inspection.colors import COLORS
 from sumwise.plotting.axes import (
     MARKERS,
     MOST_LABELS,
+    Axes,
     check_data,
     document_plot,
     get_axes,
     name_data,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Values are written into the cells of matrices up to this size.
 _MOST_WRITTEN = 12
@@ -25,8 +22,8 @@ _MOST_WRITTEN = 12
 
 @document_plot
 def plot_kappa_error(
-    points: KappaErrorPoints | Mapping[str, KappaErrorPoints], ax: "Axes | None" = None
-) -> "Axes":
+    points: KappaErrorPoints | Mapping[str, KappaErrorPoints], ax: Axes | None = None
+) -> Axes:
     """Draw a kappa-error diagram: one point per pair of members of an ensemble.
 
     Parameters
@@ -63,7 +60,7 @@ def plot_kappa_error(
 
 
 @document_plot
-def plot_diversity_matrix(matrix: PairwiseMatrix, ax: "Axes | None" = None) -> "Axes":
+def plot_diversity_matrix(matrix: PairwiseMatrix, ax: Axes | None = None) -> Axes:
     """Draw a pairwise measure of the members as colors, small matrices also with numbers.
 
     Parameters

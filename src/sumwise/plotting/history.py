@@ -1,16 +1,13 @@
 """Learning curves: what was measured after each round of training."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import DataError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import LINES, check_data, document_plot, get_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import LINES, Axes, check_data, document_plot, get_axes
 
 
 class LearningCurves(NamedTuple):
@@ -74,7 +71,7 @@ def learning_curves(model: Any) -> LearningCurves:
 
 
 @document_plot
-def plot_learning_curves(data: LearningCurves, ax: "Axes | None" = None) -> "Axes":
+def plot_learning_curves(data: LearningCurves, ax: Axes | None = None) -> Axes:
     """Draw losses against rounds, and scores, where higher is better, on a second axis.
 
     Parameters

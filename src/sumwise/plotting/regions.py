@@ -1,15 +1,12 @@
 """Decision regions of a classifier of two features."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import MARKERS, check_data, document_plot, get_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import MARKERS, Axes, check_data, document_plot, get_axes
 
 
 class DecisionRegions(NamedTuple):
@@ -116,7 +113,7 @@ def decision_regions(
 
 
 @document_plot
-def plot_decision_regions(data: DecisionRegions, ax: "Axes | None" = None) -> "Axes":
+def plot_decision_regions(data: DecisionRegions, ax: Axes | None = None) -> Axes:
     """Draw decision regions, and the rows on top of them.
 
     Parameters

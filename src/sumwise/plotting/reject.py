@@ -1,17 +1,14 @@
 """Accuracy as a function of the share of rows that are not rejected."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.diversity.inputs import check_length, read_labels, read_numbers, read_sample_weight
 from sumwise.errors import DataError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import LINES, document_plot, get_axes, name_data
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import LINES, Axes, document_plot, get_axes, name_data
 
 
 class RejectCurve(NamedTuple):
@@ -86,8 +83,8 @@ def reject_curve(
 
 @document_plot
 def plot_reject_curve(
-    curves: RejectCurve | Mapping[str, RejectCurve], ax: "Axes | None" = None
-) -> "Axes":
+    curves: RejectCurve | Mapping[str, RejectCurve], ax: Axes | None = None
+) -> Axes:
     """Draw accuracy against coverage.
 
     Parameters

@@ -1,17 +1,14 @@
 """The error of a vote as a function of the number of its learners."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.diversity.inputs import encode, read_ensemble
 from sumwise.errors import ParameterError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import LINES, check_data, document_plot, get_axes
+from sumwise.plotting.axes import LINES, Axes, check_data, document_plot, get_axes
 from sumwise.theory import hoeffding_bound, majority_vote_error
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class EnsembleSizes(NamedTuple):
@@ -90,7 +87,7 @@ def ensemble_sizes(predictions: Any, y: Any, *, sample_weight: Any = None) -> En
 
 
 @document_plot
-def plot_ensemble_sizes(data: EnsembleSizes, ax: "Axes | None" = None) -> "Axes":
+def plot_ensemble_sizes(data: EnsembleSizes, ax: Axes | None = None) -> Axes:
     """Draw the error of a vote against the number of learners, and the Hoeffding bound.
 
     Parameters

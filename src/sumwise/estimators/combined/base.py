@@ -85,35 +85,16 @@ def document_members(**texts: str) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class FitJob:
-    """The checked arguments of ``fit``.
-
-    Attributes
-    ----------
-    names : list of str
-    given : list of estimators
-        The user's estimators, without dropped ones.
-    members : list of estimators
-        What is fitted for each of them; frozen ones are not.
-    X : Any
-        As the members are given it.
-    y : ndarray
-        Numbers or class indices.
-    params : list of dict
-        Arguments of each member's ``fit``.
-    weight : ndarray or None
-        Sample weights, for learning from the members' predictions.
-    split_params : mapping
-        Arguments of the splitter: groups.
-    """
+    """The checked arguments of ``fit``."""
 
     names: list[str]
-    given: list[Any]
-    members: list[Any]
-    X: Any
-    y: np.ndarray
-    params: list[dict[str, Any]]
-    weight: np.ndarray | None
-    split_params: Mapping[str, Any]
+    given: list[Any]  # the user's estimators, without dropped ones
+    members: list[Any]  # what is fitted for each of them; frozen ones are not
+    X: Any  # as the members are given it
+    y: np.ndarray  # numbers or class indices
+    params: list[dict[str, Any]]  # arguments of each member's ``fit``
+    weight: np.ndarray | None  # sample weights, for learning from the members' predictions
+    split_params: Mapping[str, Any]  # arguments of the splitter: groups
 
     def choose(self, indices: Sequence[int]) -> "FitJob":
         """Return the job of some of the members."""
@@ -127,14 +108,9 @@ class FitJob:
 
 
 class HeldOut(NamedTuple):
-    """Predictions for rows that the members did not see.
+    """Predictions for rows that the members did not see, members first.
 
-    Attributes
-    ----------
-    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
-        Numbers, probabilities, or labels as probabilities of 0 and 1.
-    y : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,) or None
+    They are numbers, probabilities, or labels as probabilities of 0 and 1.
     """
 
     predictions: np.ndarray

@@ -17,21 +17,12 @@ METHODS = ("predict_proba", "decision_function", "predict")
 
 @dataclass(frozen=True, eq=False)
 class FoldRecord:
-    """Which rows the models of each fold learned from and predicted, one bit per row.
+    """Which rows the models of each fold learned from and predicted, one bit per row."""
 
-    Attributes
-    ----------
-    saw, predicted : ndarray of uint8, shape (n_folds, n_bytes)
-        Packed bits.
-    n_rows : int
-    in_seen_group : ndarray
-        Rows predicted by a model that saw another row of their group, if there were groups.
-    """
-
-    saw: np.ndarray
+    saw: np.ndarray  # packed bits, (n_folds, n_bytes)
     predicted: np.ndarray
     n_rows: int
-    in_seen_group: np.ndarray
+    in_seen_group: np.ndarray  # rows predicted by a model that saw another row of their group
 
     @classmethod
     def of(cls, folds: Folds, groups: np.ndarray | None) -> "FoldRecord":
@@ -96,18 +87,10 @@ class LeakReport:
 
 @dataclass(frozen=True)
 class Columns:
-    """Turns the outputs of a member into columns.
+    """Turns the outputs of a member into columns."""
 
-    Attributes
-    ----------
-    labels : ndarray or None
-        The classes as members know them; None for regression.
-    of_all_classes : bool
-        Whether there is one column per class, also with two classes, and for labels.
-    """
-
-    labels: np.ndarray | None
-    of_all_classes: bool
+    labels: np.ndarray | None  # the classes as members know them; None for regression
+    of_all_classes: bool  # one column per class, also with two classes, and for labels
 
     def arrange(self, member: Member, model: Any, output: Any) -> np.ndarray:
         """Return outputs with the shape (n_rows, n_columns)."""

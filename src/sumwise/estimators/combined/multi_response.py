@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sumwise.combine.stack import fit_responses, respond, to_probabilities
 from sumwise.data.sparse import is_sparse
+from sumwise.docstrings import document_rows
 from sumwise.errors import DataError
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import NamedParametersMixin, check_choice
@@ -119,29 +120,21 @@ class MultiResponseLinear(
         )
         return self
 
+    @document_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
         return to_probabilities(self._respond(X))
 
+    @document_rows
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of the largest response.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,)
         """
         responses = self._respond(X)

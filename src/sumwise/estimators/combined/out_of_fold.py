@@ -94,21 +94,13 @@ def _number(rows: np.ndarray, n_rows: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Member:
-    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``.
-
-    Attributes
-    ----------
-    name, estimator, method, params
-    labels : ndarray or None
-        The classes of a classifier that was fitted before, if they differ from those of the members
-        to fit.
-    """
+    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``."""
 
     name: str
     estimator: Any
     method: str
     params: Mapping[str, Any]
-    labels: np.ndarray | None = None
+    labels: np.ndarray | None = None  # the classes of a frozen classifier, if it has its own
 
     @property
     def label(self) -> str:
@@ -127,12 +119,7 @@ class Reader(Protocol):
 
 
 class FoldModels:
-    """The models of one member, one per fold; a stack averages their outputs.
-
-    Attributes
-    ----------
-    models : list of fitted estimators
-    """
+    """The models of one member, one per fold; a stack averages their outputs."""
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = list(models)
@@ -161,18 +148,12 @@ class FoldModels:
 class FittedMember:
     """The result of fitting a member on folds.
 
-    Attributes
-    ----------
-    model : fitted estimator, FoldModels or None
-        The model of all rows, the models of the folds if these are kept, or None. A frozen
-        estimator is returned as it is.
-    output : ndarray of shape (n_rows, n_columns)
-        The mean over the folds that predicted the row; NaN if none did. For a frozen estimator,
-        its predictions for all rows.
+    The output of a row is the mean over the folds that predicted it, NaN if none did. A frozen
+    estimator is its own model and predicts all rows.
     """
 
-    model: Any
-    output: np.ndarray
+    model: Any  # of all rows; FoldModels or None without a refit
+    output: np.ndarray  # (n_rows, n_columns)
 
 
 def is_frozen(estimator: Any) -> bool:
@@ -227,13 +208,7 @@ def fit_members(
 
 @dataclass
 class _FoldFits:
-    """Fits of members on folds and on all rows, and their results.
-
-    Attributes
-    ----------
-    results : dict
-        Model and columns, by the numbers of member and fold; None stands for all rows.
-    """
+    """Fits of members on folds and on all rows, and their results."""
 
     members: Sequence[Member]
     X: Any
@@ -244,6 +219,7 @@ class _FoldFits:
     keep_folds: bool
     n_jobs: int | None
     verbose: bool
+    # Model and columns, by the numbers of member and fold; fold None is all rows.
     results: dict[tuple[int, int | None], tuple[Any, Any]] = field(default_factory=dict)
 
     def run(self, fit: Callable[[Sequence[int]], None], numbers: Sequence[int]) -> None:

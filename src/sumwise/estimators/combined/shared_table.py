@@ -63,28 +63,13 @@ class SharedTable:
     """X and y as tree estimators read them, and the bins of X.
 
     Thresholds come from all rows of X, and from nothing but X and the sample weights.
-
-    Attributes
-    ----------
-    given : Any
-        X as the user passed it.
-    matrix : ndarray or ColumnMatrix
-        X as kernels read it.
-    y : ndarray
-        The target.
-    weight : ndarray or None
-        Sample weights.
-    features : dict
-        The attributes of a fitted estimator that describe features: ``n_features_in_`` and so on.
-    mapper : BinMapper
-    data : BinnedData
     """
 
-    given: Any
-    matrix: Any
+    given: Any  # X as the user passed it
+    matrix: Any  # X as kernels read it: ndarray or ColumnMatrix
     y: np.ndarray
     weight: np.ndarray | None
-    features: dict[str, Any]
+    features: dict[str, Any]  # fitted attributes that describe features, by name
     mapper: BinMapper
     data: BinnedData
 
