@@ -1,4 +1,4 @@
-"""Decompositions hold exactly, and their parts are what they say."""
+"""Decompositions hold exactly, and their terms match the definitions."""
 
 import numpy as np
 import pytest

@@ -40,7 +40,7 @@ from tests.estimators.combined.stacks import (
 
 
 def fit_on_noise(cv, n_rows=300):
-    """A tree learns labels that depend on nothing by heart."""
+    """Fit a tree that memorizes random labels."""
     rng = np.random.RandomState(0)
     X, y = rng.normal(size=(n_rows, 5)), rng.randint(2, size=n_rows)
     members = [("tree", DecisionTreeClassifier(random_state=0)), ("bayes", GaussianNB())]
@@ -48,7 +48,7 @@ def fit_on_noise(cv, n_rows=300):
 
 
 def is_misled(stack):
-    """Whether the meta-learner trusts what has no worth."""
+    """Whether the meta-learner relies on worthless predictions."""
     return np.abs(stack.final_estimator_.coef_[:, :2]).max() > 0.4
 
 
@@ -82,7 +82,7 @@ def test_a_leak_in_the_fold_loop_would_be_seen(monkeypatch):
 
 @pytest.mark.parametrize("share_bins", [True, False])
 def test_no_target_of_a_row_reaches_its_own_meta_features(share_bins):
-    """Other targets in a fold change the models of the other folds, and not their own outputs."""
+    """Changed targets of a fold change the models of other folds, but not the fold's own outputs."""
     X, y = DIABETES
     changed = y.copy()
     changed[:100] += 1000.0
@@ -387,7 +387,7 @@ def test_folds_without_weight_are_refused():
 
 
 def test_one_class_as_in_scikit_learn():
-    """Members and meta-learner decide whether they can do with one class."""
+    """Members and meta-learner decide whether they accept a single class."""
     X, _ = IRIS
     y = np.full(150, "only")
     members = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier())]

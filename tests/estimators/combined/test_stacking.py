@@ -140,7 +140,7 @@ def test_stacking_c_uses_own_class_of_two_classes_and_of_labels():
         assert stack.score(X, y) > 0.9
 
 
-def test_stacking_c_needs_a_column_a_class():
+def test_stacking_c_needs_one_column_per_class():
     X, y = CANCER
     final = MultiResponseLinear(own_class_only=True)
     members = [*make_members(), ("ridge", RidgeClassifier())]
