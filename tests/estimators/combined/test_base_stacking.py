@@ -82,7 +82,7 @@ def test_a_leak_in_the_fold_loop_would_be_seen(monkeypatch):
 
 @pytest.mark.parametrize("share_bins", [True, False])
 def test_no_target_of_a_row_reaches_its_own_meta_features(share_bins):
-    """Changed targets of a fold change the models of other folds, but not the fold's own outputs."""
+    """The targets of a fold affect the models of other folds, but not its own outputs."""
     X, y = DIABETES
     changed = y.copy()
     changed[:100] += 1000.0
