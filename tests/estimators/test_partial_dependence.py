@@ -216,7 +216,7 @@ def test_ours_can_be_drawn_by_scikit_learns_display():
         ({"features": "a"}, ParameterError, "no feature named 'a'"),
         ({"features": 5}, ParameterError, "5 must be a name or an index from 0 to 4"),
         ({"features": -1}, ParameterError, "-1 must be a name or an index"),
-        ({"percentiles": (0.9, 0.1)}, ParameterError, "must be two of"),
+        ({"percentiles": (0.9, 0.1)}, ParameterError, "must be two ascending"),
         ({"grid_resolution": 1}, ParameterError, "grid_resolution=1: must be at least 2"),
         ({"custom_values": {0: [[1.0]]}}, ParameterError, "must have one dimension"),
         ({"X": np.full((3, 5), np.nan)}, DataError, "no value of feature 0"),
