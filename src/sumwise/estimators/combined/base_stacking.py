@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 from sumwise.data.frames.selection import join_columns, take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import report_fit
 from sumwise.estimators.combined.meta_features import (
@@ -44,7 +45,6 @@ from sumwise.estimators.combined.out_of_fold import (
     predict_frozen,
     take_if_by_row,
 )
-from sumwise.estimators.combined.shared_table import can_learn_from_table
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.estimators.input.targets import read_target
@@ -455,7 +455,7 @@ def _uses_groups(estimator: Any) -> bool:
     if isinstance(estimator, BaseStacking):
         return True
     return (
-        can_learn_from_table(estimator)
+        isinstance(estimator, BaseGradientBoosting)
         and estimator.early_stopping is True
         and estimator.validation_rows == "random"
     )

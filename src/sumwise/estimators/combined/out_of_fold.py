@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.combine.stack import average_models, gather_folds
 from sumwise.data.frames.selection import take_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.combined.member_progress import describe_member, report_fit
 from sumwise.estimators.combined.shared_table import (
     SharedTable,
@@ -354,7 +355,7 @@ def _run_shared(
         member = members[k]
         rows = all_rows if fold_idx is None else np.sort(folds.train[fold_idx])
         groups = member.params.get("groups")
-        model = clone(member.estimator)
+        model: BaseGradientBoosting = clone(member.estimator)
         with name_failure(member.label, model):
             model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
         if fold_idx is None:

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from sumwise.combine.average import choose_exponent, scale_back
 from sumwise.combine.bayes import score_classes
@@ -34,7 +33,13 @@ from sumwise.estimators.input.parameters import (
     check_number,
     extend_parameters,
 )
-from sumwise.estimators.scoring import Scorer, resolve_scoring, takes_weight
+from sumwise.estimators.scoring import (
+    KnownClassifier,
+    KnownRegressor,
+    Scorer,
+    resolve_scoring,
+    score_known,
+)
 
 _METHODS = ("greedy", "reduced_error", "orientation", "kappa")  # the last two need classes
 
@@ -221,15 +226,11 @@ class _EnsembleSelection(MemberEnsemble):
         scorer = self._find_scorer()
         if scorer is None:
             return self._make_loss_score(held_out)
-        weighs = held_out.weight is not None and takes_weight(scorer)
-        options = {"sample_weight": held_out.weight} if weighs else {}
         y = self._to_labels(scale_back(held_out.y, exponent) if exponent else held_out.y)
-        # The scorer asks its estimator for predictions, whatever the rows are.
-        rows = np.zeros((len(y), 1))
 
         def score(mean: np.ndarray) -> float:
             known = self._stand_in(scale_back(mean, exponent) if exponent else mean)
-            return float(scorer(known, rows, y, **options))
+            return score_known(scorer, known, y, held_out.weight)
 
         return score
 
@@ -243,7 +244,7 @@ class _EnsembleSelection(MemberEnsemble):
         return lambda mean: -float(np.average((mean - y) ** 2, weights=weight))
 
     def _stand_in(self, mean: np.ndarray) -> Any:
-        return _KnownRegressor(mean)
+        return KnownRegressor(mean)
 
     def _get_weights(self) -> np.ndarray | None:
         return self.weights_[self.weights_ > 0.0]
@@ -306,7 +307,8 @@ class EnsembleSelectionClassifier(VotesEnsemble, _EnsembleSelection):
         return lambda mean: -float(np.average(((mean - truth) ** 2).sum(axis=1), weights=weight))
 
     def _stand_in(self, mean: np.ndarray) -> Any:
-        return _KnownClassifier(mean, self.classes_, self.votes_ == SOFT)
+        labels = self.classes_[mean.argmax(axis=1)]
+        return KnownClassifier(labels, self.classes_, mean if self.votes_ == SOFT else None)
 
 
 @fill_docstring(**_TEXTS)
@@ -336,35 +338,6 @@ class EnsembleSelectionRegressor(RegressorEnsemble, _EnsembleSelection):
     >>> "line" in model.selected_, "tree9" in model.selected_
     (True, False)
     """
-
-
-class _KnownClassifier(ClassifierMixin, BaseEstimator):
-    """Stands for a classifier whose predictions of the rows are known."""
-
-    def __init__(self, mean: np.ndarray, classes: np.ndarray, has_probabilities: bool) -> None:
-        self.mean = mean
-        self.classes_ = classes
-        self.has_probabilities = has_probabilities
-
-    @available_if(lambda self: self.has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:
-        return self.mean
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.classes_[self.mean.argmax(axis=1)]
-
-
-class _KnownRegressor(RegressorMixin, BaseEstimator):
-    """Stands for a regressor whose predictions of the rows are known."""
-
-    def __init__(self, mean: np.ndarray) -> None:
-        self.mean = mean
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.mean
 
 
 def _check_shape(predictions: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

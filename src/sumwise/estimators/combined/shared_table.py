@@ -1,9 +1,8 @@
 """SharedTable: X read and binned once, for all members and folds of an ensemble."""
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -11,51 +10,23 @@ from sklearn.base import clone, is_classifier
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
+from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.categories import find_native, find_statistics, resolve_encoding
+from sumwise.estimators.boosting.fitted import know_scores
 from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
+from sumwise.estimators.boosting.pipeline import check_parameters
 from sumwise.estimators.boosting.splits import HISTOGRAM, has_few_bins, resolve_bundling
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.lazy import lazy
 from sumwise.losses import is_custom_loss
-from sumwise.training.callbacks import Callback
-from sumwise.tree import Ensemble
 
 # Quantiles of many rows come from a sample, which must not depend on any member's seed.
 _SEED = 0
 # Cost of binning one value: the passes over it, and sorting.
 _STEPS_PER_VALUE = 8
 _TREES_PER_STEP = 4
-
-
-class TableLearner(Protocol):
-    """A gradient boosting estimator, as ensembles that share a table use it."""
-
-    splits: str
-    loss: Any
-    max_bins: Any
-    n_jobs: int | None
-    categorical_features: Any
-    sparse_zeros: str
-    early_stopping: Any
-    validation_rows: Any
-    verbose: Any
-    callbacks: Any
-    ensemble_: Ensemble
-
-    def _check_parameters(self) -> Any:
-        """Refuse bad parameters."""
-
-    def _fit_rows(
-        self,
-        table: "SharedTable",
-        rows: np.ndarray,
-        groups: np.ndarray | None = None,
-        n_jobs: int | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> Any:
-        """Fit on some rows of a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +45,13 @@ class SharedTable:
     data: BinnedData
 
     @classmethod
-    def read(cls, member: TableLearner, X: Any, y: Any, sample_weight: Any) -> Self | None:
+    def read(cls, member: BaseGradientBoosting, X: Any, y: Any, sample_weight: Any) -> Self | None:
         """Read and bin X as ``member``, an unfitted estimator, would.
 
         None if it would encode categories by the target, which differs from fold to fold.
         """
+        check_parameters(member)
         reader = clone(member)
-        reader._check_parameters()
         many_targets = not is_classifier(member)
         matrix, y, schema = read_training_data(reader, X, y, many_targets=many_targets)
         weight = check_sample_weight(sample_weight, matrix.shape[0])
@@ -117,7 +88,12 @@ class SharedTable:
             setattr(estimator, name, value)
 
     def predict(
-        self, model: TableLearner, method: str, rows: np.ndarray, n_jobs: int | None, is_last: bool
+        self,
+        model: BaseGradientBoosting,
+        method: str,
+        rows: np.ndarray,
+        n_jobs: int | None,
+        is_last: bool,
     ) -> np.ndarray:
         """Return the outputs of a fitted member's method for some rows, without reading X again.
 
@@ -127,20 +103,10 @@ class SharedTable:
         n_steps = X.shape[0] * model.ensemble_.n_trees // _TREES_PER_STEP
         with start_team(n_jobs, n_steps) as team:
             raw = model.ensemble_.predict_raw(X, team, is_last)
-        knowing = copy(model)
-        knowing._predict_raw = lambda _: raw
-        return getattr(knowing, method)(None)
+        return getattr(know_scores(model, X, raw), method)(X)
 
 
-def can_learn_from_table(estimator: Any) -> TypeGuard[TableLearner]:
-    """Whether an estimator is of a class that can be fitted on rows of a table.
-
-    The class is asked: a wrapper such as FrozenEstimator has the attributes of what it wraps.
-    """
-    return callable(getattr(type(estimator), "_fit_rows", None))
-
-
-def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[TableLearner]:
+def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[BaseGradientBoosting]:
     """Whether an estimator can be fitted on a shared table, with these parameters of ``fit``.
 
     A custom loss may depend on all rows together, so it must see its own rows alone. Each fit makes
@@ -148,7 +114,7 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[TableLearn
     for trees with several targets, which need columns.
     """
     return (
-        can_learn_from_table(estimator)
+        isinstance(estimator, BaseGradientBoosting)
         and estimator.splits == HISTOGRAM
         and has_few_bins(estimator)
         and set(params) <= {"sample_weight", "groups"}
@@ -157,7 +123,7 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[TableLearn
     )
 
 
-def describe_reading(estimator: TableLearner) -> tuple[Any, ...]:
+def describe_reading(estimator: BaseGradientBoosting) -> tuple[Any, ...]:
     """Return everything that decides how an estimator bins X: equal for those that may share."""
     encoding = resolve_encoding(estimator)
     return (
@@ -171,6 +137,6 @@ def describe_reading(estimator: TableLearner) -> tuple[Any, ...]:
     )
 
 
-def is_watched(estimator: TableLearner) -> bool:
+def is_watched(estimator: BaseGradientBoosting) -> bool:
     """Whether a fit reports its rounds, so that no other fit should run beside it."""
     return bool(estimator.verbose or estimator.callbacks)
