@@ -10,7 +10,10 @@ from sumwise.docstrings import document_rows
 
 
 def _has_probabilities(classifier: "LogProbabilitiesMixin") -> bool:
-    return callable(classifier.predict_proba)  # may raise an AttributeError that says why not
+    try:
+        return callable(classifier.predict_proba)
+    except AttributeError as error:
+        raise error.__cause__ or error from None  # the reason why predict_proba is missing
 
 
 class LogProbabilitiesMixin:
