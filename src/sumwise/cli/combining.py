@@ -15,19 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sumwise import (
-    AveragingRegressor,
-    BayesianAveragingClassifier,
-    BayesianAveragingRegressor,
-    EnsembleSelectionClassifier,
-    EnsembleSelectionRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    diversity,
-)
+import sumwise
+from sumwise import diversity
 from sumwise.cli.datasets import Dataset
 from sumwise.cli.tables import format_table
 
@@ -58,13 +47,15 @@ def make_members(data: Dataset, n_rounds: int) -> dict[str, Any]:
             "linear": make_pipeline(StandardScaler(), LogisticRegression()),
             "naive Bayes": GaussianNB(),
             "neighbors": make_pipeline(StandardScaler(), KNeighborsClassifier()),
-            "boosted trees": GradientBoostingClassifier(n_estimators=n_rounds, random_state=0),
+            "boosted trees": sumwise.GradientBoostingClassifier(
+                n_estimators=n_rounds, random_state=0
+            ),
         }
     return {
         "linear": RidgeCV(),
         "tree": DecisionTreeRegressor(min_samples_leaf=20, random_state=0),
         "neighbors": make_pipeline(StandardScaler(), KNeighborsRegressor()),
-        "boosted trees": GradientBoostingRegressor(n_estimators=n_rounds, random_state=0),
+        "boosted trees": sumwise.GradientBoostingRegressor(n_estimators=n_rounds, random_state=0),
     }
 
 
@@ -92,27 +83,28 @@ class Combination(NamedTuple):
 # The error of the first combination of each task is decomposed.
 COMBINATIONS = {
     "classification": (
-        Combination("vote, plurality", VotingClassifier),
+        Combination("vote, plurality", sumwise.VotingClassifier),
         Combination(
             "vote, learned weights",
-            lambda members: VotingClassifier(members, rule="weighted", weights="learned"),
+            lambda members: sumwise.VotingClassifier(members, rule="weighted", weights="learned"),
         ),
         Combination(
-            "vote, calibrated", lambda members: VotingClassifier(members, calibrate="sigmoid")
+            "vote, calibrated",
+            lambda members: sumwise.VotingClassifier(members, calibrate="sigmoid"),
         ),
-        Combination("Bayesian average", BayesianAveragingClassifier),
-        Combination("greedy selection", EnsembleSelectionClassifier),
-        Combination("stacking", StackingClassifier),
+        Combination("Bayesian average", sumwise.BayesianAveragingClassifier),
+        Combination("greedy selection", sumwise.EnsembleSelectionClassifier),
+        Combination("stacking", sumwise.StackingClassifier),
     ),
     "regression": (
-        Combination("average", AveragingRegressor),
+        Combination("average", sumwise.AveragingRegressor),
         Combination(
             "average, learned weights",
-            lambda members: AveragingRegressor(members, weights="least_squares"),
+            lambda members: sumwise.AveragingRegressor(members, weights="least_squares"),
         ),
-        Combination("Bayesian average", BayesianAveragingRegressor),
-        Combination("greedy selection", EnsembleSelectionRegressor),
-        Combination("stacking", StackingRegressor),
+        Combination("Bayesian average", sumwise.BayesianAveragingRegressor),
+        Combination("greedy selection", sumwise.EnsembleSelectionRegressor),
+        Combination("stacking", sumwise.StackingRegressor),
     ),
 }
 

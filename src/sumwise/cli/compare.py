@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import ensemble
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -19,21 +20,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from threadpoolctl import threadpool_limits
 
 import sumwise
-from sumwise import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    presets,
-)
+from sumwise import presets
 from sumwise.cli.combining import Combination, can_combine, describe_diversity, list_combinations
 from sumwise.cli.datasets import NAMES, Dataset, load_dataset
 from sumwise.cli.tables import format_table
@@ -91,13 +78,11 @@ class Competitor(NamedTuple):
         return len(found) if isinstance(found, Sequence) else found
 
 
-_BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
-_HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-_TREE = (DecisionTreeClassifier, DecisionTreeRegressor)
-_BAGGING = (BaggingClassifier, BaggingRegressor)
-_FOREST = (RandomForestClassifier, RandomForestRegressor)
-_EXTRA = (ExtraTreesClassifier, ExtraTreesRegressor)
-_ADABOOST = (AdaBoostClassifier, AdaBoostRegressor)
+def _find_pair(family: str, module: ModuleType = sumwise) -> tuple[type[Any], type[Any]]:
+    return getattr(module, f"{family}Classifier"), getattr(module, f"{family}Regressor")
+
+
+_BOOSTING = _find_pair("GradientBoosting")
 _MEMBERS: dict[str, Any] = {"rounds_attribute": "estimators_"}
 
 # To add an ensemble, add a line.
@@ -112,14 +97,16 @@ COMPETITORS = (
         )
     ),
     Competitor("sumwise stops early", *_BOOSTING, {"early_stopping": True}),
-    Competitor("sumwise decision tree", *_TREE, {}, None, None),
-    Competitor("sumwise bagging", *_BAGGING, {}, **_MEMBERS),
-    Competitor("sumwise random forest", *_FOREST, {"max_features": 1 / 3}, **_MEMBERS),
-    Competitor("sumwise extra trees", *_EXTRA, {}, **_MEMBERS),
-    Competitor("sumwise AdaBoost", *_ADABOOST, {}, **_MEMBERS),
+    Competitor("sumwise decision tree", *_find_pair("DecisionTree"), {}, None, None),
+    Competitor("sumwise bagging", *_find_pair("Bagging"), {}, **_MEMBERS),
+    Competitor(
+        "sumwise random forest", *_find_pair("RandomForest"), {"max_features": 1 / 3}, **_MEMBERS
+    ),
+    Competitor("sumwise extra trees", *_find_pair("ExtraTrees"), {}, **_MEMBERS),
+    Competitor("sumwise AdaBoost", *_find_pair("AdaBoost"), {}, **_MEMBERS),
     Competitor(
         "HistGradientBoosting",
-        *_HIST,
+        *_find_pair("HistGradientBoosting", ensemble),
         {"early_stopping": False},
         "max_iter",
         "n_iter_",

@@ -53,24 +53,3 @@ class OutOfBagMean:
         """Return the mean predictions, NaN for rows that no member has predicted."""
         count = self.n_members.reshape(-1, *[1] * (self.total.ndim - 1))
         return np.where(count > 0, self.total, np.nan) / np.maximum(count, 1)
-
-
-def average_out_of_bag(predictions: np.ndarray, is_in_bag: np.ndarray) -> np.ndarray:
-    """Return out-of-bag means of the predictions of all members for all rows.
-
-    ``is_in_bag`` says which rows each member has learned from, (n_members, n_rows). Rows that are
-    in every bag get NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sumwise.combine.out_of_bag import average_out_of_bag
-    >>> predictions = np.array([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]])
-    >>> is_in_bag = np.array([[True, False, True], [True, False, False]])
-    >>> average_out_of_bag(predictions, is_in_bag)
-    array([nan,  4.,  7.])
-    """
-    result = OutOfBagMean(predictions.shape[1], predictions.shape[2:])
-    for member, in_bag in zip(predictions, is_in_bag, strict=True):
-        result.add(~in_bag, member[~in_bag])
-    return result.mean()

@@ -207,6 +207,10 @@ def fit_members(
     ]
 
 
+# The numbers of a member and of a fold; None stands for all rows.
+_Task = tuple[int, int | None]
+
+
 @dataclass
 class _FoldFits:
     """Fits of members on folds and on all rows, and their results."""
@@ -220,8 +224,8 @@ class _FoldFits:
     keep_folds: bool
     n_jobs: int | None
     verbose: bool
-    # Model and columns, by the numbers of member and fold; fold None is all rows.
-    results: dict[tuple[int, int | None], tuple[Any, Any]] = field(default_factory=dict)
+    # Model and columns.
+    results: dict[_Task, tuple[Any, Any]] = field(default_factory=dict)
 
     def run(self, fit: Callable[[Sequence[int]], None], numbers: Sequence[int]) -> None:
         """Fit some members together; with ``verbose`` one after another, each reported."""
@@ -245,10 +249,47 @@ class _FoldFits:
         self.results.update(zip(tasks, done, strict=True))
 
     def fit_on_table(self, table: SharedTable, numbers: Sequence[int]) -> None:
-        """Fit members on rows that are binned already."""
+        """Fit members on a shared table, side by side: threads wait less than within one fit."""
         tasks = [(k, fold_idx) for fold_idx in self._list_folds() for k in numbers]
-        done = _run_shared(table, self.members, tasks, self.folds, self.reader, self.keep_folds)
-        self.results.update(zip(tasks, done, strict=True))
+        estimators = [self.members[k].estimator for k in numbers]
+        n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in estimators)
+        n_beside = 1 if any(map(is_watched, estimators)) else min(n_threads, len(tasks))
+        stop = threading.Event()
+        fit = partial(self._fit_rows, table, max(1, n_threads // n_beside), stop)
+        if n_beside == 1:
+            self.results.update((task, fit(*task)) for task in tasks)
+            return
+        queue = _LongestFirst(tasks)
+        _ = table.numbers  # computed here, not by several threads at once
+
+        def fit_next() -> None:
+            with queue.take() as task:
+                self.results[task] = fit(*task)
+
+        with ThreadPoolExecutor(n_beside) as pool:
+            try:
+                for future in as_completed([pool.submit(fit_next) for _ in tasks]):
+                    future.result()  # raises the first error at once
+            except BaseException:  # also an interrupt: running fits stop at their next round
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _fit_rows(
+        self, table: SharedTable, n_jobs: int, stop: threading.Event, k: int, fold_idx: int | None
+    ) -> tuple[Any, Any]:
+        """Fit a clone on rows of a table; return it, if it is kept, and the fold's columns."""
+        member, groups = self.members[k], self.members[k].params.get("groups")
+        model: BaseGradientBoosting = clone(member.estimator)
+        all_rows = np.arange(self.folds.n_rows, dtype=np.uint32)
+        rows = all_rows if fold_idx is None else np.sort(self.folds.train[fold_idx])
+        with name_failure(member.label, model):
+            model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
+        if fold_idx is None:
+            return model, None
+        test, keep = self.folds.test[fold_idx], self.keep_folds
+        output = table.predict(model, member.method, test, n_jobs, is_last=not keep)
+        return (model if keep else None), self.reader.arrange(member, model, output)
 
     def _list_folds(self) -> list[int | None]:
         return [*([None] if self.refit else []), *range(len(self.folds.test))]
@@ -333,70 +374,19 @@ def fit_clone(label: str, estimator: Any, X: Any, y: np.ndarray, params: Mapping
     return fit_member(label, clone(estimator), X, y, params)
 
 
-def _run_shared(
-    table: SharedTable,
-    members: Sequence[Member],
-    tasks: Sequence[tuple[int, int | None]],
-    folds: Folds,
-    reader: Reader,
-    keep: bool,
-) -> list[tuple[Any, Any]]:
-    """Run fits on one table side by side: threads wait less than within a single fit."""
-    own = [members[k].estimator for k in sorted({k for k, _ in tasks})]
-    n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in own)
-    n_beside = 1 if any(map(is_watched, own)) else min(n_threads, len(tasks))
-    n_jobs = max(1, n_threads // n_beside)
-    stop = threading.Event()
-    all_rows = np.arange(folds.n_rows, dtype=np.uint32)
-    _ = table.numbers  # computed here, not by several threads at once
-
-    def run(task: tuple[int, int | None]) -> tuple[Any, Any]:
-        k, fold_idx = task
-        member = members[k]
-        rows = all_rows if fold_idx is None else np.sort(folds.train[fold_idx])
-        groups = member.params.get("groups")
-        model: BaseGradientBoosting = clone(member.estimator)
-        with name_failure(member.label, model):
-            model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
-        if fold_idx is None:
-            return model, None
-        test = folds.test[fold_idx]
-        output = table.predict(model, member.method, test, n_jobs, is_last=not keep)
-        return (model if keep else None), reader.arrange(member, model, output)
-
-    if n_beside == 1:
-        return list(map(run, tasks))
-    queue = _LongestFirst(tasks)
-    results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
-
-    def run_next() -> None:
-        with queue.take() as task:
-            results[task] = run(task)
-
-    with ThreadPoolExecutor(n_beside) as pool:
-        try:
-            for future in as_completed([pool.submit(run_next) for _ in tasks]):
-                future.result()  # raises the first error at once
-            return [results[task] for task in tasks]
-        except BaseException:  # also an interrupt: running fits stop at their next round
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
 class _LongestFirst:
     """Hands out fits, slowest members first, so that all threads finish at about the same time.
 
     Members without a finished fit come before all others.
     """
 
-    def __init__(self, tasks: Sequence[tuple[int, int | None]]) -> None:
+    def __init__(self, tasks: Sequence[_Task]) -> None:
         self._waiting = list(tasks)
         self._seconds: dict[int, float] = {}
         self._lock = threading.Lock()
 
     @contextmanager
-    def take(self) -> Iterator[tuple[int, int | None]]:
+    def take(self) -> Iterator[_Task]:
         """Hand out a fit and measure its duration."""
         with self._lock:
             place = max(range(len(self._waiting)), key=self._estimate)

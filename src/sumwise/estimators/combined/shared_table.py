@@ -16,7 +16,7 @@ from sumwise.estimators.boosting.fitted import know_scores
 from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
 from sumwise.estimators.boosting.pipeline import check_parameters
 from sumwise.estimators.boosting.splits import HISTOGRAM, has_few_bins, resolve_bundling
-from sumwise.estimators.input.features import FeatureSchema, read_training_data
+from sumwise.estimators.input.features import read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.lazy import lazy
@@ -66,10 +66,6 @@ class SharedTable:
             )
             data = mapper.transform(matrix, team, bundling=resolve_bundling(reader))
         return cls(X, matrix, y, weight, {**features, "schema_": schema}, mapper, data)
-
-    @property
-    def schema(self) -> FeatureSchema:
-        return self.features["schema_"]
 
     @property
     def n_rows(self) -> int:
