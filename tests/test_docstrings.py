@@ -2,6 +2,8 @@
 
 import doctest
 import re
+import subprocess
+import sys
 from inspect import getdoc, getmembers
 from pathlib import Path
 
@@ -79,6 +81,11 @@ def test_fill_docstring_indents_blocks_and_leaves_other_braces():
         '{unknown} {"a", "b"}',
     ]
     assert getdoc(describe).splitlines() == lines
+
+
+def test_everything_works_without_docstrings():
+    code = "import sumwise; sumwise.VotingClassifier, sumwise.diversity.kappa([0, 1], [0, 1])"
+    subprocess.run([sys.executable, "-OO", "-c", code], check=True)
 
 
 @pytest.mark.parametrize("readme", READMES)

@@ -39,9 +39,9 @@ def fill_docstring(**texts: str) -> Callable[[_Documented], _Documented]:
         return texts.get(match[1], match[0])
 
     def document(thing: _Documented) -> _Documented:
-        assert thing.__doc__ is not None
-        filled = re.sub(r"^( *)\{(\w+)\}$", fill_block, thing.__doc__, flags=re.MULTILINE)
-        thing.__doc__ = re.sub(r"\{(\w+)\}", fill_word, filled)
+        if thing.__doc__ is not None:  # python -OO removes docstrings
+            filled = re.sub(r"^( *)\{(\w+)\}$", fill_block, thing.__doc__, flags=re.MULTILINE)
+            thing.__doc__ = re.sub(r"\{(\w+)\}", fill_word, filled)
         return thing
 
     return document

@@ -400,6 +400,10 @@ class BaseStacking(TransformerMixin, MemberList):
         ----------
         input_features : array-like of str or None, default=None
             Names of the columns of X, for ``passthrough``; None for those seen in ``fit``.
+
+        Returns
+        -------
+        ndarray of str
         """
         check_is_fitted(self)
         own = self._name_columns()
