@@ -1,8 +1,10 @@
-"""The examples of public names and of the READMEs run as they are printed."""
+"""Docstrings are complete; the examples of public names, READMEs and guides run as printed."""
 
 import doctest
 import re
-from inspect import getmembers
+import subprocess
+import sys
+from inspect import getdoc, getmembers
 from pathlib import Path
 
 import matplotlib
@@ -11,6 +13,7 @@ from matplotlib import pyplot
 
 import sumwise
 from sumwise import diversity, inspection, plotting, theory
+from sumwise.docstrings import fill_docstring
 
 matplotlib.use("Agg")
 
@@ -49,6 +52,40 @@ def test_every_public_name_has_an_example_that_runs(module, name):
     for test in tests:
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), PUBLIC, ids=lambda item: getattr(item, "__name__", item)
+)
+def test_no_docstring_has_an_unfilled_placeholder(module, name):
+    thing = getattr(module, name)
+    own = [member for key, member in getmembers(thing) if not key.startswith("_")]
+    for documented in (thing, *own):
+        assert not re.findall(r"\{[a-z]\w{2,}\}", getdoc(documented) or "")
+
+
+def test_fill_docstring_indents_blocks_and_leaves_other_braces():
+    @fill_docstring(block="a : int\n    First.", word="things")
+    def describe():
+        """Describe {word}.
+
+        {block}
+        {unknown} {"a", "b"}
+        """
+
+    lines = [
+        "Describe things.",
+        "",
+        "a : int",
+        "    First.",
+        '{unknown} {"a", "b"}',
+    ]
+    assert getdoc(describe).splitlines() == lines
+
+
+def test_everything_works_without_docstrings():
+    code = "import sumwise; sumwise.VotingClassifier, sumwise.diversity.kappa([0, 1], [0, 1])"
+    subprocess.run([sys.executable, "-OO", "-c", code], check=True)
 
 
 @pytest.mark.parametrize("readme", READMES)

@@ -1,4 +1,4 @@
-"""Why ensembles work: the formulas, as functions of arrays."""
+"""The theory of ensembles as functions of arrays: votes, bounds, bootstrap, margin losses."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,9 +9,9 @@ import numpy as np
 
 from sumwise.errors import ParameterError
 
-# Up to here central binomial coefficients come from integers, beyond from Stirling's series.
+# Up to here central binomial coefficients are computed from integers, above from Stirling's series.
 _LAST_INTEGER = 64
-# Terms of a tail that are summed at once.
+# Terms of a tail that are summed in one step.
 _BLOCK = 1024
 _NEGLIGIBLE = 1e-17
 
@@ -19,8 +19,8 @@ _NEGLIGIBLE = 1e-17
 def majority_vote_error(n_learners: Any, error: Any) -> Any:
     """Error of a majority vote of independent learners that all have the same error.
 
-    Of T learners more than half must be right: the error is
-    ``sum(C(T, k) (1-e)^k e^(T-k) for k = 0 ... floor(T/2))``. So with an even number of learners a
+    More than half of the T learners must be right: the error is
+    ``sum(C(T, k) (1-e)^k e^(T-k) for k = 0 ... floor(T/2))``. With an even number of learners, a
     tie counts as an error.
 
     Parameters
@@ -28,7 +28,7 @@ def majority_vote_error(n_learners: Any, error: Any) -> Any:
     n_learners : int or array-like of int
         Number of learners T, at least 1.
     error : float or array-like of float
-        Error e of each, from 0 to 1. The two arguments are broadcast against each other.
+        Error e of each learner, from 0 to 1. The two arguments are broadcast together.
 
     Returns
     -------
@@ -58,8 +58,8 @@ def hoeffding_bound(n_learners: Any, error: Any) -> Any:
     n_learners : int or array-like of int
         Number of learners T, at least 1.
     error : float or array-like of float
-        Error e of each, from 0 to 1/2: beyond that the vote is worse than its learners, and the
-        formula bounds nothing.
+        Error e of each learner, from 0 to 1/2. With larger errors the vote is worse than its
+        learners, and the formula is no bound.
 
     Returns
     -------
@@ -74,19 +74,19 @@ def hoeffding_bound(n_learners: Any, error: Any) -> Any:
     count, rate = _read_counts("n_learners", n_learners), _read_rates("error", error)
     if np.any(rate > 0.5):
         raise ParameterError(
-            f"error={rate[rate > 0.5].max():g}: the bound holds for learners with an error of at "
-            "most 1/2 only"
+            f"error={rate[rate > 0.5].max():g}: the bound holds only for learners with an error "
+            "of at most 1/2"
         )
     return np.exp(-count * (1.0 - 2.0 * rate) ** 2 / 2.0)[()]
 
 
 def bootstrap_coverage(n_rows: Any) -> Any:
-    """Share of the rows expected in a bootstrap sample: ``1 - (1 - 1/m)^m``.
+    """Expected share of the rows in a bootstrap sample: ``1 - (1 - 1/m)^m``.
 
     Parameters
     ----------
     n_rows : int or array-like of int
-        Number of rows m, at least 1; the sample has as many.
+        Number of rows m, at least 1, which is also the size of the sample.
 
     Returns
     -------
@@ -112,7 +112,7 @@ class MarginLoss(NamedTuple):
     value : callable
         From margins to losses.
     derivative : callable
-        From margins to derivatives by the margin; at a kink, that from the right.
+        From margins to derivatives with respect to the margin; at a kink, the right derivative.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class MarginLoss(NamedTuple):
 
 
 def _of_margin(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[Any], Any]:
-    """Let a function of an array take anything like one, and return floats for floats."""
+    """Make a function of an array accept any array-like, and return floats for floats."""
 
     def evaluate(margin: Any) -> Any:
         return function(np.asarray(margin, dtype=np.float64))[()]
@@ -137,7 +137,7 @@ def _of_margin(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[Any], 
 
 
 def _logistic_slope(margin: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(margin))  # overflows for no margin
+    small = np.exp(-np.abs(margin))  # cannot overflow
     return -np.where(margin >= 0, small, 1.0) / (1.0 + small)
 
 
@@ -162,15 +162,15 @@ MARGIN_LOSSES: Mapping[str, MarginLoss] = MappingProxyType(
         ),
     }
 )
-"""Losses of the margin by name: "zero_one" (no margin, a tie, is an error), "exponential",
-"logistic" (natural logarithm: 1/ln 2 times it bounds the 0-1 loss), "hinge", "modified_huber"."""
+"""Losses of the margin by name: "zero_one" (a margin of 0 is an error), "exponential", "logistic"
+(natural logarithm; 1/ln 2 times this loss bounds the 0-1 loss), "hinge", "modified_huber"."""
 
 
 def exponential_loss_minimizer(probability: Any) -> Any:
     """The score that minimizes the expected exponential loss: half the log odds.
 
-    With P(f = 1) = p, ``p exp(-H) + (1-p) exp(H)`` is least at ``H = 1/2 ln(p / (1-p))``. Its sign
-    is the more probable class, so the exponential loss is consistent with the 0-1 loss.
+    With P(f = 1) = p, ``p exp(-H) + (1-p) exp(H)`` is smallest at ``H = 1/2 ln(p / (1-p))``. The
+    sign of H is the more probable class, so the exponential loss is consistent with the 0-1 loss.
 
     Parameters
     ----------
@@ -194,10 +194,10 @@ def exponential_loss_minimizer(probability: Any) -> Any:
 
 
 def _vote_error(count: int, rate: float) -> float:
-    """The sum, from its largest term downwards: that is the middle one if ``rate <= 1/2``."""
+    """The sum from its largest term downwards, which is the middle one if ``rate <= 1/2``."""
     if rate <= 0.5:
         return _sum_from_middle(count, rate)
-    # Right and wrong change places, but a tie is an error both times.
+    # Right and wrong are swapped, but a tie is an error in both cases.
     tie = _middle_term(count, 1.0 - rate) if count % 2 == 0 else 0.0
     return 1.0 - (_sum_from_middle(count, 1.0 - rate) - tie)
 
@@ -217,7 +217,7 @@ def _sum_from_middle(count: int, rate: float) -> float:
 
 
 def _middle_term(count: int, rate: float) -> float:
-    """The term k = floor(T/2), by way of 4 e (1-e), which is near 1 where powers would vanish.
+    """The term k = floor(T/2), as a power of 4 e (1-e), which does not underflow near e = 1/2.
 
     T = 2m: C(2m, m)/4^m (4e(1-e))^m; T = 2m+1: C(2m+2, m+1)/4^(m+1) (4e(1-e))^m 2e.
     """

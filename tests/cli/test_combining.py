@@ -26,7 +26,7 @@ def test_members_come_first_and_then_every_combination(data):
 
 
 def test_combinations_repeat(data):
-    """Whatever draws random numbers has a seed."""
+    """Every combination that draws random numbers has a seed."""
     for combination in combining.COMBINATIONS[data.task]:
         model = combination.build(data, n_rounds=2, n_jobs=1)
         assert model.get_params().get("random_state", 0) == 0
@@ -60,7 +60,7 @@ def test_errors_are_taken_apart(data):
 
 
 def test_tables_with_several_classes():
-    """Also labels that no learner gets as they are."""
+    """Also labels that members see as class indices."""
     X = np.random.default_rng(0).normal(size=(90, 3))
     y = np.repeat(["a", "b", "c"], 30)
     X[:, 0] += 3 * np.repeat([0, 1, 2], 30)

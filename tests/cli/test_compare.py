@@ -59,7 +59,7 @@ def quantity(tiny):
 
 @pytest.fixture
 def colors():
-    """A table with a category a pair of rows, a few missing values and a number."""
+    """A table with one category per pair of rows, a few missing values and a number."""
     names = np.array([f"color {i // 2}" for i in range(600)], dtype=object)
     X = np.column_stack([np.arange(600.0), names])
     X[:3, 1] = None
@@ -94,7 +94,7 @@ def test_every_competitor_can_be_built(task, tiny):
 
 @pytest.mark.filterwarnings("error")
 def test_every_competitor_reads_categories(colors):
-    """Also categories of test rows that no training row has, and more than scikit-learn takes."""
+    """Also unseen categories in test rows, and more categories than scikit-learn accepts."""
     for competitor in compare.COMPETITORS:
         model = competitor.build(colors, n_rounds=2, n_jobs=1)
         model.fit(colors.X[::2], colors.y[::2])

@@ -41,7 +41,7 @@ def test_simplex_weights_meet_the_conditions_of_the_minimum(seed, n_members, n_r
     assert weights.sum() == pytest.approx(1.0)
     uniform = np.full(n_members, 1.0 / n_members)
     assert squared_error(weights, predictions, y) <= squared_error(uniform, predictions, y) + 1e-12
-    # No member outside pulls further down, and all inside pull alike (Karush, Kuhn and Tucker).
+    # No inactive member lowers the error; all active ones have equal slopes (Karush-Kuhn-Tucker).
     slopes = (predictions - y) @ (weights @ predictions - y)
     scale = np.abs((predictions - y) @ (predictions - y).T).max()
     assert (slopes >= weights @ slopes - 1e-8 * scale).all()

@@ -1,4 +1,4 @@
-"""Decompositions hold exactly, and their parts are what they say."""
+"""Decompositions hold exactly, and their terms match the definitions."""
 
 import numpy as np
 import pytest
@@ -172,7 +172,7 @@ def test_one_learner_has_no_covariance():
         (
             lambda: ambiguity_decomposition([[1.0, 2.0]], [1.0], weights=[1.0]),
             ParameterError,
-            "weights has 1 values, one for each of 2",
+            "weights has 1 values for 2 learners",
         ),
         (
             lambda: vote_decomposition([[1, 2]], [1], weights=[1.5, -0.5]),
@@ -184,7 +184,11 @@ def test_one_learner_has_no_covariance():
         (lambda: ambiguity_decomposition([["x"]], [1.0]), DataError, "must be numbers"),
         (lambda: ambiguity_decomposition([[np.inf]], [1.0]), DataError, "not finite"),
         (lambda: ambiguity_decomposition([[1.0]], [1.0, 2.0]), DataError, "y has 2 rows"),
-        (lambda: vote_decomposition(np.empty((2, 0)), [1, 1]), DataError, "nobody to vote"),
+        (
+            lambda: vote_decomposition(np.empty((2, 0)), [1, 1]),
+            DataError,
+            "needs at least one learner",
+        ),
         (lambda: vote_decomposition([[1]], [1], vote=[1, 2]), DataError, "vote has 2 rows"),
         (lambda: log_loss_decomposition([[[0.5, 0.6]]], [0]), DataError, "sum to 1"),
         (lambda: log_loss_decomposition([[[0.5, 0.5]]], [2]), DataError, "from 0 to 1"),

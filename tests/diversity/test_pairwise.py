@@ -177,7 +177,7 @@ def test_points_of_a_kappa_error_diagram():
         (lambda: kappa([0], [0], sample_weight=[1, 2]), DataError, "sample_weight has 2 rows"),
         (lambda: kappa([0], [0], sample_weight=["x"]), DataError, "must be numbers"),
         (lambda: double_fault([0], [0], None), ParameterError, "double_fault needs y"),
-        (lambda: pairwise_matrix([[0], [1]]), DataError, "1 column; diversity is one of two"),
+        (lambda: pairwise_matrix([[0], [1]]), DataError, "1 column; diversity needs two"),
         (lambda: pairwise_matrix([[0, 1]], measure="q"), ParameterError, "'q': must be one of"),
         (lambda: pairwise_matrix([[0, 1]], labels=["a"]), ParameterError, "1 names for 2"),
         (lambda: pairwise_matrix([[0, 1]], None, "double_fault"), ParameterError, "needs y"),

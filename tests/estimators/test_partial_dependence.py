@@ -213,10 +213,10 @@ def test_ours_can_be_drawn_by_scikit_learns_display():
     ("options", "error", "message"),
     [
         ({"method": "quick"}, ParameterError, "method='quick': must be one of 'auto'"),
-        ({"features": "a"}, ParameterError, "no feature of the name 'a'"),
-        ({"features": 5}, ParameterError, "5 must be a name or an index of 0 to 4"),
+        ({"features": "a"}, ParameterError, "no feature named 'a'"),
+        ({"features": 5}, ParameterError, "5 must be a name or an index from 0 to 4"),
         ({"features": -1}, ParameterError, "-1 must be a name or an index"),
-        ({"percentiles": (0.9, 0.1)}, ParameterError, "must be two of"),
+        ({"percentiles": (0.9, 0.1)}, ParameterError, "must be two ascending"),
         ({"grid_resolution": 1}, ParameterError, "grid_resolution=1: must be at least 2"),
         ({"custom_values": {0: [[1.0]]}}, ParameterError, "must have one dimension"),
         ({"X": np.full((3, 5), np.nan)}, DataError, "no value of feature 0"),
@@ -241,7 +241,7 @@ def test_inputs_are_checked(options, error, message):
 def test_values_that_are_too_close():
     table = np.column_stack([np.r_[np.zeros(380), np.arange(20.0)], X[:, 1]])
     model = GradientBoostingRegressor(**SMALL).fit(table, Y)
-    with pytest.raises(DataError, match="too close to each other"):
+    with pytest.raises(DataError, match="too close"):
         partial_dependence(model, table, 0, grid_resolution=5)
 
 

@@ -1,4 +1,4 @@
-"""Axes are made where none are given, and matplotlib is asked for by name."""
+"""New axes if none are given; a clear error without matplotlib."""
 
 import sys
 

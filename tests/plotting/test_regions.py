@@ -59,9 +59,9 @@ def test_a_single_region():
 
 def test_inputs_are_checked():
     model = GaussianNB().fit(X, Y)
-    with pytest.raises(DataError, match="regions are those of two features"):
+    with pytest.raises(DataError, match="regions need two features"):
         decision_regions(model, IRIS.data)
-    with pytest.raises(DataError, match="no place in a picture"):
+    with pytest.raises(DataError, match="cannot be drawn"):
         decision_regions(model, [[0.0, np.nan]])
     with pytest.raises(DataError, match=r"y has shape \(3,\); X has 150 rows"):
         decision_regions(model, X, Y[:3])

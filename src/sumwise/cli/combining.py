@@ -1,6 +1,6 @@
-"""Unlike learners and what combines them: the second half of `sumwise compare`.
+"""Different learners and their combinations: the second half of `sumwise compare`.
 
-A further combination is a line in `COMBINATIONS`.
+To add a combination, add a line to `COMBINATIONS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,23 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from sumwise import (
-    AveragingRegressor,
-    BayesianAveragingClassifier,
-    BayesianAveragingRegressor,
-    EnsembleSelectionClassifier,
-    EnsembleSelectionRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    diversity,
-)
+import sumwise
+from sumwise import diversity
 from sumwise.cli.datasets import Dataset
 from sumwise.cli.tables import format_table
 
-# Every combination fits its members on every fold of a fold: this is for small tables of numbers.
+# Every combination fits its members on folds within folds: for small numeric tables only.
 _MOST_ROWS = 2_000
 _MOST_ROUNDS = 30
 
@@ -58,18 +47,20 @@ def make_members(data: Dataset, n_rounds: int) -> dict[str, Any]:
             "linear": make_pipeline(StandardScaler(), LogisticRegression()),
             "naive Bayes": GaussianNB(),
             "neighbors": make_pipeline(StandardScaler(), KNeighborsClassifier()),
-            "boosted trees": GradientBoostingClassifier(n_estimators=n_rounds, random_state=0),
+            "boosted trees": sumwise.GradientBoostingClassifier(
+                n_estimators=n_rounds, random_state=0
+            ),
         }
     return {
         "linear": RidgeCV(),
         "tree": DecisionTreeRegressor(min_samples_leaf=20, random_state=0),
         "neighbors": make_pipeline(StandardScaler(), KNeighborsRegressor()),
-        "boosted trees": GradientBoostingRegressor(n_estimators=n_rounds, random_state=0),
+        "boosted trees": sumwise.GradientBoostingRegressor(n_estimators=n_rounds, random_state=0),
     }
 
 
 class Combination(NamedTuple):
-    """A line of the comparison: something made of all members, or (None) one of them alone."""
+    """A line of the comparison: a combination of all members, or (None) a single member."""
 
     name: str
     make: Callable[[list[tuple[str, Any]]], Any] | None
@@ -85,45 +76,46 @@ class Combination(NamedTuple):
         return model.set_params(random_state=0) if has_seed else model
 
     def count_rounds(self, model: Any) -> int:
-        """Return the members of a fitted estimator; one learner has itself."""
+        """Return the number of members of a fitted estimator; 1 for a single learner."""
         return 1 if self.make is None else len(model.estimators_)
 
 
-# The first of each is the one whose error is taken apart.
+# The error of the first combination of each task is decomposed.
 COMBINATIONS = {
     "classification": (
-        Combination("vote, plurality", VotingClassifier),
+        Combination("vote, plurality", sumwise.VotingClassifier),
         Combination(
             "vote, learned weights",
-            lambda members: VotingClassifier(members, rule="weighted", weights="learned"),
+            lambda members: sumwise.VotingClassifier(members, rule="weighted", weights="learned"),
         ),
         Combination(
-            "vote, calibrated", lambda members: VotingClassifier(members, calibrate="sigmoid")
+            "vote, calibrated",
+            lambda members: sumwise.VotingClassifier(members, calibrate="sigmoid"),
         ),
-        Combination("Bayesian average", BayesianAveragingClassifier),
-        Combination("greedy selection", EnsembleSelectionClassifier),
-        Combination("stacking", StackingClassifier),
+        Combination("Bayesian average", sumwise.BayesianAveragingClassifier),
+        Combination("greedy selection", sumwise.EnsembleSelectionClassifier),
+        Combination("stacking", sumwise.StackingClassifier),
     ),
     "regression": (
-        Combination("average", AveragingRegressor),
+        Combination("average", sumwise.AveragingRegressor),
         Combination(
             "average, learned weights",
-            lambda members: AveragingRegressor(members, weights="least_squares"),
+            lambda members: sumwise.AveragingRegressor(members, weights="least_squares"),
         ),
-        Combination("Bayesian average", BayesianAveragingRegressor),
-        Combination("greedy selection", EnsembleSelectionRegressor),
-        Combination("stacking", StackingRegressor),
+        Combination("Bayesian average", sumwise.BayesianAveragingRegressor),
+        Combination("greedy selection", sumwise.EnsembleSelectionRegressor),
+        Combination("stacking", sumwise.StackingRegressor),
     ),
 }
 
 
 def can_combine(data: Dataset) -> bool:
-    """Whether all members can read the data set, and fits by the dozen take no time."""
+    """Whether all members can read the data set, and dozens of fits take little time."""
     return data.X.dtype != object and data.X.shape[0] <= _MOST_ROWS
 
 
 def list_combinations(data: Dataset) -> list[Combination]:
-    """Return the members, each alone, and the combinations."""
+    """Return the single members and the combinations."""
     members = [Combination(name, None) for name in make_members(data, 1)]
     return [*members, *COMBINATIONS[data.task]]
 
@@ -131,9 +123,9 @@ def list_combinations(data: Dataset) -> list[Combination]:
 def describe_diversity(
     data: Dataset, tests: Sequence[np.ndarray], models: Sequence[Any]
 ) -> list[str]:
-    """Take the error of an ensemble apart, on test rows: a paragraph or table each.
+    """Decompose the error of an ensemble on test rows; return paragraphs and tables.
 
-    ``models`` are the first of `COMBINATIONS`, fitted on the rows outside of each of ``tests``.
+    ``models`` are the first of `COMBINATIONS`, each fitted on the rows outside one of ``tests``.
     """
     names = [name for name, _ in models[0].estimators]
     y = np.concatenate([data.y[rows] for rows in tests])

@@ -1,4 +1,4 @@
-"""`sumwise compare`: cross-validated scores and times, ours beside scikit-learn's."""
+"""`sumwise compare`: cross-validated scores and times of sumwise and scikit-learn."""
 
 import argparse
 import os
@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import ensemble
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -19,34 +20,20 @@ from sklearn.preprocessing import OrdinalEncoder
 from threadpoolctl import threadpool_limits
 
 import sumwise
-from sumwise import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    BaggingClassifier,
-    BaggingRegressor,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    presets,
-)
+from sumwise import presets
 from sumwise.cli.combining import Combination, can_combine, describe_diversity, list_combinations
 from sumwise.cli.datasets import NAMES, Dataset, load_dataset
 from sumwise.cli.tables import format_table
 
-# HistGradientBoosting* refuse a feature that has more.
+# HistGradientBoosting* refuse a feature with more categories.
 _MOST_CATEGORIES = 255
 
 
 def encode_categories(model: Any, data: Dataset) -> Any:
-    """Put before HistGradientBoosting* what it needs to read strings: ordinal codes.
+    """Encode strings as ordinal codes, which HistGradientBoosting* needs.
 
-    None is a code of its own; categories that no row of a training fold has are NaN. Where there
-    are more categories than it takes, the rarest share a code.
+    None has its own code; categories that are not in a training fold become NaN. If there are more
+    categories than it accepts, the rarest share a code.
     """
     features = data.find_categories()
     if not features:
@@ -63,7 +50,7 @@ def encode_categories(model: Any, data: Dataset) -> Any:
 
 
 class Competitor(NamedTuple):
-    """One line of the comparison: a classifier, its regressor, and what sets them apart."""
+    """One line of the comparison: a classifier and a regressor with their parameters."""
 
     name: str
     classifier: type[Any]
@@ -84,25 +71,23 @@ class Competitor(NamedTuple):
         return self.prepare(model, data)
 
     def count_rounds(self, model: Any) -> int:
-        """Return the rounds of a fitted estimator; members, where the attribute is a list."""
+        """Return the number of rounds of a fitted estimator; members if the attribute is a list."""
         if self.rounds_attribute is None:
             return 1
         found = getattr(model[-1] if isinstance(model, Pipeline) else model, self.rounds_attribute)
         return len(found) if isinstance(found, Sequence) else found
 
 
-_BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
-_HIST = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-_TREE = (DecisionTreeClassifier, DecisionTreeRegressor)
-_BAGGING = (BaggingClassifier, BaggingRegressor)
-_FOREST = (RandomForestClassifier, RandomForestRegressor)
-_EXTRA = (ExtraTreesClassifier, ExtraTreesRegressor)
-_ADABOOST = (AdaBoostClassifier, AdaBoostRegressor)
+def _find_pair(family: str, module: ModuleType = sumwise) -> tuple[type[Any], type[Any]]:
+    return getattr(module, f"{family}Classifier"), getattr(module, f"{family}Regressor")
+
+
+_BOOSTING = _find_pair("GradientBoosting")
 _MEMBERS: dict[str, Any] = {"rounds_attribute": "estimators_"}
 
-# Further ensembles: a line each.
+# To add an ensemble, add a line.
 COMPETITORS = (
-    # Learning rates are the same, for there are as many rounds.
+    # All have the same learning rate, because they have the same number of rounds.
     *(
         Competitor(f"sumwise, {rival} style", *_BOOSTING, {**style, "learning_rate": 0.1})
         for rival, style in (
@@ -112,14 +97,16 @@ COMPETITORS = (
         )
     ),
     Competitor("sumwise stops early", *_BOOSTING, {"early_stopping": True}),
-    Competitor("sumwise decision tree", *_TREE, {}, None, None),
-    Competitor("sumwise bagging", *_BAGGING, {}, **_MEMBERS),
-    Competitor("sumwise random forest", *_FOREST, {"max_features": 1 / 3}, **_MEMBERS),
-    Competitor("sumwise extra trees", *_EXTRA, {}, **_MEMBERS),
-    Competitor("sumwise AdaBoost", *_ADABOOST, {}, **_MEMBERS),
+    Competitor("sumwise decision tree", *_find_pair("DecisionTree"), {}, None, None),
+    Competitor("sumwise bagging", *_find_pair("Bagging"), {}, **_MEMBERS),
+    Competitor(
+        "sumwise random forest", *_find_pair("RandomForest"), {"max_features": 1 / 3}, **_MEMBERS
+    ),
+    Competitor("sumwise extra trees", *_find_pair("ExtraTrees"), {}, **_MEMBERS),
+    Competitor("sumwise AdaBoost", *_find_pair("AdaBoost"), {}, **_MEMBERS),
     Competitor(
         "HistGradientBoosting",
-        *_HIST,
+        *_find_pair("HistGradientBoosting", ensemble),
         {"early_stopping": False},
         "max_iter",
         "n_iter_",
@@ -175,9 +162,9 @@ def cross_validate(
 
 
 def warm_up(datasets: Sequence[Dataset], n_jobs: int | None) -> float:
-    """Run every competitor briefly on every data set, so that no timing compiles; return seconds.
+    """Run every competitor briefly, so that timings include no compilation; return seconds.
 
-    `sumwise warmup` covers more kernels than a comparison uses; this covers exactly those it does.
+    `sumwise warmup` compiles more kernels than a comparison needs; this compiles exactly those.
     """
     start = perf_counter()
     for data in datasets:
@@ -227,7 +214,7 @@ def compare_dataset(data: Dataset, n_folds: int, n_rounds: int, n_jobs: int | No
 
 
 def describe_dataset(data: Dataset) -> str:
-    """Tell the size of a data set, what it holds besides numbers, and who gets it in which form."""
+    """Describe the size of a data set, its categories, and how each competitor gets them."""
     n_rows, n_features = data.X.shape
     text = f"{n_rows:,} rows, {n_features} features, {data.task}"
     features = data.find_categories()
@@ -245,7 +232,7 @@ def describe_dataset(data: Dataset) -> str:
 
 
 def format_heading(n_folds: int, n_rounds: int, n_jobs: int | None, warm_up_seconds: float) -> str:
-    """Format what holds for every data set: settings, versions, machine."""
+    """Format what all data sets share: settings, versions, machine."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn"))
     return (
         "# sumwise compare\n\n"
@@ -253,22 +240,22 @@ def format_heading(n_folds: int, n_rounds: int, n_jobs: int | None, warm_up_seco
         f"- sumwise {sumwise.__version__}, Python {platform.python_version()}, {libraries}, "
         f"{platform.system()} {platform.machine()}\n"
         "- score: mean ± standard deviation over the folds, higher is better\n"
-        "- rounds and times: means; what stops early grows leaf-wise, holds out 10 % of its "
-        "training rows and keeps the best round; bagging, forests and AdaBoost have a member a "
-        "round\n"
+        "- rounds and times: means; early stopping grows leaf-wise, holds out 10 % of its "
+        "training rows and keeps the best round; for bagging, forests and AdaBoost, rounds are "
+        "members\n"
         f"- kernels warmed up before timing: {warm_up_seconds:.1f} s\n"
     )
 
 
 def compare(names: Sequence[str], n_folds: int, n_rounds: int, n_jobs: int | None) -> Iterator[str]:
-    """Run the comparison; yield the heading, then each data set's section as it is done."""
+    """Run the comparison; yield the heading, then the section of each data set when it is done."""
     datasets = [load_dataset(name) for name in names]
     for data in datasets:
         try:
             split_folds(data, n_folds)
         except ValueError as error:
             raise argparse.ArgumentError(None, f"--folds {n_folds}: {error}") from error
-    with threadpool_limits(n_jobs, user_api="openmp"):  # rivals without an `n_jobs`
+    with threadpool_limits(n_jobs, user_api="openmp"):  # for competitors without `n_jobs`
         yield format_heading(n_folds, n_rounds, n_jobs, warm_up(datasets, n_jobs))
         for data in datasets:
             yield compare_dataset(data, n_folds, n_rounds, n_jobs)

@@ -1,4 +1,4 @@
-"""Data sets that need no download: scikit-learn's bundled ones and generators of our own."""
+"""Data sets without download: bundled with scikit-learn, or generated here."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ Task = Literal["classification", "regression"]
 
 
 class Dataset(NamedTuple):
-    """Features and target of one learning task; X is of objects where some are categories."""
+    """Features and target of one learning task; X has dtype object if it has categories."""
 
     name: str
     task: Task

@@ -26,7 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code: 0, or 2 where the user can mend the cause."""
+    """Run the command; return its exit code: 0, or 2 for an error that the user can correct."""
     args = build_parser().parse_args(argv)
     try:
         args.run(args)

@@ -1,4 +1,4 @@
-"""A table of bike rentals, drawn by us: categories, missing values, and a station id."""
+"""A generated table of bike rentals with categories, missing values and a station id."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _CITIES = (
     "Zadar",
 )
 # fmt: on
-_STATIONS_A_CITY = 10
+_STATIONS_PER_CITY = 10
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _WEATHER = {"sunny": 1.2, "cloudy": 1.0, "fog": 0.8, "rain": 0.45, "snow": 0.2}
 _WEATHER_SHARES = (0.35, 0.35, 0.08, 0.18, 0.04)
@@ -32,17 +32,17 @@ def make_rentals(n_rows: int = 5_000, seed: int = 0) -> tuple[np.ndarray, np.nda
     """Draw the bikes rented at a station in an hour, as a matrix of objects and a target.
 
     The columns are ``FEATURES``: strings are categories, None and NaN are missing values. Rentals
-    are Poisson counts. Their mean is a product of what the city, the station, weather, temperature
-    and time of day do; members ride to work, all others at the weekend.
+    are Poisson counts. Their mean is a product of effects of city, station, weather, temperature
+    and time of day; annual members ride to work, others at the weekend.
     """
     rng = np.random.default_rng(seed)
-    n_stations = len(_CITIES) * _STATIONS_A_CITY
+    n_stations = len(_CITIES) * _STATIONS_PER_CITY
     city_effect = rng.normal(scale=0.4, size=len(_CITIES))
     station_effect = rng.normal(scale=0.5, size=n_stations)
     popularity = rng.gamma(2.0, size=n_stations)
 
     station = rng.choice(n_stations, size=n_rows, p=popularity / popularity.sum())
-    city = station // _STATIONS_A_CITY
+    city = station // _STATIONS_PER_CITY
     weekday = rng.integers(7, size=n_rows)
     hour = rng.integers(6, 23, size=n_rows)
     weather = rng.choice(len(_WEATHER), size=n_rows, p=_WEATHER_SHARES)
@@ -62,7 +62,7 @@ def make_rentals(n_rows: int = 5_000, seed: int = 0) -> tuple[np.ndarray, np.nda
     X = np.empty((n_rows, len(FEATURES)), dtype=object)
     X[:, 0] = np.array(_CITIES, dtype=object)[city]
     X[:, 1] = [
-        f"{_CITIES[c]} {s % _STATIONS_A_CITY + 1}" for c, s in zip(city, station, strict=True)
+        f"{_CITIES[c]} {s % _STATIONS_PER_CITY + 1}" for c, s in zip(city, station, strict=True)
     ]
     X[:, 2] = np.array(_WEEKDAYS, dtype=object)[weekday]
     X[:, 3] = hour

@@ -1,4 +1,4 @@
-"""Tables of text: Markdown that is aligned, so that a terminal shows it well, too."""
+"""Markdown tables with aligned columns, readable in a terminal, too."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
 """`sumwise warmup`: compile every kernel now, so that no later fit waits for the compiler.
 
-What is compiled depends on types: of the table, of constraints, of X. Each step here is a handful
-of tiny fits; steps can run in several processes, which share the kernel cache on disk.
+The types of table, constraints and X decide what is compiled. Each step is a few tiny fits; steps
+can run in several processes, which share the kernel cache on disk.
 """
 
 import argparse
@@ -33,13 +33,13 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import REGRESSION_LOSSES
 
 _TYPES = (np.float32, np.float64)
-# Level-wise trees come from the grower of leaf-wise ones.
+# Level-wise trees use the grower of leaf-wise ones.
 _GROWTHS = {"leaf": "leaf-wise trees", "symmetric": "symmetric trees"}
 _DRAWN: dict[str, Any] = {"sampler": Subsample(), "early_stopping": True, "n_estimators": 2}
 
 
 class _Data(NamedTuple):
-    """A table as small as it may be, in each form that trees know, and targets."""
+    """A tiny table in every form that trees read, and targets."""
 
     X: np.ndarray
     codes: np.ndarray
@@ -69,15 +69,15 @@ def _boost_numbers() -> None:
         ):
             model.fit(X, y)
             model.apply(X)
-            for rows in (X, X[:1]):  # many rows and few go different ways
+            for rows in (X, X[:1]):  # many rows and few use different kernels
                 getattr(model, "predict_proba", model.predict)(rows)
-        # Columns that need quantiles get new ones for each tree.
+        # Columns with quantiles get new bins for each tree.
         GradientBoostingClassifier(**_DRAWN, splits="approx", booster="dart").fit(X, classes > 0)
-    with Team(2) as team:  # such small fits have one thread, which meets nobody
+    with Team(2) as team:  # such small fits use a single thread, which compiles no barrier
         team.run(lambda *_: None)
 
 
-# What decides which grower is compiled, apart from growth and constraints.
+# The tables that compile different growers, apart from growth and constraints.
 _TABLES: dict[str, dict[str, Any]] = {
     "numbers": {},
     "categories": {"categorical_features": [0, 1]},
@@ -88,7 +88,7 @@ _TABLES: dict[str, dict[str, Any]] = {
 
 
 def _grow(table: str, growth: str, directions: list[int] | None) -> None:
-    """Fit and predict on a kind of table, also with leaves that are refitted."""
+    """Fit and predict on one kind of table, also with refitted leaves."""
     settings = {"growth": growth, "monotonic_cst": directions, **_TABLES[table]}
     for kind, loss in product(_TYPES, ("squared_error", "absolute_error")):
         data = _make_data(kind)
@@ -133,7 +133,7 @@ def _boost_in_other_ways() -> None:
 
 
 def _grow_forests() -> None:
-    """Each type of target: classes, a number, and several."""
+    """Grow forests for each type of target: classes, one number, several numbers."""
     for kind in _TYPES:
         _, _, gaps, total, _ = _make_data(kind)
         RandomForestRegressor(2).fit(gaps, total).predict(gaps)
@@ -162,7 +162,7 @@ def _reweigh() -> None:
 
 
 def list_steps() -> dict[str, Callable[[], None]]:
-    """Return the steps by name: the first compiles what the others share."""
+    """Return the steps by name; the first compiles the kernels that all others need."""
     growers = {
         f"{table}, {trees}{', constraints' if directions else ''}": partial(
             _grow, table, growth, directions
@@ -183,12 +183,12 @@ def list_steps() -> dict[str, Callable[[], None]]:
 
 
 def _run_step(name: str) -> None:
-    announce_nothing()  # the progress tells it
+    announce_nothing()  # the progress lines report compilation
     list_steps()[name]()
 
 
 def _run_steps(names: list[str], n_jobs: int) -> Iterator[str]:
-    """Run steps in processes of their own; yield the name of each that is done."""
+    """Run steps in separate processes; yield the name of each step when it is done."""
     if n_jobs == 1:
         for name in names:
             _run_step(name)
@@ -203,14 +203,14 @@ def _run_steps(names: list[str], n_jobs: int) -> Iterator[str]:
 
 
 def warm_up(n_jobs: int = 1, tell: Callable[[str], None] = lambda text: None) -> float:
-    """Compile all kernels by tiny fits; return the seconds it took.
+    """Compile all kernels by tiny fits; return the seconds taken.
 
     Parameters
     ----------
     n_jobs : int
         Processes that compile side by side.
     tell : callable
-        Gets a line about each step that is done.
+        Called with one line per finished step.
     """
     start = perf_counter()
     first, *others = list_steps()
@@ -231,7 +231,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Compile with a line on standard error per step, and say how long it took."""
+    """Compile with one line on standard error per step, and print the total time."""
     if args.jobs < 1:
         raise argparse.ArgumentError(None, f"--jobs {args.jobs}: must be at least 1")
     seconds = warm_up(args.jobs, lambda text: print(text, file=sys.stderr, flush=True))

@@ -1,5 +1,5 @@
-"""How predictions of several members become one: arithmetic on arrays, NumPy only.
+"""Combining the predictions of several members: arithmetic on arrays, NumPy only.
 
-Arrays of predictions have the members first: (n_members, n_rows) for numbers and for class indices,
+Arrays of predictions have the members first: (n_members, n_rows) for numbers and class indices,
 (n_members, n_rows, n_classes) for probabilities.
 """

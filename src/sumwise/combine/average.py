@@ -1,4 +1,4 @@
-"""Averages of predictions, the weights they are taken with, and what they gain."""
+"""Averages of predictions, their weights, and the gain from averaging."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from sumwise.diversity.decomposition import ambiguity_decomposition
 
-# A multiplier below zero by less than this, relative to the error, is rounding.
+# A multiplier that is negative by less than this, relative to the error, is zero up to rounding.
 _TOLERANCE = 1e-12
-# Averages that differ by less than this, relative to the errors, are the same.
+# Averages that differ by less than this, relative to the errors, are equal.
 _SAME = 1e-10
-# Squares of numbers below 2 to this, and above its inverse, are floats of full precision.
+# Squares of numbers between 2**-480 and 2**480 are floats of full precision.
 _SAFE_EXPONENT = 480
 
 
@@ -38,30 +38,30 @@ def average(predictions: np.ndarray, weights: np.ndarray | None = None) -> np.nd
 
 
 def choose_exponent(*numbers: np.ndarray) -> int:
-    """Return k such that numbers divided by 2**k have squares: 0 unless they are extreme."""
+    """Return k such that numbers divided by 2**k can be squared: 0 unless they are extreme."""
     top = max(float(np.abs(each).max(initial=0.0)) for each in numbers)
     exponent = int(np.frexp(top)[1])
     return 0 if top == 0.0 or abs(exponent) < _SAFE_EXPONENT else exponent
 
 
 def scale_back(values: np.ndarray | float, exponents: np.ndarray | int) -> np.ndarray:
-    """Return values times 2**exponents; infinity where that is beyond all floats."""
+    """Return values times 2**exponents; infinity if that is too large for a float."""
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(values, exponents)
 
 
 def subtract(predictions: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return errors of predictions divided by 2**k, and k: 1 where numbers are huge, or 0.
+    """Return errors of predictions divided by 2**k, and k: 1 if numbers are huge, else 0.
 
-    Differences of numbers of opposite signs may be too large for a float. A power of two changes
-    no digit.
+    The difference of huge numbers with opposite signs may overflow. Dividing by a power of two is
+    exact.
     """
     exponent = 1 if choose_exponent(predictions, y) > 0 else 0
     return np.ldexp(predictions, -exponent) - np.ldexp(y, -exponent), exponent
 
 
 def scale_errors(predictions: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the errors of each member divided by 2**k, whose squares are floats, and its k.
+    """Return the errors of each member divided by 2**k, which can be squared, and its k.
 
     All k are 0 unless numbers are extreme.
     """
@@ -87,8 +87,8 @@ def decompose_error(
 ) -> ErrorAmbiguity:
     """Split the squared error of an average (Krogh and Vedelsby, 1995).
 
-    With sum(w) = 1, the square of the mean error is the mean square of the errors less the mean
-    square of the members' distances from their average, row by row.
+    With sum(w) = 1, the squared error of the average is, in each row, the mean squared error of the
+    members minus their mean squared distance from the average.
     """
     exponent = choose_exponent(predictions, y)
     parts = ambiguity_decomposition(
@@ -103,13 +103,13 @@ def decompose_error(
 def weigh_by_inverse(errors: np.ndarray, exponents: np.ndarray | None = None) -> np.ndarray:
     """Return weights proportional to 1 / error; members without error share all the weight.
 
-    Errors are to be multiplied by 4**exponents, if there are any.
+    Errors are in units of 4**exponents, if these are given.
     """
     perfect = errors <= 0.0
     if perfect.any():
         return perfect / perfect.sum()
     if exponents is None or not exponents.any():
-        inverse = errors.min() / errors  # largest is 1: no overflow
+        inverse = errors.min() / errors  # at most 1: no overflow
     else:
         logs = np.log2(errors) + 2 * exponents
         inverse = np.exp2(logs.min() - logs)
@@ -119,22 +119,14 @@ def weigh_by_inverse(errors: np.ndarray, exponents: np.ndarray | None = None) ->
 def fit_simplex_weights(
     predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the weights, w >= 0 with sum 1, whose average has the least squared error.
+    """Return the weights, w >= 0 with sum 1, that minimize the squared error of the average.
 
-    An active-set method: it adds the member that lowers the error fastest, solves for the members
-    it has, and drops those whose weight would be negative. It ends at the exact minimum after
-    finitely many steps, and there is no starting point to choose.
+    An active-set method: it adds the member that lowers the error fastest, solves for the active
+    members, and drops those whose weight would be negative. It reaches the exact minimum in
+    finitely many steps and needs no starting point.
 
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_outputs)
-    y : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-    sample_weight : ndarray of shape (n_rows,) or None
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Equal weights, where no others are better.
+    Predictions and y may have a last axis of outputs. Equal weights are returned if no others are
+    better.
     """
     factor = _factor_errors(predictions, y, sample_weight)
     n_members = factor.shape[1]
@@ -143,7 +135,7 @@ def fit_simplex_weights(
     weights = np.zeros(n_members)
     weights[first] = 1.0
     active = [first]
-    # Every pass ends at the minimum of another set of members; rounding could repeat one.
+    # Every pass reaches the minimum of a new set of members; rounding could repeat a set.
     for _ in range(10 * n_members + 10):
         slopes = products @ weights
         level = weights @ slopes
@@ -160,10 +152,10 @@ def fit_simplex_weights(
 def fit_signed_weights(
     predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the weights with sum 1, of any sign, whose average has the least squared error.
+    """Return the weights with sum 1, of any sign, that minimize the squared error of the average.
 
-    That is C^-1 1 / (1' C^-1 1), with C the mean products of the members' errors (Perrone and
-    Cooper, 1993). Where C is singular, the weights nearest to equal ones are taken.
+    They are C^-1 1 / (1' C^-1 1), where C holds the mean products of the members' errors (Perrone
+    and Cooper, 1993). If C is singular, the solution closest to equal weights is taken.
     """
     factor = _factor_errors(predictions, y, sample_weight)
     return _solve_sum_one(factor)
@@ -172,9 +164,9 @@ def fit_signed_weights(
 def _factor_errors(
     predictions: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None
 ) -> np.ndarray:
-    """Return a small R with |R w| the length of the error vector of the average.
+    """Return a small matrix R such that |R w| is the norm of the errors of the average.
 
-    It is triangular, from a QR decomposition; products of errors would lose half of the digits.
+    R comes from a QR decomposition; products of errors would lose half of the digits.
     """
     errors, _ = subtract(predictions, y)
     if sample_weight is not None:
@@ -186,7 +178,7 @@ def _factor_errors(
 
 
 def _solve_sum_one(factor: np.ndarray) -> np.ndarray:
-    """Return w with sum 1 that makes |R w| least; of several, the one nearest to equal weights."""
+    """Return w with sum 1 that minimizes |R w|; of several, the one closest to equal weights."""
     n_members = factor.shape[1]
     uniform = np.full(n_members, 1.0 / n_members)
     if n_members == 1:
@@ -194,7 +186,7 @@ def _solve_sum_one(factor: np.ndarray) -> np.ndarray:
     # An orthonormal basis of the directions that keep the sum.
     basis = np.linalg.qr(np.column_stack([uniform, np.eye(n_members)[:, 1:]]))[0][:, 1:]
     left, lengths, right = np.linalg.svd(factor @ basis, full_matrices=False)
-    # Directions that change nothing but rounding: members that predict the same.
+    # Leave out directions that change rounding only: members with equal predictions.
     keep = lengths > _SAME * np.linalg.norm(factor)
     step = right[keep].T @ ((left.T @ -(factor @ uniform))[keep] / lengths[keep])
     weights = uniform + basis @ step
@@ -204,14 +196,14 @@ def _solve_sum_one(factor: np.ndarray) -> np.ndarray:
 def _move_inside(
     factor: np.ndarray, weights: np.ndarray, active: list[int]
 ) -> tuple[np.ndarray, list[int]]:
-    """Go to the minimum over the active members, dropping those that stand in the way."""
+    """Move to the minimum over the active members; drop members whose weight reaches zero."""
     while True:
         target = np.zeros_like(weights)
         target[active] = _solve_sum_one(factor[:, active])
         if (target[active] > 0.0).all():
             return target, active
         falling = [i for i in active if target[i] <= 0.0]
-        # A member just added weighs nothing yet; only rounding can make it fall at once.
+        # A member just added has weight zero; only rounding can make its weight fall.
         shares = [weights[i] / (weights[i] - target[i]) if weights[i] else 0.0 for i in falling]
         nearest = int(np.argmin(shares))
         weights = weights + shares[nearest] * (target - weights)

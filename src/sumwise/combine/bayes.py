@@ -1,11 +1,11 @@
-"""Bayesian model averaging: posterior weights of models from how well they explain the data."""
+"""Bayesian model averaging: posterior weights of models from their likelihoods."""
 
 import numpy as np
 
-# A probability below it counts as it: one row alone should not rule a model out.
+# Smaller probabilities count as this: a single row must not rule a model out.
 SMALLEST_PROBABILITY = 1e-15
 
-# Draws of the Bayesian bootstrap that are held in memory at once, in values.
+# Values of the Bayesian bootstrap that are held in memory at once.
 _BLOCK = 1 << 22
 
 
@@ -17,10 +17,10 @@ def score_gaussian(
 ) -> np.ndarray:
     """Return the log density of each error under a normal distribution, times its weight.
 
-    Errors are to be multiplied by 2**exponent, the variance by 4**exponent.
+    Errors are in units of 2**exponent, the variance in units of 4**exponent.
     """
     scores = -0.5 * (np.log(2.0 * np.pi * variance) + errors**2 / variance)
-    if exponent:  # the density of a unit of the errors
+    if exponent:  # the density per unit of the target
         scores = scores - exponent * np.log(2.0)
     return scores if sample_weight is None else scores * sample_weight
 
@@ -38,7 +38,7 @@ def score_classes(
 
 
 def estimate_variance(errors: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """Return the mean square of errors: the variance of the greatest likelihood, never zero."""
+    """Return the mean squared error, the maximum likelihood estimate of the variance, never 0."""
     return max(float(np.average(errors**2, weights=sample_weight)), np.finfo(np.float64).tiny)
 
 
@@ -50,8 +50,8 @@ def compute_bic(log_likelihoods: np.ndarray, n_parameters: np.ndarray, n_rows: f
 def weigh_by_evidence(log_evidence: np.ndarray, prior: np.ndarray | None = None) -> np.ndarray:
     """Return weights proportional to prior times exp(log evidence), over the last axis.
 
-    With -BIC / 2 for the evidence these are the posterior probabilities of the models (Schwarz's
-    approximation); with the sum of out-of-fold log scores they are the pseudo-BMA weights.
+    If the log evidence is -BIC / 2, these are the posterior probabilities of the models (Schwarz's
+    approximation). If it is the sum of out-of-fold log scores, they are the pseudo-BMA weights.
     """
     logs = log_evidence
     if prior is not None:
@@ -66,16 +66,10 @@ def weigh_by_bootstrap(
 ) -> np.ndarray:
     """Return pseudo-BMA+ weights: pseudo-BMA weights, averaged over the Bayesian bootstrap.
 
-    Rows get Dirichlet weights in each draw (Yao, Vehtari, Simpson and Gelman, 2018), so that a
-    model that is ahead by the luck of a few rows does not take all the weight.
+    Each draw gives the rows Dirichlet weights (Yao, Vehtari, Simpson and Gelman, 2018), so that a
+    model that is ahead by chance on a few rows does not get all the weight.
 
-    Parameters
-    ----------
-    log_scores : ndarray of shape (n_members, n_rows)
-        Out-of-fold log score of each row.
-    n_draws : int
-    seed : int
-    prior : ndarray of shape (n_members,) or None
+    ``log_scores`` are the out-of-fold log scores of each row, (n_members, n_rows).
     """
     n_members, n_rows = log_scores.shape
     rng = np.random.default_rng(seed)

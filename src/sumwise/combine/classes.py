@@ -9,14 +9,14 @@ def one_hot(labels: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def place_classes(values: np.ndarray, places: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return columns of class probabilities in their places among all classes, 0 for the others."""
+    """Return class probabilities as columns of all classes, 0 for classes that are not given."""
     full = np.zeros((values.shape[0], n_classes))
     full[:, places] = values
     return full
 
 
 def normalize_probabilities(probabilities: np.ndarray) -> np.ndarray:
-    """Return probabilities that sum to one over the last axis; equal ones where all are zero."""
+    """Return probabilities that sum to 1 over the last axis; equal ones if all are zero."""
     totals = probabilities.sum(axis=-1, keepdims=True)
     n_classes = probabilities.shape[-1]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -4,17 +4,9 @@ import numpy as np
 
 
 def weighted_median(predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return, for each row, the smallest prediction that half of the weight does not exceed.
+    """Return the smallest prediction of each row at which half of the weight is reached.
 
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_members, n_rows)
-    weights : ndarray of shape (n_members,)
-        Not negative.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
+    Weights, one per member, must not be negative.
     """
     order = np.argsort(predictions, axis=0, kind="stable")
     reached = np.cumsum(weights[order], axis=0)

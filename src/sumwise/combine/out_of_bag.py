@@ -1,8 +1,8 @@
 """Out-of-bag predictions: each row is predicted by the members that did not learn from it.
 
-For n rows of which a member saw some, H_oob(x) is the mean of the predictions of those members
-whose bag x is not in (Breiman 1996). Probabilities, votes as 0 and 1, and numbers are all averaged.
-A row that is in every bag has no such prediction: NaN.
+H_oob(x) is the mean of the predictions of the members whose bag does not contain x (Breiman 1996).
+Probabilities, votes as 0 and 1, and numbers are averaged alike. A row that is in every bag has no
+such prediction: NaN.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ import numpy as np
 
 
 class OutOfBagMean:
-    """Sums up out-of-bag predictions member by member, without keeping those of each.
+    """Sums out-of-bag predictions member by member, without keeping them.
 
     Parameters
     ----------
     n_rows : int
     shape : sequence of int, default=()
-        Of the prediction of one row: nothing for a number, (n_classes,) for probabilities.
+        Shape of one row's prediction: () for a number, (n_classes,) for probabilities.
 
     Attributes
     ----------
     total : ndarray of shape (n_rows, *shape)
         Sum of the predictions.
     n_members : ndarray of int64, shape (n_rows,)
-        How many members have predicted each row.
+        Number of members that have predicted each row.
     """
 
     def __init__(self, n_rows: int, shape: Sequence[int] = ()) -> None:
@@ -32,14 +32,9 @@ class OutOfBagMean:
         self.n_members = np.zeros(n_rows, dtype=np.int64)
 
     def add(self, rows: np.ndarray, predictions: np.ndarray) -> None:
-        """Add what one member predicts for rows that it did not see.
+        """Add the predictions of one member for rows, no row twice, that it did not see.
 
-        Parameters
-        ----------
-        rows : ndarray of int, or of bool with one value a row
-            No row twice.
-        predictions : ndarray of shape (len(rows), *shape)
-            For a mask, one for each row that is true.
+        ``rows`` are row numbers, or a mask with as many true values as there are predictions.
         """
         self.total[rows] += predictions
         self.n_members[rows] += 1
@@ -58,32 +53,3 @@ class OutOfBagMean:
         """Return the mean predictions, NaN for rows that no member has predicted."""
         count = self.n_members.reshape(-1, *[1] * (self.total.ndim - 1))
         return np.where(count > 0, self.total, np.nan) / np.maximum(count, 1)
-
-
-def average_out_of_bag(predictions: np.ndarray, is_in_bag: np.ndarray) -> np.ndarray:
-    """Return out-of-bag means of what every member predicts for every row.
-
-    Parameters
-    ----------
-    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
-    is_in_bag : ndarray of bool, shape (n_members, n_rows)
-        Which rows each member has learned from.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or (n_rows, n_classes)
-        NaN for rows that are in every bag.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sumwise.combine.out_of_bag import average_out_of_bag
-    >>> predictions = np.array([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]])
-    >>> is_in_bag = np.array([[True, False, True], [True, False, False]])
-    >>> average_out_of_bag(predictions, is_in_bag)
-    array([nan,  4.,  7.])
-    """
-    result = OutOfBagMean(predictions.shape[1], predictions.shape[2:])
-    for member, in_bag in zip(predictions, is_in_bag, strict=True):
-        result.add(~in_bag, member[~in_bag])
-    return result.mean()

@@ -1,8 +1,9 @@
-"""Output codes: many classes told apart by two-class learners.
+"""Output codes: classification into many classes by two-class learners.
 
-A code book has a row for each class and a column for each learner: 1 and -1 are the two sides that
-the learner tells apart, 0 leaves the class out. A row's margins, one a learner and positive for the
-side of 1, are decoded into the class whose code they fit best (Allwein, Schapire and Singer 2000).
+A code book has one row per class and one column per learner. A learner separates the classes with 1
+from those with -1; classes with 0 are left out. The margins of a row, one per learner and positive
+for the side of 1, are decoded into the class whose code fits best (Allwein, Schapire and Singer
+2000).
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from sumwise.errors import DataError
 MOST_EXHAUSTIVE_CLASSES = 11
 _N_DRAWS = 200
 
-# Probabilities of a row are settled once none changes by more than this.
+# The probabilities of a row have converged if none changes by more than this.
 _TOLERANCE = 1e-7
 _MOST_STEPS = 1000
 
@@ -21,12 +22,12 @@ LOSSES = ("logistic", "exponential", "hinge", "squared", "linear")
 
 
 def count_columns(n_classes: int) -> int:
-    """Return how many ways there are to part the classes into two sides."""
+    """Return the number of ways to split the classes into two sides."""
     return 2 ** (n_classes - 1) - 1
 
 
 def make_exhaustive_code(n_classes: int) -> np.ndarray:
-    """Return all ways to part the classes into two sides (Dietterich and Bakiri 1995).
+    """Return all ways to split the classes into two sides (Dietterich and Bakiri 1995).
 
     Examples
     --------
@@ -45,7 +46,7 @@ def make_exhaustive_code(n_classes: int) -> np.ndarray:
 
 
 def _decode_columns(numbers: np.ndarray, n_classes: int) -> np.ndarray:
-    """Turn numbers below 2^(K-1) - 1 into columns; the first class is always on the side of 1."""
+    """Turn numbers below 2^(K-1) - 1 into columns that have the first class on the side of 1."""
     others = np.arange(n_classes - 1)[:, np.newaxis]
     bits = (numbers[np.newaxis, :] >> others) & 1
     # All ones would put every class on one side.
@@ -53,9 +54,9 @@ def _decode_columns(numbers: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def make_random_code(n_classes: int, n_columns: int, draws: np.random.RandomState) -> np.ndarray:
-    """Return the best of many random codes: that whose nearest two classes differ most.
+    """Return the best of many random codes: the one whose two closest classes differ most.
 
-    No column is constant, and no two part the classes in the same way.
+    No column is constant, and no two columns split the classes in the same way.
     """
     best, best_distance = None, -1
     n_ways = count_columns(n_classes)
@@ -63,7 +64,7 @@ def make_random_code(n_classes: int, n_columns: int, draws: np.random.RandomStat
         if n_classes <= 20:
             numbers = _choose_without_replacement(n_ways, n_columns, draws)
             code = _decode_columns(numbers, n_classes)
-        else:  # of so many ways no two are the same
+        else:  # so many columns that none is likely to repeat
             code = 2 * draws.randint(2, size=(n_classes, n_columns)).astype(np.int8) - 1
         distance = measure_row_distance(code)
         if distance > best_distance:
@@ -82,7 +83,7 @@ def _choose_without_replacement(n: int, n_chosen: int, draws: np.random.RandomSt
 
 
 def measure_row_distance(code: np.ndarray) -> int:
-    """Return in how many columns at least two classes are on different sides."""
+    """Return the smallest number of columns in which two classes are on different sides."""
     products = code.astype(np.int64) @ code.T.astype(np.int64)
     used = (code != 0).astype(np.int64)
     differ = (used @ used.T - products) // 2
@@ -90,21 +91,15 @@ def measure_row_distance(code: np.ndarray) -> int:
 
 
 def make_tree_code(similarity: np.ndarray) -> np.ndarray:
-    """Return a code that parts classes again and again, least similar ones first.
+    """Return a code that splits the classes recursively, least similar classes first.
 
-    A column for each inner node of a tree of classes: its classes are parted where the cut through
-    their similarities is cheapest, by the second eigenvector of the normalized Laplacian (after
-    Pujol, Radeva and Vitria 2006, who part classes by mutual information, and Zhang, Liang and Shi
+    There is one column per inner node of a tree of classes. A node splits its classes where the cut
+    through their similarities is cheapest, by the second eigenvector of the normalized Laplacian
+    (after Pujol, Radeva and Vitria 2006, who split by mutual information, and Zhang, Liang and Shi
     2009, who use this eigenvector).
 
-    Parameters
-    ----------
-    similarity : ndarray of shape (n_classes, n_classes)
-        Symmetric and not negative, such as how often two classes are confused.
-
-    Returns
-    -------
-    ndarray of int8, shape (n_classes, n_classes - 1)
+    ``similarity``, (n_classes, n_classes), is symmetric and not negative, such as how often two
+    classes are confused. The code has n_classes - 1 columns.
     """
     n_classes = len(similarity)
     columns = []
@@ -122,16 +117,16 @@ def make_tree_code(similarity: np.ndarray) -> np.ndarray:
 
 
 def _cut(similarity: np.ndarray) -> np.ndarray:
-    """Part classes into two sides that are little alike; neither is empty."""
+    """Split classes into two dissimilar sides; neither is empty."""
     n = len(similarity)
-    # A little likeness of all keeps the graph in one piece, and rows of zeros apart from 0 / 0.
+    # A small similarity of all pairs keeps the graph connected and avoids 0 / 0.
     alike = similarity + max(1e-6, 1e-3 * float(similarity.max()))
     np.fill_diagonal(alike, 0.0)
     root = np.sqrt(alike.sum(axis=1))
     laplacian = np.eye(n) - alike / np.outer(root, root)
     vector = np.linalg.eigh(laplacian)[1][:, 1] / root
     order = np.argsort(vector, kind="stable")
-    # The cheapest of all cuts along the eigenvector, relative to what its sides have in all.
+    # The cheapest of all cuts along the eigenvector, relative to the total of each side.
     costs = []
     for size in range(1, n):
         left, right = order[:size], order[size:]
@@ -143,32 +138,18 @@ def _cut(similarity: np.ndarray) -> np.ndarray:
 
 
 def measure_hamming(code: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """Return how many learners contradict each class, one half for those that leave it out.
+    """Return the number of learners that contradict each class; learners without it count 1/2.
 
-    Parameters
-    ----------
-    code : ndarray of shape (n_classes, n_columns)
-    margins : ndarray of shape (n_rows, n_columns)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
+    ``margins`` has the shape (n_rows, n_columns), the result (n_rows, n_classes).
     """
     signs = np.where(margins > 0.0, 1.0, -1.0)
     return 0.5 * (code.shape[1] - signs @ code.T.astype(np.float64))
 
 
 def measure_loss(code: np.ndarray, margins: np.ndarray, loss: str) -> np.ndarray:
-    """Return the loss of the margins if each class was right, summed over the learners.
+    """Return the loss of the margins, one of ``LOSSES``, for each class, summed over the learners.
 
-    Parameters
-    ----------
-    code, margins : as in :func:`measure_hamming`
-    loss : {"logistic", "exponential", "hinge", "squared", "linear"}
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
+    ``margins`` has the shape (n_rows, n_columns), the result (n_rows, n_classes).
     """
     result = np.zeros((margins.shape[0], code.shape[0]))
     for column, margin in zip(code.T, margins.T, strict=True):
@@ -187,24 +168,17 @@ def _find_loss(z: np.ndarray, loss: str) -> np.ndarray:
 
 
 def couple_probabilities(code: np.ndarray, sides: np.ndarray) -> np.ndarray:
-    """Return the probabilities of classes that agree best with those of the learners' sides.
+    """Return the class probabilities that fit the learners' probabilities of sides best.
 
-    With q the probabilities of classes, a learner's side of 1 has the probability r, the sum of q
-    over the classes of 1 as a share of that over the classes of both sides. The q are those for
-    which what the learners say is likeliest: they minimize the sum, over the learners, of the
-    Kullback-Leibler divergences of r from ``sides``. Where some q explain all learners exactly,
-    these are the result. This is the generalized Bradley-Terry model of Huang, Weng and Lin (2006),
-    whose Algorithm 2 solves it.
+    If q are the class probabilities, a learner's side of 1 has probability r: the sum of q over the
+    classes with 1, divided by the sum over the classes of both sides. The result maximizes the
+    likelihood of the learners' probabilities: it minimizes the sum over learners of the
+    Kullback-Leibler divergence of r from ``sides``. If some q explain all learners exactly, these
+    are the result. This is the generalized Bradley-Terry model of Huang, Weng and Lin (2006),
+    solved by their Algorithm 2.
 
-    Parameters
-    ----------
-    code : ndarray of shape (n_classes, n_columns)
-    sides : ndarray of shape (n_rows, n_columns)
-        Probability of the side of 1, one per learner.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
+    ``sides`` holds the probabilities of the side of 1, (n_rows, n_columns); the result has the
+    shape (n_rows, n_classes).
 
     Examples
     --------
@@ -217,7 +191,7 @@ def couple_probabilities(code: np.ndarray, sides: np.ndarray) -> np.ndarray:
     n_rows, n_classes = sides.shape[0], code.shape[0]
     of_one, of_other = (code == 1).astype(np.float64), (code == -1).astype(np.float64)
     result = np.full((n_rows, n_classes), 1.0 / n_classes)
-    active = np.arange(n_rows)  # each row ends on its own, whatever others it comes with
+    active = np.arange(n_rows)  # each row stops on its own, so results do not depend on other rows
     for _ in range(_MOST_STEPS if code.shape[1] else 0):
         before, said = result[active], sides[active]
         after = _couple_once(before, said, of_one, of_other)
@@ -231,10 +205,10 @@ def couple_probabilities(code: np.ndarray, sides: np.ndarray) -> np.ndarray:
 def _couple_once(
     q: np.ndarray, sides: np.ndarray, of_one: np.ndarray, of_other: np.ndarray
 ) -> np.ndarray:
-    """Multiply each probability by what learners say of its sides, relative to what q says."""
+    """Multiply each probability by the ratio of the learners' probabilities to those of q."""
     tiny = np.finfo(np.float64).tiny
     one, other = np.maximum(q @ of_one, tiny), np.maximum(q @ of_other, tiny)
-    # A side that has lost all its probability has none to be multiplied; it must not overflow.
+    # The ratio of a side without probability must not overflow.
     said = np.minimum(sides / one, 1e100) @ of_one.T
     said += np.minimum((1.0 - sides) / other, 1e100) @ of_other.T
     q = q * said / ((1.0 / (one + other)) @ (of_one + of_other).T)

@@ -1,4 +1,4 @@
-"""Which members an ensemble should have: selection and pruning on predictions of held-out rows."""
+"""Selection and pruning of members by their predictions for held-out rows."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,20 +10,12 @@ from sumwise.diversity import pairwise_matrix
 # The score of an average of members, greater is better.
 Score = Callable[[np.ndarray], float]
 
-# Passes of backfitting in reduced-error pruning, as Margineantu and Dietterich have it.
+# Passes of backfitting in reduced-error pruning, as in Margineantu and Dietterich.
 _MOST_PASSES = 100
 
 
 class Step(NamedTuple):
-    """One step of a selection.
-
-    Attributes
-    ----------
-    member : int
-        The member that was added.
-    score : float
-        Score of the ensemble with it.
-    """
+    """One step of a selection: the member that was added, and the score with it."""
 
     member: int
     score: float
@@ -37,10 +29,10 @@ def select_greedily(
     candidates: np.ndarray | None = None,
     replace: bool = True,
 ) -> list[Step]:
-    """Add the member that makes the average best, again and again (Caruana et al., 2004).
+    """Repeatedly add the member that improves the average most (Caruana et al., 2004).
 
-    With replacement a member may come in several times, which gives it more weight. The steps
-    returned end where the score was highest.
+    With replacement, a member may be added several times, which gives it more weight. The returned
+    steps end at the highest score.
 
     Parameters
     ----------
@@ -48,10 +40,9 @@ def select_greedily(
     score : callable
         Score of an average, greater is better.
     n_steps : int
-        Members to add in all.
+        Number of members to add in total.
     n_start : int
-        The best single members that are there from the start, in order; fewer where adding one
-        of them lowers the score.
+        Number of best single members to start with; fewer if adding one of them lowers the score.
     candidates : ndarray of int or None
         Members to choose from; None for all.
     replace : bool
@@ -89,9 +80,9 @@ def select_in_bags(
     bag_fraction: float,
     seed: int,
 ) -> list[list[Step]]:
-    """Select greedily from several random parts of the members; one list of steps a part.
+    """Select greedily from several random subsets of the members; one list of steps per subset.
 
-    Averaged over bags, a member that looks best by chance is not in all of them.
+    The average over subsets gives less weight to a member that looks best by chance.
     """
     rng = np.random.default_rng(seed)
     n_members = len(predictions)
@@ -104,7 +95,7 @@ def select_in_bags(
 
 
 def count_selected(bags: list[list[Step]], n_members: int) -> np.ndarray:
-    """Return the weight of each member: how often it was selected, each bag counting the same."""
+    """Return the weight of each member: its share of the selections, averaged over bags."""
     weights = np.zeros(n_members)
     for steps in bags:
         members = np.array([step.member for step in steps])
@@ -113,15 +104,11 @@ def count_selected(bags: list[list[Step]], n_members: int) -> np.ndarray:
 
 
 def prune_by_reduced_error(predictions: np.ndarray, score: Score, n_keep: int) -> list[Step]:
-    """Choose members of equal weight, and reconsider (Margineantu and Dietterich, 1997).
+    """Choose members of equal weight, with exchanges (Margineantu and Dietterich, 1997).
 
-    Members are added greedily, none twice. After each, every member of the ensemble is put up for
-    exchange against all others, until no exchange makes the score better.
-
-    Returns
-    -------
-    list of Step
-        The members chosen in the end, with the score that as many members had.
+    Members are added greedily, none twice. After each addition, members are exchanged for others
+    until no exchange improves the score. The steps have the final members; step k has the score
+    that the ensemble reached with k members.
     """
     chosen: list[int] = []
     scores: list[float] = []
@@ -136,7 +123,7 @@ def prune_by_reduced_error(predictions: np.ndarray, score: Score, n_keep: int) -
 def _exchange(
     predictions: np.ndarray, score: Score, chosen: list[int], reached: float
 ) -> tuple[list[int], float]:
-    """Exchange members one by one for better ones, until none is."""
+    """Exchange members one by one for better ones, until no exchange improves the score."""
     if len(chosen) < 2 or len(chosen) == len(predictions):
         return chosen, reached
     for _ in range(_MOST_PASSES):
@@ -163,23 +150,19 @@ def _find_best(
 
 
 def order_by_orientation(is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Order classifiers by how far they pull a vote towards all rows being right.
+    """Order classifiers by how much they correct the errors of the vote.
 
-    Each member is a vector of +1 for rows it gets right and -1 for others. The ensemble is their
-    mean; the reference is what of (1, ..., 1) is perpendicular to it, the direction in which the
-    ensemble errs. Members at a small angle to it correct the ensemble (Martínez-Muñoz and Suárez,
-    2006).
-
-    Parameters
-    ----------
-    is_right : ndarray of bool, shape (n_members, n_rows)
+    Each member is a vector with +1 for rows that it classifies correctly and -1 for others. The
+    ensemble is their mean. The reference is the component of (1, ..., 1) that is perpendicular to
+    the ensemble: the direction in which it errs. Members at a small angle to the reference correct
+    the ensemble (Martínez-Muñoz and Suárez, 2006).
 
     Returns
     -------
     order : ndarray of int
         Members by ascending angle.
     angles : ndarray of float64
-        Angle of each member, in the order of the members; beyond pi / 2 it pulls the wrong way.
+        Angle of each member, in the order of the members; above pi / 2 it adds to the errors.
     """
     signatures = np.where(is_right, 1.0, -1.0)
     ensemble = signatures.mean(axis=0)
@@ -187,7 +170,7 @@ def order_by_orientation(is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     square = ensemble @ ensemble
     reference = ones - (ones @ ensemble / square) * ensemble if square > 0.0 else ones
     length = np.linalg.norm(reference)
-    if length <= 1e-9 * np.sqrt(ones.size):  # the mean points to (1, ..., 1) as it is
+    if length <= 1e-9 * np.sqrt(ones.size):  # the mean is parallel to (1, ..., 1)
         reference, length = ones, np.linalg.norm(ones)
     cosines = signatures @ reference / (length * np.sqrt(ones.size))
     angles = np.arccos(np.clip(cosines, -1.0, 1.0))
@@ -197,7 +180,7 @@ def order_by_orientation(is_right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def select_by_kappa(labels: np.ndarray, n_keep: int) -> list[int]:
     """Choose the members of the pairs that agree least (Margineantu and Dietterich, 1997).
 
-    Pairs come by ascending kappa, until there are ``n_keep`` members.
+    Pairs are taken by ascending kappa until there are ``n_keep`` members.
     """
     n_members = len(labels)
     if n_members == 1:

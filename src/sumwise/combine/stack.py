@@ -1,9 +1,9 @@
 """Stacking: members' outputs as features of a meta-learner, and multi-response linear regression.
 
 Multi-response linear regression (MLR) regresses the indicator of each class on the members'
-class probabilities. K. M. Ting and I. H. Witten, "Issues in stacked generalization", JAIR 10, 1999;
-its variant that gives each class its own probabilities alone is StackingC: A. K. Seewald, "How to
-make stacking better and faster while also taking care of an unknown weakness", ICML 2002.
+class probabilities: K. M. Ting and I. H. Witten, "Issues in stacked generalization", JAIR 10, 1999.
+The variant StackingC uses only the probabilities of the class itself: A. K. Seewald, "How to make
+stacking better and faster while also taking care of an unknown weakness", ICML 2002.
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,16 @@ from sumwise.combine.average import choose_exponent, scale_back
 from sumwise.combine.classes import normalize_probabilities, one_hot
 from sumwise.errors import DataError
 
-# Rows reduced at a time: the triangle of all rows does not depend on threads of a library.
+# Rows reduced at a time, so that the result does not depend on the threads of a library.
 _BLOCK = 4096
 
 
 def gather_folds(
     outputs: Sequence[np.ndarray], rows: Sequence[np.ndarray], n_rows: int
 ) -> np.ndarray:
-    """Return the mean output of each row over the folds that predicted it; NaN where none did.
+    """Return the mean output of each row over the folds that predicted it; NaN if none did.
 
-    Parameters
-    ----------
-    outputs : sequence of ndarray of shape (n_rows_of_fold, n_columns)
-    rows : sequence of ndarray
-        The row numbers of each fold.
-    n_rows : int
-        Rows of the result.
+    Each fold has an array of ``outputs``, (n_rows_of_fold, n_columns), and its row numbers.
     """
     total = np.zeros((n_rows, outputs[0].shape[1]))
     count = np.zeros((n_rows, 1))
@@ -42,7 +36,7 @@ def gather_folds(
 
 
 def average_models(outputs: Sequence[np.ndarray], is_label: bool) -> np.ndarray:
-    """Return the mean output of several models, or the class that most of them name.
+    """Return the mean output of several models, or the class that most of them predict.
 
     Of classes with equally many votes the lowest wins.
     """
@@ -64,21 +58,21 @@ def fit_responses(
     own_class_only: bool = False,
     fit_intercept: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a linear regression of each class's indicator: the least squares of minimum norm.
+    """Fit a linear regression of each class's indicator by least squares of minimum norm.
 
     Parameters
     ----------
     features : ndarray or CSR matrix of shape (n_rows, n_features)
-        Of a sparse one, a block of rows at a time is made dense.
+        A sparse matrix is made dense one block of rows at a time.
     class_idx : ndarray of shape (n_rows,)
     n_classes : int
     weight : ndarray of shape (n_rows,) or None
     nonnegative : bool
         Whether coefficients must not be negative.
     own_class_only : bool
-        Whether class k is regressed on columns k, k + n_classes, ... alone (StackingC).
+        Whether class k is regressed only on columns k, k + n_classes, ... (StackingC).
     fit_intercept : bool
-        Whether to add a constant, which takes no part in the norm.
+        Whether to add a constant, which does not count in the norm.
 
     Returns
     -------
@@ -97,13 +91,13 @@ def fit_responses(
     if own_class_only and n_features % n_classes:
         raise DataError(
             f"own_class_only: there are {n_features} columns, which is no multiple of the "
-            f"{n_classes} classes; every member must give one column a class"
+            f"{n_classes} classes; every member must give one column per class"
         )
     features, exponent = _scale(features)
     if weight is None:
         share = np.full(n_rows, 1.0 / n_rows)
     else:
-        share = np.ldexp(weight, -choose_exponent(weight))  # the sum of huge ones is no float
+        share = np.ldexp(weight, -choose_exponent(weight))  # the sum of huge weights would overflow
         share = share / share.sum()
     center = np.zeros(n_features + n_classes)
     if fit_intercept:
@@ -111,7 +105,7 @@ def fit_responses(
         center = np.concatenate([share @ features, frequency])
     triangle = _reduce_rows(features, class_idx, n_classes, center, np.sqrt(n_rows * share))
     left, right = triangle[:, :n_features], triangle[:, n_features:]
-    # As numpy.linalg.lstsq would cut the rows themselves.
+    # The cut of singular values that numpy.linalg.lstsq would use for the rows themselves.
     cut = max(n_rows, n_features) * np.finfo(np.float64).eps
     coef = np.zeros((n_classes, n_features))
     for k in range(n_classes):
@@ -123,14 +117,12 @@ def fit_responses(
     intercept = center[n_features:] - coef @ center[:n_features]
     coef = scale_back(coef, -exponent)
     if not np.isfinite(coef).all():
-        raise DataError(
-            "features are so small that their coefficients are no floats; scale them up"
-        )
+        raise DataError("features are so small that their coefficients overflow; scale them up")
     return coef, intercept if fit_intercept else np.zeros(n_classes)
 
 
 def _scale(features: Any) -> tuple[Any, int]:
-    """Return features divided by 2**k, whose squares are floats, and k: 0 unless extreme."""
+    """Return features divided by 2**k, which can be squared, and k: 0 unless extreme."""
     is_dense = isinstance(features, np.ndarray)
     exponent = choose_exponent(features if is_dense else features.data)
     if exponent == 0:
@@ -151,7 +143,7 @@ def _reduce_rows(
 ) -> np.ndarray:
     """Return the triangle of the QR decomposition of features and indicators side by side.
 
-    Least squares of its columns are those of the rows.
+    Its columns have the same least squares solutions as the rows.
     """
     triangle: np.ndarray = np.empty((0, center.size))
     for first in range(0, features.shape[0], _BLOCK):
@@ -165,7 +157,7 @@ def _reduce_rows(
 
 
 def solve_nonnegative(matrix: np.ndarray, target: np.ndarray, cut: float = 1e-15) -> np.ndarray:
-    """Return x >= 0 with the least squares of ``matrix @ x - target``, by active sets.
+    """Return x >= 0 that minimizes the squares of ``matrix @ x - target``, by active sets.
 
     C. L. Lawson and R. J. Hanson, "Solving Least Squares Problems", 1974, algorithm NNLS. ``cut``
     is relative to the largest singular value.
@@ -186,7 +178,7 @@ def solve_nonnegative(matrix: np.ndarray, target: np.ndarray, cut: float = 1e-15
             blocked = passive & (free <= 0)
             if not blocked.any():
                 break
-            # Go towards the free solution until the first coefficient is zero.
+            # Move towards the free solution until the first coefficient is zero.
             ratio = x[blocked] / (x[blocked] - free[blocked])
             x = x + ratio.min() * (free - x)
             x[np.flatnonzero(blocked)[ratio.argmin()]] = 0.0
@@ -201,9 +193,9 @@ def respond(features: np.ndarray, coef: np.ndarray, intercept: np.ndarray) -> np
 
 
 def to_probabilities(responses: np.ndarray) -> np.ndarray:
-    """Return responses as probabilities: negative ones count 0, rows sum to 1.
+    """Return responses as probabilities: negative ones become 0, and rows sum to 1.
 
-    Rows without a positive response are uniform.
+    Rows without a positive response become uniform.
 
     Examples
     --------

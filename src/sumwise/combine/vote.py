@@ -1,7 +1,7 @@
 """Votes of classifiers: counted, decided, rejected.
 
-Classes are indices 0, 1, ..., labels an array of them of shape (n_members, n_rows). A share is what
-part of all votes a class got in a row; the shares of a row sum to one.
+Classes are indices 0, 1, ...; labels are an array of class indices of shape (n_members, n_rows).
+The share of a class is its fraction of all votes in a row; the shares of a row sum to 1.
 """
 
 from typing import NamedTuple
@@ -10,21 +10,21 @@ import numpy as np
 
 REJECTED = -1
 
-# Shares that differ by less than this are equal: sums of weights are rounded.
+# Shares that differ by less than this are equal up to rounding.
 _TIE = 1e-12
 
 
 class RejectReport(NamedTuple):
-    """What a vote with a reject option does on labeled rows.
+    """Coverage and accuracy of a vote with a reject option.
 
     Attributes
     ----------
     coverage : float
-        Share of the rows that got a class.
+        Share of the rows that were not rejected.
     accuracy : float
-        Share of those that got the right one; NaN where all rows were rejected.
+        Share of these that got the right class; NaN if all rows were rejected.
     n_rejected : int
-        Rows that got none.
+        Number of rejected rows.
     """
 
     coverage: float
@@ -35,12 +35,7 @@ class RejectReport(NamedTuple):
 def share_labels(
     labels: np.ndarray, n_classes: int, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the share of each class among the labels that the members gave.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-    """
+    """Return the share of each class in the members' labels, shape (n_rows, n_classes)."""
     n_members, n_rows = labels.shape
     shares = np.zeros((n_rows, n_classes))
     rows = np.arange(n_rows)
@@ -57,32 +52,27 @@ def share_probabilities(probabilities: np.ndarray, weights: np.ndarray | None = 
 def measure_accuracy(
     labels: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the share of rows that each member labels right."""
+    """Return the share of rows that each member labels correctly."""
     return np.average(labels == y, axis=1, weights=sample_weight)
 
 
 def vote_by_majority(shares: np.ndarray) -> np.ndarray:
-    """Return the class with more than half of all votes, ``REJECTED`` where there is none."""
+    """Return the class with more than half of all votes, ``REJECTED`` if there is none."""
     best = shares.argmax(axis=1)
     has_majority = shares.max(axis=1) > 0.5 + _TIE
     return np.where(has_majority, best, REJECTED)
 
 
 def find_ties(shares: np.ndarray) -> np.ndarray:
-    """Return whether each class has as many votes as any in its row, (n_rows, n_classes)."""
+    """Return whether each class has the most votes of its row, (n_rows, n_classes)."""
     return shares >= shares.max(axis=1, keepdims=True) - _TIE
 
 
 def break_ties_by_hash(is_tied: np.ndarray, keys: np.ndarray, seed: int) -> np.ndarray:
-    """Return one of the tied classes of each row, each with the same probability.
+    """Return one of the tied classes of each row, all with the same probability.
 
-    Parameters
-    ----------
-    is_tied : ndarray of bool, shape (n_rows, n_classes)
-        At least one class of each row.
-    keys : ndarray of uint64, shape (n_rows,)
-        What a row is known by: rows of equal keys get equal classes where ties are equal.
-    seed : int
+    ``is_tied``, (n_rows, n_classes), has at least one class per row. ``keys`` are 64-bit hashes of
+    the rows: rows with equal keys and equal ties get equal classes.
     """
     draws = scramble(keys ^ scramble(np.array(seed, dtype=np.uint64)))
     n_tied = is_tied.sum(axis=1)
@@ -93,7 +83,7 @@ def break_ties_by_hash(is_tied: np.ndarray, keys: np.ndarray, seed: int) -> np.n
 
 
 def break_ties_by_confidence(is_tied: np.ndarray, confidence: np.ndarray) -> np.ndarray:
-    """Return the tied class of each row that members are surest of, then the first."""
+    """Return the tied class of each row with the highest confidence; of equal ones the first."""
     return np.where(is_tied, confidence, -np.inf).argmax(axis=1)
 
 

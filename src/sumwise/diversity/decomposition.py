@@ -1,10 +1,11 @@
-"""Errors of ensembles taken apart: into those of members, and what their diversity gains."""
+"""Decompositions of an ensemble's error into the members' errors and their diversity."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.diversity.inputs import (
+    average_rows,
     check_comparable,
     check_length,
     read_labels,
@@ -27,7 +28,7 @@ class Ambiguity(NamedTuple):
     mean_error : float
         Weighted mean of the members' losses.
     ambiguity : float
-        What combining gains: how much members differ from the combined prediction.
+        The gain from combining: how much members differ from the combined prediction.
 
     Examples
     --------
@@ -56,14 +57,14 @@ def ambiguity_decomposition(
     y : array-like of shape (n_rows,)
         Targets.
     weights : array-like of shape (n_learners,), default=None
-        Weights of learners, of sum 1 (they may be negative); None for equal ones.
+        Weights of learners, with sum 1, possibly negative; None for equal ones.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of rows.
 
     Returns
     -------
     Ambiguity
-        Each part is computed on its own; the equation holds to rounding.
+        All terms are computed independently; the equation holds to rounding.
 
     Examples
     --------
@@ -79,9 +80,9 @@ def ambiguity_decomposition(
     row_weight = read_sample_weight(sample_weight, n_rows)
     combined = numbers @ weight
     return Ambiguity(
-        _average((combined - target) ** 2, row_weight),
-        _average((numbers - target[:, None]) ** 2 @ weight, row_weight),
-        _average((numbers - combined[:, None]) ** 2 @ weight, row_weight),
+        average_rows((combined - target) ** 2, row_weight),
+        average_rows((numbers - target[:, None]) ** 2 @ weight, row_weight),
+        average_rows((numbers - combined[:, None]) ** 2 @ weight, row_weight),
     )
 
 
@@ -95,9 +96,9 @@ class VoteDiversity(NamedTuple):
     mean_error : float
         Weighted mean of the members' errors.
     good : float
-        Good diversity: wrong votes that do no harm, where the ensemble is right.
+        Good diversity: wrong votes on rows where the ensemble is right.
     bad : float
-        Bad diversity: right votes that are wasted, where the ensemble is wrong.
+        Bad diversity: right votes on rows where the ensemble is wrong.
 
     Examples
     --------
@@ -117,9 +118,9 @@ def vote_decomposition(
 ) -> VoteDiversity:
     """Good and bad diversity of a vote (Brown and Kuncheva, 2010), for the 0-1 loss.
 
-    Where the ensemble is right, each vote against it is good diversity; where it is wrong, each
-    vote for the truth is bad diversity. With two labels these are the votes against the ensemble,
-    as in the paper; stated like this, the equation holds for any number of labels.
+    Where the ensemble is right, each vote against it is good diversity. Where it is wrong, each
+    vote for the true label is bad diversity. With two labels these are the votes against the
+    ensemble, as in the paper; in this form the equation holds for any number of labels.
 
     Parameters
     ----------
@@ -128,12 +129,10 @@ def vote_decomposition(
     y : array-like of shape (n_rows,)
         True labels.
     vote : array-like of shape (n_rows,), default=None
-        Labels that the ensemble predicts, for the equation holds for any. None for the label with
-        the largest sum of weights; of equal ones the first.
-    weights : array-like of shape (n_learners,), default=None
-        Weights of learners, of sum 1 and not negative; None for equal ones.
-    sample_weight : array-like of shape (n_rows,), default=None
-        Weights of rows.
+        Labels that the ensemble predicts; the equation holds for any. None for the label with the
+        largest sum of weights, of equal ones the first.
+    weights, sample_weight : array-like, default=None
+        As in :func:`ambiguity_decomposition`, but no weight may be negative.
 
     Returns
     -------
@@ -141,9 +140,9 @@ def vote_decomposition(
 
     Notes
     -----
-    With models fitted on resampled data for learners, it is the bias-variance decomposition of
-    the 0-1 loss (Domingos, 2000): the error of the vote is the bias, good diversity the variance
-    where the vote is right, bad that where it is wrong.
+    If the learners are models fitted on resampled data, this is the bias-variance decomposition of
+    the 0-1 loss (Domingos, 2000): the error of the vote is the bias; good and bad diversity are the
+    variance where the vote is right and where it is wrong.
 
     Examples
     --------
@@ -155,7 +154,7 @@ def vote_decomposition(
     labels = read_labels("predictions", predictions, 2)
     n_rows, n_learners = labels.shape
     if n_learners == 0:
-        raise DataError("predictions has no columns: there is nobody to vote")
+        raise DataError("predictions has no columns: a vote needs at least one learner")
     truth = read_labels("y", y)
     check_length("y", truth, n_rows)
     check_comparable("predictions", labels, "y", truth)
@@ -171,10 +170,10 @@ def vote_decomposition(
     wrong_votes = (labels != truth[:, None]) @ weight
     right_votes = (labels == truth[:, None]) @ weight
     return VoteDiversity(
-        _average(~is_right, row_weight),
-        _average(wrong_votes, row_weight),
-        _average(np.where(is_right, wrong_votes, 0.0), row_weight),
-        _average(np.where(is_right, 0.0, right_votes), row_weight),
+        average_rows(~is_right, row_weight),
+        average_rows(wrong_votes, row_weight),
+        average_rows(np.where(is_right, wrong_votes, 0.0), row_weight),
+        average_rows(np.where(is_right, 0.0, right_votes), row_weight),
     )
 
 
@@ -189,31 +188,28 @@ def log_loss_decomposition(
 ) -> Ambiguity:
     """Error-ambiguity decomposition of the log loss (Heskes, 1998).
 
-    The ensemble predicts the normalized geometric mean P of the members' probabilities P_i, that
-    is, it averages logits. Its ambiguity is the mean of ``sum(w_i KL(P || P_i))``, whatever ``y``.
+    The ensemble predicts the normalized geometric mean P of the members' probabilities P_i: it
+    averages logits. Its ambiguity, the mean of ``sum(w_i KL(P || P_i))``, does not depend on ``y``.
 
     Parameters
     ----------
     probabilities : array-like of shape (n_rows, n_learners, n_classes)
-        Probabilities that each learner predicts, of sum 1.
+        Probabilities that each learner predicts, with sum 1.
     y : array-like of int of shape (n_rows,)
         Index of the true class.
-    weights : array-like of shape (n_learners,), default=None
-        Weights of learners, of sum 1 and not negative; None for equal ones.
+    weights, sample_weight : array-like, default=None
+        As in :func:`ambiguity_decomposition`, but no weight may be negative.
     pool : {"geometric", "arithmetic"}, default="geometric"
-        How probabilities are combined. The ambiguity of the arithmetic mean, which is soft voting,
-        is the mean of ``sum(w_i ln(P(y) / P_i(y)))``: it depends on ``y``, and it is the KL form
-        only on average over P.
+        How probabilities are combined. The ambiguity of the arithmetic mean (soft voting) is the
+        mean of ``sum(w_i ln(P(y) / P_i(y)))``, which depends on ``y``; it equals the KL form only
+        on average over P.
     clip : float, default=1e-15
-        Smaller probabilities are raised to it (and all divided by their sum): their logarithm would
-        make losses infinite.
-    sample_weight : array-like of shape (n_rows,), default=None
-        Weights of rows.
+        Smaller probabilities are raised to this value, and all divided by their sum: logarithms
+        would make losses infinite.
 
     Returns
     -------
     Ambiguity
-        Each part is computed on its own; the equation holds to rounding.
 
     Examples
     --------
@@ -247,9 +243,9 @@ def log_loss_decomposition(
         combined = np.log(np.einsum("rlk,l->rk", np.exp(log_shares), weight))
         ambiguity = (combined[rows, true_class][:, None] - of_truth) @ weight
     return Ambiguity(
-        _average(-combined[rows, true_class], row_weight),
-        _average(-of_truth @ weight, row_weight),
-        _average(ambiguity, row_weight),
+        average_rows(-combined[rows, true_class], row_weight),
+        average_rows(-of_truth @ weight, row_weight),
+        average_rows(ambiguity, row_weight),
     )
 
 
@@ -261,8 +257,8 @@ class BiasVarianceCovariance(NamedTuple):
     error : float
         Mean squared error of the mean of the learners.
     squared_bias : float
-        Square of the difference between the targets and the learners' mean over resamples. Noise
-        of the targets is in it.
+        Squared difference between the targets and the learners' mean over resamples, including
+        the noise of the targets.
     variance : float
         Variance of a learner over resamples.
     covariance : float
@@ -287,23 +283,23 @@ class BiasVarianceCovariance(NamedTuple):
 def bias_variance_covariance(
     predictions: Any, y: Any, *, sample_weight: Any = None
 ) -> BiasVarianceCovariance:
-    """Take the squared error of a mean apart into bias, variance and covariance (Ueda and Nakano).
+    """Decompose the squared error of a mean into bias, variance, covariance (Ueda and Nakano).
 
     Parameters
     ----------
     predictions : array-like of shape (n_resamples, n_rows) or (n_resamples, n_rows, n_learners)
-        Predictions of models that were fitted on resampled data:
-        :func:`sumwise.resample_predictions` makes them. With two dimensions there is one learner,
-        and covariance is 0: the decomposition into bias and variance.
+        Predictions of models that were fitted on resampled data, as
+        :func:`sumwise.resample_predictions` returns them. With two dimensions there is one learner
+        and no covariance: this is the decomposition into bias and variance.
     y : array-like of shape (n_rows,)
-        Targets; without noise, where they are known so.
+        Targets, without noise if that is known.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of rows.
 
     Returns
     -------
     BiasVarianceCovariance
-        Each part is computed on its own; the equation holds to rounding, because variances are
+        All terms are computed independently. The equation holds to rounding, because variances are
         means over resamples (divided by n_resamples).
 
     Examples
@@ -317,7 +313,7 @@ def bias_variance_covariance(
     numbers = read_numbers("predictions", numbers[..., None] if numbers.ndim == 2 else numbers, 3)
     n_resamples, n_rows, n_learners = numbers.shape
     if n_resamples < 2:
-        raise DataError("predictions of one resample have no variance: make two or more")
+        raise DataError("predictions of one resample have no variance; make two or more")
     target = read_numbers("y", y, 1)
     if target.size != n_rows:
         raise DataError(f"y has {target.size} rows; the predictions have {n_rows}")
@@ -327,14 +323,14 @@ def bias_variance_covariance(
     of_one = (spread**2).mean(axis=0).mean(axis=1)
     of_two = np.zeros(n_rows)
     if n_learners > 1:
-        # Sum over pairs of different learners: all pairs but those of one with itself.
+        # All pairs except those of a learner with itself.
         all_pairs = (spread.sum(axis=2) ** 2).mean(axis=0)
         of_two = (all_pairs - n_learners * of_one) / (n_learners * (n_learners - 1))
     return BiasVarianceCovariance(
-        _average(((numbers.mean(axis=2) - target) ** 2).mean(axis=0), row_weight),
-        _average((center.mean(axis=1) - target) ** 2, row_weight),
-        _average(of_one, row_weight),
-        _average(of_two, row_weight),
+        average_rows(((numbers.mean(axis=2) - target) ** 2).mean(axis=0), row_weight),
+        average_rows((center.mean(axis=1) - target) ** 2, row_weight),
+        average_rows(of_one, row_weight),
+        average_rows(of_two, row_weight),
         n_learners,
     )
 
@@ -343,7 +339,7 @@ def _vote(labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The label with the largest weight in each row; of equal ones the first."""
     answers = np.unique(labels)
     tally = np.stack([(labels == answer) @ weight for answer in answers], axis=1)
-    # Sums of equal weights in another order are equal but for rounding.
+    # Sums of the same weights in different orders differ by rounding.
     is_best = tally >= tally.max(axis=1, keepdims=True) - 1e-12
     return answers[is_best.argmax(axis=1)]
 
@@ -353,11 +349,7 @@ def _read_classes(y: Any, n_rows: int, n_classes: int) -> np.ndarray:
     check_length("y", classes, n_rows)
     if classes.dtype.kind not in "biu" or classes.min() < 0 or classes.max() >= n_classes:
         raise DataError(
-            f"y must be indices of classes, from 0 to {n_classes - 1}: "
-            "np.searchsorted(model.classes_, y) makes them from labels"
+            f"y must be indices of classes, from 0 to {n_classes - 1}; "
+            "np.searchsorted(model.classes_, y) converts labels"
         )
     return classes.astype(np.intp)
-
-
-def _average(values: np.ndarray, weight: np.ndarray) -> float:
-    return float(weight @ values / weight.sum())

@@ -4,30 +4,43 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.diversity.inputs import read_ensemble
+from sumwise.diversity.inputs import average_rows, read_ensemble
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import ParameterError
+
+_document = fill_docstring(
+    parameters="""
+Parameters
+----------
+predictions, y, sample_weight : array-like
+    As in :func:`kohavi_wolpert_variance`.
+
+Returns
+-------
+float"""
+)
 
 
 def kohavi_wolpert_variance(predictions: Any, y: Any = None, *, sample_weight: Any = None) -> float:
     """Kohavi-Wolpert variance: how much the labels of a row vary from learner to learner.
 
-    That is the mean over rows of ``1/2 (1 - sum(P(k)^2))``, P(k) being the share of the learners
-    that say k. With ``y`` there are two answers, right and wrong: ``l (L - l) / L^2`` with l of L
-    learners right. Either is (L-1) / (2L) times the mean of pairwise disagreements.
+    It is the mean over rows of ``1/2 (1 - sum(P(k)^2))``, where P(k) is the share of learners that
+    predict k. With ``y`` there are two answers, right and wrong: ``l (L - l) / L^2`` with l of L
+    learners right. Both are (L-1) / (2L) times the mean of the pairwise disagreements.
 
     Parameters
     ----------
     predictions : array-like of shape (n_rows, n_learners)
         Labels that each learner predicts.
     y : array-like of shape (n_rows,), default=None
-        True labels; with them, right and wrong take the place of labels.
+        True labels; with them, right and wrong are compared instead of labels.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of rows.
 
     Returns
     -------
     float
-        0 if all learners always say the same; at most 1/4 with two answers, 1/2 with any number.
+        0 if all learners always agree; at most 1/4 with two answers, 1/2 with any number.
 
     Examples
     --------
@@ -36,25 +49,19 @@ def kohavi_wolpert_variance(predictions: Any, y: Any = None, *, sample_weight: A
     0.125
     """
     share, weight = _read_shares(predictions, y, sample_weight)
-    return _average(0.5 * (1.0 - (share**2).sum(axis=1)), weight)
+    return average_rows(0.5 * (1.0 - (share**2).sum(axis=1)), weight)
 
 
+@_document
 def interrater_kappa(predictions: Any, y: Any = None, *, sample_weight: Any = None) -> float:
     """Interrater agreement of all learners beyond chance (Fleiss' kappa).
 
     With ``y`` it is ``1 - sum(l (L - l)) / (m L (L-1) p (1-p))``, with l of L learners right in a
-    row and p the mean share of right answers. Without, right and wrong are replaced by labels.
+    row and p the mean share of right answers. Without ``y``, labels replace right and wrong.
 
-    Parameters
-    ----------
-    predictions, y, sample_weight : array-like
-        As in :func:`kohavi_wolpert_variance`.
-
-    Returns
-    -------
-    float
-        1 if all learners always say the same (also if it is always the same, which is 0/0), 0 if
-        they agree as often as by chance, less if they agree less.
+    {parameters}
+        1 if all learners always agree (also if all predictions are equal, which is 0/0), 0 if they
+        agree as often as by chance, negative if they agree less.
 
     Examples
     --------
@@ -64,8 +71,8 @@ def interrater_kappa(predictions: Any, y: Any = None, *, sample_weight: Any = No
     """
     share, weight = _read_shares(predictions, y, sample_weight)
     n_learners = np.asarray(predictions).shape[1]
-    # Shares of pairs of different learners that differ, in fact and by chance.
-    differing = _average((share * (1.0 - share)).sum(axis=1), weight)
+    # Shares of pairs of learners that differ, observed and by chance.
+    differing = average_rows((share * (1.0 - share)).sum(axis=1), weight)
     differing *= n_learners / (n_learners - 1)
     if (share.max(axis=1)[weight > 0] == 1.0).all():
         return 1.0
@@ -73,24 +80,18 @@ def interrater_kappa(predictions: Any, y: Any = None, *, sample_weight: Any = No
     return 1.0 - differing / float((overall * (1.0 - overall)).sum())
 
 
+@_document
 def entropy(predictions: Any, y: Any = None, *, sample_weight: Any = None) -> float:
     """Entropy of an ensemble.
 
-    With ``y`` it is that of Kuncheva and Whitaker: the mean over rows of
-    ``min(l, L - l) / (L - ceil(L/2))``, with l of L learners right. Without, it is that of
-    Cunningham and Carney: the mean over rows of ``-sum(P(k) ln P(k))``, P(k) being the share of the
-    learners that say k.
+    With ``y`` it is the entropy of Kuncheva and Whitaker: the mean over rows of
+    ``min(l, L - l) / (L - ceil(L/2))``, with l of L learners right. Without ``y`` it is that of
+    Cunningham and Carney: the mean over rows of ``-sum(P(k) ln P(k))``, where P(k) is the share of
+    learners that predict k.
 
-    Parameters
-    ----------
-    predictions, y, sample_weight : array-like
-        As in :func:`kohavi_wolpert_variance`.
-
-    Returns
-    -------
-    float
-        0 if all learners always say the same. With ``y`` at most 1, where half of the learners are
-        right in each row; without at most the logarithm of the number of labels.
+    {parameters}
+        0 if all learners always agree. With ``y`` at most 1, if half of the learners are right in
+        each row; without ``y`` at most the logarithm of the number of labels.
 
     Examples
     --------
@@ -100,26 +101,20 @@ def entropy(predictions: Any, y: Any = None, *, sample_weight: Any = None) -> fl
     """
     share, weight = _read_shares(predictions, y, sample_weight)
     if y is None:
-        with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 adds 0
+        with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 contributes 0
             terms = np.where(share > 0, -share * np.log(share), 0.0)
-        return _average(terms.sum(axis=1), weight)
+        return average_rows(terms.sum(axis=1), weight)
     n_learners = np.asarray(predictions).shape[1]
-    return _average(share.min(axis=1), weight) * n_learners / (n_learners // 2)
+    return average_rows(share.min(axis=1), weight) * n_learners / (n_learners // 2)
 
 
+@_document
 def difficulty(predictions: Any, y: Any, *, sample_weight: Any = None) -> float:
-    """Difficulty: the variance over rows of the share of learners that are right.
+    """Difficulty: the variance over rows of the share of learners that are right. It needs ``y``.
 
-    Parameters
-    ----------
-    predictions, y, sample_weight : array-like
-        As in :func:`kohavi_wolpert_variance`; ``y`` is needed.
-
-    Returns
-    -------
-    float
-        Small for diverse ensembles, whose learners fail on different rows; identical learners find
-        a row easy or impossible.
+    {parameters}
+        Small for diverse ensembles, whose learners fail on different rows; large for identical
+        learners, which are all right or all wrong.
 
     Examples
     --------
@@ -128,10 +123,10 @@ def difficulty(predictions: Any, y: Any, *, sample_weight: Any = None) -> float:
     0.125
     """
     if y is None:
-        raise ParameterError("difficulty needs y: without it nobody is right")
+        raise ParameterError("difficulty needs y: right answers are counted against true labels")
     share, weight = _read_shares(predictions, y, sample_weight)
     right = share[:, 0]
-    return _average((right - _average(right, weight)) ** 2, weight)
+    return average_rows((right - average_rows(right, weight)) ** 2, weight)
 
 
 def _read_shares(predictions: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -142,7 +137,3 @@ def _read_shares(predictions: Any, y: Any, sample_weight: Any) -> tuple[np.ndarr
     cell = codes + n_answers * np.arange(n_rows)[:, None]
     counts = np.bincount(cell.ravel(), minlength=n_rows * n_answers)
     return counts.reshape(n_rows, n_answers) / n_learners, weight
-
-
-def _average(values: np.ndarray, weight: np.ndarray) -> float:
-    return float(weight @ values / weight.sum())

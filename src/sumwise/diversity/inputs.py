@@ -1,4 +1,4 @@
-"""Checks of predictions, targets and weights that measures of diversity take."""
+"""Checks of predictions, targets and weights for measures of diversity."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ _ROUNDING = 1e-9
 
 
 def read_labels(name: str, values: Any, n_dims: int = 1) -> np.ndarray:
-    """Return labels as an array of so many dimensions, with rows and without missing values."""
+    """Return labels as an array of ``n_dims`` dimensions; refuse no rows, and missing values."""
     labels = np.asarray(values)
     if labels.ndim != n_dims:
-        wanted = "one label a row" if n_dims == 1 else "(n_rows, n_learners)"
+        wanted = "one label per row" if n_dims == 1 else "(n_rows, n_learners)"
         raise DataError(f"{name} has shape {labels.shape}; expected {wanted}")
     if labels.shape[0] == 0:
         raise DataError(f"{name} has no rows")
@@ -29,7 +29,7 @@ def read_labels(name: str, values: Any, n_dims: int = 1) -> np.ndarray:
 
 
 def read_numbers(name: str, values: Any, n_dims: int) -> np.ndarray:
-    """Return finite float64 numbers as an array of so many dimensions, with rows."""
+    """Return finite float64 numbers as an array of ``n_dims`` dimensions; refuse no rows."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -43,7 +43,7 @@ def read_numbers(name: str, values: Any, n_dims: int) -> np.ndarray:
 
 
 def read_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Return weights of rows; ones where there are none, so that sums are counts."""
+    """Return weights of rows; ones for None, so that sums are counts."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = read_numbers("sample_weight", sample_weight, 1)
@@ -60,7 +60,7 @@ def read_learner_weights(weights: Any, n_learners: int, may_be_negative: bool) -
         return np.full(n_learners, 1.0 / n_learners)
     weight = read_numbers("weights", weights, 1)
     if weight.size != n_learners:
-        raise ParameterError(f"weights has {weight.size} values, one for each of {n_learners}")
+        raise ParameterError(f"weights has {weight.size} values for {n_learners} learners")
     if not may_be_negative and (weight < 0).any():
         raise ParameterError(f"weights[{int(weight.argmin())}] is {weight.min():g}, negative")
     total = weight.sum()
@@ -70,29 +70,30 @@ def read_learner_weights(weights: Any, n_learners: int, may_be_negative: bool) -
 
 
 def check_length(name: str, values: np.ndarray, n_rows: int) -> None:
-    """Refuse an array that has not one item a row."""
+    """Refuse an array without exactly one item per row."""
     if values.shape[0] != n_rows:
         raise DataError(f"{name} has {values.shape[0]} rows; the predictions have {n_rows}")
 
 
 def check_comparable(name: str, labels: np.ndarray, other_name: str, other: np.ndarray) -> None:
-    """Refuse to compare text with numbers: no two of them are ever equal."""
+    """Refuse to compare strings with numbers, which are never equal."""
     kinds = {_kind_of_labels(labels), _kind_of_labels(other)}
     if kinds == {"strings", "numbers"}:
         raise DataError(
-            f"{name} has {_kind_of_labels(labels)}, {other_name} has {_kind_of_labels(other)}: "
+            f"{name} has {_kind_of_labels(labels)}, {other_name} has {_kind_of_labels(other)}; "
             "labels must be of one kind"
         )
 
 
 def read_ensemble(predictions: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, ...]:
-    """Return the codes of what at least two learners say, of shape (n_rows, n_learners), and
-    weights of rows. Codes number labels; with ``y`` they are 0 for right and 1 for wrong.
+    """Return codes of the predictions, of shape (n_rows, n_learners), and weights of rows.
+
+    Codes number the labels; with ``y`` they are 0 for right and 1 for wrong.
     """
     labels = read_labels("predictions", predictions, 2)
     if labels.shape[1] < 2:
         raise DataError(
-            f"predictions has {labels.shape[1]} column; diversity is one of two learners or more"
+            f"predictions has {labels.shape[1]} column; diversity needs two or more learners"
         )
     weight = read_sample_weight(sample_weight, labels.shape[0])
     if y is None:
@@ -110,6 +111,11 @@ def encode(labels: np.ndarray) -> np.ndarray:
     except TypeError:
         raise DataError("labels of different types cannot be compared; use one type") from None
     return codes.reshape(labels.shape)
+
+
+def average_rows(values: np.ndarray, weight: np.ndarray) -> float:
+    """Return the weighted mean over rows."""
+    return float(weight @ values / weight.sum())
 
 
 def _kind_of_labels(labels: np.ndarray) -> str:

@@ -1,9 +1,8 @@
-"""Measures of how alike two learners are, from the contingency table of what they say."""
+"""Measures of how alike two learners are, from the contingency table of their predictions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, combinations_with_replacement
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,27 +14,32 @@ from sumwise.diversity.inputs import (
     read_labels,
     read_sample_weight,
 )
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError, ParameterError
+
+# The measures by name, as functions of a contingency table.
+MEASURES: dict[str, Callable[[np.ndarray], float]] = {}
 
 
 def contingency_table(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
-    """Count how often two learners say what.
+    """Count how often two learners predict each pair of labels.
 
     Parameters
     ----------
     pred_i, pred_j : array-like of shape (n_rows,)
         Labels that two learners predict.
     y : array-like of shape (n_rows,), default=None
-        True labels. With them, the table is that of right and wrong.
+        True labels. With them, the table counts right and wrong instead of labels.
     sample_weight : array-like of shape (n_rows,), default=None
-        Weights of rows, to be summed instead of counted.
+        Weights of rows, which are summed instead of counting rows.
 
     Returns
     -------
     ndarray of shape (n_labels, n_labels)
-        Entry [k, l] counts rows where the first learner says k and the second l. Labels are all
-        that occur, ascending; with ``y`` the first is "right" and the second "wrong":
-        ``[[a, b], [c, d]]``, with a both right and d both wrong.
+        Entry [k, l] counts the rows where the first learner predicts label k and the second l, of
+        all labels that occur, ascending. With ``y`` the first label is "right" and the second
+        "wrong": in ``[[a, b], [c, d]]``, a counts rows where both are right, d where both are
+        wrong.
 
     Examples
     --------
@@ -61,18 +65,56 @@ def contingency_table(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight:
     return _count(first != truth, second != truth, 2, weight)
 
 
-def disagreement(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+class PairMeasure(Protocol):
+    """How alike two learners are."""
+
+    def __call__(
+        self, pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None
+    ) -> float:
+        """Return the measure of two learners' predictions."""
+
+
+def _measure_pairs(of_table: Callable[[np.ndarray], float]) -> PairMeasure:
+    """Make a formula of a contingency table a public function of two learners' predictions."""
+
+    def measure(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+        _check_truth(of_table.__name__, y)
+        return of_table(contingency_table(pred_i, pred_j, y, sample_weight=sample_weight))
+
+    MEASURES[of_table.__name__] = of_table
+    measure.__name__ = measure.__qualname__ = of_table.__name__
+    measure.__doc__ = of_table.__doc__
+    fill = fill_docstring(
+        parameters="""
+Parameters
+----------
+pred_i, pred_j, y, sample_weight : array-like
+    As in :func:`contingency_table`.
+
+Returns
+-------
+float"""
+    )
+    return fill(measure)
+
+
+def _check_truth(measure: str, y: Any) -> None:
+    if measure == "double_fault" and y is None:
+        raise ParameterError("double_fault needs y: errors are counted against true labels")
+
+
+# Measures are formulas of a table. Shares of rows that differ are summed, not subtracted from one,
+# so that a sum that should be zero is exactly zero, also with weights.
+
+
+@_measure_pairs
+def disagreement(table: np.ndarray) -> float:
     """Share of rows on which two learners differ: (b + c) / m.
 
-    Parameters
-    ----------
-    pred_i, pred_j, y, sample_weight : array-like
-        As in :func:`contingency_table`. With ``y``, learners differ where one of them is right:
-        two different wrong labels are both wrong.
+    With ``y``, learners differ if exactly one of them is right: two different wrong labels are
+    both wrong.
 
-    Returns
-    -------
-    float
+    {parameters}
         From 0 for identical learners to 1.
 
     Examples
@@ -81,26 +123,20 @@ def disagreement(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any 
     >>> disagreement([0, 0, 1, 1], [0, 1, 1, 1])
     0.25
     """
-    return _disagreement(contingency_table(pred_i, pred_j, y, sample_weight=sample_weight))
+    return _sum_differing(table) / float(table.sum())
 
 
-def correlation(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+@_measure_pairs
+def correlation(table: np.ndarray) -> float:
     """Correlation of two learners: (ad - bc) / sqrt((a+b) (a+c) (c+d) (b+d)).
 
-    For more than two labels it is their correlation coefficient as Gorodkin (2004) defines it,
-    that is, the covariance of indicators, summed over labels; for two it is the same.
+    With more than two labels it is the correlation coefficient of Gorodkin (2004): the covariance
+    of indicators, summed over labels. For two labels both are the same.
 
-    Parameters
-    ----------
-    pred_i, pred_j, y, sample_weight : array-like
-        As in :func:`contingency_table`.
-
-    Returns
-    -------
-    float
-        1 for identical learners and 0 for independent ones. Where a learner is constant (0/0): 1
-        for identical learners, -1 for complementary ones, which never agree on one of two
-        labels, otherwise 0.
+    {parameters}
+        1 for identical learners and 0 for independent ones. If a learner is constant (0/0): 1 for
+        identical learners, -1 for complementary ones, which never agree on one of two labels,
+        otherwise 0.
 
     Examples
     --------
@@ -108,23 +144,25 @@ def correlation(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any =
     >>> round(correlation([0, 0, 1, 1], [0, 1, 1, 1]), 4)
     0.5774
     """
-    return _correlation(contingency_table(pred_i, pred_j, y, sample_weight=sample_weight))
+    if _sum_differing(table) == 0.0:
+        return 1.0
+    table = _scale(table)
+    first, second = table.sum(axis=1), table.sum(axis=0)
+    spread = _chance_differing(first, first) * _chance_differing(second, second)
+    if spread == 0.0:
+        return _resolve_zero_by_zero(table)
+    ratio = (_chance_differing(first, second) - _sum_differing(table)) / np.sqrt(spread)
+    return float(np.clip(ratio, -1.0, 1.0))
 
 
-def q_statistic(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+@_measure_pairs
+def q_statistic(table: np.ndarray) -> float:
     """Yule's Q of two learners: (ad - bc) / (ad + bc).
 
-    It has the sign of the :func:`correlation` and is at least as large. For more than two labels
+    It has the sign of the :func:`correlation` and is at least as large. With more than two labels
     it is the mean over labels of the Q of "this label" against "another".
 
-    Parameters
-    ----------
-    pred_i, pred_j, y, sample_weight : array-like
-        As in :func:`contingency_table`.
-
-    Returns
-    -------
-    float
+    {parameters}
         From -1 to 1. For 0/0: 1 for identical learners, -1 for complementary ones, otherwise 0.
 
     Examples
@@ -133,25 +171,24 @@ def q_statistic(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any =
     >>> q_statistic([0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1])
     0.6
     """
-    return _q_statistic(contingency_table(pred_i, pred_j, y, sample_weight=sample_weight))
+    if _sum_differing(table) == 0.0:
+        return 1.0
+    table = _scale(table)
+    if len(table) == 2:
+        return _q_of_two(table)
+    return float(np.mean([_q_of_two(_fold(table, k)) for k in range(len(table))]))
 
 
-def kappa(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+@_measure_pairs
+def kappa(table: np.ndarray) -> float:
     """Agreement of two learners beyond chance (Cohen's kappa): (p1 - p2) / (1 - p2).
 
-    p1 is the share of rows on which they agree, p2 that on which independent learners with the same
-    shares of labels would.
+    p1 is the share of rows on which they agree, p2 the share on which independent learners with
+    the same frequencies of labels would agree.
 
-    Parameters
-    ----------
-    pred_i, pred_j, y, sample_weight : array-like
-        As in :func:`contingency_table`.
-
-    Returns
-    -------
-    float
+    {parameters}
         1 for identical learners (also if both are constant, which is 0/0), 0 for independent ones,
-        less for those that agree less than by chance.
+        negative for learners that agree less than by chance.
 
     Examples
     --------
@@ -159,20 +196,20 @@ def kappa(pred_i: Any, pred_j: Any, y: Any = None, *, sample_weight: Any = None)
     >>> kappa([0, 0, 1, 1], [0, 1, 1, 1])
     0.5
     """
-    return _kappa(contingency_table(pred_i, pred_j, y, sample_weight=sample_weight))
+    differing = _sum_differing(table)
+    if differing == 0.0:
+        return 1.0
+    # Never 0/0 here: learners that differ somewhere would also differ by chance.
+    total = float(table.sum())
+    by_chance = _chance_differing(table.sum(axis=1) / total, table.sum(axis=0) / total)
+    return 1.0 - differing / total / by_chance
 
 
-def double_fault(pred_i: Any, pred_j: Any, y: Any, *, sample_weight: Any = None) -> float:
-    """Share of rows on which both learners are wrong: d / m.
+@_measure_pairs
+def double_fault(table: np.ndarray) -> float:
+    """Share of rows on which both learners are wrong: d / m. It needs ``y``.
 
-    Parameters
-    ----------
-    pred_i, pred_j, y, sample_weight : array-like
-        As in :func:`contingency_table`; ``y`` is needed.
-
-    Returns
-    -------
-    float
+    {parameters}
 
     Examples
     --------
@@ -180,22 +217,20 @@ def double_fault(pred_i: Any, pred_j: Any, y: Any, *, sample_weight: Any = None)
     >>> double_fault([0, 0, 1, 1], [0, 1, 1, 1], y=[0, 0, 1, 0])
     0.25
     """
-    if y is None:
-        raise ParameterError("double_fault needs y: without it nobody is wrong")
-    return _double_fault(contingency_table(pred_i, pred_j, y, sample_weight=sample_weight))
+    return float(table[1, 1] / table.sum())
 
 
 class PairwiseMatrix(NamedTuple):
-    """A measure of each two learners.
+    """A measure of every pair of learners.
 
     Attributes
     ----------
     labels : tuple of str
         Names of the learners.
     values : ndarray of shape (n_learners, n_learners)
-        The measure; symmetric.
+        The measure of each pair; symmetric.
     measure : str
-        Its name.
+        Name of the measure.
 
     Examples
     --------
@@ -218,14 +253,14 @@ def pairwise_matrix(
     labels: Sequence[str] | None = None,
     sample_weight: Any = None,
 ) -> PairwiseMatrix:
-    """Measure each two learners of an ensemble.
+    """Measure every pair of learners of an ensemble.
 
     Parameters
     ----------
     predictions : array-like of shape (n_rows, n_learners)
         Labels that each learner predicts.
     y : array-like of shape (n_rows,), default=None
-        True labels; with them, tables are those of right and wrong.
+        True labels; with them, right and wrong are compared instead of labels.
     measure : {"kappa", "disagreement", "correlation", "q_statistic", "double_fault"}
         Name of the measure.
     labels : sequence of str, default=None
@@ -248,8 +283,7 @@ def pairwise_matrix(
     """
     if measure not in MEASURES:
         raise ParameterError(f"measure={measure!r}: must be one of {', '.join(MEASURES)}")
-    if measure == "double_fault" and y is None:
-        raise ParameterError("double_fault needs y: without it nobody is wrong")
+    _check_truth(measure, y)
     codes, weight = read_ensemble(predictions, y, sample_weight)
     n_learners = codes.shape[1]
     names = name_learners(labels, n_learners)
@@ -263,7 +297,7 @@ def pairwise_matrix(
 
 
 class KappaErrorPoints(NamedTuple):
-    """A point for each two learners of an ensemble: how alike they are, and how bad.
+    """Agreement and error of every pair of learners of an ensemble.
 
     Attributes
     ----------
@@ -272,7 +306,7 @@ class KappaErrorPoints(NamedTuple):
     error : ndarray of shape (n_pairs,)
         Mean of their two errors.
     pairs : ndarray of int of shape (n_pairs, 2)
-        The learners.
+        Column indices of the two learners.
 
     Examples
     --------
@@ -290,15 +324,15 @@ class KappaErrorPoints(NamedTuple):
 def kappa_error_points(predictions: Any, y: Any, *, sample_weight: Any = None) -> KappaErrorPoints:
     """The points of a kappa-error diagram (Margineantu and Dietterich, 1997).
 
-    Accurate learners lie low, diverse ones to the left: of a good ensemble there are points in the
-    corner at the lower left.
+    Pairs of accurate learners are at the bottom, diverse pairs on the left. A good ensemble has
+    points at the lower left.
 
     Parameters
     ----------
     predictions : array-like of shape (n_rows, n_learners)
         Labels that each learner predicts.
     y : array-like of shape (n_rows,)
-        True labels. Kappa is that of the labels; ``y`` is for errors.
+        True labels, for the errors; kappa compares the predicted labels.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of rows.
 
@@ -314,14 +348,14 @@ def kappa_error_points(predictions: Any, y: Any, *, sample_weight: Any = None) -
     array([0.1667, 0.5   , 0.3333])
     """
     if y is None:
-        raise ParameterError("kappa_error_points needs y: without it nobody is wrong")
+        raise ParameterError("kappa_error_points needs y: errors are counted against true labels")
     is_wrong, weight = read_ensemble(predictions, y, sample_weight)
     codes, _ = read_ensemble(predictions, None, None)
     error = weight @ is_wrong / weight.sum()
     pairs = np.array(list(combinations(range(codes.shape[1]), 2)))
     n_codes = int(codes.max()) + 1
     columns = np.ascontiguousarray(codes.T)
-    kappas = [_kappa(_count(columns[i], columns[j], n_codes, weight)) for i, j in pairs]
+    kappas = [MEASURES["kappa"](_count(columns[i], columns[j], n_codes, weight)) for i, j in pairs]
     return KappaErrorPoints(np.array(kappas), error[pairs].mean(axis=1), pairs)
 
 
@@ -339,53 +373,24 @@ def _count(first: np.ndarray, second: np.ndarray, n_codes: int, weight: np.ndarr
     return np.bincount(cell, weight, minlength=n_codes * n_codes).reshape(n_codes, n_codes)
 
 
-# What follows takes a table. Shares of rows that differ are summed, not subtracted from one, so
-# that what should be zero is so with weights, too.
-
-
-def _differing(table: np.ndarray) -> float:
+def _sum_differing(table: np.ndarray) -> float:
     return float(table.sum(where=~np.eye(len(table), dtype=bool)))
 
 
 def _chance_differing(first: np.ndarray, second: np.ndarray) -> float:
     """Sum over pairs of different labels of their products: m^2 (1 - p2)."""
-    return _differing(np.outer(first, second))
+    return _sum_differing(np.outer(first, second))
 
 
-def _decide(table: np.ndarray) -> float:
-    """What a ratio 0/0 stands for; identical learners are known already."""
+def _resolve_zero_by_zero(table: np.ndarray) -> float:
+    """Return what a ratio 0/0 stands for, unless learners are identical."""
     return -1.0 if len(table) == 2 and not np.diag(table).any() else 0.0
 
 
 def _scale(table: np.ndarray) -> np.ndarray:
-    """Shares of rows, without labels that other learners use, but neither of these two."""
+    """Shares of rows, without labels that neither of the two learners uses."""
     is_used = (table.sum(axis=0) + table.sum(axis=1)) > 0
     return table[np.ix_(is_used, is_used)] / table.sum()
-
-
-def _disagreement(table: np.ndarray) -> float:
-    return _differing(table) / float(table.sum())
-
-
-def _correlation(table: np.ndarray) -> float:
-    if _differing(table) == 0.0:
-        return 1.0
-    table = _scale(table)
-    first, second = table.sum(axis=1), table.sum(axis=0)
-    spread = _chance_differing(first, first) * _chance_differing(second, second)
-    if spread == 0.0:
-        return _decide(table)
-    ratio = (_chance_differing(first, second) - _differing(table)) / np.sqrt(spread)
-    return float(np.clip(ratio, -1.0, 1.0))
-
-
-def _q_statistic(table: np.ndarray) -> float:
-    if _differing(table) == 0.0:
-        return 1.0
-    table = _scale(table)
-    if len(table) == 2:
-        return _q_of_two(table)
-    return float(np.mean([_q_of_two(_fold(table, k)) for k in range(len(table))]))
 
 
 def _fold(table: np.ndarray, label: int) -> np.ndarray:
@@ -404,29 +409,6 @@ def _q_of_two(table: np.ndarray) -> float:
     if b == 0.0 == c:
         return 1.0
     alike, unlike = a * d, b * c
-    return _decide(table) if alike + unlike == 0.0 else float((alike - unlike) / (alike + unlike))
-
-
-def _kappa(table: np.ndarray) -> float:
-    differing = _differing(table)
-    if differing == 0.0:
-        return 1.0
-    # Never 0/0 here: who differs somewhere would differ by chance, too.
-    total = float(table.sum())
-    by_chance = _chance_differing(table.sum(axis=1) / total, table.sum(axis=0) / total)
-    return 1.0 - differing / total / by_chance
-
-
-def _double_fault(table: np.ndarray) -> float:
-    return float(table[1, 1] / table.sum())
-
-
-MEASURES: Mapping[str, Callable[[np.ndarray], float]] = MappingProxyType(
-    {
-        "kappa": _kappa,
-        "disagreement": _disagreement,
-        "correlation": _correlation,
-        "q_statistic": _q_statistic,
-        "double_fault": _double_fault,
-    }
-)
+    if alike + unlike == 0.0:
+        return _resolve_zero_by_zero(table)
+    return float((alike - unlike) / (alike + unlike))

@@ -39,48 +39,48 @@ def partial_dependence(
 ) -> Bunch:
     """Return the mean response of a model as a function of some features.
 
-    The parameters and the result are those of :func:`sklearn.inspection.partial_dependence`, which
-    takes the models of sumwise, too, but by ``method="brute"`` alone.
+    Parameters and result are those of :func:`sklearn.inspection.partial_dependence`, which also
+    accepts models of sumwise, but only with ``method="brute"``.
 
     Parameters
     ----------
     estimator : fitted estimator
         A model of sumwise; with ``method="brute"`` any classifier or regressor.
     X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-        Rows that the grid is made of. By "brute", also those that predictions are averaged over.
+        Rows from which the grid is made. With "brute", predictions are averaged over them.
     features : int, str or list of these
-        The feature, or two or more for their joint grid.
+        The feature, or two or more features for their joint grid.
     sample_weight : array-like of shape (n_rows,), default=None
-        Weights of the mean; by "brute" only.
+        Weights of the mean; only with "brute".
     categorical_features : array-like, default=None
-        Features whose grid is all of their values: indices, names or booleans. None for the
-        features that are categories in the model.
+        Features whose grid has all of their values: indices, names or booleans. None for the
+        categorical features of the model.
     feature_names : sequence of str, default=None
         Names of features; None for those of ``fit``.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        What of a classifier is averaged by "brute".
+        Which output of a classifier "brute" averages.
     percentiles : tuple of float, default=(0.05, 0.95)
-        Ends of the grid.
+        Percentiles of a feature at the ends of the grid.
     grid_resolution : int, default=100
-        Points of the grid for each feature; if it has fewer values, these.
+        Points of the grid per feature. A feature with fewer values has a point for each of them.
     custom_values : dict, default=None
-        Values of the grid by feature, in place of those above.
+        Values of the grid by feature, instead of those above.
     method : {"auto", "recursion", "brute"}, default="auto"
-        "brute": every row is predicted with every value of the grid. "recursion": the trees of
-        gradient boosting, a forest or a decision tree are walked with the grid alone, and sides of
-        other splits weigh as training rows did (in forests, their weights), which is much quicker.
-        It gives raw scores of boosting, with the constant that training begins with (scikit-learn's
-        leaves it out), and predictions or probabilities of a forest. "auto": "recursion" where
-        it gives predictions of a regressor, or scores of a classifier whose ``response_method`` is
-        "auto" or "decision_function" (of a forest, "auto" or "predict_proba"); else "brute".
+        "brute": every row is predicted with every value of the grid. "recursion": only the grid is
+        passed through the trees of gradient boosting, a forest or a decision tree; the two sides of
+        splits on other features are weighted by their training rows. This is much faster. The
+        result is the raw score of boosting, including the initial constant (which scikit-learn
+        leaves out), or the prediction or probability of a forest. "auto": "recursion" if it gives
+        the predictions of a regressor, or the scores of a classifier whose ``response_method`` is
+        "auto" or "decision_function" (of a forest, "auto" or "predict_proba"); otherwise "brute".
     kind : {"average", "individual", "both"}, default="average"
-        The mean, a curve for each row, or both; by "brute" except for "average".
+        The mean, one curve per row, or both; only "average" can use "recursion".
 
     Returns
     -------
     Bunch
-        ``grid_values``, a list of arrays; ``average`` of shape (n_outputs, n_values, ...), where
-        two classes are one output; and ``individual`` of shape (n_outputs, n_rows, n_values, ...).
+        ``grid_values``, a list of arrays; ``average`` of shape (n_outputs, n_values, ...), with one
+        output for two classes; and ``individual`` of shape (n_outputs, n_rows, n_values, ...).
 
     Examples
     --------
@@ -182,7 +182,7 @@ def _respond(
 
 
 class _GridMaker:
-    """Finds values of features to respond to, as scikit-learn does; missing ones are left out."""
+    """Finds the grid values of features as scikit-learn does; missing values are left out."""
 
     def __init__(
         self,
@@ -194,7 +194,9 @@ class _GridMaker:
     ) -> None:
         low, high = percentiles
         if not 0 <= low < high <= 1:
-            raise ParameterError(f"percentiles={percentiles}: must be two of [0, 1], ascending")
+            raise ParameterError(
+                f"percentiles={percentiles}: must be two ascending numbers in [0, 1]"
+            )
         if resolution <= 1:
             raise ParameterError(f"grid_resolution={resolution}: must be at least 2")
         self._matrix = read_rows(estimator, X)
@@ -204,18 +206,20 @@ class _GridMaker:
         self._percentiles, self._resolution = percentiles, resolution
 
     def find_feature(self, feature: Any) -> int:
-        """Return the index of a feature that is given by name or index."""
+        """Return the index of a feature given by name or index."""
         if isinstance(feature, str):
             if feature not in self._names:
-                raise ParameterError(f"features: there is no feature of the name {feature!r}")
+                raise ParameterError(f"features: there is no feature named {feature!r}")
             return self._names.index(feature)
         if not 0 <= feature < self._matrix.shape[1]:
             last = self._matrix.shape[1] - 1
-            raise ParameterError(f"features: {feature!r} must be a name or an index of 0 to {last}")
+            raise ParameterError(
+                f"features: {feature!r} must be a name or an index from 0 to {last}"
+            )
         return int(feature)
 
     def find_categories(self, chosen: Any) -> np.ndarray:
-        """Return which features take all of their values, as a mask."""
+        """Return a mask of the features whose grid has all of their values."""
         mask = np.zeros(self._matrix.shape[1], dtype=np.bool_)
         mask[list(self._schema.dictionaries)] = True
         if chosen is not None:
@@ -227,7 +231,7 @@ class _GridMaker:
         return mask
 
     def make_axis(self, feature: int, is_all: bool, custom: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return values of a feature, and the numbers that trees know them by."""
+        """Return the grid values of a feature, and the numbers that trees use for them."""
         dictionary = self._schema.dictionaries.get(feature)
         if custom is not None:
             return _read_custom(custom, dictionary)
@@ -242,8 +246,8 @@ class _GridMaker:
             low, high = mquantiles(finite, prob=self._percentiles)
             if np.isclose(low, high):
                 raise DataError(
-                    f"the percentiles {self._percentiles} of feature {feature} are too close to "
-                    "each other; choose others, or pass custom_values"
+                    f"the percentiles {self._percentiles} of feature {feature} are too close; "
+                    "choose others, or pass custom_values"
                 )
             values = np.linspace(low, high, num=self._resolution)
         return values, values

@@ -1,4 +1,4 @@
-"""Pictures. For each, one function makes the numbers and another, ``plot_...``, draws them.
+"""Plots. For each, one function computes the data and another, ``plot_...``, draws it.
 
 Only drawing needs matplotlib: ``pip install 'sumwise[plot]'``.
 """

@@ -1,20 +1,36 @@
-"""Where pictures are drawn, and the markers and lines of what is drawn."""
+"""Axes, markers and lines of plots, and the documentation that plots share."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import ParameterError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any  # matplotlib is imported when something is drawn
 
-# Where there are points, markers differ, too.
+# Markers and lines differ as colors do, for readers who cannot tell colors apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 
+# At most so many labels are written on an axis; of more, every n-th is.
+MOST_LABELS = 40
 
-def get_axes(ax: "Axes | None", width: float = 6.4, height: float = 4.8) -> "Axes":
-    """Return the given axes, or those of a new figure; the caller saves or shows it."""
+document_plot = fill_docstring(
+    ax="""
+ax : matplotlib Axes, default=None
+    Where to draw; None for a new figure.
+
+Returns
+-------
+matplotlib Axes"""
+)
+
+
+def get_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
+    """Return the given axes, or those of a new figure, which the caller saves or shows."""
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -27,7 +43,7 @@ def get_axes(ax: "Axes | None", width: float = 6.4, height: float = 4.8) -> "Axe
 
 
 def name_data(kind: type, data: Any, maker: str) -> Mapping[str, Any]:
-    """Return data to draw by name: one without a name, or several with theirs."""
+    """Return data to draw by name; a single item has the name ``''``."""
     named = data if isinstance(data, Mapping) else {"": data}
     for item in named.values():
         check_data(kind, item, maker)
@@ -37,7 +53,7 @@ def name_data(kind: type, data: Any, maker: str) -> Mapping[str, Any]:
 
 
 def check_data(kind: type, data: Any, maker: str) -> None:
-    """Refuse to draw anything but the numbers of this plot."""
+    """Refuse data that this plot does not draw."""
     if not isinstance(data, kind):
         raise ParameterError(
             f"expected {kind.__name__}, which {maker} makes, got {type(data).__name__}"

@@ -1,30 +1,24 @@
 """Weights of members, and importances of features."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.members import open_ensemble
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import check_data, get_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-# Beyond this number of bars, every so many have their name written.
-_MOST_NAMES = 40
+from sumwise.plotting.axes import MOST_LABELS, Axes, check_data, document_plot, get_axes
 
 
 class LabeledValues(NamedTuple):
-    """Numbers with names.
+    """Values with names.
 
     Attributes
     ----------
     labels : tuple of str
         Names.
     values : ndarray of float
-        Numbers.
+        One value per name.
 
     Examples
     --------
@@ -43,9 +37,9 @@ def ensemble_weights(model: Any) -> LabeledValues:
     Parameters
     ----------
     model : fitted ensemble
-        Weights are its ``estimator_weights_`` (as those of AdaBoost), ``weights_`` or ``weights``
-        (as those of voting); without any, members weigh the same. Stacks are refused: their
-        meta-learners may do anything.
+        Its weights are ``estimator_weights_`` (as in AdaBoost), ``weights_`` or ``weights`` (as in
+        voting); without any of these, all members have the same weight. Stacks are refused,
+        because a meta-learner need not weight members.
 
     Returns
     -------
@@ -73,11 +67,11 @@ def ensemble_weights(model: Any) -> LabeledValues:
     values = np.asarray(weights, dtype=np.float64)
     given = getattr(model, "named_estimators", {})
     if values.size > len(members) and set(names) <= set(given):
-        # Weights of all that were given, or of those that were not dropped.
+        # One weight per given member, or one per member that was not dropped.
         kept = [name for name, member in given.items() if not isinstance(member, str)]
         owners = list(given) if values.size == len(given) else kept
         values = values[[owners.index(name) for name in names]]
-    # AdaBoost has room for members that it did not need.
+    # AdaBoost of scikit-learn has entries for members that it did not fit.
     values = values[: len(members)]
     if values.shape != (len(members),):
         raise DataError(f"{len(members)} members have weights of shape {np.shape(weights)}")
@@ -90,9 +84,9 @@ def feature_importances(model: Any, *, n_features: int | None = 20) -> LabeledVa
     Parameters
     ----------
     model : fitted model
-        It has ``feature_importances_``.
+        A model with ``feature_importances_``.
     n_features : int or None, default=20
-        How many to return; None for all.
+        Number of features to return; None for all.
 
     Returns
     -------
@@ -118,19 +112,15 @@ def feature_importances(model: Any, *, n_features: int | None = 20) -> LabeledVa
     return LabeledValues(tuple(str(names[i]) for i in order), np.asarray(values)[order])
 
 
-def plot_weights(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
+@document_plot
+def plot_weights(data: LabeledValues, ax: Axes | None = None) -> Axes:
     """Draw weights of members as bars.
 
     Parameters
     ----------
     data : LabeledValues
         From :func:`ensemble_weights`.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------
@@ -144,19 +134,15 @@ def plot_weights(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
     return _draw_bars(data, "weight", ax)
 
 
-def plot_importances(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
+@document_plot
+def plot_importances(data: LabeledValues, ax: Axes | None = None) -> Axes:
     """Draw importances of features as bars.
 
     Parameters
     ----------
     data : LabeledValues
         From :func:`feature_importances`.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------
@@ -170,13 +156,13 @@ def plot_importances(data: LabeledValues, ax: "Axes | None" = None) -> "Axes":
     return _draw_bars(data, "importance", ax)
 
 
-def _draw_bars(data: LabeledValues, name: str, ax: "Axes | None") -> "Axes":
+def _draw_bars(data: LabeledValues, name: str, ax: Axes | None) -> Axes:
     """Bars from top to bottom, in the order of the data."""
     n_bars = len(data.labels)
     ax = get_axes(ax, 6.4, float(np.clip(0.28 * n_bars + 1.0, 2.4, 12.0)))
     places = np.arange(n_bars)
     ax.barh(places, data.values, color=COLORS[0])
-    named = places[:: -(-n_bars // _MOST_NAMES)]
+    named = places[:: -(-n_bars // MOST_LABELS)]
     ax.set_yticks(named, [data.labels[place] for place in named])
     ax.invert_yaxis()
     ax.axvline(0.0, color="black", linewidth=0.8)

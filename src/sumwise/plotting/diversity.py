@@ -1,38 +1,36 @@
 """Kappa-error diagrams, and matrices of pairwise measures."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sumwise.diversity import KappaErrorPoints, PairwiseMatrix
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import MARKERS, check_data, get_axes, name_data
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import (
+    MARKERS,
+    MOST_LABELS,
+    Axes,
+    check_data,
+    document_plot,
+    get_axes,
+    name_data,
+)
 
 # Values are written into the cells of matrices up to this size.
 _MOST_WRITTEN = 12
-# Names are written beside matrices up to this size; above, every so many.
-_MOST_NAMES = 40
 
 
+@document_plot
 def plot_kappa_error(
-    points: KappaErrorPoints | Mapping[str, KappaErrorPoints], ax: "Axes | None" = None
-) -> "Axes":
-    """Draw a kappa-error diagram: a point for each two members of an ensemble.
+    points: KappaErrorPoints | Mapping[str, KappaErrorPoints], ax: Axes | None = None
+) -> Axes:
+    """Draw a kappa-error diagram: one point per pair of members of an ensemble.
 
     Parameters
     ----------
     points : KappaErrorPoints or dict of str to KappaErrorPoints
         From :func:`sumwise.diversity.kappa_error_points`; a dict compares ensembles.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------
@@ -49,7 +47,7 @@ def plot_kappa_error(
         color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
         alpha = 0.7 if data.kappa.size < 200 else 0.35
         ax.scatter(data.kappa, data.error, s=18, c=color, marker=marker, alpha=alpha, linewidths=0)
-        # The center, large and alone in the legend.
+        # The center is large, and only the center is in the legend.
         center = float(data.kappa.mean()), float(data.error.mean())
         ax.scatter(
             *center, s=110, c=color, marker=marker, edgecolors="white", linewidths=1.5, label=name
@@ -61,19 +59,15 @@ def plot_kappa_error(
     return ax
 
 
-def plot_diversity_matrix(matrix: PairwiseMatrix, ax: "Axes | None" = None) -> "Axes":
-    """Draw a measure of each two members as colors; small matrices with numbers.
+@document_plot
+def plot_diversity_matrix(matrix: PairwiseMatrix, ax: Axes | None = None) -> Axes:
+    """Draw a pairwise measure of the members as colors, small matrices also with numbers.
 
     Parameters
     ----------
     matrix : PairwiseMatrix
         From :func:`sumwise.diversity_matrix` or :func:`sumwise.diversity.pairwise_matrix`.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------
@@ -89,7 +83,7 @@ def plot_diversity_matrix(matrix: PairwiseMatrix, ax: "Axes | None" = None) -> "
     image = ax.imshow(matrix.values, cmap="cividis")
     ax.figure.colorbar(image, ax=ax)
     ax.set_title(matrix.measure.replace("_", " "))
-    places = np.arange(0, n_learners, -(-n_learners // _MOST_NAMES))
+    places = np.arange(0, n_learners, -(-n_learners // MOST_LABELS))
     names = [matrix.labels[place] for place in places]
     turn = 90 if max(map(len, names)) * len(names) > 50 else 0
     ax.set_xticks(places, names, rotation=turn)

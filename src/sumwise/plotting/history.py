@@ -1,16 +1,13 @@
 """Learning curves: what was measured after each round of training."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import DataError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import LINES, check_data, get_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import LINES, Axes, check_data, document_plot, get_axes
 
 
 class LearningCurves(NamedTuple):
@@ -21,9 +18,9 @@ class LearningCurves(NamedTuple):
     rounds : ndarray of int
         Numbers of rounds: 1, 2, ...
     scores : dict of str to ndarray of float
-        "training_loss", "validation_loss", "validation_score": those that were measured.
+        Those of "training_loss", "validation_loss" and "validation_score" that were measured.
     best_round : int
-        Rounds that the model kept.
+        Number of rounds that the model kept.
 
     Examples
     --------
@@ -44,7 +41,7 @@ def learning_curves(model: Any) -> LearningCurves:
     Parameters
     ----------
     model : fitted estimator
-        It has ``history_`` and ``best_iteration_``, as gradient boosting of sumwise.
+        A model with ``history_`` and ``best_iteration_``, such as gradient boosting of sumwise.
 
     Returns
     -------
@@ -73,19 +70,15 @@ def learning_curves(model: Any) -> LearningCurves:
     return LearningCurves(np.arange(1, n_rounds + 1), scores, int(model.best_iteration_))
 
 
-def plot_learning_curves(data: LearningCurves, ax: "Axes | None" = None) -> "Axes":
-    """Draw losses against rounds; scores, which are better if higher, on an axis to the right.
+@document_plot
+def plot_learning_curves(data: LearningCurves, ax: Axes | None = None) -> Axes:
+    """Draw losses against rounds, and scores, where higher is better, on a second axis.
 
     Parameters
     ----------
     data : LearningCurves
         From :func:`learning_curves`.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------
@@ -116,7 +109,7 @@ def plot_learning_curves(data: LearningCurves, ax: "Axes | None" = None) -> "Axe
     ax.set_ylabel("loss" if losses else "score")
     if other_ax is not ax:
         other_ax.set_ylabel("score")
-    # Above the picture: inside, it might hide a line of the other axis.
+    # Above the axes, where it cannot hide a line of the second axis.
     handles = [*lines, last]
     ax.legend(handles=handles, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax

@@ -1,30 +1,27 @@
 """Decision regions of a classifier of two features."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import MARKERS, check_data, get_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import MARKERS, Axes, check_data, document_plot, get_axes
 
 
 class DecisionRegions(NamedTuple):
-    """What a classifier says over a rectangle.
+    """Predictions of a classifier on a grid.
 
     Attributes
     ----------
     horizontal, vertical : ndarray of shape (n_steps,)
         Values of the two features.
     regions : ndarray of int of shape (n_steps, n_steps)
-        Index of the predicted class, by vertical and horizontal place.
+        Index of the predicted class, by vertical and horizontal position.
     classes : ndarray
         The classes.
     points : ndarray of shape (n_rows, 2)
-        Rows that were given.
+        The given rows.
     point_classes : ndarray of int or None
         Indices of their true classes, if ``y`` was given.
     names : tuple of str
@@ -53,20 +50,20 @@ class DecisionRegions(NamedTuple):
 def decision_regions(
     model: Any, X: Any, y: Any = None, *, n_steps: int = 200, margin: float = 0.08
 ) -> DecisionRegions:
-    """Let a classifier predict a grid around rows of two features.
+    """Predict a grid around rows of two features.
 
     Parameters
     ----------
     model : fitted classifier
-        It was fitted on two features.
+        A classifier of two features.
     X : frame, array-like or sparse matrix of shape (n_rows, 2)
-        Rows that the grid surrounds.
+        Rows that the grid covers.
     y : array-like of shape (n_rows,), default=None
         Their true labels.
     n_steps : int, default=200
         Points of the grid in each direction.
     margin : float, default=0.08
-        What the grid has beyond the rows, as a share of their range.
+        How far the grid extends beyond the rows, as a share of their range.
 
     Returns
     -------
@@ -87,16 +84,16 @@ def decision_regions(
         raise ParameterError(f"n_steps={n_steps!r}: must be at least 2")
     points = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2 or points.shape[0] == 0:
-        raise DataError(f"X has shape {points.shape}; regions are those of two features")
+        raise DataError(f"X has shape {points.shape}; regions need two features")
     if not np.isfinite(points).all():
-        raise DataError("X has missing or infinite values, which have no place in a picture")
+        raise DataError("X has missing or infinite values, which cannot be drawn")
     low, high = points.min(axis=0), points.max(axis=0)
     space = margin * np.where(high > low, high - low, 1.0)
     horizontal, vertical = np.linspace(low - space, high + space, n_steps).T
     grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2)
     is_frame = hasattr(X, "columns")
     names = tuple(map(str, X.columns)) if is_frame else ("x0", "x1")
-    # Frames of pandas and polars are made from a dict of columns.
+    # Frames of pandas and polars can be made from a dict of columns.
     rows = type(X)(dict(zip(X.columns, grid.T, strict=True))) if is_frame else grid
     answers = np.asarray(model.predict(rows))
     labels = None if y is None else np.asarray(y)
@@ -115,19 +112,15 @@ def decision_regions(
     )
 
 
-def plot_decision_regions(data: DecisionRegions, ax: "Axes | None" = None) -> "Axes":
-    """Draw decision regions, and rows over them.
+@document_plot
+def plot_decision_regions(data: DecisionRegions, ax: Axes | None = None) -> Axes:
+    """Draw decision regions, and the rows on top of them.
 
     Parameters
     ----------
     data : DecisionRegions
         From :func:`decision_regions`.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------
@@ -150,7 +143,7 @@ def plot_decision_regions(data: DecisionRegions, ax: "Axes | None" = None) -> "A
     grid = (data.horizontal, data.vertical, data.regions)
     ax.pcolormesh(*grid, cmap=tints, vmin=-0.5, vmax=n_classes - 0.5, rasterized=True)
     for k in range(n_classes - 1):
-        # Borders, so that regions do not depend on colors alone.
+        # Borders, so that regions differ not by color alone.
         above = (data.regions > k).astype(np.float64)
         if above.min() < above.max():
             ax.contour(*grid[:2], above, levels=[0.5], colors="0.35", linewidths=0.8)

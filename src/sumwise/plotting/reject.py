@@ -1,30 +1,27 @@
-"""Accuracy against the share of rows that are not rejected."""
+"""Accuracy as a function of the share of rows that are not rejected."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.diversity.inputs import check_length, read_labels, read_numbers, read_sample_weight
 from sumwise.errors import DataError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import LINES, get_axes, name_data
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sumwise.plotting.axes import LINES, Axes, document_plot, get_axes, name_data
 
 
 class RejectCurve(NamedTuple):
-    """What predictions are worth if those below a confidence are rejected.
+    """Accuracy and coverage if predictions below a confidence are rejected.
 
     Attributes
     ----------
     threshold : ndarray of float
-        Smallest confidence that is accepted, descending.
+        Smallest accepted confidence, descending.
     coverage : ndarray of float
-        Share of the rows that are accepted, ascending to 1.
+        Share of accepted rows, ascending to 1.
     accuracy : ndarray of float
-        Share of these that are right.
+        Share of accepted rows that are predicted correctly.
 
     Examples
     --------
@@ -41,13 +38,13 @@ class RejectCurve(NamedTuple):
 def reject_curve(
     probabilities: Any, y: Any, *, classes: Any = None, sample_weight: Any = None
 ) -> RejectCurve:
-    """Measure accuracy at each confidence below which predictions could be rejected.
+    """Measure accuracy and coverage for every threshold of confidence.
 
     Parameters
     ----------
     probabilities : array-like of shape (n_rows, n_classes)
-        Probabilities, or shares of votes. The largest of a row is the prediction (of equal ones the
-        first) and its confidence.
+        Probabilities, or shares of votes. The class with the largest value is the prediction (of
+        equal ones the first), and that value is its confidence.
     y : array-like of shape (n_rows,)
         True labels.
     classes : array-like of shape (n_classes,), default=None
@@ -58,7 +55,7 @@ def reject_curve(
     Returns
     -------
     RejectCurve
-        One point for each confidence that occurs: rows with the same are accepted together.
+        One point per distinct confidence: rows with equal confidence are accepted together.
 
     Examples
     --------
@@ -84,21 +81,17 @@ def reject_curve(
     return RejectCurve(sorted_confidence[is_last], accepted / accepted[-1], right / accepted)
 
 
+@document_plot
 def plot_reject_curve(
-    curves: RejectCurve | Mapping[str, RejectCurve], ax: "Axes | None" = None
-) -> "Axes":
+    curves: RejectCurve | Mapping[str, RejectCurve], ax: Axes | None = None
+) -> Axes:
     """Draw accuracy against coverage.
 
     Parameters
     ----------
     curves : RejectCurve or dict of str to RejectCurve
         From :func:`reject_curve`; a dict compares models.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------

@@ -1,21 +1,18 @@
-"""The error of a vote against the number of its learners."""
+"""The error of a vote as a function of the number of its learners."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sumwise.diversity.inputs import encode, read_ensemble
 from sumwise.errors import ParameterError
 from sumwise.inspection.colors import COLORS
-from sumwise.plotting.axes import LINES, check_data, get_axes
+from sumwise.plotting.axes import LINES, Axes, check_data, document_plot, get_axes
 from sumwise.theory import hoeffding_bound, majority_vote_error
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class EnsembleSizes(NamedTuple):
-    """Errors of the votes of the first learners, of one, two, three and so on.
+    """Errors of the votes of the first one, two, three, ... learners.
 
     Attributes
     ----------
@@ -24,7 +21,7 @@ class EnsembleSizes(NamedTuple):
     error : ndarray of float
         Errors of their votes.
     independent_error : ndarray of float
-        What independent learners with the same mean error would have
+        Error of as many independent learners with the same mean error
         (:func:`sumwise.theory.majority_vote_error`).
     bound : ndarray of float or None
         Their Hoeffding bound; None if the mean error is more than 1/2.
@@ -51,11 +48,11 @@ def ensemble_sizes(predictions: Any, y: Any, *, sample_weight: Any = None) -> En
     Parameters
     ----------
     predictions : array-like of shape (n_rows, n_learners)
-        Labels that each learner predicts; :func:`sumwise.member_predictions` has them of an
+        Labels that each learner predicts; :func:`sumwise.member_predictions` returns them for an
         ensemble.
     y : array-like of shape (n_rows,)
-        True labels. A vote is right if they get more votes than any other: a tie is an error, as in
-        :func:`sumwise.theory.majority_vote_error`.
+        True labels. A vote is correct if the true label gets more votes than any other; a tie is an
+        error, as in :func:`sumwise.theory.majority_vote_error`.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of rows.
 
@@ -70,12 +67,12 @@ def ensemble_sizes(predictions: Any, y: Any, *, sample_weight: Any = None) -> En
     array([1, 2, 3])
     """
     if y is None:
-        raise ParameterError("ensemble_sizes needs y: without it nobody is wrong")
+        raise ParameterError("ensemble_sizes needs y: errors are measured against true labels")
     is_wrong, weight = read_ensemble(predictions, y, sample_weight)
     codes = encode(np.asarray(predictions))
     n_rows, n_learners = codes.shape
     rows = np.arange(n_rows)
-    # Votes for the truth apart from votes for each label, of which those for the truth go.
+    # Votes for the true label, and votes for each wrong label.
     right = np.zeros(n_rows, dtype=np.int64)
     others = np.zeros((n_rows, int(codes.max()) + 1), dtype=np.int64)
     errors = np.empty(n_learners)
@@ -89,19 +86,15 @@ def ensemble_sizes(predictions: Any, y: Any, *, sample_weight: Any = None) -> En
     return EnsembleSizes(counts, errors, majority_vote_error(counts, mean_error), bound, mean_error)
 
 
-def plot_ensemble_sizes(data: EnsembleSizes, ax: "Axes | None" = None) -> "Axes":
+@document_plot
+def plot_ensemble_sizes(data: EnsembleSizes, ax: Axes | None = None) -> Axes:
     """Draw the error of a vote against the number of learners, and the Hoeffding bound.
 
     Parameters
     ----------
     data : EnsembleSizes
         From :func:`ensemble_sizes`.
-    ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
+    {ax}
 
     Examples
     --------

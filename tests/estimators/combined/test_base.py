@@ -1,4 +1,4 @@
-"""What all ensembles of given members do alike."""
+"""What all ensembles of given members have in common."""
 
 import pickle
 from typing import ClassVar
@@ -186,7 +186,7 @@ def test_a_number_of_folds_keeps_groups_together():
 
 
 class Recorder(GaussianNB):
-    """Tells its class what its fits were given: clones know nothing of each other."""
+    """Records the arguments of its fits on the class, because clones share nothing else."""
 
     fits: ClassVar[list] = []
 
@@ -206,7 +206,7 @@ class Recorder(GaussianNB):
     ],
 )
 def test_members_get_what_they_request(kind, options):
-    """Weights go to the member that asks for them, in every fold; groups to the splitter."""
+    """Weights go to the member that requests them, in every fold; groups to the splitter."""
     given = {"sample_weight": np.linspace(1.0, 2.0, 150), "groups": np.arange(150) % 50}
     if "cv" in options:  # of the calibration, where groups are for nobody
         del given["groups"]

@@ -70,7 +70,7 @@ def test_masks_and_negative_numbers_are_rows():
         ([], "no folds"),
         ([([0, 1], [])], "fold 0 of cv has no rows to predict"),
         ([([0], [1]), ([], [1])], "fold 1 of cv has no rows to train on"),
-        ([([0], [12])], "names row 12, and X has 12 rows"),
+        ([([0], [12])], "names row 12, but X has 12 rows"),
     ],
 )
 def test_bad_folds(cv, message):

@@ -117,7 +117,7 @@ def test_only_the_models_asked_for_are_kept():
 
 
 def test_fits_that_take_longest_come_first(monkeypatch):
-    """Each member once, in their order; then by the time that the last fit took."""
+    """Each member once, in order; then by the duration of its last fit."""
     clock = iter(np.cumsum([0, 1, 0, 5, 0, 3, 0, 5, 0, 1, 0, 3]).tolist())
     monkeypatch.setattr(out_of_fold.time, "perf_counter", lambda: next(clock))
     queue = out_of_fold._LongestFirst([(k, i) for i in (None, 0) for k in range(3)])

@@ -1,4 +1,4 @@
-"""Fits on a table that is binned once give the models of fits that bin for themselves."""
+"""Fits on a shared table give the same models as fits that bin their own rows."""
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,7 @@ def test_models_of_some_rows(member, weighted):
     X, y = make_table()
     weight = np.random.RandomState(2).randint(0, 3, N_ROWS) if weighted else None
     if weighted:
-        # A row without weight has no say about bins: keep the distinct values.
+        # A row of weight zero does not affect bins: keep the distinct values.
         weight[ROWS] += 1
     table = SharedTable.read(member, X, y, weight)
     model = clone(member)._fit_rows(table, ROWS, n_jobs=1)
@@ -148,7 +148,7 @@ def test_what_decides_how_x_is_read():
 
 
 def test_what_is_frozen_is_not_fitted_on_a_shared_table():
-    """It passes on the attributes of the estimator that it keeps from being fitted."""
+    """It has the attributes of the estimator that it protects from being fitted."""
     X, y = make_table()
     frozen = FrozenEstimator(GradientBoostingClassifier(n_estimators=2).fit(X, y))
     assert hasattr(frozen, "_fit_rows")

@@ -29,7 +29,7 @@ MEMBERS = [
 
 
 def always(*labels, kind=DummyClassifier):
-    """Members that vote for one class whatever the row."""
+    """Members that vote for one class on every row."""
     return [kind(strategy="constant", constant=label) for label in labels]
 
 

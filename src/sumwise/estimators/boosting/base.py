@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -37,7 +37,6 @@ from sumwise.estimators.boosting.rows import FitData, LabeledRows, as_array
 from sumwise.estimators.boosting.splits import make_table
 from sumwise.estimators.boosting.tasks import Task, as_target
 from sumwise.estimators.boosting.validation import read_validation
-from sumwise.estimators.combined.shared_table import SharedTable
 from sumwise.estimators.fitted_state import forget_fit, starting_anew
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
 from sumwise.estimators.input.jobs import start_team
@@ -53,6 +52,9 @@ from sumwise.training.refitting import refit_ensemble
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, SCORE
 from sumwise.tree import GrowthSettings
+
+if TYPE_CHECKING:  # it imports this module
+    from sumwise.estimators.combined.shared_table import SharedTable
 
 # Elementary steps per value of a tree, at least; a second thread pays from about 1,000 x 25 on.
 _STEPS_PER_VALUE = 8
@@ -166,7 +168,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
 
     def _fit_rows(
         self,
-        table: SharedTable,
+        table: "SharedTable",
         rows: np.ndarray,
         groups: np.ndarray | None = None,
         n_jobs: int | None = None,

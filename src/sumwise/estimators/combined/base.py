@@ -1,18 +1,13 @@
-"""What ensembles of given members share: names, parameters, fitting and predicting."""
+"""Ensembles of given members: how they are fitted, held out, weighted and asked to predict."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from textwrap import indent
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import (
-    ClassifierMixin,
-    RegressorMixin,
-    TransformerMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
+from sklearn.base import TransformerMixin, clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -21,7 +16,6 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_feature_names_in,
@@ -30,9 +24,9 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from sumwise.combine.classes import normalize_probabilities, place_classes
+from sumwise.combine.classes import normalize_probabilities
+from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import describe_member, report_fit
 from sumwise.estimators.combined.meta_features import Columns
@@ -45,41 +39,40 @@ from sumwise.estimators.combined.out_of_fold import (
     is_frozen,
     predict_frozen,
 )
+from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.features import check_features
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.estimators.input.targets import check_sample_weight, read_target
 from sumwise.estimators.members import name_failure
 
-_FROZEN = """Those wrapped
-        in :class:`sklearn.frozen.FrozenEstimator` are taken as they are."""
-
-MORE_PARAMETERS = """cv : int, splitter or iterable, default=5
-        Folds of the out-of-fold predictions that something is learned from.
-    prefit : bool, default=False
-        Whether the members are fitted models that are taken as they are; rows passed to ``fit``
-        should then be new to them.
-    n_jobs : int or None, default=None
-        Members, or folds, that joblib fits at once; None for 1, -1 for all CPUs.
-    verbose : bool, default=False
-        Whether to write a line to standard error for each member fitted."""
-
-MEMBER_ATTRIBUTES = """estimators_ : list of estimators
-        The fitted members, without dropped ones.
-    named_estimators_ : Bunch
-        The same by name, "drop" for dropped ones.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray
-        Their names, if X had any."""
+MEMBER_TEXTS = {
+    "members": f"""{MEMBER_PARAMETERS} Members
+    wrapped in :class:`sklearn.frozen.FrozenEstimator` are used as they are.""",
+    "more": """
+cv : int, splitter or iterable, default=5
+    Folds for the out-of-fold predictions, where something is learned from these.
+prefit : bool, default=False
+    Whether the members are fitted already and are used as they are. The rows passed to ``fit``
+    should then be new to them.
+n_jobs : int or None, default=None
+    Members, or folds, that joblib fits in parallel; None for 1, -1 for all CPUs.
+verbose : bool, default=False
+    Whether to write a line to standard error for each fitted member.""",
+    "attributes": """
+estimators_ : list of estimators
+    The fitted members, without dropped ones.
+named_estimators_ : Bunch
+    The fitted members by name, "drop" for dropped ones.
+n_features_in_ : int
+    Number of features seen in ``fit``.
+feature_names_in_ : ndarray
+    Their names, if X had any.""",
+}
 
 
 def document_members(**texts: str) -> Callable[[Any], Any]:
-    """Put what several ensembles share into their docstrings, in place of ``{key}``."""
-    texts |= {
-        "members": f"{MEMBER_PARAMETERS} {_FROZEN}",
-        "more": MORE_PARAMETERS,
-        "attributes": MEMBER_ATTRIBUTES,
-    }
+    """Put texts, indented as in a class docstring, in place of ``{key}``."""
+    texts |= {"attributes": indent(MEMBER_TEXTS["attributes"].strip(), "    ").strip()}
 
     def document(kind: Any) -> Any:
         assert kind.__doc__ is not None
@@ -92,60 +85,32 @@ def document_members(**texts: str) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class FitJob:
-    """What ``fit`` was given, checked.
-
-    Attributes
-    ----------
-    names : list of str
-    given : list of estimators
-        The user's, without dropped ones.
-    members : list of estimators
-        What is fitted for each of them; frozen ones are not.
-    X : Any
-        As the members are given it.
-    y : ndarray
-        Numbers or class indices.
-    params : list of dict
-        Arguments of each member's ``fit``.
-    weight : ndarray or None
-        Sample weights, to learn from the members' predictions with.
-    split_params : mapping
-        Arguments of the splitter: groups.
-    """
+    """The checked arguments of ``fit``."""
 
     names: list[str]
-    given: list[Any]
-    members: list[Any]
-    X: Any
-    y: np.ndarray
-    params: list[dict[str, Any]]
-    weight: np.ndarray | None
-    split_params: Mapping[str, Any]
+    given: list[Any]  # the user's estimators, without dropped ones
+    members: list[Any]  # what is fitted for each of them; frozen ones are not
+    X: Any  # as the members are given it
+    y: np.ndarray  # numbers or class indices
+    params: list[dict[str, Any]]  # arguments of each member's ``fit``
+    weight: np.ndarray | None  # sample weights, for learning from the members' predictions
+    split_params: Mapping[str, Any]  # arguments of the splitter: groups
 
     def choose(self, indices: Sequence[int]) -> "FitJob":
         """Return the job of some of the members."""
-        return FitJob(
-            [self.names[i] for i in indices],
-            [self.given[i] for i in indices],
-            [self.members[i] for i in indices],
-            self.X,
-            self.y,
-            [self.params[i] for i in indices],
-            self.weight,
-            self.split_params,
+        return replace(
+            self,
+            names=[self.names[i] for i in indices],
+            given=[self.given[i] for i in indices],
+            members=[self.members[i] for i in indices],
+            params=[self.params[i] for i in indices],
         )
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Predictions of rows that the members did not see, members first.
+class HeldOut(NamedTuple):
+    """Predictions for rows that the members did not see, members first.
 
-    Attributes
-    ----------
-    predictions : ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
-        Numbers, probabilities, or labels as probabilities of 0 and 1.
-    y : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,) or None
+    They are numbers, probabilities, or labels as probabilities of 0 and 1.
     """
 
     predictions: np.ndarray
@@ -153,25 +118,10 @@ class HeldOut:
     weight: np.ndarray | None
 
 
-class FrozenClassifier(FrozenEstimator):
-    """A fitted classifier that is not fitted again, with class indices in place of its labels."""
-
-    def __init__(self, estimator: Any, labels: np.ndarray) -> None:
-        super().__init__(estimator)
-        self.labels = labels
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """Indices of its classes among all."""
-        return encode_labels("a fitted member", self.estimator.classes_, self.labels)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Class index of each row."""
-        return encode_labels("a fitted member", self.estimator.predict(X), self.labels)
-
-
 class MemberEnsemble(TransformerMixin, MemberList):
-    """Base of ensembles that average their members' predictions, or count their votes."""
+    """Base of ensembles that average their members' predictions or count their votes."""
+
+    weights_: np.ndarray
 
     def __init__(
         self,
@@ -189,13 +139,36 @@ class MemberEnsemble(TransformerMixin, MemberList):
         self.verbose = verbose
 
     def _keep(self, values: Sequence[Any]) -> list[Any]:
-        """Return the values, one a member, of those that are not dropped."""
+        """Return the values, one per member, of the members that are not dropped."""
         kept = dict(self._list_kept())
         pairs = zip(values, self._name_members(), strict=True)
         return [value for value, (name, _) in pairs if name in kept]
 
+    def _find_weights(
+        self, given: Any, job: FitJob, learn: Callable[[HeldOut], np.ndarray]
+    ) -> np.ndarray:
+        """Return weights with sum 1: equal, the user's, or learned from held-out predictions."""
+        if given is None or (isinstance(given, str) and given == "uniform"):
+            return np.full(len(job.members), 1.0 / len(job.members))
+        if isinstance(given, str):
+            return learn(self._predict_held_out(job))
+        return self._read_weights("weights")
+
+    def _read_weights(self, parameter: str) -> np.ndarray:
+        """Return the user's weights of the members that are not dropped, with sum 1."""
+        given = getattr(self, parameter)
+        shown = f"{type(self).__name__}: {parameter}={given!r}"
+        try:
+            weights = np.array(self._keep(np.asarray(given, dtype=np.float64).ravel().tolist()))
+        except (TypeError, ValueError):
+            n_members = len(self._name_members())
+            raise ParameterError(f"{shown}; must be {n_members} numbers, one per member") from None
+        if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
+            raise ParameterError(f"{shown}; must be finite, not negative and not all zero")
+        return weights / weights.sum()
+
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return where ``fit`` passes metadata on: to members and to the splitter."""
+        """Return where ``fit`` passes metadata on: to the members and to the splitter."""
         from sklearn.model_selection import check_cv
 
         router = self._route_to_members(MetadataRouter(owner=self))
@@ -206,8 +179,38 @@ class MemberEnsemble(TransformerMixin, MemberList):
 
     # --- fitting ---
 
+    @fit_as_a_whole
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the members, and learn their weights where these depend on the data.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+            Passed to the members unchanged, except that a list of rows becomes an array.
+        y : array-like of shape (n_rows,)
+            Target: numbers or class labels.
+        **fit_params : dict
+            ``sample_weight``, for the members and their weights, and ``groups``, for the folds.
+            With metadata routing, whatever the members and the splitter request.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._fit(self._start_fit(X, y, fit_params))
+        return self
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Check the parameters of the subclass."""
+
+    @abstractmethod
+    def _fit(self, job: FitJob) -> None:
+        """Find the weights, and fit the members."""
+
     def _start_fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitJob:
-        """Check everything but the parameters of the subclass."""
+        """Check everything that all ensembles of given members share."""
         check_choice(self, "prefit", (True, False))
         names, given = map(list, zip(*self._check_members(), strict=True))
         X = read_members_rows(X)
@@ -238,20 +241,20 @@ class MemberEnsemble(TransformerMixin, MemberList):
         if _routing_enabled():
             routed = process_routing(self, "fit", **fit_params)
             return [dict(routed[name]["fit"]) for name in names], dict(routed["splitter"]["split"])
-        of_members = {k: v for k, v in fit_params.items() if k == "sample_weight"}
-        of_splitter = {k: v for k, v in fit_params.items() if k == "groups"}
-        return [dict(of_members) for _ in names], of_splitter
+        for_members = {k: v for k, v in fit_params.items() if k == "sample_weight"}
+        for_splitter = {k: v for k, v in fit_params.items() if k == "groups"}
+        return [dict(for_members) for _ in names], for_splitter
 
     def _encode_target(self, y: np.ndarray, members: list[Any]) -> np.ndarray:
         """Return y as the members learn it."""
         return y
 
     def _freeze(self, member: Any) -> Any:
-        """Return a fitted member as one that speaks as all others do."""
+        """Return a fitted member that predicts what the other members do."""
         return member
 
     def _fit_members(self, job: FitJob) -> None:
-        """Fit the members of a job; with this the ensemble is fitted."""
+        """Fit the members of a job; this makes the ensemble fitted."""
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_reported)(
                 self._describe(job, k), f"member {job.names[k]!r}", member, job.X, job.y, params
@@ -266,16 +269,16 @@ class MemberEnsemble(TransformerMixin, MemberList):
         self.named_estimators_ = self._name_fitted(job.names, self.estimators_)
 
     def _describe(self, job: FitJob, k: int) -> str | None:
-        """Return what to report of a member; None for nothing."""
+        """Return what to report about a member; None for nothing."""
         if not self.verbose or is_frozen(job.members[k]):
             return None
         return describe_member(k, len(job.members), job.names[k])
 
-    def _predict_held_out(self, job: FitJob, method: str) -> HeldOut:
-        """Return out-of-fold predictions; fitted members predict rows as they are."""
+    def _predict_held_out(self, job: FitJob) -> HeldOut:
+        """Return out-of-fold predictions; members fitted before predict all rows."""
         reader = Columns(self._list_labels(), of_all_classes=True)
         members = [
-            Member(name, member, method, params)
+            Member(name, member, self._method, params)
             for name, member, params in zip(job.names, job.members, job.params, strict=True)
         ]
         if all(is_frozen(member) for member in job.members):
@@ -290,9 +293,6 @@ class MemberEnsemble(TransformerMixin, MemberList):
                 job.y,
                 folds,
                 reader,
-                refit=False,
-                keep_folds=False,
-                share_bins=False,
                 n_jobs=self.n_jobs,
                 verbose=bool(self.verbose),
             )
@@ -307,7 +307,7 @@ class MemberEnsemble(TransformerMixin, MemberList):
         return HeldOut(predictions, job.y[rows], weight)
 
     def _split(self, job: FitJob) -> Folds:
-        """Return folds that do not overlap, so that a row has one prediction a member."""
+        """Return folds that do not overlap: each member predicts a row once."""
         keeps_groups = job.split_params.get("groups") is not None
         splitter = find_splitter(self.cv, job.y, is_classifier(self), keeps_groups)
         folds = Folds.split(splitter, job.X, job.y, job.split_params)
@@ -331,9 +331,8 @@ class MemberEnsemble(TransformerMixin, MemberList):
 
     def _collect(self, X: Any, method: str) -> np.ndarray:
         """Return what each fitted member predicts, members first."""
-        check_is_fitted(self)
         X = read_members_rows(X)
-        if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
+        if getattr(X, "ndim", 2) > 1:  # members refuse one row without its second dimension
             check_features(self, X, reset=False)
         outputs = []
         for name, model in zip(self._list_fitted(), self._models, strict=True):
@@ -348,24 +347,44 @@ class MemberEnsemble(TransformerMixin, MemberList):
 
     @property
     def _method(self) -> str:
-        """The method of members whose outputs are combined."""
+        """The method of the members whose outputs are combined."""
         return "predict"
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return what each member predicts, side by side.
+    def _get_weights(self) -> np.ndarray | None:
+        """Return the weights of the fitted members; None for equal ones."""
+        return self.weights_
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+    def _to_labels(self, predicted: np.ndarray) -> np.ndarray:
+        """Return what members predict in the user's terms: class indices become labels."""
+        return predicted
 
-        Returns
-        -------
-        ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
-            Numbers or indices of classes; or the probabilities of all classes, where members are
-            combined by these.
+    @document_rows
+    def predict_members(self, X: Any) -> np.ndarray:
+        """Return what each member predicts.
+
+        {rows}
+        ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
+            Numbers or labels; or probabilities, where the ensemble combines these. Members are in
+            the order of ``estimators_``.
         """
         check_is_fitted(self)
         outputs = self._collect(X, self._method)
+        return self._to_labels(outputs) if self._method == "predict" else outputs
+
+    @document_rows
+    def transform(self, X: Any) -> np.ndarray:
+        """Return what each member predicts, side by side.
+
+        {rows}
+        ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
+            Numbers or class indices; or the probabilities of all classes, where the ensemble
+            combines these.
+        """
+        check_is_fitted(self)
+        return self._join(self._collect(X, self._method))
+
+    def _join(self, outputs: np.ndarray) -> np.ndarray:
+        """Return outputs, members first, as columns."""
         return np.hstack(list(outputs)) if outputs.ndim == 3 else outputs.T
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -374,84 +393,27 @@ class MemberEnsemble(TransformerMixin, MemberList):
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Checked against ``feature_names_in_``, and not used.
+            Only compared with ``feature_names_in_``.
 
         Returns
         -------
         ndarray of str
-            The class of the ensemble and the name of the member, in lower case, with the number of
-            the class where there are probabilities.
+            The class of the ensemble and the name of the member, in lower case. Columns of
+            probabilities end in the class index.
         """
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
+        return np.array(self._name_columns(), dtype=object)
+
+    def _name_columns(self) -> list[str]:
         names = [f"{type(self).__name__.lower()}_{name}" for name in self._list_fitted()]
         labels = self._list_labels()
-        if labels is not None and self._method == "predict_proba":
-            names = [f"{name}{k}" for name in names for k in labels]
-        return np.array(names, dtype=object)
+        if labels is None or self._method != "predict_proba":
+            return names
+        return [f"{name}{k}" for name in names for k in labels]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
-
-
-class RegressorEnsemble(RegressorMixin, MemberEnsemble):
-    """Base of ensembles of regressors that are averaged."""
-
-    weights_: np.ndarray
-
-    def predict_members(self, X: Any) -> np.ndarray:
-        """Return what each member predicts.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix
-            Rows, as the members take them.
-
-        Returns
-        -------
-        ndarray of shape (n_members, n_rows)
-            In the order of ``estimators_``.
-        """
-        return self._collect(X, "predict")
-
-
-class ClassifierEnsemble(ClassifierMixin, MemberEnsemble):
-    """Base of ensembles of classifiers; members learn class indices, as scikit-learn's do."""
-
-    classes_: np.ndarray
-
-    def _encode_target(self, y: np.ndarray, members: list[Any]) -> np.ndarray:
-        check_classification_targets(y)
-        known = [m.classes_ for m in members if is_frozen(m)]
-        try:
-            self.classes_ = np.unique(np.concatenate([np.unique(y), *known]))
-        except TypeError:
-            self.classes_ = np.empty(0)
-        kinds = {labels.dtype.kind in "biuf" for labels in (y, *known) if labels.dtype != object}
-        if self.classes_.size == 0 or len(kinds) > 1:
-            raise DataError(
-                "y and the classes of fitted members are of different kinds; numbers and strings "
-                "cannot be the same classes"
-            )
-        return encode_labels("y", y, self.classes_)
-
-    def _list_labels(self) -> np.ndarray | None:
-        return np.arange(self.classes_.size)
-
-    def _freeze(self, member: Any) -> Any:
-        return FrozenClassifier(member.estimator, self.classes_)
-
-    def _read(self, model: Any, X: Any, method: str) -> np.ndarray:
-        predicted = getattr(model, method)(X)
-        if method == "predict":
-            return column_or_1d(predicted).astype(np.intp)
-        places = np.asarray(model.classes_).astype(np.intp)
-        return normalize_probabilities(place_classes(predicted, places, self.classes_.size))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # labels come as integers
-        return tags
 
 
 def _fit_reported(report: str | None, *args: Any) -> Any:
@@ -460,21 +422,21 @@ def _fit_reported(report: str | None, *args: Any) -> Any:
 
 
 def _check_finite(names: list[str], predictions: np.ndarray) -> None:
-    """Refuse predictions of members that nothing can be learned from."""
+    """Refuse predictions from which nothing can be learned."""
     for name, predicted in zip(names, predictions, strict=True):
         bad = np.argwhere(~np.isfinite(predicted))
         if bad.size:
             raise DataError(
-                f"member {name!r} predicts {predicted[tuple(bad[0])]} for rows that were held out; "
-                "its predictions must be finite"
+                f"member {name!r} predicts {predicted[tuple(bad[0])]} for held-out rows; its "
+                "predictions must be finite"
             )
 
 
-def _check_fitted(name: str, member: Any, prefit: bool) -> None:
+def _check_fitted(name: str, member: FrozenEstimator, prefit: bool) -> None:
     if member.__sklearn_is_fitted__():
         return
     hint = (
-        "; prefit=True needs fitted members, and cloning (as cross-validation does) unfits them "
+        "; prefit=True needs fitted members, and cloning (as in cross-validation) unfits them "
         "unless they are wrapped in sklearn.frozen.FrozenEstimator"
     )
     raise ParameterError(f"member {name!r} is not fitted{hint if prefit else ''}")

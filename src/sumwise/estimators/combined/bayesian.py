@@ -1,7 +1,7 @@
 """Bayesian model averaging."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -16,51 +16,50 @@ from sumwise.combine.bayes import (
     weigh_by_bootstrap,
     weigh_by_evidence,
 )
-from sumwise.combine.classes import log_probabilities
-from sumwise.combine.vote import share_probabilities
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import ParameterError
-from sumwise.estimators.combined.averaging import read_weights
-from sumwise.estimators.combined.base import (
-    ClassifierEnsemble,
-    FitJob,
-    MemberEnsemble,
-    RegressorEnsemble,
-    document_members,
-)
-from sumwise.estimators.fitted_state import fit_as_a_whole
+from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, MemberEnsemble
+from sumwise.estimators.combined.by_task import ClassifierEnsemble, RegressorEnsemble
 from sumwise.estimators.input.parameters import check_choice, check_integer, extend_parameters
 
 _WEIGHTS = ("bic", "pseudo_bma", "pseudo_bma+")
 
-_PARAMETERS = """weights : {"bic", "pseudo_bma", "pseudo_bma+"}, default="pseudo_bma+"
-        How probable a member is, given the data. "bic": exp(-BIC / 2), from the likelihood of the
-        training rows and the number of parameters; right for models that maximize the likelihood.
-        "pseudo_bma": exp of the sum of out-of-fold log scores, for members of any kind.
-        "pseudo_bma+": the same, averaged over the Bayesian bootstrap, so that chance gives no
-        member all the weight.
-    n_parameters : "auto", callable, dict or array-like, default="auto"
-        Parameters of each member, for "bic": a function of the fitted member, a dict by name or an
-        array. "auto": coefficients that are not zero, intercepts, and leaves of trees.
-    prior : array-like of shape (n_members,) or None, default=None
-        Prior probabilities of the members; None for equal ones.
-    n_draws : int, default=1000
-        Draws of the bootstrap."""
-
-_ATTRIBUTES = """weights_ : ndarray of shape (n_members,)
-        Posterior probability of each member.
-    log_scores_ : ndarray of shape (n_members,)
-        Log likelihood of the training rows for "bic", sum of out-of-fold log scores otherwise.
-    bic_ : ndarray of shape (n_members,)
-        With "bic", the criterion.
-    n_parameters_ : ndarray of shape (n_members,)
-        With "bic", the parameters counted; for regressors with the variance."""
-
-
-_document = document_members(parameters=_PARAMETERS, own_attributes=_ATTRIBUTES)
+_TEXTS = {
+    **MEMBER_TEXTS,
+    "parameters": """
+weights : {"bic", "pseudo_bma", "pseudo_bma+"}, default="pseudo_bma+"
+    How to estimate the probability of a member given the data. "bic": exp(-BIC / 2), from the
+    likelihood of the training rows and the number of parameters; right for models that maximize
+    the likelihood. "pseudo_bma": exp of the sum of out-of-fold log scores, for members of any
+    kind. "pseudo_bma+": the same averaged over the Bayesian bootstrap, so that no member gets all
+    the weight by chance.
+n_parameters : "auto", callable, dict or array-like, default="auto"
+    Number of parameters of each member, for "bic": a function of the fitted member, a dict by
+    name, or an array. "auto": nonzero coefficients, intercepts, and leaves of trees.
+prior : array-like of shape (n_members,) or None, default=None
+    Prior probabilities of the members; None for equal ones.
+n_draws : int, default=1000
+    Draws of the bootstrap.
+random_state : int, RandomState or None, default=None
+    Seed of the bootstrap.""",
+    "own_attributes": """
+weights_ : ndarray of shape (n_members,)
+    Posterior probability of each member.
+log_scores_ : ndarray of shape (n_members,)
+    Log likelihood of the training rows for "bic", sum of out-of-fold log scores otherwise.
+bic_ : ndarray of shape (n_members,)
+    Bayesian information criterion of each member, with "bic".
+n_parameters_ : ndarray of shape (n_members,)
+    Number of parameters counted, with "bic"; for regressors including the variance.""",
+    "notes": """
+Posterior weights estimate which member is the true model, assuming that one of them is. As rows
+are added, one member gets all the weight. Where no member is the true model, averages and
+stacking are better: they choose weights for the prediction.""",
+}
 
 
 class _BayesianAveraging(MemberEnsemble):
-    """What classifier and regressor share."""
+    """Shared by classifier and regressor."""
 
     @extend_parameters(MemberEnsemble)
     def __init__(
@@ -82,52 +81,34 @@ class _BayesianAveraging(MemberEnsemble):
         self.random_state = random_state
 
     @abstractmethod
-    def _score_held_out(self, job: FitJob) -> np.ndarray:
-        """Return the out-of-fold log score of each row, (n_members, n_rows)."""
+    def _score(
+        self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """Return the weighted log score of each row, (n_members, n_rows)."""
 
-    @abstractmethod
-    def _score_training(self, job: FitJob) -> np.ndarray:
-        """Return the log likelihood of each fitted member on the training rows."""
-
-    @fit_as_a_whole
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit the members and find their posterior weights.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is; rows as lists become an array.
-        y : array-like of shape (n_rows,)
-            Target.
-        **fit_params : dict
-            ``sample_weight``, for the members and the scores, and ``groups``, for the folds. With
-            metadata routing, whatever members and splitter request.
-
-        Returns
-        -------
-        self
-        """
+    def _check_parameters(self) -> None:
         check_choice(self, "weights", _WEIGHTS)
-        n_draws = check_integer(self, "n_draws", 1) or 1
-        job = self._start_fit(X, y, fit_params)
-        prior = None if self.prior is None else read_weights(self, "prior")
+        check_integer(self, "n_draws", 1)
+
+    def _fit(self, job: FitJob) -> None:
+        prior = None if self.prior is None else self._read_weights("prior")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if self.weights == "bic":
             self._fit_members(job)
             self.weights_ = self._weigh_by_bic(job, prior)
-            return self
-        scores = self._score_held_out(job)
+            return
+        scores = self._score(*self._predict_held_out(job))
         self.log_scores_ = scores.sum(axis=1)
         self.weights_ = (
             weigh_by_evidence(self.log_scores_, prior)
             if self.weights == "pseudo_bma"
-            else weigh_by_bootstrap(scores, n_draws, seed, prior)
+            else weigh_by_bootstrap(scores, int(self.n_draws), seed, prior)
         )
         self._fit_members(job)
-        return self
 
     def _weigh_by_bic(self, job: FitJob, prior: np.ndarray | None) -> np.ndarray:
-        self.log_scores_ = self._score_training(job)
+        predictions = self._collect(job.X, self._method)
+        self.log_scores_ = self._score(predictions, job.y, job.weight).sum(axis=1)
         # The variance of the errors is a parameter, too.
         self.n_parameters_ = self._count_parameters(job.names) + float(is_regressor(self))
         n_rows = float(len(job.y)) if job.weight is None else float(job.weight.sum())
@@ -153,12 +134,12 @@ class _BayesianAveraging(MemberEnsemble):
         if numbers.shape != (len(names),) or not (numbers >= 0.0).all():
             raise ParameterError(
                 f"{type(self).__name__}: n_parameters={given!r}; must be 'auto', a function of a "
-                "fitted member, a dict by name or an array, with a number of at least 0 a member"
+                "fitted member, a dict by name or an array, with a number of at least 0 per member"
             )
         return numbers
 
 
-@_document
+@fill_docstring(**_TEXTS)
 class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
     """Bayesian model averaging of classifiers.
 
@@ -167,8 +148,6 @@ class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
     {members}
     {parameters}
     {more}
-    random_state : int, RandomState or None, default=None
-        Seed of the bootstrap.
 
     Attributes
     ----------
@@ -179,9 +158,7 @@ class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
 
     Notes
     -----
-    Posterior weights say which member is the true model, if one of them is. With more and more rows
-    one member gets all the weight. Where no member is the true model, averages and stacking, which
-    choose weights for the prediction, are better.
+    {notes}
 
     Examples
     --------
@@ -196,89 +173,26 @@ class BayesianAveragingClassifier(ClassifierEnsemble, _BayesianAveraging):
     array([0, 0, 0])
     """
 
-    @fit_as_a_whole
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def _check_parameters(self) -> None:
         for name, member in self._check_members():
             if not hasattr(member, "predict_proba"):
                 raise ParameterError(
                     f"{type(self).__name__}: {name!r} has no predict_proba, and posterior weights "
                     "come from probabilities; wrap it in CalibratedClassifierCV"
                 )
-        return super().fit(X, y, **fit_params)
-
-    fit.__doc__ = _BayesianAveraging.fit.__doc__
+        super()._check_parameters()
 
     @property
     def _method(self) -> str:
         return "predict_proba"
 
-    def _score_held_out(self, job: FitJob) -> np.ndarray:
-        held_out = self._predict_held_out(job, "predict_proba")
-        return np.stack(
-            [score_classes(p, held_out.y, held_out.weight) for p in held_out.predictions]
-        )
-
-    def _score_training(self, job: FitJob) -> np.ndarray:
-        predictions = self._collect(job.X, "predict_proba")
-        return np.array([score_classes(p, job.y, job.weight).sum() for p in predictions])
-
-    def predict_members(self, X: Any) -> np.ndarray:
-        """Return the probabilities that each member gives.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix
-            Rows, as the members take them.
-
-        Returns
-        -------
-        ndarray of shape (n_members, n_rows, n_classes)
-            In the order of ``estimators_``.
-        """
-        return self._collect(X, "predict_proba")
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the members' probabilities, averaged by their posterior weights.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        return share_probabilities(self.predict_members(X), self.weights_)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the class probabilities, minus infinity for 0.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        return log_probabilities(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+    def _score(
+        self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray | None
+    ) -> np.ndarray:
+        return np.stack([score_classes(each, y, weight) for each in predictions])
 
 
-@_document
+@fill_docstring(**_TEXTS)
 class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
     """Bayesian model averaging of regressors.
 
@@ -287,22 +201,18 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
     {members}
     {parameters}
     {more}
-    random_state : int, RandomState or None, default=None
-        Seed of the bootstrap.
 
     Attributes
     ----------
     {own_attributes}
     variances_ : ndarray of shape (n_members,)
-        Mean squared error of each member, the variance of its normal errors: of training rows with
-        "bic", out of fold otherwise. Infinity where it is too large for a float.
+        Mean squared error of each member, taken as the variance of normal errors: on the training
+        rows with "bic", out of fold otherwise. Infinity if it is too large for a float.
     {attributes}
 
     Notes
     -----
-    Posterior weights say which member is the true model, if one of them is. With more and more rows
-    one member gets all the weight. Where no member is the true model, averages and stacking, which
-    choose weights for the prediction, are better.
+    {notes}
 
     Examples
     --------
@@ -320,15 +230,7 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
     >>> mean, std = model.predict(X[:3], return_std=True)
     """
 
-    def _score_held_out(self, job: FitJob) -> np.ndarray:
-        held_out = self._predict_held_out(job, "predict")
-        return self._score_errors(held_out.predictions, held_out.y, held_out.weight)
-
-    def _score_training(self, job: FitJob) -> np.ndarray:
-        predictions = self._collect(job.X, "predict")
-        return self._score_errors(predictions, job.y, job.weight).sum(axis=1)
-
-    def _score_errors(
+    def _score(
         self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray | None
     ) -> np.ndarray:
         errors, exponents = scale_errors(predictions, y)
@@ -345,8 +247,8 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
         return_std : bool, default=False
-            Whether to return the standard deviation of the target, too: of the errors of the
-            members, and of the members among each other.
+            Whether to return the standard deviation of the target, too. It covers the errors of
+            the members and the differences between them.
 
         Returns
         -------
@@ -359,7 +261,7 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
         return mean, self._find_deviation(*subtract(predictions, mean))
 
     def _find_deviation(self, spread: np.ndarray, exponent: int) -> np.ndarray:
-        """Return the standard deviation of each row; ``spread`` is to be scaled by 2**exponent."""
+        """Return the standard deviation of each row; ``spread`` is in units of 2**exponent."""
         if exponent or choose_exponent(self._deviations):
             deviations = np.ldexp(self._deviations, -exponent)
             more = choose_exponent(spread, deviations)
@@ -372,8 +274,8 @@ class BayesianAveragingRegressor(RegressorEnsemble, _BayesianAveraging):
 
 
 def _count_of(name: str, model: Any) -> float:
-    """Count what a fitted model has estimated; raise if it is not known."""
-    if hasattr(model, "steps"):  # a pipeline is as its last step
+    """Count the parameters of a fitted model; refuse a model whose number is not known."""
+    if hasattr(model, "steps"):  # a pipeline counts as its last step
         return _count_of(name, model.steps[-1][1])
     if hasattr(model, "coef_"):
         coefficients = np.asarray(model.coef_)

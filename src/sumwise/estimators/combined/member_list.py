@@ -15,14 +15,14 @@ from sumwise.estimators.persistence import NotSavedMixin
 _DROPPED = "drop"
 
 MEMBER_PARAMETERS = """estimators : list of (str, estimator) pairs, or of estimators
-        The members. Clones of them are fitted; those set to "drop" are left out. Without names,
-        members are called by their class in lower case."""
+    The members. Clones of them are fitted; members set to "drop" are left out. Members without
+    names are named after their class, in lower case."""
 
 
 def read_members_rows(X: Any) -> Any:
-    """Return X as members are given it: rows as lists become an array, once for all of them.
+    """Return X as members are given it: a list of rows becomes an array, a lazy frame is collected.
 
-    A lazy frame is collected. Lists of anything else, such as texts, are for members to read.
+    A list of anything else, such as texts, is left for the members to read.
     """
     X = collect_lazy(X)
     if not isinstance(X, (list, tuple)):
@@ -41,7 +41,7 @@ class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
     estimators: Any
 
     def _name_members(self) -> list[tuple[str, Any]]:
-        """Pairs of name and member, whether or not the user named them; raise if it is no list."""
+        """Pairs of name and member, named by the user or by their class; refuse others."""
         items = self.estimators
         if not isinstance(items, (list, tuple)) or len(items) == 0:
             raise ParameterError(
@@ -64,7 +64,7 @@ class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         return Bunch(**dict(self._name_members()))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters by name; with ``deep`` members and their parameters, too."""
+        """Return parameters by name; with ``deep`` also the members and their parameters."""
         params = super().get_params(deep=False)
         if not deep:
             return params
@@ -99,14 +99,14 @@ class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _is_member(self, estimator: Any) -> bool:
-        """Whether an estimator is of the kind that members are of."""
+        """Whether an estimator is of the kind that members must be."""
         return self._is_own_kind()(estimator)
 
     def _is_own_kind(self) -> Callable[[Any], bool]:
         return is_classifier if is_classifier(self) else is_regressor
 
     def _check_members(self) -> list[tuple[str, Any]]:
-        """Return names and members, without dropped ones; raise for what is no member."""
+        """Return names and members, without dropped ones; refuse what cannot be a member."""
         pairs = self._name_members()
         own = type(self).__name__
         names = [name for name, _ in pairs]
@@ -129,7 +129,7 @@ class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
             )
         for name, member in kept:
             if isinstance(member, str):
-                raise ParameterError(f"{own}: {member!r} is no estimator; 'drop' leaves it out")
+                raise ParameterError(f"{own}: {member!r} is not an estimator; 'drop' leaves it out")
             if (
                 isinstance(member, type)
                 or not hasattr(member, "fit")
@@ -144,11 +144,11 @@ class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         return kept
 
     def _list_kept(self) -> list[tuple[str, Any]]:
-        """Names and members, without dropped ones and unchecked."""
+        """Names and members without dropped ones, unchecked."""
         return [(name, member) for name, member in self._name_members() if not _is_dropped(member)]
 
     def _name_fitted(self, names: Sequence[str], fitted: Sequence[Any]) -> Bunch:
-        """Return fitted members by name; those that the user named and dropped are "drop"."""
+        """Return fitted members by name; "drop" for members that the user named and dropped."""
         known = dict(zip(names, fitted, strict=True))
         has_names = isinstance(self.estimators[0], (list, tuple))
         named = Bunch()
@@ -167,19 +167,19 @@ class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         try:
             inputs = [get_tags(each).input_tags for each in self._list_readers()]
-        except Exception:  # what is no list of members is refused in fit
+        except Exception:  # fit refuses what is not a list of members
             return tags
         for name in ("allow_nan", "sparse", "string", "categorical"):
             setattr(tags.input_tags, name, all(getattr(each, name) for each in inputs))
         return tags
 
     def _route_to_members(self, router: MetadataRouter) -> MetadataRouter:
-        """Add that ``fit`` passes metadata on to ``fit`` of the members."""
+        """Let ``fit`` pass metadata on to ``fit`` of the members."""
         for name, member in self._check_members():
             mapping = MethodMapping().add(caller="fit", callee="fit")
             router.add(**{name: self._wrap(member)}, method_mapping=mapping)
         return router
 
     def _wrap(self, member: Any) -> Any:
-        """Return what is fitted for a member; subclasses may put something around it."""
+        """Return what is fitted for a member; subclasses may wrap it."""
         return member

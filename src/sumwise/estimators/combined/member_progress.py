@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def report_fit(what: str | None) -> Iterator[None]:
-    """Write what was fitted and how long that took, once it is; None is not reported.
+    """Write what was fitted and how long it took, after the fit; None is not reported.
 
-    Whole lines are written, because several processes may report at once.
+    Each report is written as a whole line, because several processes may report at once.
     """
     start = time.perf_counter()
     yield
@@ -20,5 +20,5 @@ def report_fit(what: str | None) -> Iterator[None]:
 
 
 def describe_member(place: int, n_members: int, name: str) -> str:
-    """Name a member and its place among all, from 1."""
+    """Return the place of a member among all, from 1, and its name."""
     return f"member {place + 1} of {n_members}: {name}"

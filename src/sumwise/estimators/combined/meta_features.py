@@ -1,4 +1,4 @@
-"""Outputs of members as columns, and whether the models that gave them had seen the rows."""
+"""Outputs of members as columns, and a check whether their models had seen the rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,21 +17,12 @@ METHODS = ("predict_proba", "decision_function", "predict")
 
 @dataclass(frozen=True, eq=False)
 class FoldRecord:
-    """Which rows the models of each fold learned from and predicted, a bit a row.
+    """Which rows the models of each fold learned from and predicted, one bit per row."""
 
-    Attributes
-    ----------
-    saw, predicted : ndarray of uint8, shape (n_folds, n_bytes)
-        Packed bits.
-    n_rows : int
-    in_seen_group : ndarray
-        Rows predicted by a model that saw another row of their group, if there were groups.
-    """
-
-    saw: np.ndarray
+    saw: np.ndarray  # packed bits, (n_folds, n_bytes)
     predicted: np.ndarray
     n_rows: int
-    in_seen_group: np.ndarray
+    in_seen_group: np.ndarray  # rows predicted by a model that saw another row of their group
 
     @classmethod
     def of(cls, folds: Folds, groups: np.ndarray | None) -> "FoldRecord":
@@ -50,7 +41,7 @@ class FoldRecord:
         return cls(sides[0], sides[1], folds.n_rows, np.unique(np.concatenate(near)))
 
     def report(self) -> "LeakReport":
-        """Find rows whose meta-features come from a model that saw them."""
+        """Find rows that were predicted by a model that saw them."""
         leaked = np.bitwise_or.reduce(self.saw & self.predicted, axis=0)
         used = np.bitwise_or.reduce(self.predicted, axis=0)
         rows = np.flatnonzero(np.unpackbits(leaked, count=self.n_rows))
@@ -66,13 +57,13 @@ class LeakReport:
     Attributes
     ----------
     leaks : bool or None
-        None where nobody knows: all or some members were fitted before.
+        None if unknown: some members were fitted before.
     rows : ndarray
-        Rows that were predicted by a model that was trained on them.
+        Rows that were predicted by a model trained on them.
     rows_of_seen_groups : ndarray
-        Rows that were predicted by a model that was trained on others of their group.
+        Rows that were predicted by a model trained on other rows of their group.
     n_left_out : int
-        Rows that no fold predicted; the meta-learner did not see them.
+        Number of rows that no fold predicted; the meta-learner did not see them.
     """
 
     leaks: bool | None
@@ -96,18 +87,10 @@ class LeakReport:
 
 @dataclass(frozen=True)
 class Columns:
-    """How the outputs of a member become columns.
+    """Turns the outputs of a member into columns."""
 
-    Attributes
-    ----------
-    labels : ndarray or None
-        The classes as members know them; None for regression.
-    of_all_classes : bool
-        Whether there is a column for each class, also of two classes, and of labels.
-    """
-
-    labels: np.ndarray | None
-    of_all_classes: bool
+    labels: np.ndarray | None  # the classes as members know them; None for regression
+    of_all_classes: bool  # one column per class, also with two classes, and for labels
 
     def arrange(self, member: Member, model: Any, output: Any) -> np.ndarray:
         """Return outputs with the shape (n_rows, n_columns)."""
@@ -127,7 +110,7 @@ class Columns:
         places = encode_labels(f"member {member.name!r}", known, labels)
         if member.method == "predict_proba":
             values = place_classes(values, places, n_classes)
-            # Of two classes, one probability says all.
+            # With two classes, one probability determines the other.
             return values if n_classes != 2 or self.of_all_classes else values[:, 1:]
         if places.size < n_classes:
             raise DataError(
@@ -157,7 +140,7 @@ class Columns:
 
 
 def choose_method(name: str, estimator: Any, wanted: str) -> str:
-    """Return the method whose outputs are used; "auto": the first of ``METHODS`` there is."""
+    """Return the method whose outputs are used; "auto": the first available of ``METHODS``."""
     choices = METHODS if wanted == "auto" else (wanted,)
     for method in choices:
         if hasattr(estimator, method):

@@ -7,36 +7,39 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sumwise.combine.classes import log_probabilities
 from sumwise.combine.stack import fit_responses, respond, to_probabilities
 from sumwise.data.sparse import is_sparse
+from sumwise.docstrings import document_rows
 from sumwise.errors import DataError
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import NamedParametersMixin, check_choice
 from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 
-# Of as many features, a triangle of half a gigabyte is made.
+# The triangle of as many features takes half a gigabyte.
 _MOST_SPARSE_FEATURES = 1 << 13
 
 
-class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
+class MultiResponseLinear(
+    NamedParametersMixin, LogProbabilitiesMixin, ClassifierMixin, BaseEstimator
+):
     """Classifier that regresses the indicator of each class on the features (MLR).
 
-    The default meta-learner of :class:`StackingClassifier`: its features are class probabilities.
-    Least squares have no unique solution there, because probabilities sum to one; the one of
-    minimum norm is taken. Responses become probabilities: negative ones count 0, rows are divided
-    by their sums, and rows without a positive response are uniform.
+    The default meta-learner of :class:`StackingClassifier`, where features are class probabilities.
+    Because these sum to 1, least squares have no unique solution; the one of minimum norm is taken.
+    Responses become probabilities: negative responses are set to 0, rows are divided by their sums,
+    and rows without a positive response become uniform.
 
     Parameters
     ----------
     nonnegative : bool, default=False
         Whether coefficients must not be negative.
     own_class_only : bool, default=False
-        Whether the regression of each class gets that class's columns alone (StackingC). Columns
-        then come in groups of one a class, in the order of the classes.
+        Whether the regression of each class uses only the columns of that class (StackingC).
+        Columns must then come in groups of one per class, in the order of the classes.
     fit_intercept : bool, default=True
-        Whether a constant is added. For probabilities it changes nothing unless
-        ``own_class_only`` or ``nonnegative``, for it is one of their sums.
+        Whether to add a constant. With probabilities it has no effect unless ``own_class_only`` or
+        ``nonnegative``, because probabilities sum to a constant.
 
     Attributes
     ----------
@@ -47,7 +50,7 @@ class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
     intercept_ : ndarray of shape (n_classes,)
         Constants.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen in ``fit``.
     feature_names_in_ : ndarray
         Their names, if X had any.
 
@@ -105,8 +108,8 @@ class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         if is_sparse(X) and X.shape[1] > _MOST_SPARSE_FEATURES:
             raise DataError(
-                f"MultiResponseLinear: X is sparse with {X.shape[1]} features, and its least "
-                f"squares are dense; {_MOST_SPARSE_FEATURES} are the most. In a stack, use "
+                f"MultiResponseLinear: X is sparse with {X.shape[1]} features; its least squares "
+                f"are dense and allow at most {_MOST_SPARSE_FEATURES}. In a stack, use "
                 "passthrough=False or a final_estimator such as LogisticRegression"
             )
         check_classification_targets(y)
@@ -117,43 +120,21 @@ class MultiResponseLinear(NamedParametersMixin, ClassifierMixin, BaseEstimator):
         )
         return self
 
+    @document_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
         return to_probabilities(self._respond(X))
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of class probabilities, minus infinity for 0.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return log_probabilities(self.predict_proba(X))
-
+    @document_rows
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of the largest response.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,)
         """
         responses = self._respond(X)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.combine.stack import average_models, gather_folds
 from sumwise.data.frames.selection import take_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.combined.member_progress import describe_member, report_fit
 from sumwise.estimators.combined.shared_table import (
     SharedTable,
@@ -33,7 +34,7 @@ from sumwise.estimators.members import fit_member, name_failure
 
 
 def find_splitter(cv: Any, y: np.ndarray, classifier: bool, keep_groups: bool = False) -> Any:
-    """Return the splitter that ``cv`` means: a number of folds, a splitter, or pairs of rows.
+    """Return the splitter for ``cv``: a number of folds, a splitter, or pairs of rows.
 
     With ``keep_groups``, a number of folds keeps each group in one fold.
     """
@@ -84,34 +85,27 @@ class Folds:
 
 
 def _number(rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return what a splitter says as row numbers."""
+    """Return a splitter's mask or indices as row numbers."""
     if rows.dtype == np.bool_:
         rows = np.flatnonzero(rows)
     if rows.size and not -n_rows <= rows.min() <= rows.max() < n_rows:
-        raise DataError(f"cv names row {rows.max()}, and X has {n_rows} rows")
+        raise DataError(f"cv names row {rows.max()}, but X has {n_rows} rows")
     return (rows % n_rows).astype(np.uint32)
 
 
 @dataclass(frozen=True)
 class Member:
-    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``.
-
-    Attributes
-    ----------
-    name, estimator, method, params
-    labels : ndarray or None
-        The classes of a fitted classifier that knows others than the members to fit.
-    """
+    """An estimator of a stack, the method whose outputs are used, and parameters of ``fit``."""
 
     name: str
     estimator: Any
     method: str
     params: Mapping[str, Any]
-    labels: np.ndarray | None = None
+    labels: np.ndarray | None = None  # the classes of a frozen classifier, if it has its own
 
     @property
     def label(self) -> str:
-        """How errors call it."""
+        """Its name in error messages."""
         return f"member {self.name!r}"
 
 
@@ -119,30 +113,25 @@ class Reader(Protocol):
     """How the outputs of members become columns, (n_rows, n_columns)."""
 
     def arrange(self, member: Member, model: Any, output: Any) -> np.ndarray:
-        """Return what a method of a fitted member said as columns."""
+        """Return the output of a fitted member's method as columns."""
 
     def predict(self, member: Member, model: Any, X: Any) -> np.ndarray:
         """Return the columns of a fitted member, for new rows."""
 
 
 class FoldModels:
-    """The models of one member, one a fold; a stack averages their outputs.
-
-    Attributes
-    ----------
-    models : list of fitted estimators
-    """
+    """The models of one member, one per fold; a stack averages their outputs."""
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = list(models)
 
     @property
     def classes_(self) -> np.ndarray:
-        """Classes that some model knows; regressors have none."""
+        """Classes that at least one model knows; regressors have none."""
         return np.unique(np.concatenate([model.classes_ for model in self.models]))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Mean of what the models predict, or the class that most of them name."""
+        """Mean of the models' predictions, or the class that most of them predict."""
         outputs = [np.asarray(model.predict(X)) for model in self.models]
         return average_models(outputs, is_classifier(self.models[0]))
 
@@ -158,24 +147,18 @@ class FoldModels:
 
 @dataclass(frozen=True)
 class FittedMember:
-    """What came of fitting a member on folds.
+    """The result of fitting a member on folds.
 
-    Attributes
-    ----------
-    model : fitted estimator, FoldModels or None
-        Fitted on all rows; otherwise the models of the folds, if they were to be kept. A frozen
-        estimator is itself.
-    output : ndarray of shape (n_rows, n_columns)
-        The mean over the folds that predicted the row; NaN where none did. Of a frozen estimator,
-        what it predicts for all rows.
+    The output of a row is the mean over the folds that predicted it, NaN if none did. A frozen
+    estimator is its own model and predicts all rows.
     """
 
-    model: Any
-    output: np.ndarray
+    model: Any  # of all rows; FoldModels or None without a refit
+    output: np.ndarray  # (n_rows, n_columns)
 
 
 def is_frozen(estimator: Any) -> bool:
-    """Whether an estimator is used as it is, and never fitted."""
+    """Whether an estimator is used as it is and never fitted."""
     return isinstance(estimator, FrozenEstimator)
 
 
@@ -193,10 +176,10 @@ def fit_members(
     folds: Folds,
     reader: Reader,
     *,
-    refit: bool,
-    keep_folds: bool,
-    share_bins: str | bool,
     n_jobs: int | None,
+    refit: bool = False,
+    keep_folds: bool = False,
+    share_bins: str | bool = False,
     verbose: bool = False,
 ) -> list[FittedMember]:
     """Fit each member on the training rows of every fold and, to ``refit`` it, on all rows."""
@@ -212,7 +195,7 @@ def fit_members(
         first = members[group[0]]
         with name_failure(first.label, first.estimator):
             table = SharedTable.read(first.estimator, X, y, _get_weight(first))
-        if table is None:  # categories are encoded by the target of each fold
+        if table is None:  # the target of each fold encodes categories
             fits.run(fits.fit_alone, group)
         else:
             fits.run(partial(fits.fit_on_table, table), group)
@@ -224,15 +207,13 @@ def fit_members(
     ]
 
 
+# The numbers of a member and of a fold; None stands for all rows.
+_Task = tuple[int, int | None]
+
+
 @dataclass
 class _FoldFits:
-    """Fits of members on folds and on all rows, and what came of each.
-
-    Attributes
-    ----------
-    results : dict
-        Model and columns, by the numbers of member and fold; None stands for all rows.
-    """
+    """Fits of members on folds and on all rows, and their results."""
 
     members: Sequence[Member]
     X: Any
@@ -243,10 +224,11 @@ class _FoldFits:
     keep_folds: bool
     n_jobs: int | None
     verbose: bool
-    results: dict[tuple[int, int | None], tuple[Any, Any]] = field(default_factory=dict)
+    # Model and columns.
+    results: dict[_Task, tuple[Any, Any]] = field(default_factory=dict)
 
     def run(self, fit: Callable[[Sequence[int]], None], numbers: Sequence[int]) -> None:
-        """Fit some members at once; if each is to be reported, one after another."""
+        """Fit some members together; with ``verbose`` one after another, each reported."""
         for batch in [[k] for k in numbers] if self.verbose else [numbers]:
             with report_fit(self._describe(batch[0]) if self.verbose else None):
                 fit(batch)
@@ -256,7 +238,7 @@ class _FoldFits:
         return f"{describe_member(k, len(self.members), self.members[k].name)}, {where}"
 
     def fit_alone(self, numbers: Sequence[int]) -> None:
-        """Let each fit read its own rows."""
+        """Fit members that read their own rows."""
         tasks = [(k, fold_idx) for k in numbers for fold_idx in self._list_folds()]
         done = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_alone)(
@@ -267,16 +249,53 @@ class _FoldFits:
         self.results.update(zip(tasks, done, strict=True))
 
     def fit_on_table(self, table: SharedTable, numbers: Sequence[int]) -> None:
-        """Fit on rows that are binned already."""
+        """Fit members on a shared table, side by side: threads wait less than within one fit."""
         tasks = [(k, fold_idx) for fold_idx in self._list_folds() for k in numbers]
-        done = _run_shared(table, self.members, tasks, self.folds, self.reader, self.keep_folds)
-        self.results.update(zip(tasks, done, strict=True))
+        estimators = [self.members[k].estimator for k in numbers]
+        n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in estimators)
+        n_beside = 1 if any(map(is_watched, estimators)) else min(n_threads, len(tasks))
+        stop = threading.Event()
+        fit = partial(self._fit_rows, table, max(1, n_threads // n_beside), stop)
+        if n_beside == 1:
+            self.results.update((task, fit(*task)) for task in tasks)
+            return
+        queue = _LongestFirst(tasks)
+        _ = table.numbers  # computed here, not by several threads at once
+
+        def fit_next() -> None:
+            with queue.take() as task:
+                self.results[task] = fit(*task)
+
+        with ThreadPoolExecutor(n_beside) as pool:
+            try:
+                for future in as_completed([pool.submit(fit_next) for _ in tasks]):
+                    future.result()  # raises the first error at once
+            except BaseException:  # also an interrupt: running fits stop at their next round
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _fit_rows(
+        self, table: SharedTable, n_jobs: int, stop: threading.Event, k: int, fold_idx: int | None
+    ) -> tuple[Any, Any]:
+        """Fit a clone on rows of a table; return it, if it is kept, and the fold's columns."""
+        member, groups = self.members[k], self.members[k].params.get("groups")
+        model: BaseGradientBoosting = clone(member.estimator)
+        all_rows = np.arange(self.folds.n_rows, dtype=np.uint32)
+        rows = all_rows if fold_idx is None else np.sort(self.folds.train[fold_idx])
+        with name_failure(member.label, model):
+            model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
+        if fold_idx is None:
+            return model, None
+        test, keep = self.folds.test[fold_idx], self.keep_folds
+        output = table.predict(model, member.method, test, n_jobs, is_last=not keep)
+        return (model if keep else None), self.reader.arrange(member, model, output)
 
     def _list_folds(self) -> list[int | None]:
         return [*([None] if self.refit else []), *range(len(self.folds.test))]
 
     def collect(self, k: int) -> FittedMember:
-        """Put together what came of one member."""
+        """Return the result of one member."""
         parts = [self.results[k, fold_idx] for fold_idx in range(len(self.folds.test))]
         models, outputs = zip(*parts, strict=True)
         output = gather_folds(outputs, self.folds.test, self.folds.n_rows)
@@ -286,10 +305,10 @@ class _FoldFits:
 
 
 def _check_weights(member: Member, folds: Folds) -> None:
-    """Refuse folds whose training rows have no weight: there is nothing to learn from."""
+    """Refuse folds whose training rows all have weight zero."""
     weight = np.asarray(_get_weight(member))
     if weight.shape != (folds.n_rows,) or is_frozen(member.estimator):
-        return  # without weights, or others than members will take
+        return  # no weights, or weights that the members will refuse
     for fold_idx, rows in enumerate(folds.train):
         if not weight[rows].any():
             raise DataError(
@@ -306,7 +325,7 @@ def _get_weight(member: Member) -> Any:
 def _find_sharing(
     members: Sequence[Member], folds: Folds, share_bins: str | bool
 ) -> list[list[int]]:
-    """Return groups of members that can be fitted on one table."""
+    """Return groups of members that can share a table."""
     groups: dict[Any, list[int]] = {}
     if share_bins and not folds.draw_twice:
         for k, member in enumerate(members):
@@ -331,7 +350,7 @@ def _fit_alone(
     reader: Reader,
     keep: bool,
 ) -> tuple[Any, Any]:
-    """Fit a clone on all rows, or on a fold; return it (if to be kept) and the fold's columns."""
+    """Fit a clone on all rows or on a fold; return it, if it is kept, and the fold's columns."""
     estimator = member.estimator
     if fold_idx is None:
         return fit_clone(member.label, estimator, X, y, member.params), None
@@ -344,82 +363,31 @@ def _fit_alone(
 
 
 def _take(estimator: Any, X: Any, rows: np.ndarray, train: np.ndarray) -> Any:
-    """Return some rows of X; where X has kernels or distances, those to the training rows."""
+    """Return some rows of X; of a kernel or distance matrix, with the training rows as columns."""
     if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
         return X[np.ix_(rows, train)]
     return take_rows(X, rows)
 
 
 def fit_clone(label: str, estimator: Any, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> Any:
-    """Return a fitted clone; an error calls it ``label``."""
+    """Return a fitted clone; errors name it ``label``."""
     return fit_member(label, clone(estimator), X, y, params)
 
 
-def _run_shared(
-    table: SharedTable,
-    members: Sequence[Member],
-    tasks: Sequence[tuple[int, int | None]],
-    folds: Folds,
-    reader: Reader,
-    keep: bool,
-) -> list[tuple[Any, Any]]:
-    """Do fits on one table side by side: threads wait less for one another than within a fit."""
-    own = [members[k].estimator for k in sorted({k for k, _ in tasks})]
-    n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in own)
-    n_beside = 1 if any(map(is_watched, own)) else min(n_threads, len(tasks))
-    n_jobs = max(1, n_threads // n_beside)
-    stop = threading.Event()
-    all_rows = np.arange(folds.n_rows, dtype=np.uint32)
-    _ = table.numbers  # before threads ask for it at once
-
-    def run(task: tuple[int, int | None]) -> tuple[Any, Any]:
-        k, fold_idx = task
-        member = members[k]
-        rows = all_rows if fold_idx is None else np.sort(folds.train[fold_idx])
-        groups = member.params.get("groups")
-        model = clone(member.estimator)
-        with name_failure(member.label, model):
-            model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
-        if fold_idx is None:
-            return model, None
-        test = folds.test[fold_idx]
-        output = table.predict(model, member.method, test, n_jobs, is_last=not keep)
-        return (model if keep else None), reader.arrange(member, model, output)
-
-    if n_beside == 1:
-        return list(map(run, tasks))
-    queue = _LongestFirst(tasks)
-    results: dict[tuple[int, int | None], tuple[Any, Any]] = {}
-
-    def run_next() -> None:
-        with queue.take() as task:
-            results[task] = run(task)
-
-    with ThreadPoolExecutor(n_beside) as pool:
-        try:
-            for future in as_completed([pool.submit(run_next) for _ in tasks]):
-                future.result()  # the first error comes at once
-            return [results[task] for task in tasks]
-        except BaseException:  # also an interrupt: end what runs at its next round
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
 class _LongestFirst:
-    """Hands out fits, of the members that took longest first: so all threads end at about once.
+    """Hands out fits, slowest members first, so that all threads finish at about the same time.
 
-    Members that were not fitted yet come before all others.
+    Members without a finished fit come before all others.
     """
 
-    def __init__(self, tasks: Sequence[tuple[int, int | None]]) -> None:
+    def __init__(self, tasks: Sequence[_Task]) -> None:
         self._waiting = list(tasks)
         self._seconds: dict[int, float] = {}
         self._lock = threading.Lock()
 
     @contextmanager
-    def take(self) -> Iterator[tuple[int, int | None]]:
-        """Hand out a fit, and measure how long it takes."""
+    def take(self) -> Iterator[_Task]:
+        """Hand out a fit and measure its duration."""
         with self._lock:
             place = max(range(len(self._waiting)), key=self._estimate)
             task = self._waiting.pop(place)
@@ -441,7 +409,7 @@ def count_rows(X: Any) -> int:
 
 
 def take_if_by_row(value: Any, rows: np.ndarray, n_rows: int) -> Any:
-    """Return some rows of what has as many as X; anything else as it is."""
+    """Return some rows of a value with as many rows as X; any other value as it is."""
     is_by_row = not isinstance(value, (str, bytes, Mapping)) and (
         hasattr(value, "shape") or hasattr(value, "__len__")
     )

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from sumwise.combine.average import average, choose_exponent, scale_back
+from sumwise.combine.average import choose_exponent, scale_back
 from sumwise.combine.bayes import score_classes
 from sumwise.combine.classes import one_hot
 from sumwise.combine.select import (
@@ -22,15 +20,11 @@ from sumwise.combine.select import (
     select_greedily,
     select_in_bags,
 )
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError
 from sumwise.estimators.boosting.validation import encode_labels
-from sumwise.estimators.combined.base import (
-    FitJob,
-    HeldOut,
-    MemberEnsemble,
-    RegressorEnsemble,
-    document_members,
-)
+from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, HeldOut, MemberEnsemble
+from sumwise.estimators.combined.by_task import RegressorEnsemble
 from sumwise.estimators.combined.votes import SOFT, VOTE_PARAMETERS, VotesEnsemble
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import (
@@ -39,68 +33,61 @@ from sumwise.estimators.input.parameters import (
     check_number,
     extend_parameters,
 )
-from sumwise.estimators.scoring import Scorer, resolve_scoring, takes_weight
+from sumwise.estimators.scoring import (
+    KnownClassifier,
+    KnownRegressor,
+    Scorer,
+    resolve_scoring,
+    score_known,
+)
 
-_ON_CLASSES = ("orientation", "kappa")
-_METHODS = ("greedy", "reduced_error", *_ON_CLASSES)
+_METHODS = ("greedy", "reduced_error", "orientation", "kappa")  # the last two need classes
 
-# Members of a greedy ensemble, if nothing else is said.
+# Steps of greedy selection without n_selected.
 _GREEDY_STEPS = 50
 
-_PARAMETERS = """method : {methods}, default="greedy"
-        "greedy": add the member that makes the ensemble best, members more than once, which gives
-        them weight (Caruana et al., 2004). "reduced_error": members of equal weight, each put up
-        for exchange after another came in (Margineantu and Dietterich, 1997).{more_methods}
-    n_selected : int or None, default=None
-        Members to choose. None: greedy selection tries 50 steps, and keeps the best number in any
-        case; the others choose half of the members{more_defaults}.
-    n_start : int, default=5
-        Best single members that greedy selection starts from.
-    n_bags : int, default=0
-        Greedy selections from random parts of the members, whose weights are averaged; 0 for one
-        selection from all.
-    bag_fraction : float, default=0.5
-        Share of the members that a bag has.
-    scoring : str or callable, default="loss"
-        What is made best: the loss ({loss}), a scikit-learn scorer by name, a function
-        of (estimator, X, y) that is higher for better predictions, or a metric, a function of
-        (y_true, y_pred): lower is better if its name ends in "_loss", "_error" or "_deviance"."""
-
-_MORE_METHODS = """ "orientation": members
-        that correct the errors of the whole (Martínez-Muñoz and Suárez, 2006). "kappa": pairs that
-        agree least (Margineantu and Dietterich, 1997)."""
-
-_ATTRIBUTES = """selected_ : list of str
-        Names of the members that were chosen.
-    weights_ : ndarray of shape (n_candidates,)
-        Weight of every candidate, 0 for those that were not chosen; the sum is one.
-    history_ : list of lists of Step
-        For each bag (one, if there are none) the member that was added and the score with it, step
-        by step."""
-
-
-def _document(kind: Any) -> Any:
-    """Put the parameters into the docstring; a classifier has more methods."""
-    has_classes = issubclass(kind, ClassifierMixin)
-    names = _METHODS if has_classes else _METHODS[:2]
-    more = _MORE_METHODS if has_classes else ""
-    default = ",\n        and by orientation those that pull the right way" if has_classes else ""
-    loss = "log loss, or squared error of votes with labels" if has_classes else "squared error"
-    parameters = _PARAMETERS.format(
-        methods="{" + ", ".join(f'"{name}"' for name in names) + "}",
-        more_methods=more,
-        more_defaults=default,
-        loss=loss,
-    )
-    return document_members(
-        parameters=parameters, votes=VOTE_PARAMETERS, own_attributes=_ATTRIBUTES
-    )(kind)
+_TEXTS = {
+    **MEMBER_TEXTS,
+    "parameters": """
+method : str, default="greedy"
+    "greedy": repeatedly add the member that improves the ensemble most; a member may be added more
+    than once, which gives it weight (Caruana et al., 2004). "reduced_error": members of equal
+    weight, added greedily; after each addition, every member may be exchanged for a better one
+    (Margineantu and Dietterich, 1997). For classifiers also "orientation": members that correct
+    the errors of the ensemble (Martínez-Muñoz and Suárez, 2006); and "kappa": the pairs that agree
+    least (Margineantu and Dietterich, 1997).
+n_selected : int or None, default=None
+    Number of members to choose; greedy selection tries as many steps and keeps the best number.
+    None: 50 greedy steps, the members that pull in the right direction for "orientation", and half
+    of the members otherwise.
+n_start : int, default=5
+    Number of best single members that greedy selection starts from.
+n_bags : int, default=0
+    Number of greedy selections from random subsets of the members, whose weights are averaged; 0
+    for one selection from all members.
+bag_fraction : float, default=0.5
+    Share of the members in each subset.
+scoring : str or callable, default="loss"
+    What to optimize. "loss": the log loss of probabilities, or the squared error of labels and
+    numbers. Otherwise the name of a scikit-learn scorer, a function of (estimator, X, y) that is
+    higher for better predictions, or a metric, a function of (y_true, y_pred); lower is better if
+    its name ends in "_loss", "_error" or "_deviance".
+random_state : int, RandomState or None, default=None
+    Seed of the random subsets.""",
+    "own_attributes": """
+selected_ : list of str
+    Names of the chosen members.
+weights_ : ndarray of shape (n_candidates,)
+    Weight of every candidate, 0 for those that were not chosen; the sum is 1.
+history_ : list of lists of Step
+    The member added and the score reached in each step, one list per subset; one list if there are
+    no subsets.""",
+    "votes": VOTE_PARAMETERS,
+}
 
 
 class _EnsembleSelection(MemberEnsemble):
-    """What classifier and regressor share."""
-
-    weights_: np.ndarray
+    """Shared by classifier and regressor."""
 
     @extend_parameters(MemberEnsemble)
     def __init__(
@@ -132,16 +119,15 @@ class _EnsembleSelection(MemberEnsemble):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is; rows as lists become an array.
+            Passed to the members unchanged, except that a list of rows becomes an array.
         y : array-like of shape (n_rows,)
-            Target.
-        out_of_fold : array-like, default=None
-            Predictions of each candidate, members first, that were made without having seen the
-            row: values or probabilities; for classifiers that vote with labels, labels. None: they
-            are made here.
+            Target: numbers or class labels.
+        out_of_fold : array-like of shape (n_members, n_rows, ...), default=None
+            Predictions of each candidate for rows that it has not seen: numbers or probabilities;
+            labels for classifiers that vote with labels. None: they are computed by ``cv``.
         **fit_params : dict
             ``sample_weight``, for the members and the score, and ``groups``, for the folds. With
-            metadata routing, whatever members and splitter request.
+            metadata routing, whatever the members and the splitter request.
 
         Returns
         -------
@@ -149,17 +135,18 @@ class _EnsembleSelection(MemberEnsemble):
         """
         self._check_parameters()
         job = self._start_fit(X, y, fit_params)
-        self._prepare(job)
-        held_out = (
-            self._hold_out(job)
-            if out_of_fold is None
-            else HeldOut(self._read_given(out_of_fold, job), job.y, job.weight)
-        )
+        if out_of_fold is None:
+            held_out = self._predict_held_out(job)
+        else:
+            held_out = HeldOut(self._read_given(out_of_fold, job), job.y, job.weight)
         self._choose(held_out)
-        chosen = np.flatnonzero(self.weights_)
-        self.selected_ = [job.names[i] for i in chosen]
-        self._fit_members(job.choose(chosen.tolist()))
+        self._fit(job)
         return self
+
+    def _fit(self, job: FitJob) -> None:
+        chosen = np.flatnonzero(self.weights_).tolist()
+        self.selected_ = [job.names[i] for i in chosen]
+        self._fit_members(job.choose(chosen))
 
     def _check_parameters(self) -> None:
         check_choice(self, "method", _METHODS if is_classifier(self) else _METHODS[:2])
@@ -169,22 +156,15 @@ class _EnsembleSelection(MemberEnsemble):
         check_number(self, "bag_fraction", 0.0, 1.0, open_low=True)
         self._find_scorer()
 
-    def _prepare(self, job: FitJob) -> None:
-        """Find out what the members will be asked for."""
-
-    def _hold_out(self, job: FitJob) -> HeldOut:
-        """Return out-of-fold predictions."""
-        return self._predict_held_out(job, "predict")
-
     def _read_given(self, given: Any, job: FitJob) -> np.ndarray:
-        """Return out-of-fold predictions of the user's, checked."""
+        """Return the user's out-of-fold predictions, checked."""
         predictions = np.asarray(given, dtype=np.float64)
         return _check_shape(predictions, (len(job.members), len(job.y)))
 
     def _choose(self, held_out: HeldOut) -> None:
         """Set weights and history."""
         exponent = choose_exponent(held_out.predictions, held_out.y)
-        if exponent:  # squares and sums of such numbers would be no floats
+        if exponent:  # squares and sums of such numbers would overflow
             predictions, y = (
                 np.ldexp(each, -exponent) for each in (held_out.predictions, held_out.y)
             )
@@ -199,7 +179,7 @@ class _EnsembleSelection(MemberEnsemble):
             ]
 
     def _select(self, held_out: HeldOut, score: Score) -> list[list[Step]]:
-        """Return the steps of each bag, or of the one selection there is."""
+        """Return the steps of each bag; one list without bags."""
         predictions = held_out.predictions
         n_members = len(predictions)
         n_keep = self.n_selected or max(1, (n_members + 1) // 2)
@@ -246,15 +226,11 @@ class _EnsembleSelection(MemberEnsemble):
         scorer = self._find_scorer()
         if scorer is None:
             return self._make_loss_score(held_out)
-        weighs = held_out.weight is not None and takes_weight(scorer)
-        options = {"sample_weight": held_out.weight} if weighs else {}
-        y = self._decode(scale_back(held_out.y, exponent) if exponent else held_out.y)
-        # The scorer asks its estimator for predictions, whatever the rows are.
-        rows = np.zeros((len(y), 1))
+        y = self._to_labels(scale_back(held_out.y, exponent) if exponent else held_out.y)
 
         def score(mean: np.ndarray) -> float:
             known = self._stand_in(scale_back(mean, exponent) if exponent else mean)
-            return float(scorer(known, rows, y, **options))
+            return score_known(scorer, known, y, held_out.weight)
 
         return score
 
@@ -268,17 +244,13 @@ class _EnsembleSelection(MemberEnsemble):
         return lambda mean: -float(np.average((mean - y) ** 2, weights=weight))
 
     def _stand_in(self, mean: np.ndarray) -> Any:
-        return _KnownRegressor(mean)
+        return KnownRegressor(mean)
 
-    def _decode(self, y: np.ndarray) -> np.ndarray:
-        return y
-
-    def _chosen_weights(self) -> np.ndarray:
-        """Weights of the fitted members."""
+    def _get_weights(self) -> np.ndarray | None:
         return self.weights_[self.weights_ > 0.0]
 
 
-@_document
+@fill_docstring(**_TEXTS)
 class EnsembleSelectionClassifier(VotesEnsemble, _EnsembleSelection):
     """Choose from many classifiers those that vote best together.
 
@@ -288,8 +260,6 @@ class EnsembleSelectionClassifier(VotesEnsemble, _EnsembleSelection):
     {parameters}
     {votes}
     {more}
-    random_state : int, RandomState or None, default=None
-        Seed of the bags.
 
     Attributes
     ----------
@@ -320,12 +290,6 @@ class EnsembleSelectionClassifier(VotesEnsemble, _EnsembleSelection):
         self.votes = votes
         self.calibrate = calibrate
 
-    def _prepare(self, job: FitJob) -> None:
-        self.votes_ = self._resolve_votes()
-
-    def _hold_out(self, job: FitJob) -> HeldOut:
-        return self._vote_held_out(job)
-
     def _read_given(self, given: Any, job: FitJob) -> np.ndarray:
         shape = (len(job.members), len(job.y))
         n_classes = self.classes_.size
@@ -343,44 +307,11 @@ class EnsembleSelectionClassifier(VotesEnsemble, _EnsembleSelection):
         return lambda mean: -float(np.average(((mean - truth) ** 2).sum(axis=1), weights=weight))
 
     def _stand_in(self, mean: np.ndarray) -> Any:
-        return _KnownClassifier(mean, self.classes_, self.votes_ == SOFT)
-
-    def _decode(self, y: np.ndarray) -> np.ndarray:
-        return self.classes_[y]
-
-    def _weights_of_votes(self) -> np.ndarray | None:
-        return self._chosen_weights()
-
-    def predict_shares(self, X: Any) -> np.ndarray:
-        """Return the share of each class in the weighted votes, or their mean probabilities.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        check_is_fitted(self)
-        return self._share(X, self._chosen_weights())
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class with most votes; of equal ones the first.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        shares = self.predict_shares(X)
-        return self.classes_[shares.argmax(axis=1)]
+        labels = self.classes_[mean.argmax(axis=1)]
+        return KnownClassifier(labels, self.classes_, mean if self.votes_ == SOFT else None)
 
 
-@_document
+@fill_docstring(**_TEXTS)
 class EnsembleSelectionRegressor(RegressorEnsemble, _EnsembleSelection):
     """Choose from many regressors those whose average is best.
 
@@ -389,8 +320,6 @@ class EnsembleSelectionRegressor(RegressorEnsemble, _EnsembleSelection):
     {members}
     {parameters}
     {more}
-    random_state : int, RandomState or None, default=None
-        Seed of the bags.
 
     Attributes
     ----------
@@ -409,48 +338,6 @@ class EnsembleSelectionRegressor(RegressorEnsemble, _EnsembleSelection):
     >>> "line" in model.selected_, "tree9" in model.selected_
     (True, False)
     """
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the weighted average of the chosen members' predictions.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return average(self.predict_members(X), self._chosen_weights())
-
-
-class _KnownClassifier(ClassifierMixin, BaseEstimator):
-    """Stands for a classifier whose predictions of the rows are known."""
-
-    def __init__(self, mean: np.ndarray, classes: np.ndarray, has_probabilities: bool) -> None:
-        self.mean = mean
-        self.classes_ = classes
-        self.has_probabilities = has_probabilities
-
-    @available_if(lambda self: self.has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:
-        return self.mean
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.classes_[self.mean.argmax(axis=1)]
-
-
-class _KnownRegressor(RegressorMixin, BaseEstimator):
-    """Stands for a regressor whose predictions of the rows are known."""
-
-    def __init__(self, mean: np.ndarray) -> None:
-        self.mean = mean
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.mean
 
 
 def _check_shape(predictions: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

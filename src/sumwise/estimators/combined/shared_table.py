@@ -1,9 +1,8 @@
 """SharedTable: X read and binned once, for all members and folds of an ensemble."""
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -11,20 +10,23 @@ from sklearn.base import clone, is_classifier
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
+from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.categories import find_native, find_statistics, resolve_encoding
+from sumwise.estimators.boosting.fitted import know_scores
 from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
+from sumwise.estimators.boosting.pipeline import check_parameters
 from sumwise.estimators.boosting.splits import HISTOGRAM, has_few_bins, resolve_bundling
-from sumwise.estimators.input.features import FeatureSchema, read_training_data
+from sumwise.estimators.input.features import read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.lazy import lazy
 from sumwise.losses import is_custom_loss
 
-# Quantiles of more rows are taken from a sample, which no member's seed should decide.
+# Quantiles of many rows come from a sample, which must not depend on any member's seed.
 _SEED = 0
-# What binning takes, a value: the passes over it, and sorting.
+# Cost of binning one value: the passes over it, and sorting.
 _STEPS_PER_VALUE = 8
-_TREES_A_STEP = 4
+_TREES_PER_STEP = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,39 +34,24 @@ class SharedTable:
     """X and y as tree estimators read them, and the bins of X.
 
     Thresholds come from all rows of X, and from nothing but X and the sample weights.
-
-    Attributes
-    ----------
-    given : Any
-        X as the user passed it.
-    matrix : ndarray or ColumnMatrix
-        X as kernels read it.
-    y : ndarray
-        The target.
-    weight : ndarray or None
-        Sample weights.
-    features : dict
-        What estimators know of features after ``fit``: ``n_features_in_`` and so on.
-    mapper : BinMapper
-    data : BinnedData
     """
 
-    given: Any
-    matrix: Any
+    given: Any  # X as the user passed it
+    matrix: Any  # X as kernels read it: ndarray or ColumnMatrix
     y: np.ndarray
     weight: np.ndarray | None
-    features: dict[str, Any]
+    features: dict[str, Any]  # fitted attributes that describe features, by name
     mapper: BinMapper
     data: BinnedData
 
     @classmethod
-    def read(cls, member: Any, X: Any, y: Any, sample_weight: Any) -> Self | None:
+    def read(cls, member: BaseGradientBoosting, X: Any, y: Any, sample_weight: Any) -> Self | None:
         """Read and bin X as ``member``, an unfitted estimator, would.
 
-        None where it would encode categories by the target, which is another in every fold.
+        None if it would encode categories by the target, which differs from fold to fold.
         """
+        check_parameters(member)
         reader = clone(member)
-        reader._check_parameters()
         many_targets = not is_classifier(member)
         matrix, y, schema = read_training_data(reader, X, y, many_targets=many_targets)
         weight = check_sample_weight(sample_weight, matrix.shape[0])
@@ -81,10 +68,6 @@ class SharedTable:
         return cls(X, matrix, y, weight, {**features, "schema_": schema}, mapper, data)
 
     @property
-    def schema(self) -> FeatureSchema:
-        return self.features["schema_"]
-
-    @property
     def n_rows(self) -> int:
         return len(self.y)
 
@@ -96,37 +79,38 @@ class SharedTable:
         return self.matrix
 
     def describe_features(self, estimator: Any) -> None:
-        """Tell an estimator what it would have learned from X itself."""
+        """Set the attributes that an estimator would have learned from X itself."""
         for name, value in self.features.items():
             setattr(estimator, name, value)
 
     def predict(
-        self, model: Any, method: str, rows: np.ndarray, n_jobs: int | None, is_last: bool
+        self,
+        model: BaseGradientBoosting,
+        method: str,
+        rows: np.ndarray,
+        n_jobs: int | None,
+        is_last: bool,
     ) -> np.ndarray:
-        """Return what a method of a fitted member says of some rows, without reading X again.
+        """Return the outputs of a fitted member's method for some rows, without reading X again.
 
-        ``is_last`` tells that the member will not be used any more.
+        ``is_last`` says that the member will not be used any more.
         """
         X = self.numbers[rows]
-        n_steps = X.shape[0] * model.ensemble_.n_trees // _TREES_A_STEP
+        n_steps = X.shape[0] * model.ensemble_.n_trees // _TREES_PER_STEP
         with start_team(n_jobs, n_steps) as team:
             raw = model.ensemble_.predict_raw(X, team, is_last)
-        knowing = copy(model)
-        knowing._predict_raw = lambda _: raw
-        return getattr(knowing, method)(None)
+        return getattr(know_scores(model, X, raw), method)(X)
 
 
-def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
+def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[BaseGradientBoosting]:
     """Whether an estimator can be fitted on a shared table, with these parameters of ``fit``.
 
-    A loss of the user's own may look at all rows together, and so must see its own rows alone.
-    Tables whose bins are not fixed are made by each fit for itself; so are those of features with
-    many bins, or different numbers of them, and those of trees for several targets, which need
-    columns. The class is asked, because a wrapper such as FrozenEstimator passes on attributes of
-    what must not be fitted.
+    A custom loss may depend on all rows together, so it must see its own rows alone. Each fit makes
+    its own table if bins are not fixed, if features have many bins or different numbers of bins, or
+    for trees with several targets, which need columns.
     """
     return (
-        callable(getattr(type(estimator), "_fit_rows", None))
+        isinstance(estimator, BaseGradientBoosting)
         and estimator.splits == HISTOGRAM
         and has_few_bins(estimator)
         and set(params) <= {"sample_weight", "groups"}
@@ -135,8 +119,8 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> bool:
     )
 
 
-def describe_reading(estimator: Any) -> tuple[Any, ...]:
-    """Return what decides how an estimator reads and bins X: equal for those that may share."""
+def describe_reading(estimator: BaseGradientBoosting) -> tuple[Any, ...]:
+    """Return everything that decides how an estimator bins X: equal for those that may share."""
     encoding = resolve_encoding(estimator)
     return (
         is_classifier(estimator),
@@ -149,6 +133,6 @@ def describe_reading(estimator: Any) -> tuple[Any, ...]:
     )
 
 
-def is_watched(estimator: Any) -> bool:
-    """Whether a fit shows or tells its rounds, so that no other should run beside it."""
+def is_watched(estimator: BaseGradientBoosting) -> bool:
+    """Whether a fit reports its rounds, so that no other fit should run beside it."""
     return bool(estimator.verbose or estimator.callbacks)

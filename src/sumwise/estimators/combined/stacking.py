@@ -1,424 +1,27 @@
 """Stacking: a meta-learner combines members by their out-of-fold outputs."""
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from sklearn.base import (
-    ClassifierMixin,
-    RegressorMixin,
-    TransformerMixin,
-    clone,
-    is_classifier,
-)
-from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from sumwise.combine.classes import log_probabilities, place_classes
-from sumwise.data.frames.selection import join_columns, take_rows
-from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
-from sumwise.estimators.combined.member_progress import report_fit
-from sumwise.estimators.combined.meta_features import (
-    METHODS,
-    Columns,
-    FoldRecord,
-    LeakReport,
-    choose_method,
-)
+from sumwise.combine.classes import place_classes
+from sumwise.docstrings import document_rows, fill_docstring
+from sumwise.estimators.combined.base_stacking import STACKING_TEXTS, BaseStacking, final_has
+from sumwise.estimators.combined.meta_features import METHODS
 from sumwise.estimators.combined.multi_response import MultiResponseLinear
-from sumwise.estimators.combined.out_of_fold import (
-    FoldModels,
-    Folds,
-    Member,
-    find_splitter,
-    fit_clone,
-    fit_members,
-    is_frozen,
-    predict_frozen,
-    take_if_by_row,
-)
-from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
-from sumwise.estimators.input.targets import read_target
-from sumwise.estimators.members import name_failure
-
-_PARAMETERS = """cv : int, splitter, iterable, "prefit" or None, default=None
-        How rows are held out: the number of folds (with the shares of the classes for a
-        classifier), any splitter of scikit-learn (by groups, in the order of time, leave-one-out),
-        or pairs of training and test rows. None: 5 folds. Rows that are never held out do not
-        train the meta-learner; outputs for rows that are held out several times are averaged.
-        "prefit": members are fitted already, on other rows than these. Single fitted members can
-        be wrapped in :class:`sklearn.frozen.FrozenEstimator`: they are used as they are.
-    passthrough : bool, default=False
-        Whether the meta-learner gets the columns of X, too.
-    refit : bool, default=True
-        Whether members are fitted again, on all rows, to predict new ones. False: the models of
-        the folds are kept and their outputs averaged, which saves a fit of each member.
-    share_bins : "auto" or bool, default="auto"
-        Whether gradient boosting members of sumwise share one table of bins: X is read and binned
-        once, not by each member in each fold. Thresholds then come from all rows of X, without y.
-        "auto": where members can. True: an error if none can. False: each fit bins its own rows,
-        as if the members were fitted alone.
-    n_jobs : int or None, default=None
-        Jobs for members that do not share bins, as in joblib. Members that do are fitted side by
-        side on as many threads as the largest ``n_jobs`` of them says, None for all CPUs.
-    verbose : bool, default=False
-        Whether to write a line to standard error for each member fitted. Members are then fitted
-        one after another, their folds side by side."""
+from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 
 
-def _document_parameters(kind: Any) -> Any:
-    """Put the parameters that both estimators share into the docstring."""
-    kind.__doc__ = kind.__doc__.replace("{parameters}", _PARAMETERS).replace(
-        "{members}", MEMBER_PARAMETERS
-    )
-    return kind
+@fill_docstring(**STACKING_TEXTS)
+class StackingClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseStacking):
+    """Classifier that combines the outputs of its members by a meta-learner.
 
-
-def _final_has(method: str) -> Any:
-    """Make a method available if the meta-learner has one of that name."""
-
-    def check(stack: Any) -> bool:
-        getattr(stack._find_final(), method)  # its error says what is missing
-        return True
-
-    return available_if(check)
-
-
-def _routes() -> bool:
-    from sklearn import get_config
-
-    return bool(get_config().get("enable_metadata_routing", False))
-
-
-class _BaseStacking(TransformerMixin, MemberList):
-    """What classifier and regressor share."""
-
-    # Class labels as members know them; None for regression and before fit.
-    _labels: np.ndarray | None = None
-
-    final_estimator_: Any
-
-    def __init__(
-        self,
-        estimators: Sequence[Any],
-        final_estimator: Any = None,
-        *,
-        cv: Any = None,
-        passthrough: bool = False,
-        refit: bool = True,
-        share_bins: str | bool = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.final_estimator = final_estimator
-        self.cv = cv
-        self.passthrough = passthrough
-        self.refit = refit
-        self.share_bins = share_bins
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    # --- parameters ---
-
-    def _list_readers(self) -> list[Any]:
-        members = super()._list_readers()
-        return [*members, self._find_final()] if self.passthrough is True else members
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Say what is passed on to members, splitter and meta-learner.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        router = self._route_to_members(MetadataRouter(owner=type(self).__name__))
-        if hasattr(self.cv, "split") and hasattr(self.cv, "get_metadata_routing"):
-            to_split = MethodMapping().add(caller="fit", callee="split")
-            router.add(splitter=self.cv, method_mapping=to_split)
-        to_final = (
-            MethodMapping().add(caller="fit", callee="fit").add(caller="predict", callee="predict")
-        )
-        router.add(final_estimator_=self._find_final(), method_mapping=to_final)
-        return router
-
-    def _find_final(self) -> Any:
-        """Return the meta-learner: fitted, given, or the default one."""
-        if hasattr(self, "final_estimator_"):
-            return self.final_estimator_
-        if self.final_estimator is not None:
-            return self.final_estimator
-        final = self._make_default()
-        return final.set_fit_request(sample_weight=True) if _routes() else final
-
-    @abstractmethod
-    def _make_default(self) -> Any:
-        """Return the default meta-learner."""
-
-    def _check_final(self, final: Any) -> None:
-        """Refuse a meta-learner that cannot use the meta-features."""
-        is_kind = self._is_own_kind()
-        if not is_kind(final):
-            raise ParameterError(
-                f"{type(self).__name__}: final_estimator={final!r}; must be a "
-                f"{is_kind.__name__[3:]}"
-            )
-
-    # --- fit ---
-
-    def _fit(self, X: Any, y: np.ndarray, method: str, fit_params: Mapping[str, Any]) -> Self:
-        """Fit members and meta-learner; ``method`` is a stack_method."""
-        for name in ("passthrough", "refit"):
-            check_choice(self, name, (True, False))
-        check_choice(self, "share_bins", ("auto", True, False))
-        used = self._check_members()
-        final = clone(self._find_final())
-        self._check_final(final)
-        X = read_members_rows(X)
-        check_consistent_length(X, y)
-        given = {name: value for name, value in fit_params.items() if value is not None}
-        params = self._route(final, given)
-        self._members = [
-            Member(
-                name,
-                estimator,
-                choose_method(name, estimator, method),
-                params[name],
-                self._labels_of_frozen() if is_frozen(estimator) else None,
-            )
-            for name, estimator in used
-        ]
-        self._columns = Columns(self._labels, isinstance(final, MultiResponseLinear))
-        outputs, rows = self._hold_out_outputs(X, y, params["splitter"], given.get("groups"))
-        # Parameters of fit are as long as X: no model should keep them.
-        self._members = [replace(member, params={}) for member in self._members]
-        self._store_members()
-        self._n_columns = [values.shape[1] for values in outputs]
-        self._check_columns(final)
-        features, to_final = np.hstack(outputs), params["final_estimator_"]
-        if rows.size < y.size:
-            to_final = {k: take_if_by_row(v, rows, y.size) for k, v in to_final.items()}
-            features, X, y = features[rows], take_rows(X, rows), y[rows]
-        features = self._pass_through(features, X)
-        with report_fit("the meta-learner" if self.verbose else None):
-            self.final_estimator_ = fit_clone("final_estimator", final, features, y, to_final)
-        return self
-
-    def _labels_of_frozen(self) -> np.ndarray | None:
-        """Return the classes as fitted members know them; None for regression."""
-        return None
-
-    def _route(self, final: Any, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return the parameters of ``fit`` for each member, the splitter and the meta-learner."""
-        if _routes():
-            routed = process_routing(self, "fit", **given)
-            names = [name for name, _ in self._list_kept()]
-            params = {name: dict(routed[name].fit) for name in (*names, "final_estimator_")}
-            params["splitter"] = dict(routed.get("splitter", Bunch(split={})).split)
-            return params
-        unknown = set(given) - {"sample_weight", "groups"}
-        if unknown:
-            raise ParameterError(
-                f"{type(self).__name__}.fit got {sorted(unknown)}; without scikit-learn's metadata "
-                "routing it takes sample_weight and groups. "
-                "sklearn.set_config(enable_metadata_routing=True) turns it on"
-            )
-        groups = {name: value for name, value in given.items() if name == "groups"}
-        weight = {name: value for name, value in given.items() if name == "sample_weight"}
-        takers = {**dict(self._list_kept()), "final_estimator_": final}
-        params = {
-            name: {**weight, **(groups if _uses_groups(each) else {})}
-            for name, each in takers.items()
-        }
-        return {**params, "splitter": groups}
-
-    def _hold_out_outputs(
-        self, X: Any, y: np.ndarray, split_params: Mapping[str, Any], groups: Any
-    ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Fit the members; return the columns of each, and the rows that have them."""
-        if isinstance(self.cv, str) and self.cv == "prefit":
-            self._record = None
-            self.estimators_ = [member.estimator for member in self._members]
-            outputs = [predict_frozen(member, X, self._columns) for member in self._members]
-            return outputs, np.arange(y.size)
-        splitter = find_splitter(self.cv, y, is_classifier(self))
-        folds = Folds.split(splitter, X, y, split_params)
-        if groups is not None:
-            check_consistent_length(X, groups)
-        self._record = FoldRecord.of(folds, None if groups is None else np.asarray(groups))
-        if folds.repeats and not self._columns.of_all_classes and self._labels is not None:
-            for member in self._members:
-                if member.method == "predict" and is_classifier(member.estimator):
-                    raise ParameterError(
-                        f"cv predicts rows several times, and labels of member {member.name!r} "
-                        "cannot be averaged; use probabilities or another cv"
-                    )
-        fitted = fit_members(
-            self._members,
-            X,
-            y,
-            folds,
-            self._columns,
-            refit=bool(self.refit),
-            keep_folds=not self.refit,
-            share_bins=self.share_bins,
-            n_jobs=self.n_jobs,
-            verbose=bool(self.verbose),
-        )
-        self.estimators_ = [each.model for each in fitted]
-        return [each.output for each in fitted], folds.predicted
-
-    def _store_members(self) -> None:
-        """Set what users look members up by."""
-        names = [member.name for member in self._members]
-        self.named_estimators_ = self._name_fitted(names, self.estimators_)
-        self.stack_method_ = [member.method for member in self._members]
-        for model in self.estimators_:
-            single = model[0] if isinstance(model, FoldModels) else model
-            if hasattr(single, "feature_names_in_"):
-                self.feature_names_in_ = single.feature_names_in_
-
-    def _check_columns(self, final: Any) -> None:
-        if not getattr(final, "own_class_only", False) or self._labels is None:
-            return
-        if self.passthrough or set(self._n_columns) != {self._labels.size}:
-            raise ParameterError(
-                "own_class_only needs one column a class from every member, and nothing else: use "
-                "probabilities or labels of classifiers, and passthrough=False"
-            )
-
-    # --- after fit ---
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "final_estimator_")
-
-    @property
-    def n_features_in_(self) -> int:
-        """Features seen in ``fit``, if members tell."""
-        if not hasattr(self, "final_estimator_"):
-            raise AttributeError(f"{type(self).__name__} is not fitted and has no n_features_in_")
-        first = self.estimators_[0]
-        return (first[0] if isinstance(first, FoldModels) else first).n_features_in_
-
-    def leak_check(self) -> LeakReport:
-        """Tell whether some row's meta-features come from a model that saw the row.
-
-        It goes by the rows that each model was trained on. If ``groups`` were passed to ``fit``, a
-        model must not have seen other rows of the row's group either.
-
-        Returns
-        -------
-        LeakReport
-            Counts as False if there is no leak; with ``cv="prefit"`` or frozen members nobody
-            knows, and it counts as True.
-        """
-        check_is_fitted(self)
-        if self._record is None:
-            none = np.empty(0, dtype=np.intp)
-            return LeakReport(None, none, none, 0)
-        report = self._record.report()
-        if not report.leaks and any(map(is_frozen, self.estimators_)):
-            return replace(report, leaks=None)
-        return report
-
-    def transform(self, X: Any) -> Any:
-        """Return the meta-features of new rows: the members' outputs, side by side.
-
-        Members have seen the training rows, so of these it gives other features than those that
-        the meta-learner was trained on.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_meta_features)
-            With ``passthrough`` the columns of X follow; if X is sparse or a frame with categories,
-            so is the result.
-        """
-        check_is_fitted(self)
-        X = read_members_rows(X)
-        return self._pass_through(np.hstack(self._predict_members(X)), X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the meta-features.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X, for ``passthrough``; None for those seen in ``fit``.
-        """
-        check_is_fitted(self)
-        names, n_features = self._name_columns(), getattr(self, "n_features_in_", None)
-        known = getattr(self, "feature_names_in_", None)
-        if input_features is not None:
-            if known is not None and not np.array_equal(known, input_features):
-                raise DataError("input_features is not equal to feature_names_in_")
-            if n_features is not None and len(input_features) != n_features:
-                raise DataError(
-                    "input_features should have length equal to number of features "
-                    f"({n_features}), got {len(input_features)}"
-                )
-        if not self.passthrough:
-            return np.array(names, dtype=object)
-        if input_features is None:
-            default = [f"x{k}" for k in range(self.n_features_in_)]
-            input_features = default if known is None else known
-        return np.array([*names, *input_features], dtype=object)
-
-    def _predict_members(self, X: Any) -> list[np.ndarray]:
-        outputs = []
-        for member, model in zip(self._members, self.estimators_, strict=True):
-            with name_failure(member.label, member.estimator, "predict"):
-                outputs.append(self._columns.predict(member, model, X))
-        return outputs
-
-    def _pass_through(self, features: np.ndarray, X: Any) -> Any:
-        return join_columns(features, X, self._name_columns()) if self.passthrough else features
-
-    def _name_columns(self) -> list[str]:
-        """Name each meta-feature after its member, numbered where it has several."""
-        names = []
-        for member, n_columns in zip(self._members, self._n_columns, strict=True):
-            name = f"{type(self).__name__.lower()}_{member.name}"
-            names += [name] if n_columns == 1 else [f"{name}{k}" for k in range(n_columns)]
-        return names
-
-    def _predict_final(self, X: Any, predict_params: Mapping[str, Any]) -> Any:
-        check_is_fitted(self)
-        if _routes() and predict_params:
-            routed = process_routing(self, "predict", **predict_params)
-            predict_params = routed.final_estimator_.predict
-        return self.final_estimator_.predict(self.transform(X), **predict_params)
-
-
-def _uses_groups(estimator: Any) -> bool:
-    """Whether an estimator of ours splits rows itself, and so has to know their groups."""
-    if isinstance(estimator, _BaseStacking):
-        return True
-    holds_out = getattr(estimator, "early_stopping", None) is True
-    return (
-        holds_out
-        and hasattr(type(estimator), "_fit_rows")  # not of what is frozen
-        and getattr(estimator, "validation_rows", None) == "random"
-    )
-
-
-@_document_parameters
-class StackingClassifier(ClassifierMixin, _BaseStacking):
-    """Classes from members whose outputs a meta-learner combines.
-
-    Each member is trained on the rows outside a fold and predicts those in it; so the meta-learner
-    is trained on outputs of models that have not seen the rows. Then members are fitted on all
-    rows, for new ones.
+    {folds}
 
     Parameters
     ----------
@@ -427,26 +30,15 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
         The meta-learner; None for :class:`MultiResponseLinear`. A stack here makes a further layer.
     {parameters}
     stack_method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
-        What is taken from members. "auto": the first of these three that a member has. Of two
-        classes, the probability of the second is enough, but :class:`MultiResponseLinear` gets a
-        column for each class, also of labels.
+        Which outputs of the members are used. "auto": the first of these three that a member has.
+        With two classes, the probability of the second is used. :class:`MultiResponseLinear` gets
+        one column per class instead, also for labels.
 
     Attributes
     ----------
     classes_ : ndarray
-        Class labels, sorted. Members know them as 0, 1, ....
-    estimators_ : list
-        The fitted members that are not dropped; with ``refit=False`` their :class:`FoldModels`.
-    named_estimators_ : Bunch
-        The same by name, "drop" for dropped ones.
-    final_estimator_ : estimator
-        The fitted meta-learner.
-    stack_method_ : list of str
-        The method of each of ``estimators_``.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray
-        Their names, if members tell them.
+        Class labels, sorted. Members learn their indices.
+    {attributes}
 
     See Also
     --------
@@ -470,7 +62,7 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
     no leak; 0 rows are left out
     """
 
-    @extend_parameters(_BaseStacking)
+    @extend_parameters(BaseStacking)
     def __init__(
         self,
         estimators: Sequence[Any],
@@ -488,63 +80,30 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
     def _is_member(self, estimator: Any) -> bool:
         return True  # numbers of any kind can be meta-features
 
-    @fit_as_a_whole
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit members and meta-learner.
+    @property
+    def _wanted_method(self) -> str:
+        return self.stack_method
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            What the members take.
-        y : array-like of shape (n_rows,)
-            Class labels.
-        **fit_params : dict
-            ``sample_weight`` for all members and the meta-learner; ``groups`` for ``cv``, and for
-            members that hold out rows of their own. With scikit-learn's metadata routing,
-            whatever members, splitter and meta-learner request.
-
-        Returns
-        -------
-        self
-        """
+    def _encode_target(self, y: np.ndarray) -> np.ndarray:
         check_choice(self, "stack_method", ("auto", *METHODS))
-        y = _read_target(y, is_number=False)
         check_classification_targets(y)
         self.classes_, class_idx = np.unique(y, return_inverse=True)
         is_fitted = isinstance(self.cv, str) and self.cv == "prefit"
         self._labels = self.classes_ if is_fitted else np.arange(self.classes_.size)
-        return self._fit(X, class_idx, self.stack_method, fit_params)
+        return class_idx
 
     def _labels_of_frozen(self) -> np.ndarray | None:
         return self.classes_
 
-    @_final_has("predict")  # type: ignore[untyped-decorator]
-    def predict(self, X: Any, **predict_params: Any) -> np.ndarray:
-        """Return the class of each row.
+    def _decode(self, predicted: Any) -> Any:
+        return self.classes_[predicted]
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-        **predict_params : dict
-            For ``predict`` of the meta-learner.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        class_idx = self._predict_final(X, predict_params)
-        return self.classes_[class_idx]
-
-    @_final_has("predict_proba")  # type: ignore[untyped-decorator]
+    @final_has("predict_proba")  # type: ignore[untyped-decorator]
+    @document_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
@@ -553,47 +112,26 @@ class StackingClassifier(ClassifierMixin, _BaseStacking):
         places = np.asarray(self.final_estimator_.classes_)
         if places.size == self.classes_.size:
             return probability
-        # The meta-learner does not know classes of rows that were never held out.
+        # The meta-learner lacks classes whose rows were never held out.
         return place_classes(probability, places, self.classes_.size)
 
-    @_final_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of class probabilities.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return log_probabilities(self.predict_proba(X))
-
-    @_final_has("decision_function")  # type: ignore[untyped-decorator]
+    @final_has("decision_function")  # type: ignore[untyped-decorator]
+    @document_rows
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the decision values of the meta-learner.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         check_is_fitted(self)
         return self.final_estimator_.decision_function(self.transform(X))
 
 
-@_document_parameters
-class StackingRegressor(RegressorMixin, _BaseStacking):
-    """Numbers from members whose predictions a meta-learner combines.
+@fill_docstring(**STACKING_TEXTS)
+class StackingRegressor(RegressorMixin, BaseStacking):
+    """Regressor that combines the predictions of its members by a meta-learner.
 
-    Each member is trained on the rows outside a fold and predicts those in it; so the meta-learner
-    is trained on predictions of models that have not seen the rows. Then members are fitted on all
-    rows, for new ones.
+    {folds}
 
     Parameters
     ----------
@@ -604,18 +142,7 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
 
     Attributes
     ----------
-    estimators_ : list
-        The fitted members that are not dropped; with ``refit=False`` their :class:`FoldModels`.
-    named_estimators_ : Bunch
-        The same by name, "drop" for dropped ones.
-    final_estimator_ : estimator
-        The fitted meta-learner.
-    stack_method_ : list of str
-        "predict" for each of ``estimators_``.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray
-        Their names, if members tell them.
+    {attributes}
 
     See Also
     --------
@@ -639,47 +166,3 @@ class StackingRegressor(RegressorMixin, _BaseStacking):
         from sklearn.linear_model import LinearRegression
 
         return LinearRegression()
-
-    @fit_as_a_whole
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit members and meta-learner.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            What the members take.
-        y : array-like of shape (n_rows,)
-            Target.
-        **fit_params : dict
-            ``sample_weight`` for all members and the meta-learner; ``groups`` for ``cv``, and for
-            members that hold out rows of their own. With scikit-learn's metadata routing,
-            whatever members, splitter and meta-learner request.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, _read_target(y, is_number=True), "predict", fit_params)
-
-    @_final_has("predict")  # type: ignore[untyped-decorator]
-    def predict(self, X: Any, **predict_params: Any) -> np.ndarray:
-        """Return the predicted value of each row.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-        **predict_params : dict
-            For ``predict`` of the meta-learner.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return self._predict_final(X, predict_params)
-
-
-def _read_target(y: Any, is_number: bool) -> np.ndarray:
-    y = read_target(y, is_number)
-    if y is None:
-        raise DataError("requires y to be passed, but the target y is None")
-    return y

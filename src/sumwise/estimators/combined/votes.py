@@ -1,7 +1,6 @@
-"""What members vote with: labels or probabilities, never both, and these of like learners."""
+"""What members vote with: labels, or probabilities if these are comparable."""
 
 import zlib
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -9,50 +8,29 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import _routing_enabled
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from sumwise.combine.classes import log_probabilities
 from sumwise.combine.vote import (
     break_ties_by_confidence,
     break_ties_by_hash,
     find_ties,
     scramble,
-    share_labels,
-    share_probabilities,
 )
+from sumwise.docstrings import document_rows
 from sumwise.errors import ParameterError
-from sumwise.estimators.combined.base import ClassifierEnsemble, FitJob, HeldOut, MemberEnsemble
+from sumwise.estimators.combined.base import FitJob, MemberEnsemble
+from sumwise.estimators.combined.by_task import ClassifierEnsemble
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 
 HARD, SOFT = "hard", "soft"
 _METHODS = ("sigmoid", "isotonic", "temperature")
 
-VOTE_PARAMETERS = """votes : {"auto", "hard", "soft"}, default="auto"
-        "hard": members vote with labels; "soft": with probabilities. "auto": with probabilities if
-        all members are learners of one class, or are calibrated; otherwise with labels, because
-        probabilities of unlike learners are not comparable.
-    calibrate : {"sigmoid", "isotonic", "temperature"}, CalibratedClassifierCV or None, default=None
-        How members are calibrated, so that unlike ones can vote with probabilities."""
-
-
-def _gives_probabilities(ensemble: Any) -> bool:
-    """Whether an ensemble has probabilities, fitted or not; an AttributeError says why not."""
-    if ensemble.votes == HARD:
-        raise AttributeError("predict_proba is not available with votes='hard'")
-    try:
-        if hasattr(ensemble, "estimators_"):
-            members = list(zip(ensemble._list_fitted(), ensemble._models, strict=True))
-        elif ensemble._resolve_votes() == SOFT:  # calibrated members will have some
-            return True
-        else:
-            members = ensemble._list_kept()
-    except ParameterError as error:
-        raise AttributeError(str(error)) from error
-    for name, member in members:
-        if not hasattr(member, "predict_proba"):
-            raise AttributeError(f"predict_proba is not available: member {name!r} has none")
-    return True
+VOTE_PARAMETERS = """
+votes : {"auto", "hard", "soft"}, default="auto"
+    "hard": members vote with labels. "soft": members vote with probabilities. "auto":
+    probabilities if all members are learners of one class or are calibrated; otherwise labels,
+    because probabilities of unlike learners are not comparable.
+calibrate : {"sigmoid", "isotonic", "temperature"}, CalibratedClassifierCV or None, default=None
+    How to calibrate the members, so that unlike learners can vote with probabilities."""
 
 
 class VotesEnsemble(ClassifierEnsemble):
@@ -69,14 +47,14 @@ class VotesEnsemble(ClassifierEnsemble):
         self.calibrate = calibrate
 
     def _resolve_votes(self) -> str:
-        """Return "hard" or "soft"; raise if that cannot be."""
+        """Return "hard" or "soft"; refuse votes that the members cannot give."""
         check_choice(self, "votes", ("auto", HARD, SOFT))
         self._check_calibrate()
         pairs = self._check_members()
         if self.votes == HARD and self.calibrate is not None:
             raise ParameterError(
                 f"{type(self).__name__}: votes='hard' votes with labels, and calibrate is for "
-                "probabilities: pass only one of them"
+                "probabilities; pass only one of them"
             )
         if self.votes == HARD:
             return HARD
@@ -110,88 +88,55 @@ class VotesEnsemble(ClassifierEnsemble):
         from sklearn.calibration import CalibratedClassifierCV
 
         calibrated = CalibratedClassifierCV(member, method=self.calibrate, cv=self.cv)
-        # It takes weights whatever its member does, and passes them on if that asks for them.
+        # It takes weights itself, and passes them on if its member requests them.
         return calibrated.set_fit_request(sample_weight=True) if _routing_enabled() else calibrated
+
+    def _start_fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitJob:
+        job = super()._start_fit(X, y, fit_params)
+        self.votes_ = self._resolve_votes()
+        return job
 
     @property
     def _method(self) -> str:
         return "predict" if self.votes_ == HARD else "predict_proba"
 
-    def _vote_held_out(self, job: FitJob) -> HeldOut:
-        """Return out-of-fold votes as probabilities, (n_members, n_rows, n_classes)."""
-        return self._predict_held_out(job, self._method)
+    def _offers_probabilities(self) -> bool:
+        if self.votes == HARD:
+            raise AttributeError("predict_proba is not available with votes='hard'")
+        try:
+            if hasattr(self, "estimators_"):
+                members = list(zip(self._list_fitted(), self._models, strict=True))
+            elif self._resolve_votes() == SOFT:  # members without probabilities are calibrated
+                return True
+            else:
+                members = self._list_kept()
+        except ParameterError as error:
+            raise AttributeError(str(error)) from error
+        for name, member in members:
+            if not hasattr(member, "predict_proba"):
+                raise AttributeError(f"predict_proba is not available: member {name!r} has none")
+        return True
 
-    def _share(self, X: Any, weights: np.ndarray | None) -> np.ndarray:
-        """Return the share of each class in the weighted votes, (n_rows, n_classes)."""
-        votes = self._collect(X, self._method)
-        if self.votes_ == HARD:
-            return share_labels(votes, self.classes_.size, weights)
-        return share_probabilities(votes, weights)
+    @document_rows
+    def predict_shares(self, X: Any) -> np.ndarray:
+        """Return the share of each class in the weighted votes.
 
-    @abstractmethod
-    def _weights_of_votes(self) -> np.ndarray | None:
-        """Return the weights of the fitted members' votes; None where all are equal."""
-
-    def predict_members(self, X: Any) -> np.ndarray:
-        """Return what each member votes.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix
-            Rows, as the members take them.
-
-        Returns
-        -------
-        ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
-            Labels, or probabilities where members vote with these, in the order of
-            ``estimators_``.
-        """
-        votes = self._collect(X, self._method)
-        return self.classes_[votes] if self.votes_ == HARD else votes
-
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the mean of the members' probabilities, weighted as their votes are.
-
-        It is there if all members have probabilities, unless ``votes="hard"`` asks for labels.
-        Where members vote with labels, the most probable class need not win the vote.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
+            Rows sum to 1. Where members vote with probabilities, these are the probabilities of
+            the ensemble.
         """
-        check_is_fitted(self)
-        return share_probabilities(self._collect(X, "predict_proba"), self._weights_of_votes())
-
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities, minus infinity for 0.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        return log_probabilities(self.predict_proba(X))
+        return self._share(X)
 
 
 def are_alike(members: list[Any]) -> bool:
-    """Whether all members are learners of one class, so that their probabilities compare."""
+    """Whether all members are learners of one class, so that their probabilities are comparable."""
     return len({_find_kind(member) for member in members}) == 1
 
 
 def _find_kind(member: Any) -> tuple[type, ...]:
-    """The class of a learner; of what is around another one, both classes."""
-    if hasattr(member, "steps"):  # a pipeline is as its last step
+    """The class of a learner; for a wrapper, its class and that of the wrapped learner."""
+    if hasattr(member, "steps"):  # a pipeline counts as its last step
         return _find_kind(member.steps[-1][1])
     inner = getattr(member, "estimator", None)
     module = type(member).__module__
@@ -210,8 +155,9 @@ def decide_votes(
 ) -> np.ndarray:
     """Return the class with the most votes in each row of X.
 
-    Ties are broken at random, by a hash of the row; or by confidence, where a function is given
-    that returns it for the rows whose numbers it gets.
+    Ties are broken at random, by a hash of the row; or, with ``find_confidence``, in favor of the
+    class with the highest confidence. That function is given row numbers and returns the confidence
+    in each class for these rows.
     """
     is_tied = find_ties(shares)
     decided = is_tied.argmax(axis=1)
@@ -224,9 +170,9 @@ def decide_votes(
 
 
 def hash_rows(X: Any, rows: np.ndarray) -> np.ndarray:
-    """Return 64 bits for each of some rows of X, from their values alone.
+    """Return a 64-bit hash of the values of each given row of X.
 
-    So what is drawn for a row does not depend on the rows around it.
+    It depends on no other row, so neither does what is drawn for a row.
     """
     part = _safe_indexing(indexable(X)[0], rows)
     values = np.asarray(part.toarray() if hasattr(part, "toarray") else part)

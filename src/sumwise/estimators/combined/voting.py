@@ -1,10 +1,9 @@
 """Votes of classifiers."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state, indexable
-from sklearn.utils.validation import check_is_fitted
 
 from sumwise.combine.average import fit_simplex_weights
 from sumwise.combine.classes import one_hot
@@ -13,12 +12,13 @@ from sumwise.combine.vote import (
     RejectReport,
     measure_accuracy,
     report_rejects,
+    share_probabilities,
     vote_by_majority,
 )
+from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.validation import encode_labels
-from sumwise.estimators.combined.averaging import read_weights
-from sumwise.estimators.combined.base import FitJob, document_members
+from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, HeldOut
 from sumwise.estimators.combined.member_list import read_members_rows
 from sumwise.estimators.combined.votes import (
     HARD,
@@ -27,14 +27,13 @@ from sumwise.estimators.combined.votes import (
     VotesEnsemble,
     decide_votes,
 )
-from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.estimators.input.targets import check_sample_weight, read_target
 
 _LEARNED = ("accuracy", "learned")
 
 
-@document_members(votes=VOTE_PARAMETERS)
+@fill_docstring(**MEMBER_TEXTS, votes=VOTE_PARAMETERS)
 class VotingClassifier(VotesEnsemble):
     """A vote of classifiers: by majority with reject, by plurality, or weighted.
 
@@ -42,24 +41,24 @@ class VotingClassifier(VotesEnsemble):
     ----------
     {members}
     rule : {"plurality", "majority", "weighted"}, default="plurality"
-        "plurality": the class with most votes, which are weighted if there are ``weights``.
-        "majority": the class with more than half of all votes; a row without one is rejected.
-        "weighted": plurality of weighted votes; ``weights`` must be given.
+        "plurality": the class with the most votes, weighted if ``weights`` are given. "majority":
+        the class with more than half of all votes; a row without such a class is rejected.
+        "weighted": plurality of weighted votes; ``weights`` are required.
     {votes}
     tie : {"random", "confidence"}, default="random"
-        Who wins where classes have equally many votes: one of them at random, the same for a row
-        whenever and with whatever other rows it comes; or the one whose mean probability is
-        highest, for which all members need ``predict_proba``.
+        Which class wins if several have the most votes. "random": one of them at random; the draw
+        depends on the values of the row alone. "confidence": the one with the highest mean
+        probability; all members need ``predict_proba``.
     weights : {"accuracy", "learned"}, array-like or None, default=None
-        Weights of the votes, unless ``rule="majority"``: given ones, not negative; "accuracy",
-        proportional to the out-of-fold accuracy; or "learned", those that bring the votes nearest
-        to the true classes, in squares, out of fold.
+        Weights of the votes, unless ``rule="majority"``. An array: one nonnegative weight per
+        member. "accuracy": proportional to the out-of-fold accuracy. "learned": those that bring
+        the out-of-fold votes closest to the true classes, in squared error.
     reject_label : label, default="auto"
-        What ``predict`` returns for rejected rows; "auto" is -1 for classes that are numbers, and
-        "reject" for others.
+        What ``predict`` returns for rejected rows; "auto" is -1 if the classes are numbers, and
+        "reject" otherwise.
     flatten_transform : bool, default=True
-        Whether ``transform`` puts the probabilities of all members side by side, as
-        (n_rows, n_members * n_classes); False: (n_members, n_rows, n_classes).
+        Whether ``transform`` returns probabilities side by side, with shape
+        (n_rows, n_members * n_classes); False: with shape (n_members, n_rows, n_classes).
     {more}
     random_state : int, RandomState or None, default=None
         Seed of the random ties.
@@ -71,15 +70,15 @@ class VotingClassifier(VotesEnsemble):
     votes_ : {"hard", "soft"}
         What members vote with.
     weights_ : ndarray of shape (n_members,)
-        Weights of the votes, with sum one.
+        Weights of the votes, with sum 1.
     reject_label_ : label
         What ``predict`` returns for rejected rows.
     {attributes}
 
     Notes
     -----
-    Members learn the indices of the classes, 0, 1, ..., as those of scikit-learn's do. In ``score``
-    a rejected row is an error; ``reject_report`` tells rejected and wrong rows apart.
+    Members learn class indices, 0, 1, ..., as in scikit-learn. ``score`` counts a rejected row as
+    an error; ``reject_report`` counts rejected and wrong rows separately.
 
     Examples
     --------
@@ -120,36 +119,7 @@ class VotingClassifier(VotesEnsemble):
         self.flatten_transform = flatten_transform
         self.random_state = random_state
 
-    @fit_as_a_whole
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit the members, and learn the weights of their votes if asked to.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is; rows as lists become an array.
-        y : array-like of shape (n_rows,)
-            Class labels.
-        **fit_params : dict
-            ``sample_weight``, for the members and for learning weights, and ``groups``, for the
-            folds. With metadata routing, whatever members and splitter request.
-
-        Returns
-        -------
-        self
-        """
-        self._check_rule()
-        job = self._start_fit(X, y, fit_params)
-        self.votes_ = self._resolve_votes()
-        self._check_confidence()
-        self.reject_label_ = self._find_reject_label()
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        self._tie_seed = int(seed)
-        self.weights_ = self._find_weights(job)
-        self._fit_members(job)
-        return self
-
-    def _check_rule(self) -> None:
+    def _check_parameters(self) -> None:
         check_choice(self, "rule", ("plurality", "majority", "weighted"))
         check_choice(self, "tie", ("random", "confidence"))
         check_choice(self, "flatten_transform", (True, False))
@@ -166,8 +136,16 @@ class VotingClassifier(VotesEnsemble):
         if isinstance(self.weights, str):
             check_choice(self, "weights", _LEARNED)
 
+    def _fit(self, job: FitJob) -> None:
+        self._check_confidence()
+        self.reject_label_ = self._find_reject_label()
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self._tie_seed = int(seed)
+        self.weights_ = self._find_weights(self.weights, job, self._learn_weights)
+        self._fit_members(job)
+
     def _check_confidence(self) -> None:
-        """Ties of labels are broken by probabilities: all members must have them."""
+        """Breaking ties of labels by confidence needs the probabilities of all members."""
         if self.tie != "confidence" or self.votes_ != HARD or self.rule == "majority":
             return
         for name, member in self._check_members():
@@ -188,107 +166,50 @@ class VotingClassifier(VotesEnsemble):
             )
         return label
 
-    def _find_weights(self, job: FitJob) -> np.ndarray:
-        n_members = len(job.members)
-        if self.weights is None:
-            return np.full(n_members, 1.0 / n_members)
-        if not isinstance(self.weights, str):
-            return read_weights(self)
-        held_out = self._vote_held_out(job)
-        votes, y, weight = held_out.predictions, held_out.y, held_out.weight
+    def _learn_weights(self, held_out: HeldOut) -> np.ndarray:
+        votes, y, weight = held_out
         if self.weights == "learned":
             return fit_simplex_weights(votes, one_hot(y, self.classes_.size), weight)
         accuracy = measure_accuracy(votes.argmax(axis=2), y, weight)
         total = accuracy.sum()
-        return accuracy / total if total > 0.0 else np.full(n_members, 1.0 / n_members)
+        return accuracy / total if total > 0.0 else np.full(len(votes), 1.0 / len(votes))
 
     # --- prediction ---
 
-    def _weights_of_votes(self) -> np.ndarray | None:
-        """Weights, or None where all are equal: counts of votes are then exact."""
+    def _get_weights(self) -> np.ndarray | None:
+        # Without weights the counts of votes are exact.
         return None if self.weights is None else self.weights_
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return what each member votes, side by side.
+    def _join(self, outputs: np.ndarray) -> np.ndarray:
+        is_flat = self.flatten_transform or outputs.ndim == 2
+        return super()._join(outputs) if is_flat else outputs
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)
-            Indices of classes; or probabilities where members vote with these, of shape
-            (n_members, n_rows, n_classes) with ``flatten_transform=False``.
-        """
-        if self.flatten_transform:
-            return super().transform(X)
-        check_is_fitted(self)
-        outputs = self._collect(X, self._method)
-        return outputs if self.votes_ == SOFT else outputs.T
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that ``transform`` returns.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Checked against ``feature_names_in_``, and not used.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
+    def _name_columns(self) -> list[str]:
         if self.votes_ == SOFT and not self.flatten_transform:
             raise ParameterError(
                 "get_feature_names_out is not supported when members vote with probabilities and "
                 "flatten_transform=False"
             )
-        return super().get_feature_names_out(input_features)
+        return super()._name_columns()
 
-    def predict_shares(self, X: Any) -> np.ndarray:
-        """Return the share of each class in all votes, weighted where votes are.
-
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Rows sum to one. Where members vote with probabilities, these are the probabilities of
-            the ensemble.
-        """
-        check_is_fitted(self)
-        return self._share(X, self._weights_of_votes())
-
+    @document_rows
     def predict(self, X: Any) -> np.ndarray:
         """Return the class that wins the vote, ``reject_label_`` where the row is rejected.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,)
         """
         return self.predict_with_reject(X)[0]
 
+    @document_rows
     def predict_with_reject(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the class that wins the vote, and which rows are rejected.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         labels : ndarray of shape (n_rows,)
             ``reject_label_`` where the row is rejected.
         is_rejected : ndarray of bool, shape (n_rows,)
-            Only with ``rule="majority"`` is any row.
+            All False unless ``rule="majority"``.
         """
         decided = self._decide(X)
         labels = self.classes_[decided]
@@ -302,7 +223,7 @@ class VotingClassifier(VotesEnsemble):
         return labels, is_rejected
 
     def reject_report(self, X: Any, y: Any, sample_weight: Any = None) -> RejectReport:
-        """Return how many rows get a class, and how many of these the right one.
+        """Return the share of rows that get a class, and the accuracy on these.
 
         Parameters
         ----------
@@ -336,4 +257,4 @@ class VotingClassifier(VotesEnsemble):
         if self.votes_ != HARD:
             return shares
         probabilities = self._collect(_safe_indexing(indexable(X)[0], rows), "predict_proba")
-        return np.average(probabilities, axis=0, weights=self._weights_of_votes())
+        return share_probabilities(probabilities, self._get_weights())

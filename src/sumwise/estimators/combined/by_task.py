@@ -1,0 +1,133 @@
+"""Ensembles of given regressors, which are averaged, and of given classifiers, which vote."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from sumwise.combine.average import average
+from sumwise.combine.classes import normalize_probabilities, place_classes
+from sumwise.combine.vote import share_labels, share_probabilities
+from sumwise.docstrings import document_rows
+from sumwise.errors import DataError
+from sumwise.estimators.boosting.validation import encode_labels
+from sumwise.estimators.combined.base import MemberEnsemble
+from sumwise.estimators.combined.out_of_fold import is_frozen
+from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
+
+
+class RegressorEnsemble(RegressorMixin, MemberEnsemble):
+    """Base of ensembles that average regressors."""
+
+    @document_rows
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the weighted average of the members' predictions.
+
+        {rows}
+        ndarray of shape (n_rows,)
+        """
+        return average(self.predict_members(X), self._get_weights())
+
+
+class FrozenClassifier(FrozenEstimator):
+    """A fitted classifier that predicts class indices instead of its labels; never refitted."""
+
+    def __init__(self, estimator: Any, labels: np.ndarray) -> None:
+        super().__init__(estimator)
+        self.labels = labels
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Indices of its classes among all."""
+        return encode_labels("a fitted member", self.estimator.classes_, self.labels)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class index of each row."""
+        return encode_labels("a fitted member", self.estimator.predict(X), self.labels)
+
+
+def _check_offer(ensemble: "ClassifierEnsemble") -> bool:
+    return ensemble._offers_probabilities()
+
+
+class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble):
+    """Base of ensembles of classifiers; members learn class indices, as scikit-learn's do."""
+
+    classes_: np.ndarray
+
+    def _encode_target(self, y: np.ndarray, members: list[Any]) -> np.ndarray:
+        check_classification_targets(y)
+        known = [m.classes_ for m in members if is_frozen(m)]
+        try:
+            self.classes_ = np.unique(np.concatenate([np.unique(y), *known]))
+        except TypeError:
+            self.classes_ = np.empty(0)
+        kinds = {labels.dtype.kind in "biuf" for labels in (y, *known) if labels.dtype != object}
+        if self.classes_.size == 0 or len(kinds) > 1:
+            raise DataError(
+                "y and the classes of fitted members are of different kinds; numbers and strings "
+                "cannot be the same classes"
+            )
+        return encode_labels("y", y, self.classes_)
+
+    def _list_labels(self) -> np.ndarray | None:
+        return np.arange(self.classes_.size)
+
+    def _freeze(self, member: Any) -> Any:
+        return FrozenClassifier(member.estimator, self.classes_)
+
+    def _to_labels(self, predicted: np.ndarray) -> np.ndarray:
+        return self.classes_[predicted]
+
+    def _read(self, model: Any, X: Any, method: str) -> np.ndarray:
+        predicted = getattr(model, method)(X)
+        if method == "predict":
+            return column_or_1d(predicted).astype(np.intp)
+        places = np.asarray(model.classes_).astype(np.intp)
+        return normalize_probabilities(place_classes(predicted, places, self.classes_.size))
+
+    def _share(self, X: Any) -> np.ndarray:
+        """Return the share of each class in the weighted votes, or its mean probability."""
+        check_is_fitted(self)
+        votes = self._collect(X, self._method)
+        if self._method == "predict":
+            return share_labels(votes, self.classes_.size, self._get_weights())
+        return share_probabilities(votes, self._get_weights())
+
+    @document_rows
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class with the largest share of the votes; of equal ones the first.
+
+        Where members vote with probabilities, the share of a class is its mean probability.
+
+        {rows}
+        ndarray of shape (n_rows,)
+        """
+        shares = self._share(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+    def _offers_probabilities(self) -> bool:
+        """Whether ``predict_proba`` is available; an AttributeError says why not."""
+        return True
+
+    @available_if(_check_offer)  # type: ignore[untyped-decorator]
+    @document_rows
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the weighted mean of the members' probabilities, if all members have them.
+
+        {rows}
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``. Where members vote with labels, the most probable
+            class need not win the vote.
+        """
+        check_is_fitted(self)
+        return share_probabilities(self._collect(X, "predict_proba"), self._get_weights())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # labels come as integers
+        return tags
