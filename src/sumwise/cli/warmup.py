@@ -1,7 +1,7 @@
 """`sumwise warmup`: compile every kernel now, so that no later fit waits for the compiler.
 
-What is compiled depends on types: of the table, of constraints, of X. Each step here is a handful
-of tiny fits; steps can run in several processes, which share the kernel cache on disk.
+What is compiled depends on types: of the table, of the target, of X. Each step here is a handful of
+tiny fits; steps can run in several processes, which share the kernel cache on disk.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, partial
-from itertools import chain, product
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -77,7 +77,7 @@ def _boost_numbers() -> None:
         team.run(lambda *_: None)
 
 
-# What decides which grower is compiled, apart from growth and constraints.
+# What decides which kernels are compiled, apart from growth.
 _TABLES: dict[str, dict[str, Any]] = {
     "numbers": {},
     "categories": {"categorical_features": [0, 1]},
@@ -87,12 +87,13 @@ _TABLES: dict[str, dict[str, Any]] = {
 }
 
 
-def _grow(table: str, growth: str, directions: list[int] | None) -> None:
-    """Fit and predict on a kind of table, also with leaves that are refitted."""
-    settings = {"growth": growth, "monotonic_cst": directions, **_TABLES[table]}
-    for kind, loss in product(_TYPES, ("squared_error", "absolute_error")):
+def _grow(table: str, growth: str) -> None:
+    """Fit and predict on a kind of table, also with leaves that are refitted or constrained."""
+    losses, directions = ("squared_error", "absolute_error"), (None, [0, 0, 1])
+    for kind, loss, direction in product(_TYPES, losses, directions):
         data = _make_data(kind)
         X = {"numbers": data.X, "sparse features": data.gaps}.get(table, data.codes)
+        settings = {"growth": growth, "monotonic_cst": direction, **_TABLES[table]}
         model = GradientBoostingRegressor(**_DRAWN, loss=loss, **settings).fit(X, data.total)
         model.apply(X)
         for n_rows in (X.shape[0], 1):
@@ -161,45 +162,47 @@ def _reweigh() -> None:
         booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
 
 
-def list_steps() -> dict[str, Callable[[], None]]:
-    """Return the steps by name: the first compiles what the others share."""
+def list_steps() -> list[dict[str, Callable[[], None]]]:
+    """Return steps by name, in two phases: the first compiles what steps of the second share.
+
+    Steps of a phase have few kernels in common. Those that take longest come first.
+    """
     growers = {
-        f"{table}, {trees}{', constraints' if directions else ''}": partial(
-            _grow, table, growth, directions
-        )
-        for table, (growth, trees), directions in product(
-            _TABLES, _GROWTHS.items(), (None, [0, 0, 1])
-        )
+        f"{table}, {trees}": partial(_grow, table, growth)
+        for table, (growth, trees) in product(_TABLES, _GROWTHS.items())
     }
-    return {
-        "boosting of numbers": _boost_numbers,
-        **growers,
-        "losses": _boost_with_losses,
-        "several targets": _boost_several_targets,
-        "boosters, samplers, target statistics": _boost_in_other_ways,
-        "forests and bagging": _grow_forests,
-        "AdaBoost": _reweigh,
-    }
+    return [
+        {"boosting of numbers": _boost_numbers, "forests and bagging": _grow_forests},
+        {
+            "several targets": _boost_several_targets,
+            "boosters, samplers, target statistics": _boost_in_other_ways,
+            **growers,
+            "losses": _boost_with_losses,
+            "AdaBoost": _reweigh,
+        },
+    ]
 
 
-def _run_step(name: str) -> None:
+def _run_step(phase: int, name: str) -> None:
     announce_nothing()  # the progress tells it
-    list_steps()[name]()
+    list_steps()[phase][name]()
 
 
-def _run_steps(names: list[str], n_jobs: int) -> Iterator[str]:
-    """Run steps in processes of their own; yield the name of each that is done."""
+def _run_phases(phases: list[list[str]], n_jobs: int) -> Iterator[str]:
+    """Run the steps of one phase after the other, in processes; yield the name of each step."""
     if n_jobs == 1:
-        for name in names:
-            _run_step(name)
-            yield name
+        for phase, names in enumerate(phases):
+            for name in names:
+                _run_step(phase, name)
+                yield name
         return
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
-        running = {pool.submit(_run_step, name): name for name in names}
-        for done in as_completed(running):
-            done.result()
-            yield running[done]
+        for phase, names in enumerate(phases):
+            running = {pool.submit(_run_step, phase, name): name for name in names}
+            for done in as_completed(running):
+                done.result()
+                yield running[done]
 
 
 def warm_up(n_jobs: int = 1, tell: Callable[[str], None] = lambda text: None) -> float:
@@ -213,10 +216,10 @@ def warm_up(n_jobs: int = 1, tell: Callable[[str], None] = lambda text: None) ->
         Gets a line about each step that is done.
     """
     start = perf_counter()
-    first, *others = list_steps()
-    done = chain(_run_steps([first], 1), _run_steps(others, n_jobs))
-    for number, name in enumerate(done, 1):
-        tell(f"{number}/{1 + len(others)} {name} ({perf_counter() - start:.0f} s)")
+    phases = [list(steps) for steps in list_steps()]
+    n_steps = sum(map(len, phases))
+    for number, name in enumerate(_run_phases(phases, n_jobs), 1):
+        tell(f"{number}/{n_steps} {name} ({perf_counter() - start:.0f} s)")
     return perf_counter() - start
 
 
