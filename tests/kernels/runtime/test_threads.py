@@ -26,6 +26,9 @@ from sumwise.kernels.runtime.threads import (
     wait_for_all,
 )
 
+# Threads must really run at once, or no barrier would be missed.
+pytestmark = pytest.mark.usefixtures("all_cpus")
+
 
 @kernel
 def meet_often(thread, n_threads, sync, n_rounds, at_round, errors):
