@@ -3,6 +3,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Bytecode is made by the first import of a module, and kept: pip would compile all modules.
+unexport PYTHONDONTWRITEBYTECODE
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --editable
 
 .DEFAULT_GOAL := help
 .PHONY: run test lint kernels bench clean help
@@ -39,9 +42,9 @@ $(BIN)/python:
 
 # The stamps make a second call quick; `.dev` includes what `.core` installs.
 $(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(INSTALL) .
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(INSTALL) '.[dev]'
 	touch $@ $(VENV)/.core

@@ -23,7 +23,7 @@ from sumwise import (
     Subsample,
 )
 from sumwise.cli.main import main
-from sumwise.cli.warmup import _run_steps, warm_up
+from sumwise.cli.warmup import _run_phases, warm_up
 from sumwise.estimators.input import jobs
 from sumwise.losses import REGRESSION_LOSSES
 
@@ -115,7 +115,8 @@ def test_no_combination_of_tables_and_constraints_is_left(warm, growth, splits):
 
 def test_warmup_tells_its_steps_and_the_seconds(monkeypatch, capsys):
     done = []
-    steps = {name: partial(done.append, name) for name in ("first", "second", "third")}
+    names = [["first", "second"], ["third"]]
+    steps = [{name: partial(done.append, name) for name in phase} for phase in names]
     monkeypatch.setattr("sumwise.cli.warmup.list_steps", lambda: steps)
     assert main(["warmup", "--jobs", "1"]) == 0
     assert done == ["first", "second", "third"]
@@ -130,4 +131,4 @@ def test_warmup_refuses_less_than_one_process(capsys):
 
 
 def test_steps_run_in_processes():
-    assert list(_run_steps(["AdaBoost"], 2)) == ["AdaBoost"]
+    assert list(_run_phases([[], ["AdaBoost"]], 2)) == ["AdaBoost"]

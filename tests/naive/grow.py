@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,86 @@ class Tree:
         return len(self.leaf_rows)
 
 
-class Grower:
+class SplitOrder(ABC):
+    """Chooses the node to split next; subclasses find splits and apply them."""
+
+    options: GrowOptions
+    tree: Any
+
+    @abstractmethod
+    def find_split(self, node_idx: int) -> Any:
+        """Return the accepted split of a node, or None if it is not splittable."""
+
+    @abstractmethod
+    def find_split_of_level(self, level: Sequence[int]) -> Any:
+        """Return the accepted split of a level, if there is one."""
+
+    @abstractmethod
+    def apply_split(self, node_idx: int, split: Any, place: int = 0) -> list[int]:
+        """Split a node, the `place`-th of its level; return [left, right]."""
+
+    @abstractmethod
+    def set_values(self) -> None:
+        """Give every node its value."""
+
+    def grow(self) -> Any:
+        """Grow the whole tree."""
+        if self.options.growth == "symmetric":
+            self.grow_by_level()
+        else:
+            self.grow_by_best_node()
+        self.set_values()
+        return self.tree
+
+    def grow_by_best_node(self) -> None:
+        """Split one node at a time: the best one, or the best of the top level."""
+        splits: dict[int, Any] = {}
+        new_nodes = [0]
+        n_leaves = 1
+        while True:
+            for node_idx in new_nodes:
+                split = self.find_split(node_idx)
+                if split is not None:
+                    splits[node_idx] = split
+            max_leaves = self.options.max_leaves
+            if not splits or (max_leaves is not None and n_leaves >= max_leaves):
+                return
+            node_idx = min(splits, key=lambda idx: self.priority(idx, splits[idx]))
+            new_nodes = self.apply_split(node_idx, splits.pop(node_idx))
+            n_leaves += 1
+
+    def priority(self, node_idx: int, split: Any) -> tuple[int, float, int]:
+        """Return a key whose minimum is the node to split next."""
+        level = self.tree.depth[node_idx] if self.options.growth == "depth" else 0
+        return level, -split.gain, node_idx
+
+    def grow_by_level(self) -> None:
+        """Split all nodes of a level by one shared split, level after level."""
+        level = [0]
+        depth = 0
+        while self.may_grow_level(depth):
+            split = self.find_split_of_level(level)
+            if split is None:
+                return
+            level = [
+                child
+                for place, node_idx in enumerate(level)
+                for child in self.apply_split(node_idx, split, place)
+            ]
+            depth += 1
+
+    def is_deepest(self, depth: int) -> bool:
+        return self.options.max_depth is not None and depth >= self.options.max_depth
+
+    def may_grow_level(self, depth: int) -> bool:
+        max_leaves = self.options.max_leaves
+        if self.is_deepest(depth):
+            return False
+        # One more level has 2 ** (depth + 1) leaves.
+        return max_leaves is None or 2 ** (depth + 1) <= max_leaves
+
+
+class Grower(SplitOrder):
     """A tree under construction.
 
     Rows are held as positions in the array `rows` of the tree, and become row
@@ -111,12 +191,8 @@ class Grower:
         self.add_node(everything, depth=0, center=float(leaf_weight(*sums, options)))
 
     def grow(self) -> Tree:
-        """Grow the whole tree."""
-        if self.options.growth == "symmetric":
-            self.grow_by_level()
-        else:
-            self.grow_by_best_node()
-        self.set_values()
+        """Grow the whole tree, and say which rows its leaves have."""
+        super().grow()
         self.tree.leaf_rows = {
             node_idx: self.rows[self.positions[node_idx]]
             for node_idx in range(self.tree.n_nodes)
@@ -164,11 +240,8 @@ class Grower:
         return [f for f in drawn if may_meet(f, path, groups, most)]
 
     def find_split(self, node_idx: int) -> Split | None:
-        """Return the accepted split of a node, or None if it is not splittable."""
-        max_depth = self.options.max_depth
-        if max_depth is not None and self.tree.depth[node_idx] >= max_depth:
-            return None
-        if self.tree.n_rows[node_idx] < 2 * self.options.min_rows:
+        too_few = self.tree.n_rows[node_idx] < 2 * self.options.min_rows
+        if too_few or self.is_deepest(self.tree.depth[node_idx]):
             return None
         return find_best_split(
             self.codes,
@@ -183,7 +256,6 @@ class Grower:
         )
 
     def apply_split(self, node_idx: int, split: Split, place: int = 0) -> list[int]:
-        """Split a node, the `place`-th of its level; return [left, right]."""
         tree, positions = self.tree, self.positions[node_idx]
         codes = self.codes[split.feature, positions]
         is_left = goes_left(codes, split.split_bin, split.missing_left, split.members)
@@ -231,43 +303,6 @@ class Grower:
         )
         return bound_children(self.bounds[node_idx], direction, left, right)
 
-    def grow_by_best_node(self) -> None:
-        """Split one node at a time: the best one, or the best of the top level."""
-        splits: dict[int, Split] = {}
-        new_nodes = [0]
-        n_leaves = 1
-        while True:
-            for node_idx in new_nodes:
-                split = self.find_split(node_idx)
-                if split is not None:
-                    splits[node_idx] = split
-            max_leaves = self.options.max_leaves
-            if not splits or (max_leaves is not None and n_leaves >= max_leaves):
-                return
-            node_idx = min(splits, key=lambda idx: self.priority(idx, splits[idx]))
-            new_nodes = self.apply_split(node_idx, splits.pop(node_idx))
-            n_leaves += 1
-
-    def priority(self, node_idx: int, split: Split) -> tuple[int, float, int]:
-        """Return a key whose minimum is the node to split next."""
-        level = self.tree.depth[node_idx] if self.options.growth == "depth" else 0
-        return level, -split.gain, node_idx
-
-    def grow_by_level(self) -> None:
-        """Split all nodes of a level by one shared split, level after level."""
-        level = [0]
-        depth = 0
-        while self.may_grow_level(depth):
-            split = self.find_split_of_level(level)
-            if split is None:
-                return
-            level = [
-                child
-                for place, node_idx in enumerate(level)
-                for child in self.apply_split(node_idx, split, place)
-            ]
-            depth += 1
-
     def find_split_of_level(self, level: Sequence[int]) -> Split | None:
         """Return the accepted split of a level, if there is one."""
         return find_level_split(
@@ -280,13 +315,6 @@ class Grower:
             centers=[self.centers[node_idx] for node_idx in level],
             number=level[0],
         )
-
-    def may_grow_level(self, depth: int) -> bool:
-        max_depth, max_leaves = self.options.max_depth, self.options.max_leaves
-        if max_depth is not None and depth >= max_depth:
-            return False
-        # One more level has 2 ** (depth + 1) leaves.
-        return max_leaves is None or 2 ** (depth + 1) <= max_leaves
 
     def set_values(self) -> None:
         """Give every node its hessian sum and the value of its anchor."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .binning import MISSING_BIN
-from .grow import LEAF, NO_CHILD, GrowOptions
+from .grow import LEAF, NO_CHILD, GrowOptions, SplitOrder
 from .quantize import Quantized, quantize_wide
 from .split import (
     RELATIVE_MIN_GAIN,
@@ -58,7 +58,7 @@ class VectorSplit:
     valid: tuple[bool, ...]  # of each node of the level
 
 
-class VectorGrower:
+class VectorGrower(SplitOrder):
     """A tree under construction."""
 
     def __init__(
@@ -91,14 +91,6 @@ class VectorGrower:
         tree.depth.append(depth)
         tree.gain.append(nothing)
         return node
-
-    def grow(self) -> VectorTree:
-        if self.options.growth == "symmetric":
-            self.grow_by_level()
-        else:
-            self.grow_by_best_node()
-        self.set_values()
-        return self.tree
 
     # --- splits ---
 
@@ -141,7 +133,11 @@ class VectorGrower:
         valid = self.is_valid(left) & self.is_valid(right)
         return np.where(valid, 0.5 * (both - self.score(totals)), np.nan)
 
-    def find_split(self, nodes: Sequence[int]) -> VectorSplit | None:
+    def find_split(self, node_idx: int) -> VectorSplit | None:
+        is_deepest = self.is_deepest(self.tree.depth[node_idx])
+        return None if is_deepest else self.find_split_of_level([node_idx])
+
+    def find_split_of_level(self, nodes: Sequence[int]) -> VectorSplit | None:
         """The best split of some nodes together, if it is good enough."""
         best: VectorSplit | None = None
         able = [n for n in nodes if self.tree.n_rows[n] >= 2 * self.options.min_rows]
@@ -197,40 +193,6 @@ class VectorGrower:
         sums = [sum_rows(quantized, rows) for rows in nodes]
         parent, left, right = (float(score_sums(s, quantized, self.options)) for s in sums)
         return 0.5 * ((left + right) - parent)
-
-    # --- growth ---
-
-    def may_split(self, node: int) -> bool:
-        max_depth = self.options.max_depth
-        return max_depth is None or self.tree.depth[node] < max_depth
-
-    def grow_by_best_node(self) -> None:
-        splits: dict[int, VectorSplit] = {}
-        new, n_leaves = [0], 1
-        while True:
-            for node in new:
-                split = self.find_split([node]) if self.may_split(node) else None
-                if split is not None:
-                    splits[node] = split
-            if not splits or n_leaves >= (self.options.max_leaves or np.inf):
-                return
-            by_level = self.options.growth == "depth"
-            node = min(
-                splits,
-                key=lambda n: (self.tree.depth[n] if by_level else 0, -splits[n].gain, n),
-            )
-            new = self.apply_split(node, splits.pop(node))
-            n_leaves += 1
-
-    def grow_by_level(self) -> None:
-        level = [0]
-        while self.may_split(level[0]):
-            if 2 * len(level) > (self.options.max_leaves or np.inf):
-                return
-            split = self.find_split(level)
-            if split is None:
-                return
-            level = [c for place, n in enumerate(level) for c in self.apply_split(n, split, place)]
 
     def set_values(self) -> None:
         own = []

@@ -1,7 +1,7 @@
 """`sumwise warmup`: compile every kernel now, so that no later fit waits for the compiler.
 
-The types of table, constraints and X decide what is compiled. Each step is a few tiny fits; steps
-can run in several processes, which share the kernel cache on disk.
+The kinds of table, target and X decide what is compiled. Each step is a few tiny fits; steps can
+run in several processes, which share the kernel cache on disk.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, partial
-from itertools import chain, product
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -71,13 +71,14 @@ def _boost_numbers() -> None:
             model.apply(X)
             for rows in (X, X[:1]):  # many rows and few use different kernels
                 getattr(model, "predict_proba", model.predict)(rows)
+        GradientBoostingRegressor(**_DRAWN, growth="symmetric").fit(X, total)
         # Columns with quantiles get new bins for each tree.
         GradientBoostingClassifier(**_DRAWN, splits="approx", booster="dart").fit(X, classes > 0)
     with Team(2) as team:  # such small fits use a single thread, which compiles no barrier
         team.run(lambda *_: None)
 
 
-# The tables that compile different growers, apart from growth and constraints.
+# Kinds of tables, which have kernels of their own.
 _TABLES: dict[str, dict[str, Any]] = {
     "numbers": {},
     "categories": {"categorical_features": [0, 1]},
@@ -87,12 +88,13 @@ _TABLES: dict[str, dict[str, Any]] = {
 }
 
 
-def _grow(table: str, growth: str, directions: list[int] | None) -> None:
-    """Fit and predict on one kind of table, also with refitted leaves."""
-    settings = {"growth": growth, "monotonic_cst": directions, **_TABLES[table]}
-    for kind, loss in product(_TYPES, ("squared_error", "absolute_error")):
+def _grow(table: str) -> None:
+    """Fit and predict on a kind of table, also with leaves that are refitted or constrained."""
+    losses, directions = ("squared_error", "absolute_error"), (None, [0, 0, 1])
+    for growth, kind, loss, direction in product(_GROWTHS, _TYPES, losses, directions):
         data = _make_data(kind)
         X = {"numbers": data.X, "sparse features": data.gaps}.get(table, data.codes)
+        settings = {"growth": growth, "monotonic_cst": direction, **_TABLES[table]}
         model = GradientBoostingRegressor(**_DRAWN, loss=loss, **settings).fit(X, data.total)
         model.apply(X)
         for n_rows in (X.shape[0], 1):
@@ -161,45 +163,43 @@ def _reweigh() -> None:
         booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
 
 
-def list_steps() -> dict[str, Callable[[], None]]:
-    """Return the steps by name; the first compiles the kernels that all others need."""
-    growers = {
-        f"{table}, {trees}{', constraints' if directions else ''}": partial(
-            _grow, table, growth, directions
-        )
-        for table, (growth, trees), directions in product(
-            _TABLES, _GROWTHS.items(), (None, [0, 0, 1])
-        )
-    }
-    return {
-        "boosting of numbers": _boost_numbers,
-        **growers,
-        "losses": _boost_with_losses,
-        "several targets": _boost_several_targets,
-        "boosters, samplers, target statistics": _boost_in_other_ways,
-        "forests and bagging": _grow_forests,
-        "AdaBoost": _reweigh,
-    }
+def list_steps() -> list[dict[str, Callable[[], None]]]:
+    """Return the steps by name, in two phases: the first compiles what those of the second share.
+
+    Steps of a phase have few kernels in common. Those that take longest come first.
+    """
+    return [
+        {"boosting of numbers": _boost_numbers, "forests and bagging": _grow_forests},
+        {
+            "several targets": _boost_several_targets,
+            "boosters, samplers, target statistics": _boost_in_other_ways,
+            **{table: partial(_grow, table) for table in _TABLES},
+            "losses": _boost_with_losses,
+            "AdaBoost": _reweigh,
+        },
+    ]
 
 
-def _run_step(name: str) -> None:
+def _run_step(phase: int, name: str) -> None:
     announce_nothing()  # the progress lines report compilation
-    list_steps()[name]()
+    list_steps()[phase][name]()
 
 
-def _run_steps(names: list[str], n_jobs: int) -> Iterator[str]:
-    """Run steps in separate processes; yield the name of each step when it is done."""
+def _run_phases(phases: list[list[str]], n_jobs: int) -> Iterator[str]:
+    """Run the phases one after the other, their steps in processes; yield the name of each step."""
     if n_jobs == 1:
-        for name in names:
-            _run_step(name)
-            yield name
+        for phase, names in enumerate(phases):
+            for name in names:
+                _run_step(phase, name)
+                yield name
         return
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
-        running = {pool.submit(_run_step, name): name for name in names}
-        for done in as_completed(running):
-            done.result()
-            yield running[done]
+        for phase, names in enumerate(phases):
+            running = {pool.submit(_run_step, phase, name): name for name in names}
+            for done in as_completed(running):
+                done.result()
+                yield running[done]
 
 
 def warm_up(n_jobs: int = 1, tell: Callable[[str], None] = lambda text: None) -> float:
@@ -213,10 +213,10 @@ def warm_up(n_jobs: int = 1, tell: Callable[[str], None] = lambda text: None) ->
         Called with one line per finished step.
     """
     start = perf_counter()
-    first, *others = list_steps()
-    done = chain(_run_steps([first], 1), _run_steps(others, n_jobs))
-    for number, name in enumerate(done, 1):
-        tell(f"{number}/{1 + len(others)} {name} ({perf_counter() - start:.0f} s)")
+    phases = [list(steps) for steps in list_steps()]
+    n_steps = sum(map(len, phases))
+    for number, name in enumerate(_run_phases(phases, n_jobs), 1):
+        tell(f"{number}/{n_steps} {name} ({perf_counter() - start:.0f} s)")
     return perf_counter() - start
 
 

@@ -6,7 +6,7 @@ import pytest
 from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.layout import Gradients
 from sumwise.kernels.grow.quantize import quantize_rows
-from sumwise.kernels.runtime.fixed_point import exact_limit, power_scale
+from sumwise.kernels.runtime.fixed_point import EXACT_BITS, exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.runtime.threads import Team
 from tests.naive import quantize as naive
@@ -130,7 +130,7 @@ def test_packed_values_stay_within_their_limits(largest):
     # and keep the order of the values
     assert found.packed_g[0] >= found.packed_g[2] >= 0 >= found.packed_g[1]
     assert found.packed_h[0] >= found.packed_h[1] >= found.packed_h[2] == 0
-    assert np.abs(found.payload.exact_gradient).max() <= 2**layout.EXACT_BITS
+    assert np.abs(found.payload.exact_gradient).max() <= 2**EXACT_BITS
 
 
 def test_half_of_the_range_is_used_at_least():
@@ -139,7 +139,7 @@ def test_half_of_the_range_is_used_at_least():
         found = Quantized(np.array([scale, 0.0]), np.array([scale, 0.0]))
         assert found.packed_g[0] > layout.GRADIENT_LIMIT // 2
         assert found.packed_h[0] > layout.HESSIAN_LIMIT // 2
-        assert found.payload.exact_gradient[0] > 2 ** (layout.EXACT_BITS - 1)
+        assert found.payload.exact_gradient[0] > 2 ** (EXACT_BITS - 1)
 
 
 def test_a_positive_hessian_never_becomes_zero():
@@ -195,4 +195,4 @@ def test_exact_limit_keeps_sums_within_int64():
         limit = find_exact_limit(n_rows)
         assert limit == naive.wide_limit(n_rows)
         assert n_rows * int(limit) <= 2**62
-        assert limit == 2.0**layout.EXACT_BITS or n_rows * int(limit) > 2**61
+        assert limit == 2.0**EXACT_BITS or n_rows * int(limit) > 2**61

@@ -403,7 +403,7 @@ def hash_grower(source):
 def test_the_hash_covers_all_that_a_module_needs(tmp_path):
     source = Path(sumwise.__file__).parents[1]
     needed = cache.find_closure(GROWER, str(path_of(GROWER, source)))
-    used = ("runtime.jit", "runtime.threads", "grow.layout", "grow.histogram")
+    used = ("runtime.jit", "runtime.threads", "grow.layout", "grow.frontier")
     assert {GROWER, "sumwise.errors", *(f"sumwise.kernels.{name}" for name in used)} <= needed
     unused = ("runtime.cache", "forest.grow", "predict.walk", "adaboost.shallow")
     assert not {f"sumwise.kernels.{name}" for name in unused} & needed

@@ -26,6 +26,9 @@ from sumwise.kernels.runtime.threads import (
     wait_for_all,
 )
 
+# Threads must really run at once, or no barrier would be missed.
+pytestmark = pytest.mark.usefixtures("all_cpus")
+
 
 @kernel
 def meet_often(thread, n_threads, sync, n_rounds, at_round, errors):
@@ -335,11 +338,10 @@ def test_many_teams_at_once(interruptible):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@both_ways
-def test_a_forked_child_can_use_teams(interruptible):
+def test_a_forked_child_can_use_teams():
     script = textwrap.dedent(
         """
-        import os, sys
+        import os
         import numpy as np
         from sumwise.kernels.losses.classification import squared_gradient
         from sumwise.kernels.runtime.threads import Team
@@ -350,18 +352,17 @@ def test_a_forked_child_can_use_teams(interruptible):
             team.run(squared_gradient, target, raw, np.empty(0), gradient, hessian)
             return gradient[0].tolist() == (-target).tolist()
 
-        interruptible = sys.argv[1] == "True"
-        with Team(3, interruptible) as team:
-            assert compute(team)
-            child = os.fork()
-            if child == 0:
-                with Team(3, interruptible) as another:
-                    right = compute(another) and compute(another)
-                right = right and compute(team)  # its parent's team, whose threads are not here
-                os._exit(0 if right else 1)
-            assert compute(team)
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        for interruptible in (False, True):
+            with Team(3, interruptible) as team:
+                assert compute(team)
+                child = os.fork()
+                if child == 0:
+                    with Team(3, interruptible) as another:
+                        right = compute(another) and compute(another)
+                    right = right and compute(team)  # its parent's team has no threads here
+                    os._exit(0 if right else 1)
+                assert compute(team)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         """
     )
-    arguments = [sys.executable, "-W", "ignore", "-c", script, str(interruptible)]
-    subprocess.run(arguments, check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=60)
