@@ -34,7 +34,7 @@ from sumwise.losses import REGRESSION_LOSSES
 
 _TYPES = (np.float32, np.float64)
 # Level-wise trees use the grower of leaf-wise ones.
-_GROWTHS = {"leaf": "leaf-wise trees", "symmetric": "symmetric trees"}
+_GROWTHS = ("leaf", "symmetric")
 _DRAWN: dict[str, Any] = {"sampler": Subsample(), "early_stopping": True, "n_estimators": 2}
 
 

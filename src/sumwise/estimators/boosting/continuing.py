@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from sumwise.data.encoder import CategoryEncoder
+from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.boosters import resolve_booster
 from sumwise.estimators.input.features import FeatureSchema
