@@ -1,4 +1,8 @@
-"""Leaf-wise and level-wise growth: split the node that comes first, one at a time."""
+"""Leaf-wise and level-wise growth: split the first node of a heap, one at a time.
+
+Only the order of the heap differs: by gain, or by level and then by gain. So with ``max_leaves``,
+level-wise growth splits the better nodes of a level first.
+"""
 
 from sumwise.kernels.grow.constraints import restrict_features
 from sumwise.kernels.grow.decide import (

@@ -12,11 +12,13 @@ Monotone, symmetric
     A node where a split on a constrained feature would put the two values in the wrong order adds
     no gain, and its children keep its value. The leaves are projected in the end; see isotonic.py.
 Interactions
-    A node may split on a feature only if that and all features above it share a group.
+    A node may split on a feature only if that and all features above it share a group. Features
+    are drawn first; those that share no group with all ancestors are then removed. In symmetric
+    growth, the ancestors are the splits of the levels above.
 
 Exactness: within a tree the order holds bit for bit, and the learning rate keeps it, because
-rounding is monotone. So is every floating-point addition in each of its terms: sums over trees, in
-whatever fixed order, are in order, too.
+rounding is monotone. Floating-point addition is monotone in each term, so sums over trees in a
+fixed order keep the order, too.
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""Which features a tree, a level and a node may split on."""
+"""Which features a tree, a level and a node may split on.
+
+Sampling by level and by node saves scoring only: children need the sums of all features.
+"""
 
 import numpy as np
 

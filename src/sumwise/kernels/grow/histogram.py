@@ -2,12 +2,13 @@
 
 Gradients and hessians travel in the record as int16 g and uint16 h. A bin of a tile is one packed
 word, ``(g << 38) + (h << 12) + 1`` added per row: 12 bits of count, 26 of hessian, 26 of gradient.
-One add a value, and a tile of 16 lanes is 32 KB: it stays in the first-level cache.
+That is one addition per value, and the words of a tile of 16 lanes take 32 KB: they stay in the
+first-level cache.
 
-Before a word can have got more than 4,095 rows the words of its lane are spread into int64 sums.
-How many rows a word may have got is bounded by the rows added, and by the *crowds* of the blocks of
-rows they came from (the most rows of a block that share a code): on continuous features a million
-rows are added between two spreads.
+Before a word can hold more than 4,095 rows, the words of its lane are spread into int64 sums. The
+rows of a word are bounded by the rows added, and by the *crowds* of the blocks of rows they came
+from (the most rows of a block that share a code). On continuous features, a million rows are added
+between two spreads.
 """
 
 import numpy as np
@@ -28,8 +29,7 @@ _ONE, _STEP = np.uint64(1), np.uint64(256)
 _FAR, _NEAR = np.uint64(96), np.uint64(12)
 # Records between two looks at how full the words may be; two chunks fit.
 _CHUNK = PACKED_ROWS // 2
-# A thread's words: those of 16 lanes, sums of lanes that features share, and 16 numbers each of
-# what is counted for each lane.
+# A thread's words: those of 16 lanes, sums of shared lanes, and four counters per lane.
 _SUMS, _SUMS_LENGTH = 16 * 256, 3 * 256
 _BEFORE, _ADDED, _CROWD, _BEGUN = (_SUMS + 16 * (_SUMS_LENGTH + step) for step in range(4))
 WORDS_LENGTH = _BEGUN + 16

@@ -9,7 +9,7 @@ none of them set, those in the next cell have the bits of the lowest split, and 
 
 So the places ``base | pattern``, for any base without bits of these levels, must be in order. Other
 patterns of these bits are reached by missing values only, or by nothing, and are in no chain of
-this feature; nor is the side of a split that parts missing from all values.
+this feature; nor is the side of a split of all values against the missing ones.
 
 One constrained feature: pooling adjacent violators of each chain, weighted by the leaves' hessians,
 is the projection. Several: chains of different features cross; Dykstra's algorithm (Dykstra and

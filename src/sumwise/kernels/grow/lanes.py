@@ -1,4 +1,4 @@
-"""Take the sums of features out of those of the lanes they share; see ``layout``."""
+"""Recover the sums of features exactly from those of the lanes they share; see table/layout.py."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""Histograms of small nodes stay packed: one word a bin with all three sums.
+"""Histograms of small nodes stay packed: one word per bin with all three sums.
 
 A word is ``(g << 38) + (h << 12) + count``. As long as a node has no more than 4,095 rows, neither
-a bin nor any sum of bins overflows, so that whole words are added and subtracted, at a third of
-the work. The words of a feature lie where its gradients would; see ``layout``.
+a bin nor any sum of bins overflows. So whole words are added and subtracted, at a third of the
+work. The words of a feature are stored where its gradients would be; see layout.py.
 """
 
 import numpy as np

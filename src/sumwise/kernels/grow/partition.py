@@ -1,4 +1,9 @@
-"""Which side of a split a row goes to, and how a node's records are moved there."""
+"""Which side of a split a row goes to, and how a node's records are moved there.
+
+A partition reverses the records that go right, so a node's rows ascend or descend. No sum depends
+on their order. But the bound on rows per bin (see histogram.py) is computed by blocks of rows, so
+the rows passed to the grower must ascend.
+"""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Turn gradients and hessians into integers, once a round.
+"""Turn gradients and hessians into integers, once per tree.
 
 Two sets of integers: packed ones of 14 bits, which histograms add, and exact ones of up to 50
 bits, from which leaf values come. Both are rounded to nearest under a power-of-two scale taken

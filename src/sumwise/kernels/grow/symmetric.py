@@ -1,7 +1,9 @@
 """Symmetric growth: one split for all nodes of a level.
 
-A node where the split would leave a child too small adds no gain, and its children keep its value:
-their *anchor* is its anchor. Nodes with too few rows for any split have no histogram.
+A node adds no gain if the split would leave a child too small, or put the children's values in an
+order that a monotone constraint forbids. Its children then keep its value: their *anchor* is its
+anchor. Nodes with too few rows for any split have no histogram. Missing values go the same way in
+all nodes of a level.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Grow one tree in one compiled call.
 
-All threads of a team run it together. Each owns a part of the rows, which it partitions, and
-a part of the features, which it sums and scores; thread 0 alone decides. Between the steps they
-meet at a barrier. What is summed is integers, so nothing depends on how the work was divided.
+All threads of a team run it together. Each owns a share of the rows, which it partitions, and a
+share of the features, which it sums and scores; thread 0 alone decides. Between the steps they meet
+at a barrier. All sums are sums of integers, so nothing depends on how the work is divided.
 """
 
 from sumwise.kernels.grow.best_first import grow_best_first

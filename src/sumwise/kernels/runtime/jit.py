@@ -1,8 +1,10 @@
 """How kernels are compiled: a few decorators.
 
 A *kernel* is called from Python: it is cached on disk and releases the GIL. A *routine* is called
-from kernels only and is compiled into them. The classes of Numba that this needs are private; they
-are used here and in ``cache`` alone.
+from kernels only and is compiled into them. Neither counts references, which halves the time to
+compile; in return, kernels must not allocate, and a routine can return a view of an array only if
+it is inlined. The classes of Numba that this needs are private; they are used here, in ``cache``
+and in ``reference`` alone.
 """
 
 import os
@@ -17,7 +19,6 @@ from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import overload
 
 from sumwise.kernels.runtime.cache import KernelCache
 
@@ -83,32 +84,6 @@ def rename(function: Callable[..., Any], name: str) -> Any:
     process: of two routines with one name, it would bring the wrong one into this.
     """
     function.__name__ = function.__qualname__ = name
-    return function
-
-
-def unless(absent: type, name: str, neutral: Any, find: Callable[[str], Any]) -> Any:
-    """Make a function of ``(part, ...)`` that returns ``neutral`` where the part's type is absent.
-
-    Otherwise it calls the routine that ``find`` returns for the name. Which of them is known when a
-    kernel is compiled, so that fits without the part compile nothing of it. But a call takes long
-    to compile if it has many arrays to pass, even if it does nothing: so these functions take few,
-    and never the job.
-    """
-
-    def function(part, *args):
-        raise TypeError(f"{name} is called from kernels only")
-
-    @overload(function, jit_options=ROUTINE_OPTIONS)
-    def choose(part, *args):
-        if part.instance_class is absent:
-            return rename(lambda part, *args: neutral, f"no_{name}")
-        implementation = find(name)
-
-        def call(part, *args):
-            return implementation(part, *args)
-
-        return rename(call, f"some_{name}")
-
     return function
 
 

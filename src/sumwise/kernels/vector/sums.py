@@ -1,4 +1,4 @@
-"""Trees with vector leaves: rows become integers, and integers sums of bins; see vector_layout."""
+"""Trees with vector leaves: rows become integers, and integers sums of bins; see layout.py."""
 
 import numpy as np
 

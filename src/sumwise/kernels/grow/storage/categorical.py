@@ -6,7 +6,10 @@ bins right. Missing goes as the set says if the node has missing rows, else with
 Bins of a node are ordered by ``g / (h + smoothing)``, and sets are taken from both ends of that
 order: for a convex loss the best set is a run of it (Fisher 1958). The ratio of few rows is mostly
 noise; hence the smoothing, the fewest rows of a bin, the fewest rows between two candidates, the
-most bins of a set and the larger penalty, all as LightGBM has them.
+most bins of a set and the larger penalty, all as in LightGBM. Candidates come from the low end of
+the order, short to long, then from the high end; the first of equal gains wins. One-hot candidates
+come in the order of bins, missing first. For a level, order and candidates come from the sums of
+its nodes.
 """
 
 import numpy as np

@@ -2,7 +2,9 @@
 
 ``kernels.table.layout`` and ``kernels.grow.layout`` say what the arrays hold. A node's list is
 walked in chunks, whose sums and gains stay in the nearest cache. Sums are of exact integers, and
-gains come from the functions that score histograms: a value of a node is a bin to them.
+gains come from the functions that score histograms: a value of a node is a bin to them. There is
+no histogram, and nothing to subtract from a sibling. For a level of a symmetric tree gains are
+added by rank: what a node gains after one of its values holds up to its next value.
 """
 
 import numpy as np
