@@ -14,7 +14,8 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from struct import Struct
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -56,17 +57,33 @@ class _ReferenceModel(models.PrimitiveModel):
         super().__init__(manager, kind, target.as_pointer())
 
 
-_known: dict[Any, tuple[Reference, np.dtype]] = {}
+class _Layout(NamedTuple):
+    """How a named tuple lies in memory: as a C struct."""
+
+    reference: Reference
+    size: int
+    fields: dict[str, tuple[int, Struct]]  # where each begins, and what it holds
 
 
-def _find_type(values: Any) -> tuple[Reference, np.dtype]:
-    """Return the type of references to a named tuple, and its layout in memory."""
+_known: dict[Any, _Layout] = {}
+
+
+def _find_layout(values: Any) -> _Layout:
     key = _sketch(values)
     if key not in _known:
         kind = numba.typeof(values)
-        memory, context = _memory_of(kind), cpu_target.target_context
-        assert memory.itemsize == context.get_abi_sizeof(context.get_value_type(kind))
-        _known[key] = Reference(kind), memory
+        context = cpu_target.target_context
+        fields, end = {}, 0
+        for name, own in zip(kind.fields, kind, strict=True):
+            inside = context.get_value_type(own)
+            alignment = context.get_abi_alignment(inside)
+            begin = -(-end // alignment) * alignment
+            fields[name] = begin, Struct(_spell_format(own))
+            end = begin + context.get_abi_sizeof(inside)
+            assert fields[name][1].size <= end - begin
+        size = context.get_abi_sizeof(context.get_value_type(kind))
+        assert end <= size < end + 8
+        _known[key] = _Layout(Reference(kind), size, fields)
     return _known[key]
 
 
@@ -80,29 +97,25 @@ def _sketch(value: Any) -> Any:
     return type(value)
 
 
-def _memory_of(kind: Any) -> np.dtype:
-    """Return the layout that Numba's type has in memory: that of a C struct."""
+def _spell_format(kind: Any) -> str:
+    """Return the format of a value in memory, in the language of :mod:`struct`."""
     if isinstance(kind, types.NamedTuple):
-        fields = [(name, _memory_of(own)) for name, own in zip(kind.fields, kind, strict=True)]
-        return np.dtype(fields, align=True)
-    if isinstance(kind, types.Array):
-        names = ("meminfo", "parent", "size", "itemsize", "data")
-        extents = [(name, np.int64, kind.ndim) for name in ("shape", "strides")]
-        return np.dtype([*((name, np.int64) for name in names), *extents], align=True)
-    return as_dtype(kind)
+        return "".join(map(_spell_format, kind))
+    if isinstance(kind, types.Array):  # meminfo, parent, size, itemsize, data, shape, strides
+        return f"{5 + 2 * kind.ndim}q"
+    return {"l": "q", "L": "Q"}.get(as_dtype(kind).char, as_dtype(kind).char)
 
 
-def _write(place: np.ndarray, value: Any) -> None:
-    """Write a value to its place in a structured array, all copies alike."""
-    if isinstance(value, tuple):
-        for name, own in zip(value._fields, value, strict=True):  # type: ignore[attr-defined]
-            if isinstance(own, tuple | np.ndarray):
-                _write(place[name], own)
-            else:
-                place[name] = own
-        return
-    place["size"], place["itemsize"], place["data"] = value.size, value.itemsize, value.ctypes.data
-    place["shape"], place["strides"] = value.shape, value.strides
+def _flatten(value: Any, numbers: list[Any]) -> None:
+    """Append the numbers that a value is in memory."""
+    if isinstance(value, np.ndarray):
+        address, _ = value.__array_interface__["data"]
+        numbers += (0, 0, value.size, value.itemsize, address, *value.shape, *value.strides)
+    elif isinstance(value, tuple):
+        for own in value:
+            _flatten(own, numbers)
+    else:
+        numbers.append(value)
 
 
 class Stored:
@@ -112,18 +125,23 @@ class Stored:
     """
 
     def __init__(self, values: Any, n_copies: int) -> None:
-        self.reference, memory = _find_type(values)
-        self._numba_type_ = self.reference  # Numba asks for it
-        self._values = dict(zip(values._fields, values, strict=True))
-        self._memory = np.zeros(n_copies, dtype=memory)
+        layout = _find_layout(values)
+        self.reference = self._numba_type_ = layout.reference  # Numba asks for the second
+        self._layout = layout
+        self._values: dict[str, Any] = {}
+        self._memory = np.zeros((n_copies, layout.size), dtype=np.uint8)
         self.address = self._memory.ctypes.data
-        _write(self._memory, values)
+        self.replace(**values._asdict())
 
     def replace(self, **values: Any) -> None:
-        """Write other named tuples of the same types, by their names."""
+        """Write other values of the same types, by the names of their fields."""
+        self._values |= values
         for name, value in values.items():
-            self._values[name] = value
-            _write(self._memory[name], value)
+            offset, struct = self._layout.fields[name]
+            numbers: list[Any] = []
+            _flatten(value, numbers)
+            struct.pack_into(self._memory[0], offset, *numbers)
+        self._memory[1:] = self._memory[0]
 
 
 @unbox(Reference)
