@@ -220,7 +220,7 @@ def test_out_of_bag_values_of_several_targets():
 
 def test_rows_that_all_trees_have_seen_have_no_out_of_bag_value():
     X, y = IRIS
-    with pytest.warns(DataWarning, match=r"\d+ of 150 rows are in the bag of every tree"):
+    with pytest.warns(DataWarning, match=r"\d+ of 150 rows are in the bag of every member"):
         model = fit(RandomForestClassifier, n_estimators=2, oob_score=True)
     in_all = find_bags(model, 150).all(axis=0)
     assert in_all.any()
@@ -745,7 +745,7 @@ def test_a_warning_that_is_an_error_leaves_nothing():
     model = RandomForestRegressor(2, oob_score=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(DataWarning, match="in the bag of every tree"):
+        with pytest.raises(DataWarning, match="in the bag of every member"):
             model.fit(*DIABETES)
     assert not hasattr(model, "forest_")
 
@@ -766,7 +766,7 @@ def test_a_failing_warm_start_keeps_the_trees():
 
 
 def test_warnings_point_to_the_call_of_fit():
-    with pytest.warns(DataWarning, match="in the bag of every tree") as seen:
+    with pytest.warns(DataWarning, match="in the bag of every member") as seen:
         RandomForestRegressor(2, oob_score=True, random_state=0).fit(*DIABETES)
     assert seen[0].filename == __file__
     with pytest.warns(DataWarning, match="it is optimistic") as seen:

@@ -389,7 +389,7 @@ def test_seeds_of_members_differ():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (LinearRegression(), "must be a classifier"),
+        (LinearRegression(), "is a regressor; members must be classifiers"),
         (GaussianNB, "must be an estimator with fit and predict"),
         ("stump", "must be an estimator with fit and predict"),
         (StandardScaler(), "must be an estimator with fit and predict"),
@@ -414,7 +414,7 @@ def test_strange_predictions_are_refused():
         AdaBoostClassifier(Stubborn(answer=7)).fit(*IRIS)
     with pytest.raises(DataError, match=r"Strange predicts an array .* not finite"):
         AdaBoostRegressor(Strange()).fit(*DIABETES)
-    with pytest.raises(ParameterError, match="must be a regressor"):
+    with pytest.raises(ParameterError, match="is a classifier; members must be regressors"):
         AdaBoostRegressor(GaussianNB()).fit(*DIABETES)
 
 

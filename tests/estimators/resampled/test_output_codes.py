@@ -148,7 +148,7 @@ def test_metadata_is_routed():
         ({"code": [[1, 1], [1, -1], [1, 1]]}, "column 0 of code has one side only"),
         ({"code": [[1], [-1], [1]]}, "two classes have the same code"),
         ({"code_size": 0}, "code_size=0"),
-        ({"code_size": 0.4}, "need at least 2 to be told apart"),
+        ({"code_size": 0.4}, "need at least 2 to differ"),
         ({"decoding": "viterbi"}, "decoding='viterbi'"),
         ({"loss": "log"}, "loss='log'"),
         ({"estimator": object()}, "must be a classifier"),
