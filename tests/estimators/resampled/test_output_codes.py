@@ -166,7 +166,7 @@ def test_bad_rows():
     with pytest.raises(DataError, match="'rare' has one"):
         model.set_params(code="data").fit(X, ["rare", *LABELS[1:]])
     model.set_params(code="random").fit(X, Y)
-    with pytest.raises(DataError, match="tell some classes from others"):
+    with pytest.raises(DataError, match="each distinguish only some of the classes"):
         member_predictions(model, X)
     with pytest.raises(TypeError, match="use pickle"):
         model.save("model.sumwise")
