@@ -112,10 +112,15 @@ def member_predictions(models: Any, X: Any) -> MemberPredictions:
         answers = _let_predict(models, members, X)
         if is_classifier(models):
             answers = _decode(models, members, answers)
-    else:
-        names, members = _read_models(models)
-        answers = [_predict(name, m, X) for name, m in zip(names, members, strict=True)]
-    return MemberPredictions(tuple(names), np.column_stack(answers))
+        return MemberPredictions(tuple(names), np.column_stack(answers))
+    named = _list_models(models)
+    if named is None:
+        raise ParameterError(
+            "models must be a fitted ensemble, or a list or dict of fitted models, "
+            f"got {type(models).__name__}"
+        )
+    answers = [_predict(name, model, X) for name, model in named]
+    return MemberPredictions(tuple(name for name, _ in named), np.column_stack(answers))
 
 
 def diversity_matrix(
@@ -157,12 +162,18 @@ def diversity_matrix(
            [0.95, 1.  ]])
     """
     labels: Sequence[str] | None = None
+    named = [("", models)] if hasattr(models, "predict") else _list_models(models)
     if isinstance(models, MemberPredictions):
         labels, predictions = models
-    elif hasattr(models, "predict") or _holds_models(models):
+    elif named is not None:
         if X is None:
             raise ParameterError("diversity_matrix of models needs X, the rows to predict")
-        _refuse_regressors(models)
+        for _, model in named:
+            if is_regressor(model):
+                raise ParameterError(
+                    f"diversity_matrix compares labels, and {type(model).__name__} predicts "
+                    "numbers: use sumwise.diversity.ambiguity_decomposition"
+                )
         labels, predictions = member_predictions(models, X)
     else:
         predictions = models
@@ -242,46 +253,17 @@ def _decode(ensemble: Any, members: list[Any], answers: list[np.ndarray]) -> lis
     )
 
 
-def _read_models(models: Any) -> tuple[list[str], list[Any]]:
-    """Return the names and models of a list or a dict."""
-    if not _holds_models(models):
-        raise ParameterError(
-            "models must be a fitted ensemble, or a list or dict of fitted models, "
-            f"got {type(models).__name__}"
-        )
+def _list_models(models: Any) -> list[tuple[str, Any]] | None:
+    """Return the names and models of a list or a dict; None if it does not hold models."""
     if isinstance(models, Mapping):
-        return [str(name) for name in models], list(models.values())
-    if _holds_pairs(models):
-        return [str(name) for name, _ in models], [model for _, model in models]
-    kinds = [type(model).__name__ for model in models]
-    counts = Counter(kinds)
-    names = [f"{kind} {i}" if counts[kind] > 1 else kind for i, kind in enumerate(kinds)]
-    return names, list(models)
-
-
-def _holds_models(models: Any) -> bool:
-    if isinstance(models, Mapping):
-        models = list(models.values())
-    elif _holds_pairs(models):
-        models = [model for _, model in models]
-    is_list = isinstance(models, (list, tuple)) and len(models) > 0
-    return is_list and all(hasattr(model, "predict") for model in models)
-
-
-def _holds_pairs(models: Any) -> bool:
-    """Whether it is a list of pairs whose first item is a name."""
-    return (
-        isinstance(models, (list, tuple))
-        and len(models) > 0
-        and all(isinstance(m, tuple) and len(m) == 2 and isinstance(m[0], str) for m in models)
-    )
-
-
-def _refuse_regressors(models: Any) -> None:
-    members = [models] if hasattr(models, "predict") else _read_models(models)[1]
-    for member in members:
-        if is_regressor(member):
-            raise ParameterError(
-                f"diversity_matrix compares labels, and {type(member).__name__} predicts numbers: "
-                "use sumwise.diversity.ambiguity_decomposition"
-            )
+        named = [(str(name), model) for name, model in models.items()]
+    elif not isinstance(models, (list, tuple)):
+        return None
+    elif all(isinstance(m, tuple) and len(m) == 2 and isinstance(m[0], str) for m in models):
+        named = list(models)
+    else:
+        kinds = [type(model).__name__ for model in models]
+        counts = Counter(kinds)
+        names = [f"{kind} {i}" if counts[kind] > 1 else kind for i, kind in enumerate(kinds)]
+        named = list(zip(names, models, strict=True))
+    return named if named and all(hasattr(model, "predict") for _, model in named) else None

@@ -11,14 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.estimators.forests.base import BaseTrees, TrainingSet
 from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
-from sumwise.estimators.forests.parameters import (
-    CLASS_ATTRIBUTES,
-    CLASS_CRITERION,
-    CLASS_WEIGHT,
-    DECISION_TREE_ATTRIBUTES,
-    DECISION_TREE_PARAMETERS,
-    NUMBER_CRITERION,
-)
+from sumwise.estimators.forests.parameters import describe_tree
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.kernels.runtime.threads import Team
@@ -123,20 +116,11 @@ class BaseDecisionTree(BaseTrees):
         return self.tree_.n_leaves
 
 
-@fill_docstring(
-    parameters=f"{CLASS_CRITERION}\n{DECISION_TREE_PARAMETERS}\n{CLASS_WEIGHT}",
-    attributes=f"{CLASS_ATTRIBUTES}\n{DECISION_TREE_ATTRIBUTES}",
-)
+@fill_docstring(sections=describe_tree(is_class=True))
 class DecisionTreeClassifier(BaseTreeClassifier, BaseDecisionTree):
     """A decision tree for classification.
 
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {sections}
 
     See Also
     --------
@@ -165,20 +149,11 @@ class DecisionTreeClassifier(BaseTreeClassifier, BaseDecisionTree):
         super()._check_parameters()
 
 
-@fill_docstring(
-    parameters=f"{NUMBER_CRITERION}\n{DECISION_TREE_PARAMETERS}",
-    attributes=DECISION_TREE_ATTRIBUTES,
-)
+@fill_docstring(sections=describe_tree(is_class=False))
 class DecisionTreeRegressor(BaseTreeRegressor, BaseDecisionTree):
     """A decision tree for regression.
 
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    {sections}
 
     See Also
     --------

@@ -8,25 +8,19 @@ from sumwise.estimators.forests.parameters import describe_forest
 from sumwise.estimators.input.parameters import extend_parameters
 
 _NOTES = """
+Notes
+-----
 For each feature drawn in a node, one cut is drawn at random among the bins of the node's rows,
 and the best of these cuts is taken (Geurts, Ernst and Wehenkel 2006). Every tree is trained on
 all rows, unless they are resampled."""
 
 
-@fill_docstring(**describe_forest(is_class=True, bootstrap=False), notes=_NOTES)
+@fill_docstring(sections=describe_forest(is_class=True, bootstrap=False), notes=_NOTES)
 class ExtraTreesClassifier(BaseForestClassifier):
     """Extremely randomized trees for classification.
 
-    Parameters
-    ----------
-    {parameters}
+    {sections}
 
-    Attributes
-    ----------
-    {attributes}
-
-    Notes
-    -----
     {notes}
 
     Examples
@@ -46,20 +40,12 @@ class ExtraTreesClassifier(BaseForestClassifier):
         super().__init__(n_estimators, bootstrap=bootstrap, **shared)
 
 
-@fill_docstring(**describe_forest(is_class=False, bootstrap=False), notes=_NOTES)
+@fill_docstring(sections=describe_forest(is_class=False, bootstrap=False), notes=_NOTES)
 class ExtraTreesRegressor(BaseForestRegressor):
     """Extremely randomized trees for regression.
 
-    Parameters
-    ----------
-    {parameters}
+    {sections}
 
-    Attributes
-    ----------
-    {attributes}
-
-    Notes
-    -----
     {notes}
 
     Examples

@@ -13,13 +13,13 @@ from sklearn.utils import check_random_state
 
 from sumwise.errors import DataWarning, ParameterError
 
-CLASS_CRITERION = """criterion : {"gini", "entropy", "log_loss"}, default="gini"
+_CLASS_CRITERION = """criterion : {"gini", "entropy", "log_loss"}, default="gini"
     Impurity that splits reduce: Gini impurity, or entropy, which is also called "log_loss"."""
 
-NUMBER_CRITERION = """criterion : {"squared_error", "poisson"}, default="squared_error"
+_NUMBER_CRITERION = """criterion : {"squared_error", "poisson"}, default="squared_error"
     Impurity that splits reduce: the squared error, or the Poisson deviance, for counts."""
 
-TREE_PARAMETERS = """max_depth : int or None, default=None
+_TREE_PARAMETERS = """max_depth : int or None, default=None
     Maximum number of splits from the root to a leaf; None for no limit.
 min_samples_split : int or float, default=2
     Minimum number of rows in a node that is split; a float is a share of the rows.
@@ -52,11 +52,11 @@ n_jobs : int or None, default=None
 random_state : int, RandomState or None, default=None
     Seed of all random draws."""
 
-DECISION_TREE_PARAMETERS = f"""splitter : {{"best", "random"}}, default="best"
+_DECISION_TREE_PARAMETERS = f"""splitter : {{"best", "random"}}, default="best"
     Whether a feature's best split is considered, or a random one.
 max_features : {{"sqrt", "log2"}}, int, float or None, default=None
     Features drawn in every node; a float is a share, None means all.
-{TREE_PARAMETERS}"""
+{_TREE_PARAMETERS}"""
 
 _FOREST_PARAMETERS = f"""n_estimators : int, default=100
     Number of trees.
@@ -64,7 +64,7 @@ bootstrap : bool, default={{bootstrap}}
     Whether each tree sees rows drawn with replacement, or all rows.
 max_features : {{"sqrt", "log2"}}, int, float or None, default={{max_features}}
     Features drawn in every node; a float is a share, None means all.
-{TREE_PARAMETERS}
+{_TREE_PARAMETERS}
 oob_score : bool, str or callable, default=False
     Whether to score the forest on out-of-bag rows: each row is predicted by the trees that have
     not seen it. True for the score of :meth:`score`; otherwise a metric, a function of (y_true,
@@ -89,24 +89,24 @@ warm_start : bool, default=False
 verbose : int or bool, default=0
     Show the number of trees and the remaining time on standard error."""
 
-CLASS_WEIGHT = """class_weight : "balanced", dict, list of dict or None, default=None
+_CLASS_WEIGHT = """class_weight : "balanced", dict, list of dict or None, default=None
     Factors on the sample weights: a dict from classes to weights (1 for missing classes), or
     "balanced" for weights that give all classes the same total. With several outputs, a list of
     one dict per output; the factors of all outputs are multiplied."""
 
-FOREST_CLASS_WEIGHT = """class_weight : "balanced", "balanced_subsample", dict, list of dict or \
+_FOREST_CLASS_WEIGHT = """class_weight : "balanced", "balanced_subsample", dict, list of dict or \
 None, default=None
     Factors on the weights of drawn rows: a dict from classes to weights (1 for missing classes),
     "balanced" for weights that give all classes the same total, or "balanced_subsample" for such
     weights in each tree. With several outputs, a list of one dict per output; the factors of all
     outputs are multiplied."""
 
-CLASS_ATTRIBUTES = """classes_ : ndarray or list of ndarray
+_CLASS_ATTRIBUTES = """classes_ : ndarray or list of ndarray
     Class labels, sorted; with several outputs, a list of one array per output.
 n_classes_ : int or list of int
     Number of classes."""
 
-TREE_ATTRIBUTES = """feature_importances_ : ndarray of shape (n_features,)
+_TREE_ATTRIBUTES = """feature_importances_ : ndarray of shape (n_features,)
     Share of each feature in the decrease of the criterion, averaged over the trees.
 forest_ : Forest
     The trees.
@@ -121,11 +121,11 @@ max_features_ : int
 schema_ : FeatureSchema
     Types of the features, and the categories of categorical ones."""
 
-DECISION_TREE_ATTRIBUTES = f"""{TREE_ATTRIBUTES}
+_DECISION_TREE_ATTRIBUTES = f"""{_TREE_ATTRIBUTES}
 tree_ : TreeNodes
     The nodes, named as in scikit-learn."""
 
-FOREST_ATTRIBUTES = f"""{TREE_ATTRIBUTES}
+_FOREST_ATTRIBUTES = f"""{_TREE_ATTRIBUTES}
 estimator_ : tree
     An unfitted tree with the parameters of the forest's trees.
 estimators_ : list of trees
@@ -137,27 +137,36 @@ oob_score_ : float
 oob_score_is_optimistic_ : bool
     Whether the same rows have also changed the trees (``prune``, ``leaf_posterior``)."""
 
-OOB_DECISION_FUNCTION = """oob_decision_function_ : ndarray of shape (n_rows, n_classes) or \
+_OOB_DECISION_FUNCTION = """oob_decision_function_ : ndarray of shape (n_rows, n_classes) or \
 (n_rows, n_classes, n_outputs)
     Out-of-bag probabilities; NaN for rows that every tree has seen. Outputs with fewer classes
     than others are padded with zeros."""
 
-OOB_PREDICTION = """oob_prediction_ : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+_OOB_PREDICTION = """oob_prediction_ : ndarray of shape (n_rows,) or (n_rows, n_outputs)
     Out-of-bag predictions; NaN for rows that every tree has seen."""
 
 
-def describe_forest(is_class: bool, bootstrap: bool) -> dict[str, str]:
-    """Return the pieces of a forest's docstring, with the defaults of its class."""
-    max_features = '"sqrt"' if is_class else "1.0"
+def describe_tree(is_class: bool) -> str:
+    """Return the sections of a decision tree's docstring."""
+    parameters = [_DECISION_TREE_PARAMETERS, *([_CLASS_WEIGHT] if is_class else [])]
+    return _describe(is_class, parameters, [_DECISION_TREE_ATTRIBUTES])
+
+
+def describe_forest(is_class: bool, bootstrap: bool) -> str:
+    """Return the sections of a forest's docstring, with the defaults of its class."""
     own = _FOREST_PARAMETERS.replace("{bootstrap}", str(bootstrap))
-    own = own.replace("{max_features}", max_features)
+    own = own.replace("{max_features}", '"sqrt"' if is_class else "1.0")
     if is_class:
-        parameters = f"{CLASS_CRITERION}\n{own}\n{FOREST_CLASS_WEIGHT}"
-        attributes = f"{CLASS_ATTRIBUTES}\n{FOREST_ATTRIBUTES}\n{OOB_DECISION_FUNCTION}"
-    else:
-        parameters = f"{NUMBER_CRITERION}\n{own}"
-        attributes = f"{FOREST_ATTRIBUTES}\n{OOB_PREDICTION}"
-    return {"parameters": parameters, "attributes": attributes}
+        attributes = [_FOREST_ATTRIBUTES, _OOB_DECISION_FUNCTION]
+        return _describe(is_class, [own, _FOREST_CLASS_WEIGHT], attributes)
+    return _describe(is_class, [own], [_FOREST_ATTRIBUTES, _OOB_PREDICTION])
+
+
+def _describe(is_class: bool, parameters: list[str], attributes: list[str]) -> str:
+    parameters = [_CLASS_CRITERION if is_class else _NUMBER_CRITERION, *parameters]
+    attributes = [*([_CLASS_ATTRIBUTES] if is_class else []), *attributes]
+    lines = ["Parameters", "-" * 10, *parameters, "", "Attributes", "-" * 10, *attributes]
+    return "\n".join(lines)
 
 
 _RULES = ("sqrt", "log2")

@@ -5,24 +5,18 @@ from sumwise.estimators.forests.base_forest import BaseForestClassifier, BaseFor
 from sumwise.estimators.forests.parameters import describe_forest
 
 _NOTES = """
+Notes
+-----
 A fresh set of features is drawn **in every node** (Breiman 2001). ``max_features=None`` gives
 bagging of plain trees; ``max_features_per_tree`` draws one set per tree."""
 
 
-@fill_docstring(**describe_forest(is_class=True, bootstrap=True), notes=_NOTES)
+@fill_docstring(sections=describe_forest(is_class=True, bootstrap=True), notes=_NOTES)
 class RandomForestClassifier(BaseForestClassifier):
     """A random forest for classification.
 
-    Parameters
-    ----------
-    {parameters}
+    {sections}
 
-    Attributes
-    ----------
-    {attributes}
-
-    Notes
-    -----
     {notes}
 
     Examples
@@ -38,20 +32,12 @@ class RandomForestClassifier(BaseForestClassifier):
     """
 
 
-@fill_docstring(**describe_forest(is_class=False, bootstrap=True), notes=_NOTES)
+@fill_docstring(sections=describe_forest(is_class=False, bootstrap=True), notes=_NOTES)
 class RandomForestRegressor(BaseForestRegressor):
     """A random forest for regression.
 
-    Parameters
-    ----------
-    {parameters}
+    {sections}
 
-    Attributes
-    ----------
-    {attributes}
-
-    Notes
-    -----
     {notes}
 
     Examples

@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -105,20 +106,20 @@ class Bagging(RepeatedEnsemble):
         -------
         self
         """
-        kept = self._take_old() if self.warm_start else None
+        old = copy(self) if self.warm_start and self.__sklearn_is_fitted__() else None
         with starting_anew(partial(forget_fit, self)):
             self._check_parameters()
             X, y, weight = self._start_fit(X, y, sample_weight)
-            self._seed = draw_seed(self.random_state) if kept is None else kept.recipe.seed
+            self._seed = draw_seed(self.random_state) if old is None else old._seed
             self._recipe = self._make_recipe(y, weight, self._route("fit", fit_params))
             self._n_rows, self._weight = len(y), weight
-            if kept is not None:
-                self._check_continuation(kept, y)
+            if old is not None:
+                self._check_continuation(old)
             can_share = can_grow_together(self._recipe, is_classifier(self))
-            if can_share and (kept is None or kept.trees is not None):
-                out_of_bag = self._fit_trees(X, y, weight, None if kept is None else kept.trees)
+            if can_share and (old is None or "_trees" in old.__dict__):
+                out_of_bag = self._fit_trees(X, y, weight, None if old is None else old._trees)
             else:
-                out_of_bag = self._fit_each(X, y, weight, kept)
+                out_of_bag = self._fit_each(X, y, weight, old)
                 if is_classifier(self):
                     warn_of_constants(type(self).__name__, self.estimator_, self._members)
             if out_of_bag is not None:  # last: ties are broken by the members
@@ -143,13 +144,13 @@ class Bagging(RepeatedEnsemble):
         return out_of_bag
 
     def _fit_each(
-        self, X: Any, y: np.ndarray, weight: np.ndarray | None, kept: "_Old | None"
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: "Bagging | None"
     ) -> OutOfBagValues | None:
         """Fit members one by one; return their out-of-bag predictions if they are scored."""
-        members = [] if kept is None else kept.list_members()
+        members = [] if old is None else old.estimators_
         fitted = self._fit_members(self._recipe, X, y, weight, len(members))
         if self.early_stopping is not None:
-            losses = [] if kept is None else kept.losses
+            losses = getattr(old, "oob_losses_", [[] for _ in members])
             self.oob_losses_ = losses + [item.losses for item in fitted]
         self.estimators_ = members + [item.member for item in fitted]
         if not self.oob_score:
@@ -212,30 +213,25 @@ class Bagging(RepeatedEnsemble):
 
     # --- more members ---
 
-    def _take_old(self) -> "_Old | None":
-        if not self.__sklearn_is_fitted__():
-            return None
-        n_members, trees = self._count_members(), self.__dict__.get("_trees")
-        losses = getattr(self, "oob_losses_", [[] for _ in range(n_members)])
-        classes = getattr(self, "classes_", None)
-        members = None if trees is not None else self._members
-        return _Old(n_members, members, trees, losses, self._recipe, self._n_rows, classes)
-
-    def _check_continuation(self, old: "_Old", y: np.ndarray) -> None:
-        own, n_features = type(self).__name__, self._recipe.n_features
-        if old.n_members > self.n_estimators:
+    def _check_continuation(self, old: "Bagging") -> None:
+        own, n_members = type(self).__name__, old._count_members()
+        if n_members > self.n_estimators:
             raise ParameterError(
-                f"{own}: n_estimators={self.n_estimators} must be at least the {old.n_members} "
+                f"{own}: n_estimators={self.n_estimators} must be at least the {n_members} "
                 "members there are, when warm_start=True"
             )
-        if old.n_members == self.n_estimators:
+        if n_members == self.n_estimators:
             warnings.warn(
                 f"{own}: warm_start=True without a larger n_estimators fits no new members",
                 UserWarning,
                 stacklevel=3,
             )
-        same_classes = old.classes is None or np.array_equal(old.classes, self.classes_)
-        if len(y) != old.n_rows or old.recipe.n_features != n_features or not same_classes:
+        same_classes = not is_classifier(self) or np.array_equal(old.classes_, self.classes_)
+        same_shape = (old._n_rows, old._recipe.n_features) == (
+            self._n_rows,
+            self._recipe.n_features,
+        )
+        if not (same_shape and same_classes):
             raise DataError(
                 f"{own}: warm_start=True adds members on the same rows, and X or y have another "
                 "shape or other classes; use warm_start=False"
@@ -326,25 +322,6 @@ class Bagging(RepeatedEnsemble):
             n_jobs=self.n_jobs,
             random_state=random_state,
         )
-
-
-class _Old(NamedTuple):
-    """What is left of an earlier fit: members, or the trees that they are made from."""
-
-    n_members: int
-    members: list[Any] | None
-    trees: BaggedTrees | None
-    losses: list[list[float]]
-    recipe: BaggingRecipe
-    n_rows: int
-    classes: np.ndarray | None
-
-    def list_members(self) -> list[Any]:
-        """Return the members."""
-        if self.trees is not None:
-            return list(self.trees.members)
-        assert self.members is not None
-        return self.members
 
 
 @fill_docstring(**BAGGING_REGRESSOR)
