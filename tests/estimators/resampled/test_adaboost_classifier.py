@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import learning_curve
@@ -17,25 +17,11 @@ from sumwise import (
 )
 from sumwise import DecisionTreeClassifier as OwnTree
 from sumwise.errors import DataError, ParameterError
+from tests.estimators.resampled.learners import Stubborn
 
 CANCER = load_breast_cancer(return_X_y=True)
 
 IRIS = load_iris(return_X_y=True)
-
-
-class Stubborn(ClassifierMixin, BaseEstimator):
-    """Predicts the first class it is told of, or what ``answer`` says."""
-
-    def __init__(self, answer=None):
-        self.answer = answer
-
-    def fit(self, X, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        answer = self.classes_[0] if self.answer is None else self.answer
-        return np.full(len(X), answer)
 
 
 # --- the method ---

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import sklearn.ensemble
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -33,22 +33,11 @@ from sumwise import (
     member_predictions,
 )
 from sumwise.errors import DataError, DataWarning, ParameterError
+from tests.estimators.resampled.learners import Recorder
 
 X, Y = load_iris(return_X_y=True)
 
 X_NUMBER, Y_NUMBER = load_diabetes(return_X_y=True)
-
-
-class Recorder(RegressorMixin, BaseEstimator):
-    """Remembers what it was fitted on."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.seen_ = X, y, sample_weight
-        self.n_features_in_ = np.shape(X)[1]
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
 
 
 # --- equality with scikit-learn ---
@@ -374,20 +363,6 @@ def test_bagging_cuts_variance():
 
 
 # --- failures, and what members get ---
-
-
-class Returnless(LogisticRegression):
-    """Its fit returns nothing, and needs an array."""
-
-    def fit(self, X, y, sample_weight=None):
-        assert X.shape[1] == 4
-        super().fit(X, y, sample_weight)
-
-
-def test_members_need_not_return_themselves_and_get_arrays_for_lists():
-    model = BaggingClassifier(Returnless(max_iter=500), 3).fit(X.tolist(), Y.tolist())
-    assert all(isinstance(member, Returnless) for member in model)
-    assert model.score(X.tolist(), Y) > 0.9
 
 
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_array"])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, RidgeClassifier
@@ -18,20 +17,9 @@ from sumwise import (
     Pasting,
 )
 from sumwise.errors import DataError, ParameterError
+from tests.estimators.resampled.learners import Recorder
 
 X, Y = load_iris(return_X_y=True)
-
-
-class Recorder(RegressorMixin, BaseEstimator):
-    """Remembers what it was fitted on."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.seen_ = X, y, sample_weight
-        self.n_features_in_ = np.shape(X)[1]
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
 
 
 NUMBERED = np.column_stack([np.arange(60.0), np.arange(60.0) + 100])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,24 +18,13 @@ from sumwise import (
     PoissonBootstrap,
 )
 from sumwise.errors import ParameterError
+from tests.estimators.resampled.learners import Recorder
 
 X, Y = load_iris(return_X_y=True)
 
 X_NUMBER, Y_NUMBER = load_diabetes(return_X_y=True)
 
 SAMPLINGS = ["bootstrap", "pasting", "poisson", "bayesian"]
-
-
-class Recorder(RegressorMixin, BaseEstimator):
-    """Remembers what it was fitted on."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.seen_ = X, y, sample_weight
-        self.n_features_in_ = np.shape(X)[1]
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
 
 
 class Unweighted(Recorder):

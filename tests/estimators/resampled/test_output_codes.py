@@ -212,20 +212,6 @@ def test_probabilities_are_there_if_members_have_them_and_can_be_calibrated():
     assert model.score(X, Y) > 0.9
 
 
-class Returnless(GaussianNB):
-    """Its fit returns nothing, and needs an array."""
-
-    def fit(self, X, y):
-        assert X.shape == (150, 4)
-        super().fit(X, y)
-
-
-def test_members_need_not_return_themselves_and_get_arrays_for_lists():
-    model = OutputCodeClassifier(Returnless(), random_state=0).fit(X.tolist(), Y.tolist())
-    assert all(isinstance(member, Returnless) for member in model.estimators_)
-    assert model.score(X.tolist(), Y) > 0.8
-
-
 def test_a_member_that_fails_is_named():
     missing = np.where(X > 7.0, np.nan, X)
     model = OutputCodeClassifier(GaussianNB())
