@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.matrix import Matrix
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.forests.base import BaseTrees, TrainingSet, copy_features
+from sumwise.estimators.forests.base import BaseTrees, copy_features
 from sumwise.estimators.forests.decision_tree import (
     BaseDecisionTree,
     DecisionTreeClassifier,
@@ -25,6 +25,7 @@ from sumwise.estimators.forests.decision_tree import (
 from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
 from sumwise.estimators.forests.parameters import count_features, find_rate
 from sumwise.estimators.forests.targets import scale_weight
+from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.class_weights import weigh_classes
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import (
@@ -169,7 +170,7 @@ class BaseForest(BaseTrees):
     def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
         n_own = count_features(self, "max_features_per_tree", self.n_features_in_)
         plan = replace(
-            self._make_plan(train, table, n_own, int(self.n_estimators)),
+            train.make_plan(table, n_own, int(self.n_estimators)),
             resampler=self._resolve_resampler(table.n_rows, train.total_weight),
             tree_features=None
             if n_own is None

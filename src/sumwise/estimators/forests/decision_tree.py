@@ -9,9 +9,10 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.docstrings import document_rows, fill_docstring
-from sumwise.estimators.forests.base import BaseTrees, TrainingSet
+from sumwise.estimators.forests.base import BaseTrees
 from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
 from sumwise.estimators.forests.parameters import describe_tree
+from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.kernels.runtime.threads import Team
@@ -38,8 +39,7 @@ class BaseDecisionTree(BaseTrees):
         return self.splitter == "random"
 
     def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
-        plan = self._make_plan(train, table, None, last=1)
-        self.forest_ = drop_unused_bins(train.grow(plan, table, team).forest)
+        self.forest_ = drop_unused_bins(train.grow(train.make_plan(table), table, team).forest)
 
     @document_rows
     def apply(self, X: Any) -> np.ndarray:
@@ -89,18 +89,16 @@ class BaseDecisionTree(BaseTrees):
         >>> path.ccp_alphas[-1].round(3), path.impurities[-1].round(3)
         (np.float64(0.333), np.float64(0.667))
         """
-        model = clone(self)
-        train = model._read_training(X, y, sample_weight)
+        train = TrainingSet.read(clone(self), X, y, sample_weight)
         grown: list[tuple[ForestTree, np.ndarray]] = []
 
         def keep(tree: ForestTree, weight: np.ndarray) -> ForestTree:
             grown.append((tree, weight.copy()))
             return tree
 
-        with start_team(self.n_jobs, model._count_steps(train.matrix)) as team:
-            table = model._bin_rows(train, team)
-            plan = replace(model._make_plan(train, table, None, last=1), finish=keep)
-            train.grow(plan, table, team)
+        with start_team(self.n_jobs, train.n_steps) as team:
+            table = train.bin_rows(team)
+            train.grow(replace(train.make_plan(table), finish=keep), table, team)
         ((tree, weight),) = grown
         impurity = measure_impurity(self.criterion, train.target.target, weight)
         path = cost_complexity_path(tree, impurity, train.target.unit)

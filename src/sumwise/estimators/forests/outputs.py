@@ -240,3 +240,11 @@ class BaseTreeRegressor(RegressorMixin, BaseTrees):
     def _store_out_of_bag(self, values: np.ndarray) -> None:
         """Set the out-of-bag predictions, from the values of trees."""
         self.oob_prediction_ = self._flatten(values)
+
+
+def shape_values(model: BaseTrees, values: np.ndarray) -> Any:
+    """Return the predictions of a model from the values of its trees: shares, or numbers."""
+    if isinstance(model, BaseTreeClassifier):
+        return model._find_shares(values)
+    assert isinstance(model, BaseTreeRegressor)
+    return model._flatten(values)

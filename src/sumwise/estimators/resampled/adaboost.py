@@ -21,6 +21,7 @@ from sumwise.errors import ParameterError
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.forests.base import copy_features
 from sumwise.estimators.forests.parameters import draw_seed
+from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.features import read_rows
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_choice, check_integer, check_number
@@ -231,12 +232,14 @@ class BaseAdaBoost(MembersMixin, NumbersReader, LearnerEnsemble):
         """Yield rounds of decision trees on one table."""
         base = self.estimator_
         reader = use_threads(clone(base), self.n_jobs)
-        train = reader._read_training(X, y, sample_weight)
+        train = TrainingSet.read(reader, X, y, sample_weight)
         copy_features(reader, self)
         target = self._encode_target(train.y)
         weight = normalize_weights(train.weight, train.matrix.shape[0])
-        n_steps = reader._count_steps(train.matrix)
-        with start_team(reader.n_jobs, n_steps) as team, start_team(1, n_steps) as grow_team:
+        with (
+            start_team(reader.n_jobs, train.n_steps) as team,
+            start_team(1, train.n_steps) as grow_team,
+        ):
             teams = team, grow_team
             learn = TreeLearner(base, reader, train, self._draws_rows, random, teams)
             yield _Rounds(learn, self._make_rule(target, team), weight)

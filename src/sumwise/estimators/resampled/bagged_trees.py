@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from sumwise.combine.classes import one_hot
 from sumwise.errors import DataError
-from sumwise.estimators.forests.base import TrainingSet
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sumwise.estimators.forests.outputs import shape_values
+from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.class_weights import balance_classes
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.resampled.averaging import OutOfBagValues
@@ -75,9 +76,7 @@ class BaggedTrees(TableTrees):
         total, n_trees = model.forest_.sum_values(rows, team, in_bag)
         with np.errstate(invalid="ignore"):
             values = total / n_trees[:, np.newaxis]
-        is_class = isinstance(model, DecisionTreeClassifier)
-        shaped = model._find_shares(values) if is_class else model._flatten(values)
-        return OutOfBagValues(shaped, n_trees > 0)
+        return OutOfBagValues(shape_values(model, values), n_trees > 0)
 
     def _choose_model(self, method: str) -> DecisionTree:
         votes = isinstance(self.model, DecisionTreeClassifier) and method == "predict"
@@ -100,12 +99,12 @@ def grow_together(
     With ``oob_method``, a method of the members, also predict out-of-bag rows.
     """
     reader = use_threads(clone(recipe.estimator), n_jobs)
-    train = reader._read_training(X, y, weight, None if old is None else old.model)
+    train = TrainingSet.read(reader, X, y, weight, None if old is None else old.model)
     train = _weigh_draws(reader, replace(train, seed=recipe.seed), y)
-    with start_team(reader.n_jobs, last * reader._count_steps(train.matrix)) as team:
-        table = reader._bin_rows(train, team)
+    with start_team(reader.n_jobs, last * train.n_steps) as team:
+        table = train.bin_rows(team)
         plan = replace(
-            reader._make_plan(train, table, recipe.n_drawn_features, last),
+            train.make_plan(table, recipe.n_drawn_features, last),
             resampler=recipe.sampling,
             tree_features=recipe.draw_features,
             keep_bags=oob_method is not None,

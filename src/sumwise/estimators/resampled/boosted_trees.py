@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from sumwise.data.matrix import Matrix
-from sumwise.estimators.forests.base import TrainingSet
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.estimators.forests.parameters import draw_seed
+from sumwise.estimators.forests.training_set import TrainingSet
+from sumwise.estimators.input.features import read_rows
 from sumwise.estimators.resampled.boosted_members import (
     predict_with_team,
     raise_weights,
@@ -74,16 +75,13 @@ class TreeLearner:
         self._base, self._reader, self._train = base, reader, train
         self._draws_rows, self._random = draws_rows, random
         self._team, self._grow_team = teams
-        self._table = reader._bin_rows(train, self._team)
-        self._plan = reader._make_plan(train, self._table, None, last=1)
-        self._encoded = reader._encode_target(train.y, None)
+        self._table = train.bin_rows(self._team)
+        self._plan = train.make_plan(self._table)
 
     def __call__(self, weight: np.ndarray) -> tuple[BoostedTree, np.ndarray]:
         """Return a tree, and what it predicts for the rows."""
         random_state = draw_seed(self._random)
-        own_weight = self._weigh_rows(weight)
-        row_weight, _ = self._reader._weigh_classes(self._encoded, own_weight)
-        train = replace(self._train, weight=own_weight, row_weight=row_weight)
+        train = self._train.reweight(self._weigh_rows(weight))
         plan = replace(self._plan, seed=draw_seed(random_state))
         forest = train.grow(plan, self._table, self._grow_team).forest
         values, _ = forest.sum_values(self._table.bins, self._team)
@@ -146,7 +144,7 @@ class BoostedTrees(TableTrees):
 
     def read_rows(self, X: Any) -> Matrix:
         """Check X against the features of ``fit``; return it as kernels read it."""
-        return self.model._check_input(X)
+        return read_rows(self.model, X)
 
     @lazy
     def voter(self) -> Forest:
