@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -16,20 +16,20 @@ def fit_as_a_whole(fit: Fit) -> Fit:
 
     @wraps(fit)
     def fit_all_or_nothing(self: object, *args: Any, **params: Any) -> Any:
-        with starting_anew(partial(forget_fit, self)):
+        with starting_anew(self):
             return fit(self, *args, **params)
 
     return cast(Fit, fit_all_or_nothing)
 
 
 @contextmanager
-def starting_anew(forget: Callable[[], None]) -> Iterator[None]:
+def starting_anew(estimator: object) -> Iterator[None]:
     """Forget what was fitted before, and also what is fitted here if that fails."""
-    forget()
+    forget_fit(estimator)
     try:
         yield
     except BaseException:  # also an interrupt
-        forget()
+        forget_fit(estimator)
         raise
 
 

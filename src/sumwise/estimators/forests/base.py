@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.binning import MAX_BINS
 from sumwise.data.matrix import Matrix
-from sumwise.estimators.fitted_state import forget_fit, starting_anew
+from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import count_features, count_rows
 from sumwise.estimators.forests.targets import ForestTarget
 from sumwise.estimators.forests.training_set import TrainingSet
@@ -44,7 +43,6 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
 
     _model_attribute = "forest_"
     _model_type = Forest
-    _takes_sparse = True
     _fitted_privately: ClassVar[tuple[str, ...]] = ("_seed",)
     _criteria: ClassVar[tuple[str, ...]]
 
@@ -123,7 +121,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         """
         start = self._find_start()
         try:
-            with starting_anew(partial(forget_fit, self)):
+            with starting_anew(self):
                 train = TrainingSet.read(self, X, y, sample_weight, start)
                 with start_team(self.n_jobs, train.n_steps) as team:
                     self._grow(train, train.bin_rows(team), team)

@@ -36,7 +36,6 @@ class BaseTreeClassifier(ClassifierMixin, BaseTrees):
 
     _criteria = CLASS_CRITERIA
     _saved_attributes: ClassVar[tuple[str, ...]] = ("classes_", *_SAVED)
-    _takes_many_targets = True
 
     classes_: Any
     class_weight: Any
@@ -195,7 +194,6 @@ class BaseTreeRegressor(RegressorMixin, BaseTrees):
 
     _criteria = NUMBER_CRITERIA
     _saved_attributes: ClassVar[tuple[str, ...]] = _SAVED
-    _takes_many_targets = True
 
     @property
     def n_outputs_(self) -> int:

@@ -75,7 +75,8 @@ class TrainingSet:
     ) -> "TrainingSet":
         """Check parameters and data; ``start`` is the model to continue from."""
         tree._check_parameters()
-        matrix, y, tree.schema_ = read_training_data(tree, X, y, getattr(start, "schema_", None))
+        known = getattr(start, "schema_", None)
+        matrix, y, tree.schema_ = read_training_data(tree, X, y, known, many_targets=True)
         if start is not None and start.n_features_in_ != tree.n_features_in_:
             raise DataError(
                 f"X has {tree.n_features_in_} features, and the trees to continue from have "

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from sumwise.data.table import take_rows
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.fitted_state import forget_fit, starting_anew
+from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import draw_seed
 from sumwise.estimators.input.parameters import check_choice, check_nested, extend_parameters
 from sumwise.estimators.out_of_bag import score_out_of_bag
@@ -107,7 +107,7 @@ class Bagging(RepeatedEnsemble):
         self
         """
         old = copy(self) if self.warm_start and self.__sklearn_is_fitted__() else None
-        with starting_anew(partial(forget_fit, self)):
+        with starting_anew(self):
             self._check_parameters()
             X, y, weight = self._start_fit(X, y, sample_weight)
             self._seed = draw_seed(self.random_state) if old is None else old._seed
