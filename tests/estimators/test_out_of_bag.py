@@ -27,7 +27,6 @@ from sumwise import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sumwise.combine.out_of_bag import average_out_of_bag
 from sumwise.errors import DataWarning, ParameterError
 from tests.estimators.forests.forest_cases import (
     CLASSIFIERS,
@@ -180,7 +179,7 @@ def test_arithmetic_is_that_of_sklearn():
     theirs = sklearn.ensemble.BaggingClassifier(n_estimators=30, oob_score=True, random_state=0)
     theirs.fit(X, Y)
     votes = np.stack([member.predict_proba(X) for member in theirs.estimators_])
-    found = average_out_of_bag(votes, naive.find_bags(theirs, 150))
+    found = naive.average_out_of_bag(votes, naive.find_bags(theirs, 150))
     np.testing.assert_allclose(found, theirs.oob_decision_function_)
 
 
