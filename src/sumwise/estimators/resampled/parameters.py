@@ -89,14 +89,12 @@ oob_score_is_optimistic_ : bool
 oob_losses_ : list of list of float
     With ``early_stopping``: each member's out-of-bag loss after each epoch."""
 
-_TABLE_NOTE = """Decision trees of sumwise share one table: X is read and binned once{binned}, and
-members grow side by side. ``n_jobs`` is then the number of threads, None for all CPUs.
-``estimators_`` are created on access.{except_for}"""
+_TABLE_NOTE = """Decision trees of sumwise share one table: X is read and binned once, from all
+rows, and members grow side by side. ``n_jobs`` is then the number of threads, None for all CPUs.
+``estimators_`` are created on access."""
 
-_SHARED_BAGS = _TABLE_NOTE.format(
-    binned=", from all rows",
-    except_for=" Not with ``perturb`` or ``bootstrap_features``, nor in subclasses.",
-)
+_SHARED_BAGS = f"""{_TABLE_NOTE}
+This does not apply with ``perturb`` or ``bootstrap_features``, or to subclasses."""
 
 BAGGING_REGRESSOR = {
     "parameters": f"{_LEARNER}\n{_BAGGING}\n{_JOBS}",
@@ -116,15 +114,15 @@ n_estimators : int, default=100
     "jobs": _JOBS,
     "voter_attributes": _VOTER_ATTRIBUTES,
     "attributes": _MEMBER_ATTRIBUTES,
-    "table": _TABLE_NOTE.format(binned="", except_for=""),
+    "table": _TABLE_NOTE,
 }
 
 # --- AdaBoost ---
 
 _ADABOOST = """estimator : estimator or None, default=None
-    The base learner, any {kind}: clones of it are fitted. None for {default}, which are grown on
-    one binned table and are much faster than others. If X has categories, decision trees of depth
-    {depth} are used, which split them by sets.
+    The base learner, any {kind}: clones of it are fitted. None for {default}.
+    These are grown on one binned table and are much faster than others. If X has categories,
+    decision trees of depth {depth} are used, which split them by sets.
 n_estimators : int, default=50
     Maximum number of rounds. Training ends earlier if a learner is perfect, or if none is better
     than chance.
