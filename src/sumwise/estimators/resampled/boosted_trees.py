@@ -15,7 +15,7 @@ from sumwise.data.matrix import Matrix
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.estimators.forests.parameters import draw_seed
 from sumwise.estimators.forests.training_set import TrainingSet
-from sumwise.estimators.input.features import read_rows
+from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.resampled.boosted_members import (
     predict_with_team,
     raise_weights,
@@ -144,7 +144,7 @@ class BoostedTrees(TableTrees):
 
     def read_rows(self, X: Any) -> Matrix:
         """Check X against the features of ``fit``; return it as kernels read it."""
-        return read_rows(self.model, X)
+        return X if needs_no_check(self.model, X) else read_rows(self.model, X)
 
     @lazy
     def voter(self) -> Forest:
