@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.target_statistics import TargetStatistics
+from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.errors import DataError
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosting.boosters import refuse_categories, resolve_booster
-from sumwise.estimators.boosting.categories import find_statistics, name_encoding_part
+from sumwise.estimators.boosting.categories import name_encoding_part
 from sumwise.estimators.boosting.constraints import read_directions
-from sumwise.estimators.boosting.continuing import check_start, find_seed, find_start
-from sumwise.estimators.boosting.encoding import encode_categories, keep_encoding
+from sumwise.estimators.boosting.continuing import Start, check_start, find_start
+from sumwise.estimators.boosting.encoding import encode_categories, find_encoding
 from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
 from sumwise.estimators.boosting.fitted import UNKNOWN, BaseFittedBoosting
 from sumwise.estimators.boosting.learning_rates import find_rates
@@ -37,7 +37,6 @@ from sumwise.estimators.boosting.rows import FitData, LabeledRows, as_array
 from sumwise.estimators.boosting.splits import make_table
 from sumwise.estimators.boosting.tasks import Task, as_target
 from sumwise.estimators.boosting.validation import read_validation
-from sumwise.estimators.combined.shared_table import SharedTable
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
 from sumwise.estimators.input.jobs import start_team
@@ -54,6 +53,9 @@ from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, SCORE
 from sumwise.tree import GrowthSettings
 
+if TYPE_CHECKING:  # it imports this module
+    from sumwise.estimators.combined.shared_table import SharedTable
+
 # Elementary steps per value of a tree, at least; a second thread pays from about 1,000 x 25 on.
 _STEPS_PER_VALUE = 8
 
@@ -65,10 +67,10 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
     schema_: FeatureSchema
 
     @abstractmethod
-    def _learn_task(self, y: np.ndarray, start: Any) -> tuple[Task, np.ndarray]:
+    def _learn_task(self, y: np.ndarray, classes: np.ndarray | None) -> tuple[Task, np.ndarray]:
         """Return what to learn, and y as the loss takes it.
 
-        ``start`` is the model to continue from, whose classes are kept, or None.
+        ``classes`` are those of the model to continue from, or None.
         """
 
     def _check_parameters(self) -> GrowthSettings:
@@ -138,39 +140,33 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         -------
         self
         """
-        start = find_start(self, init_model)
+        found = find_start(self, init_model)
+        start = Start() if found is None else found._make_start()
         with starting_anew(self):
             growth = self._check_parameters()
-            old_schema, old_encoder = None, None
-            if start is not None:
-                old_schema, old_encoder = start.schema_, start._encoder
             matrix, y, self.schema_ = read_training_data(
                 self,
                 X,
                 y,
-                old_schema,
+                start.schema,
                 many_targets=not is_classifier(self),
-                unknown_code=np.nan if old_encoder is None else UNKNOWN,
+                unknown_code=np.nan if start.encoder is None else UNKNOWN,
             )
-            task, target = self._learn_task(y, start)
+            task, target = self._learn_task(y, start.classes)
             train = LabeledRows.label(task, X, matrix, y, target, sample_weight, init_score)
             check_base_score(self, train.init_score is not None)
-            encoding = find_statistics(self, self.schema_.n_categories)
-            if start is not None:
-                check_start(self, start, task.loss, train.init_score is not None)
-                encoding = keep_encoding(self, encoding, old_encoder)
+            check_start(self, start, task.loss, train.init_score is not None)
+            encoding = find_encoding(self, self.schema_.n_categories, start)
             read = partial(read_validation, self, task, np.nan if encoding is None else UNKNOWN)
             sets = read_eval_sets(read, eval_set, eval_names, eval_sample_weight, eval_init_score)
             valid = read(VALIDATION, X_val, y_val, sample_weight_val, init_score_val)
             if valid is not None:
                 sets = [*sets, valid]
-            return self._train(
-                train, sets, task, growth, groups=groups, start=start, encoding=encoding
-            )
+            return self._train(train, sets, task, growth, start, encoding, groups)
 
     def _fit_rows(
         self,
-        table: SharedTable,
+        table: "SharedTable",
         rows: np.ndarray,
         groups: np.ndarray | None = None,
         n_jobs: int | None = None,
@@ -195,16 +191,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
                 weight[rows] = own_weight
             train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
             shared = TrainingTable([table.matrix], table.data, table.mapper)
-            return self._train(
-                train,
-                [],
-                task,
-                growth,
-                groups=groups,
-                table=shared,
-                n_jobs=n_jobs,
-                callbacks=callbacks,
-            )
+            options = (groups, shared, n_jobs, callbacks)
+            return self._train(train, [], task, growth, Start(), None, *options)
 
     def _train(
         self,
@@ -212,31 +200,29 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         sets: Sequence[LabeledRows],
         task: Task,
         growth: GrowthSettings,
-        *,
-        groups: Any = None,
-        start: "BaseGradientBoosting | None" = None,
-        encoding: TargetStatistics | None = None,
+        start: Start,
+        encoding: TargetStatistics | None,
+        groups: Any,
         table: TrainingTable | None = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Encode and bin the rows, unless a table is given, and boost."""
         n_jobs = n_jobs or self.n_jobs
-        seed = self._find_seed(start)
+        seed = start.find_seed(self.random_state)
         booster = self._adapt_booster(resolve_booster(self), task)
         refuse_categories(self, booster, self.schema_.n_categories)
         data = collect_rows(self, train, sets, task, groups, seed)
         if draws_held_out(self, sets):
             self._seed = seed  # a fit that continues this one must hold out the same rows
         if encoding is not None:
-            old = None if start is None else start._encoder
-            data = encode_categories(self, booster, data, encoding, old, seed, n_jobs)
+            data = encode_categories(self, booster, data, encoding, start.encoder, seed, n_jobs)
             self._encoder = data.encoder
         # The model keeps the loss without its rows. Scorers and callbacks need it while training.
-        custom = task.loss if isinstance(task.loss, CustomLoss) else None
-        self._custom_link = custom if custom is not None and custom.inverse_link else None
-        check_support(self, data, task.loss, booster)
-        settings = make_settings(self, data, task.loss, growth, booster, seed)
+        loss = task.loss
+        self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
+        check_support(self, data, loss, booster)
+        settings = make_settings(self, data, loss, growth, booster, seed)
         n_steps = _STEPS_PER_VALUE * data.train.matrix.size
         with show_progress(bool(self.verbose)) as shown, start_team(n_jobs, n_steps) as team:
             told = [*shown, *(self.callbacks or ()), *callbacks]
@@ -244,18 +230,24 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
                 table = TrainingTable(data.matrices)
             elif table is None:
                 table = make_table(self, data, settings, team)
-            past = None if start is None else BoostingResult(start.ensemble_, start.history_)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
-            result = boost(table, data.rows, settings, team, past)
+            result = boost(table, data.rows, settings, team, start.past)
         self._keep(result, settings, data)
         return self
 
     # --- steps of a fit ---
 
-    def _find_seed(self, start: "BaseGradientBoosting | None") -> int:
-        if start is None:
-            return find_seed(self.random_state)
-        return find_seed(self.random_state, start.random_state, getattr(start, "_seed", None))
+    def _make_start(self) -> Start:
+        """Return what another fit needs to continue this model."""
+        return Start(
+            BoostingResult(self.ensemble_, self.history_),
+            self.schema_,
+            getattr(self, "feature_names_in_", None),
+            self._encoder,
+            getattr(self, "classes_", None),
+            self.random_state,
+            getattr(self, "_seed", None),
+        )
 
     def _make_model(self, result: BoostingResult) -> Self:
         """Return a fitted copy while this estimator is still being fitted."""
@@ -322,7 +314,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         if labels is None or len(labels) != matrix.shape[0]:
             found = "none" if labels is None else len(labels)
             raise DataError(f"X has {matrix.shape[0]} rows, and y {found}")
-        task, target = model._learn_task(labels, self)
+        task, target = model._learn_task(labels, getattr(self, "classes_", None))
         check_loss(model.loss, task.loss, ensemble)
         train = LabeledRows.label(task, X, matrix, labels, target, sample_weight, init_score)
         rows = train.number(train.find_rows(), np.empty(0, dtype=np.uint32))

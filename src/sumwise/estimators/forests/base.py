@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.binning import MAX_BINS
 from sumwise.data.matrix import Matrix
+from sumwise.data.thresholds import MAX_BINS
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import count_features, count_rows
 from sumwise.estimators.forests.targets import ForestTarget

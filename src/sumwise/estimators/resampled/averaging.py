@@ -8,7 +8,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sumwise.combine.classes import normalize_probabilities, one_hot, place_classes
 from sumwise.combine.out_of_bag import OutOfBagMean
-from sumwise.data.table import take_features, take_rows
+from sumwise.data.frames.selection import take_features, take_rows
 from sumwise.errors import DataError
 
 # Members whose predictions one job sums up. Fixed: the order of additions, and thus the last bits

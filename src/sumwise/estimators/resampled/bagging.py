@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch
 
-from sumwise.data.table import take_rows
+from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.fitted_state import starting_anew

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.data.table import take_features, take_rows
+from sumwise.data.frames.selection import take_features, take_rows
 from sumwise.errors import DataError
 from sumwise.estimators.combined.out_of_fold import take_if_by_row
 from sumwise.estimators.members import name_failure

@@ -19,7 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sumwise.combine.classes import log_probabilities
-from sumwise.data.table import take_rows
+from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.validation import encode_labels

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
+from sumwise.data.frames.selection import take_rows
 from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.data.sparse import SparseMatrix
-from sumwise.data.table import take_rows
 from sumwise.errors import DataError
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.members import fit_member

@@ -8,7 +8,8 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.table import collect_lazy, shuffle_feature, take_features, take_rows
+from sumwise.data.frames.reading import collect_lazy
+from sumwise.data.frames.selection import shuffle_feature, take_features, take_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.input.targets import check_sample_weight, read_target

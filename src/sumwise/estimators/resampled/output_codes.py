@@ -28,7 +28,7 @@ from sumwise.combine.output_codes import (
     measure_hamming,
     measure_loss,
 )
-from sumwise.data.table import take_rows
+from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.validation import encode_labels

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import _routing_enabled, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from sumwise.data.table import take_rows
+from sumwise.data.frames.selection import take_rows
 from sumwise.errors import DataWarning
 from sumwise.estimators.combined.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.members import fit_member

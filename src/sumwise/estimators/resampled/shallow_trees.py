@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.binning import MAX_BINS, BinMapper
+from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
+from sumwise.data.thresholds import MAX_BINS
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
 from sumwise.estimators.input.features import FeatureSchema, read_rows, read_training_data
