@@ -44,21 +44,22 @@ if TYPE_CHECKING:
         DecisionTreeClassifier,
         DecisionTreeRegressor,
     )
-    from sumwise.estimators.forests.forests import (
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
+    from sumwise.estimators.forests.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
+    from sumwise.estimators.forests.random_forest import (
         RandomForestClassifier,
         RandomForestRegressor,
     )
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
-    from sumwise.estimators.resampled.adaboost import AdaBoostClassifier, AdaBoostRegressor
+    from sumwise.estimators.resampled.adaboost_classifier import AdaBoostClassifier
+    from sumwise.estimators.resampled.adaboost_regressor import AdaBoostRegressor
     from sumwise.estimators.resampled.bagging import BaggingClassifier, BaggingRegressor
-    from sumwise.estimators.resampled.out_of_bag import OobStopping, oob_permutation_importance
+    from sumwise.estimators.resampled.out_of_bag import oob_permutation_importance
     from sumwise.estimators.resampled.output_codes import OutputCodeClassifier
     from sumwise.estimators.resampled.output_noise import (
         OutputFlippingClassifier,
         OutputSmearingRegressor,
     )
+    from sumwise.estimators.resampled.stopping import OobStopping
     from sumwise.estimators.resampling import resample_predictions
 
 __version__ = "0.1.0"
@@ -129,8 +130,8 @@ __all__ = [
 
 # Imported when first asked for: who boosts trees need not wait for them.
 _LATER = {
-    "AdaBoostClassifier": "resampled.adaboost",
-    "AdaBoostRegressor": "resampled.adaboost",
+    "AdaBoostClassifier": "resampled.adaboost_classifier",
+    "AdaBoostRegressor": "resampled.adaboost_regressor",
     "AveragingRegressor": "combined.averaging",
     "BaggingClassifier": "resampled.bagging",
     "BaggingRegressor": "resampled.bagging",
@@ -141,16 +142,16 @@ _LATER = {
     "DecisionTreeRegressor": "forests.decision_tree",
     "EnsembleSelectionClassifier": "combined.selection",
     "EnsembleSelectionRegressor": "combined.selection",
-    "ExtraTreesClassifier": "forests.forests",
-    "ExtraTreesRegressor": "forests.forests",
+    "ExtraTreesClassifier": "forests.extra_trees",
+    "ExtraTreesRegressor": "forests.extra_trees",
     "MemberPredictions": "members",
     "MultiResponseLinear": "combined.multi_response",
-    "OobStopping": "resampled.out_of_bag",
+    "OobStopping": "resampled.stopping",
     "OutputCodeClassifier": "resampled.output_codes",
     "OutputFlippingClassifier": "resampled.output_noise",
     "OutputSmearingRegressor": "resampled.output_noise",
-    "RandomForestClassifier": "forests.forests",
-    "RandomForestRegressor": "forests.forests",
+    "RandomForestClassifier": "forests.random_forest",
+    "RandomForestRegressor": "forests.random_forest",
     "StackingClassifier": "combined.stacking",
     "StackingRegressor": "combined.stacking",
     "VotingClassifier": "combined.voting",

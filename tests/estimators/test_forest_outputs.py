@@ -270,7 +270,7 @@ def test_more_trees():
     at_once = RandomForestClassifier(12, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), at_once.predict(X))
     model.set_params(n_estimators=15)
-    with pytest.raises(DataError, match="y has 1 targets, and the trees to go on from 3"):
+    with pytest.raises(DataError, match="y has 1 targets, and the trees to continue from have 3"):
         model.fit(X, Y[:, 0])
     with pytest.raises(DataError, match=r"y\[:, 1\] has classes"):
         model.fit(X, Y + np.array([0, 1, 0]))

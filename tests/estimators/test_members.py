@@ -149,7 +149,7 @@ def test_what_has_no_members():
         member_predictions(boosted, X)
     with pytest.raises(DataError, match="LogisticRegression has no members"):
         member_predictions(LogisticRegression(max_iter=1000).fit(X, TARGET), X)
-    with pytest.raises(DataError, match="tell some classes from others"):
+    with pytest.raises(DataError, match="each distinguish only some of the classes"):
         member_predictions(OneVsRestClassifier(GaussianNB()).fit(X, TARGET), X)
     with pytest.raises(NotFittedError):
         member_predictions(RandomForestClassifier(), X)

@@ -14,3 +14,11 @@ def average_out_of_bag(predictions: np.ndarray, is_in_bag: np.ndarray) -> np.nda
         if outside:
             result[row] = sum(outside) / len(outside)
     return result
+
+
+def find_bags(model, n_rows: int) -> np.ndarray:
+    """Return the rows that each member of a bagging or a forest has seen, as booleans."""
+    bags = np.zeros((len(model.estimators_), n_rows), dtype=bool)
+    for bag, rows in zip(bags, model.estimators_samples_, strict=True):
+        bag[rows] = True
+    return bags

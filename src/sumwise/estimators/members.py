@@ -1,4 +1,4 @@
-"""The members of an ensemble: fitted one by one, what they predict, and how alike they are."""
+"""The members of an ensemble: their fits, their predictions, and how similar they are."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ from sumwise.errors import DataError, ParameterError
 
 @contextmanager
 def name_failure(label: str, estimator: Any, doing: str = "fit") -> Iterator[None]:
-    """Say in an error which member failed, ``label``, and at what.
+    """Name the member, ``label``, in an error that it raises.
 
-    The error is raised again with the member in front of its message and the original as its
-    cause. Where its type cannot be made from a message alone, it gets a note instead.
+    The error is raised again with the member's name before its message and the original as its
+    cause. If its type cannot be created from a message alone, it gets a note instead.
     """
     try:
         yield
@@ -33,7 +33,7 @@ def name_failure(label: str, estimator: Any, doing: str = "fit") -> Iterator[Non
 
 
 def _extend_message(error: Exception, prefix: str) -> Exception | None:
-    """Return an error of the same type with a longer message; None where that cannot be."""
+    """Return an error of the same type with a longer message; None if there is no such error."""
     message = f"{prefix}: {error}"
     if error.args != (str(error),):
         return None
@@ -45,7 +45,7 @@ def _extend_message(error: Exception, prefix: str) -> Exception | None:
 
 
 def fit_member(label: str, estimator: Any, X: Any, y: Any, params: Mapping[str, Any]) -> Any:
-    """Fit an estimator and return it, whatever its ``fit`` returns; an error names it."""
+    """Fit an estimator and return it; an error names it."""
     with name_failure(label, estimator):
         try:
             estimator.fit(X, y, **params)
@@ -66,7 +66,7 @@ class MemberPredictions(NamedTuple):
     labels : tuple of str
         Names of the members.
     values : ndarray of shape (n_rows, n_learners)
-        Labels, as the classes of the ensemble are, or numbers.
+        Labels of the ensemble's classes, or numbers.
 
     Examples
     --------
@@ -82,16 +82,16 @@ class MemberPredictions(NamedTuple):
 
 
 def member_predictions(models: Any, X: Any) -> MemberPredictions:
-    """Let each member of an ensemble predict.
+    """Return what each member of an ensemble predicts.
 
     Parameters
     ----------
     models : fitted ensemble, or list or dict of fitted models
-        An ensemble has its members in ``estimators_``, as bagging, forests, voting, stacking and
-        AdaBoost of scikit-learn do. Trees of gradient boosting are no members: they add up. A list
-        may have models, or pairs of a name and a model.
+        An ensemble has its members in ``estimators_``, like bagging, forests, voting, stacking and
+        AdaBoost of scikit-learn. The trees of gradient boosting are not members: they are summed.
+        A list contains models, or pairs of a name and a model.
     X : array-like of shape (n_rows, n_features)
-        Rows to predict; members that were fitted on some features get these.
+        Rows to predict; each member gets the features that it was fitted on.
 
     Returns
     -------
@@ -112,25 +112,30 @@ def member_predictions(models: Any, X: Any) -> MemberPredictions:
         answers = _let_predict(models, members, X)
         if is_classifier(models):
             answers = _decode(models, members, answers)
-    else:
-        names, members = _read_models(models)
-        answers = [_predict(name, m, X) for name, m in zip(names, members, strict=True)]
-    return MemberPredictions(tuple(names), np.column_stack(answers))
+        return MemberPredictions(tuple(names), np.column_stack(answers))
+    named = _list_models(models)
+    if named is None:
+        raise ParameterError(
+            "models must be a fitted ensemble, or a list or dict of fitted models, "
+            f"got {type(models).__name__}"
+        )
+    answers = [_predict(name, model, X) for name, model in named]
+    return MemberPredictions(tuple(name for name, _ in named), np.column_stack(answers))
 
 
 def diversity_matrix(
     models: Any, X: Any = None, y: Any = None, measure: str = "kappa", *, sample_weight: Any = None
 ) -> PairwiseMatrix:
-    """Measure how alike each two members of an ensemble are.
+    """Measure the similarity of each pair of members of an ensemble.
 
     Parameters
     ----------
     models : fitted ensemble, list or dict of fitted models, or predictions
-        As :func:`member_predictions` takes or returns it, or labels of shape (n_rows, n_learners).
+        What :func:`member_predictions` takes or returns, or labels of shape (n_rows, n_learners).
     X : array-like of shape (n_rows, n_features), default=None
         Rows to predict; None with predictions.
     y : array-like of shape (n_rows,), default=None
-        True labels. Without them, labels are compared; with them, right and wrong.
+        True labels. With them, it is compared which predictions are correct; without, the labels.
     measure : {"kappa", "disagreement", "correlation", "q_statistic", "double_fault"}
         Name of a function of :mod:`sumwise.diversity`.
     sample_weight : array-like of shape (n_rows,), default=None
@@ -157,12 +162,18 @@ def diversity_matrix(
            [0.95, 1.  ]])
     """
     labels: Sequence[str] | None = None
+    named = [("", models)] if hasattr(models, "predict") else _list_models(models)
     if isinstance(models, MemberPredictions):
         labels, predictions = models
-    elif hasattr(models, "predict") or _holds_models(models):
+    elif named is not None:
         if X is None:
             raise ParameterError("diversity_matrix of models needs X, the rows to predict")
-        _refuse_regressors(models)
+        for _, model in named:
+            if is_regressor(model):
+                raise ParameterError(
+                    f"diversity_matrix compares labels, and {type(model).__name__} predicts "
+                    "numbers: use sumwise.diversity.ambiguity_decomposition"
+                )
         labels, predictions = member_predictions(models, X)
     else:
         predictions = models
@@ -170,18 +181,18 @@ def diversity_matrix(
 
 
 def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
-    """Names and members of a fitted ensemble."""
+    """Return the names and members of a fitted ensemble."""
     check_is_fitted(ensemble)
     kind = type(ensemble).__name__
     members = getattr(ensemble, "estimators_", None)
-    # Boosted trees of scikit-learn lie in a matrix, whose rows predict nothing.
+    # Boosted trees of scikit-learn are in a matrix, whose rows have no predict.
     if members is None or not all(hasattr(member, "predict") for member in members):
         raise DataError(
             f"{kind} has no members that predict on their own (estimators_); to compare several "
             "models, pass a list of them"
         )
     if _splits_classes(ensemble):
-        raise DataError(f"members of {kind} tell some classes from others, not all of them")
+        raise DataError(f"members of {kind} each distinguish only some of the classes")
     members = list(members)
     named: Mapping[str, Any] = getattr(ensemble, "named_estimators_", {})
     names = [name for name, model in named.items() if not isinstance(model, str)]
@@ -189,17 +200,17 @@ def open_ensemble(ensemble: Any) -> tuple[list[str], list[Any]]:
 
 
 def _splits_classes(ensemble: Any) -> bool:
-    """Whether members answer other questions than the ensemble does."""
-    if hasattr(ensemble, "code_book_"):  # output codes, of scikit-learn and of ours
+    """Whether members predict something else than the ensemble's classes."""
+    if hasattr(ensemble, "code_book_"):  # output codes of scikit-learn and sumwise
         return True
-    # Not before it is needed: it would load a hundred modules with `import sumwise`.
+    # Imported late: otherwise `import sumwise` would load a hundred modules.
     from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 
     return isinstance(ensemble, (OneVsOneClassifier, OneVsRestClassifier))
 
 
 def _let_predict(ensemble: Any, members: list[Any], X: Any) -> list[np.ndarray]:
-    """The answers of members, each from the features and in the form it was fitted on."""
+    """Return the predictions of members; each gets the features and the type it was fitted on."""
     features = getattr(ensemble, "estimators_features_", None)
     has_names = hasattr(ensemble, "feature_names_in_")
     answers = []
@@ -216,15 +227,15 @@ def _predict(name: str, model: Any, X: Any) -> np.ndarray:
     answer = np.asarray(model.predict(X))
     if answer.ndim != 1:
         raise DataError(
-            f"{name} predicts an array of shape {answer.shape}; expected one value a row"
+            f"{name} predicts an array of shape {answer.shape}; expected one value per row"
         )
     return answer
 
 
 def _decode(ensemble: Any, members: list[Any], answers: list[np.ndarray]) -> list[np.ndarray]:
-    """Turn class indices into labels: most ensembles fit their members on them, some do not.
+    """Convert class indices to labels: most ensembles fit their members on indices, some do not.
 
-    One member may have seen a part of the classes; all together tell which it was.
+    A single member may have seen only some classes; all members together show which case it is.
     """
     classes = np.asarray(ensemble.classes_)
     pairs = zip(members, answers, strict=True)
@@ -238,50 +249,21 @@ def _decode(ensemble: Any, members: list[Any], answers: list[np.ndarray]) -> lis
         return answers
     raise DataError(
         f"members of {type(ensemble).__name__} predict {sorted(seen - labels, key=str)[:5]}, "
-        "which are neither classes of it nor their indices"
+        "which are neither its classes nor their indices"
     )
 
 
-def _read_models(models: Any) -> tuple[list[str], list[Any]]:
-    """Names and models of a list or a dict."""
-    if not _holds_models(models):
-        raise ParameterError(
-            "models must be a fitted ensemble, or a list or dict of fitted models, "
-            f"got {type(models).__name__}"
-        )
+def _list_models(models: Any) -> list[tuple[str, Any]] | None:
+    """Return the names and models of a list or a dict; None if it does not hold models."""
     if isinstance(models, Mapping):
-        return [str(name) for name in models], list(models.values())
-    if _holds_pairs(models):
-        return [str(name) for name, _ in models], [model for _, model in models]
-    kinds = [type(model).__name__ for model in models]
-    counts = Counter(kinds)
-    names = [f"{kind} {i}" if counts[kind] > 1 else kind for i, kind in enumerate(kinds)]
-    return names, list(models)
-
-
-def _holds_models(models: Any) -> bool:
-    if isinstance(models, Mapping):
-        models = list(models.values())
-    elif _holds_pairs(models):
-        models = [model for _, model in models]
-    is_list = isinstance(models, (list, tuple)) and len(models) > 0
-    return is_list and all(hasattr(model, "predict") for model in models)
-
-
-def _holds_pairs(models: Any) -> bool:
-    """Whether it is a list of pairs of a name and something else."""
-    return (
-        isinstance(models, (list, tuple))
-        and len(models) > 0
-        and all(isinstance(m, tuple) and len(m) == 2 and isinstance(m[0], str) for m in models)
-    )
-
-
-def _refuse_regressors(models: Any) -> None:
-    members = [models] if hasattr(models, "predict") else _read_models(models)[1]
-    for member in members:
-        if is_regressor(member):
-            raise ParameterError(
-                f"diversity_matrix compares labels, and {type(member).__name__} predicts numbers: "
-                "use sumwise.diversity.ambiguity_decomposition"
-            )
+        named = [(str(name), model) for name, model in models.items()]
+    elif not isinstance(models, (list, tuple)):
+        return None
+    elif all(isinstance(m, tuple) and len(m) == 2 and isinstance(m[0], str) for m in models):
+        named = list(models)
+    else:
+        kinds = [type(model).__name__ for model in models]
+        counts = Counter(kinds)
+        names = [f"{kind} {i}" if counts[kind] > 1 else kind for i, kind in enumerate(kinds)]
+        named = list(zip(names, models, strict=True))
+    return named if named and all(hasattr(model, "predict") for _, model in named) else None

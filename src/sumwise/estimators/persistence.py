@@ -53,8 +53,8 @@ _MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
 # Where to find classes that are imported when they are needed.
 _MODULES = {
     **{f"DecisionTree{kind}": "sumwise.estimators.forests.decision_tree" for kind in _KINDS},
-    **{f"RandomForest{kind}": "sumwise.estimators.forests.forests" for kind in _KINDS},
-    **{f"ExtraTrees{kind}": "sumwise.estimators.forests.forests" for kind in _KINDS},
+    **{f"RandomForest{kind}": "sumwise.estimators.forests.random_forest" for kind in _KINDS},
+    **{f"ExtraTrees{kind}": "sumwise.estimators.forests.extra_trees" for kind in _KINDS},
 }
 # Measured only if somebody watches, which the file does not tell.
 _NOT_IN_HISTORY = "training_loss"

@@ -1,4 +1,4 @@
-"""Predictions of models that are fitted again and again, on resampled data."""
+"""Predictions of models that are fitted repeatedly, on resampled data."""
 
 from typing import Any
 
@@ -23,22 +23,22 @@ def resample_predictions(
 ) -> np.ndarray:
     """Fit a model on bootstrap samples of the data, and predict the same new rows each time.
 
-    The result is for :func:`sumwise.diversity.bias_variance_covariance`; labels of classifiers are
-    for :func:`sumwise.diversity.vote_decomposition`, transposed.
+    The result is the input of :func:`sumwise.diversity.bias_variance_covariance`; labels of
+    classifiers, transposed, that of :func:`sumwise.diversity.vote_decomposition`.
 
     Parameters
     ----------
     model : estimator or callable
-        What is fitted: copies of an estimator, or a function of (X, y) that returns a fitted model.
+        An estimator, whose clones are fitted, or a function of (X, y) that returns a fitted model.
         An estimator whose ``random_state`` is None gets a new seed each time.
     X, y : array-like of shape (n_rows, n_features) and (n_rows,)
-        Rows that samples are drawn from.
+        Rows from which samples are drawn.
     X_new : array-like of shape (n_new_rows, n_features)
         Rows to predict.
     n_resamples : int, default=50
-        How often to fit.
+        Number of fits.
     n_rows : int, default=None
-        Rows of a sample, drawn with replacement; None for as many as X has.
+        Number of rows of a sample, drawn with replacement; None for as many as X has.
     members : bool, default=False
         Whether to return what each member of the ensemble predicts.
     random_state : int, RandomState or None, default=None

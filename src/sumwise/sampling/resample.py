@@ -22,8 +22,8 @@ from sumwise.parts import Part, check_rate
 class Resampler(Protocol):
     """Draws the row weights of members."""
 
-    gives_counts: bool
-    leaves_rows_out: bool
+    gives_counts: ClassVar[bool]
+    leaves_rows_out: ClassVar[bool]
 
     def check(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""

@@ -1,4 +1,4 @@
-"""The loop of AdaBoost: learners of any kind, one after the other, on weights that change."""
+"""The loop of AdaBoost: learners of any type, trained one after another on changing weights."""
 
 import math
 import time
@@ -29,14 +29,14 @@ LOSSES = {
 # Why training ended.
 ALL_ROUNDS, PERFECT, TOO_WEAK = "n_estimators", "perfect", "too_weak"
 
-# Learns from weights of rows, which sum to one; returns a fitted member, and what it predicts of
-# all rows: class indices or numbers. None in place of both where a sample cannot be learned from.
+# From weights of rows, which sum to one, to a fitted member and its predictions for all rows: class
+# indices or numbers. None if a sample cannot be learned from.
 Learn = Callable[[np.ndarray], tuple[Any, np.ndarray] | None]
 
 
 @dataclass
 class AdaBoostResult:
-    """What the rounds gave.
+    """The result of the rounds.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class AdaBoostResult:
     weights, errors : list of float
         Of each member.
     log_losses : list of float
-        Logarithm of the exponential loss after each round; of numbers there is none.
+        Logarithm of the exponential loss after each round; of no meaning for numbers.
     stop_reason : str
         "n_estimators", "perfect" or "too_weak".
     n_restarts : int
@@ -64,7 +64,7 @@ class AdaBoostResult:
 
 
 class Rule(Protocol):
-    """How errors are measured, and what they do to the weights of rows."""
+    """How errors are measured, and how they change the weights of rows."""
 
     chance_error: float
 
@@ -79,7 +79,7 @@ class Rule(Protocol):
 
 
 class ClassRule:
-    """SAMME, which is AdaBoost for two classes; one class is as two, of which one has no rows."""
+    """SAMME, which is AdaBoost for two classes. One class counts as two, one of them empty."""
 
     def __init__(
         self, class_idx: np.ndarray, n_classes: int, learning_rate: float, team: Team
@@ -93,7 +93,7 @@ class ClassRule:
         self._sums = _allocate_sums(class_idx.size)
 
     def measure(self, predicted: np.ndarray, weight: np.ndarray) -> float:
-        """Return the weight of the rows that are wrong, as a share."""
+        """Return the share of the rows that are wrong, by weight."""
         predicted = predicted.astype(np.uint16, copy=False)
         arguments = (self._class_idx, predicted, weight, self._wrong, self._sums)
         self._run(reweigh.find_wrong, *arguments)
@@ -104,9 +104,9 @@ class ClassRule:
         return weigh_classifier(error, self._n_classes, self._learning_rate)
 
     def change(self, error: float, member_weight: float, weight: np.ndarray) -> float:
-        """Give rows that were wrong more weight, relative to the others."""
+        """Increase the weights of wrong rows, relative to the others."""
         right, wrong, log_normalizer = change_weights(error, member_weight, self._n_classes)
-        # The weights sum to one but for rounding, which must not add up over the rounds.
+        # The sum of weights is one except for rounding errors, which must not accumulate.
         total = float(self._sums[:, 1].sum())
         self._run(reweigh.multiply_weights, self._wrong, right / total, wrong / total, weight)
         return log_normalizer
@@ -141,7 +141,7 @@ class NumberRule:
         return weigh_regressor(error, self._learning_rate)
 
     def change(self, error: float, member_weight: float, weight: np.ndarray) -> float:
-        """Take weight from rows, the more the better they were predicted."""
+        """Decrease the weights of rows, more so for rows with smaller losses."""
         arguments = (self._losses, -member_weight, weight, self._sums)
         self._run(reweigh.shrink_weights, *arguments)
         weight /= self._sums[:, 0].sum()
@@ -164,12 +164,12 @@ def boost_learners(
         From weights of rows to a member and its predictions.
     rule : ClassRule or NumberRule
     weight : ndarray of shape (n_rows,)
-        Weights to begin with; they sum to one, and are changed.
+        Initial weights, which sum to one. They are changed in place.
     max_restarts : int
-        How often a learner that is no better than chance is replaced, in each round: pointless but
+        How often a learner that is no better than chance is replaced, in each round. Useful only
         for learners that draw rows at random.
     shown : sequence of callables
-        Show how training stands after each round.
+        Called after each round, to show the progress.
     """
     result = AdaBoostResult()
     log_loss, began = 0.0, time.perf_counter()
@@ -198,7 +198,7 @@ def boost_learners(
 def _learn_better_than_chance(
     learn: Learn, rule: Rule, weight: np.ndarray, max_restarts: int, result: AdaBoostResult
 ) -> tuple[Any, float] | None:
-    """Return a member and its error; None where all are too weak."""
+    """Return a member and its error; None if all are too weak."""
     for attempt in range(max_restarts + 1):
         result.n_restarts += attempt > 0
         learned = learn(weight)
@@ -217,6 +217,6 @@ def _allocate_sums(n_rows: int) -> np.ndarray:
 
 
 def _share(sums: np.ndarray) -> float:
-    """The first of two sums over blocks as a share of the second."""
+    """Return the first of two sums over blocks as a share of the second."""
     of_some, of_all = sums.sum(axis=0)
     return math.nan if of_all == 0.0 else float(of_some / of_all)

@@ -1,15 +1,19 @@
 """Forests: whole trees grow side by side, each on a draw of the rows."""
 
 import math
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TypeVar
 
 import numpy as np
 
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.sampling.resample import Resampler
+from sumwise.training.callbacks import Callback, RoundState
 from sumwise.tree.forest import Forest, ForestTree
 from sumwise.tree.forest_grower import (
     ForestGrower,
@@ -20,13 +24,14 @@ from sumwise.tree.forest_grower import (
     prepare_table,
 )
 
-# Of weights. Beyond it, their sums may lose some of them.
+# Ratio of the largest to the smallest weight; beyond it, sums of weights may lose the small ones.
 _LARGEST_RATIO = 1e6
-# Changes a tree that has just been grown: (tree, weights of the rows) -> tree. It is called by
-# several threads at once.
+# (grown tree, weights of the rows) -> changed tree. Several threads call it at the same time.
 Finisher = Callable[[ForestTree, np.ndarray], ForestTree]
 # Weights of drawn rows -> weights to grow with.
 Reweigher = Callable[[np.ndarray], np.ndarray]
+
+Grown = TypeVar("Grown")
 
 
 @dataclass(frozen=True)
@@ -38,17 +43,17 @@ class ForestPlan:
     settings : ForestSettings
     seed : int
     first, last : int
-        Numbers of the trees; a tree depends on its number and the seed alone.
+        Range of tree numbers; a tree depends only on its number and the seed.
     resampler : Resampler or None
         Draws the rows of each tree; None for all rows.
     tree_features : callable or None
-        Returns the features that a tree may split on, by its number; None for all.
+        From a tree's number to the features it may split on, None for all.
     keep_bags : bool
-        Whether to say which rows each tree has seen.
+        Whether to return the rows that each tree has seen.
     finish : callable or None
         Changes each tree after growth.
     reweigh : callable or None
-        Changes the weights of the rows that were drawn for a tree.
+        Changes the weights of the rows drawn for a tree.
     """
 
     settings: ForestSettings
@@ -56,7 +61,7 @@ class ForestPlan:
     first: int
     last: int
     resampler: Resampler | None = None
-    tree_features: Callable[[int], np.ndarray] | None = None
+    tree_features: Callable[[int], np.ndarray | None] | None = None
     keep_bags: bool = False
     finish: Finisher | None = None
     reweigh: Reweigher | None = None
@@ -64,7 +69,7 @@ class ForestPlan:
 
 @dataclass(frozen=True)
 class GrownForest:
-    """A forest, and the rows its trees have seen: bits by row, (n_trees, bytes), or (0, 0)."""
+    """A forest, and the rows that its trees have seen: one bit per row, (n_trees, n_bytes)."""
 
     forest: Forest
     in_bag: np.ndarray
@@ -78,41 +83,72 @@ def grow_forest(
     sample_weight: np.ndarray | None,
     row_weight: np.ndarray | None,
     team: Team,
+    shown: Sequence[Callback] = (),
 ) -> GrownForest:
     """Grow trees on the rows of a table.
 
-    ``sample_weight`` takes part in drawing rows, ``row_weight`` multiplies what was drawn (the
-    weights of classes).
+    ``sample_weight`` affects which rows are drawn; ``row_weight`` multiplies the weights of drawn
+    rows (class weights). ``shown`` are called after each tree.
     """
     n_trees = plan.last - plan.first
     settings = plan.settings
     if _differ_much(sample_weight, row_weight):
         settings = replace(settings, careful=True)
-    trees: list[ForestTree | None] = [None] * n_trees
     n_bytes = -(-table.n_rows // 8) if plan.keep_bags else 0
     in_bag = np.zeros((n_trees if plan.keep_bags else 0, n_bytes), dtype=np.uint8)
-    numbers = count()  # the next tree; asking it is atomic
     prepare_table(table, settings)
 
-    def grow_some(thread: int, n_threads: int, sync: np.ndarray) -> None:
+    def start_thread() -> Callable[[int], ForestTree]:
         grower = ForestGrower(table, target, n_columns, settings)
-        while (place := next(numbers)) < n_trees and not sync[ABORT]:
-            number = plan.first + place
-            if plan.tree_features is not None:
-                grower.use_features(plan.tree_features(number))
+
+        def grow(number: int) -> ForestTree:
+            features = None if plan.tree_features is None else plan.tree_features(number)
+            if features is not None:
+                grower.use_features(features)
             grower.weight[:] = _draw_weight(plan, number, table.n_rows, sample_weight, row_weight)
             if plan.keep_bags:
-                in_bag[place] = np.packbits(grower.weight > 0, bitorder="little")
+                in_bag[number - plan.first] = np.packbits(grower.weight > 0, bitorder="little")
             tree = grower.grow(random.make_key(plan.seed, random.TREES, number))
-            trees[place] = tree if plan.finish is None else plan.finish(tree, grower.weight)
+            return tree if plan.finish is None else plan.finish(tree, grower.weight)
+
+        return grow
+
+    trees = grow_side_by_side(start_thread, plan.first, plan.last, team, shown)
+    return GrownForest(Forest.from_trees(trees, table.mapper), in_bag)
+
+
+def grow_side_by_side(
+    start_thread: Callable[[], Callable[[int], Grown]],
+    first: int,
+    last: int,
+    team: Team,
+    shown: Sequence[Callback] = (),
+) -> list[Grown]:
+    """Return what each number from ``first`` to ``last`` - 1 grows into.
+
+    Every thread calls ``start_thread`` once, and what it returns for one number after another.
+    """
+    grown: dict[int, Grown] = {}
+    numbers = count(first)  # threads take the next number from it, which is atomic
+    lock, began, n_done = threading.Lock(), time.perf_counter(), first
+
+    def grow_some(thread: int, n_threads: int, sync: np.ndarray) -> None:
+        nonlocal n_done
+        grow = start_thread()
+        while (number := next(numbers)) < last and not sync[ABORT]:
+            grown[number] = grow(number)
+            with lock:
+                n_done += 1
+                seconds = time.perf_counter() - began
+                for show in shown:
+                    show(RoundState(n_done, last, {}, seconds, lambda: None))
 
     team.run(grow_some)
-    grown = [tree for tree in trees if tree is not None]
-    return GrownForest(Forest.from_trees(grown, table.mapper), in_bag)
+    return [grown[number] for number in sorted(grown)]
 
 
 def _differ_much(*weights: np.ndarray | None) -> bool:
-    """Whether a row may weigh next to nothing beside another."""
+    """Whether the weight of a row may be negligible beside that of another."""
     ratios = [find_weight_ratio(own) for own in weights if own is not None]
     return math.prod(ratios) > _LARGEST_RATIO
 
@@ -123,7 +159,7 @@ def draw_bags(
     sample_weight: np.ndarray | None,
     row_weight: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return which rows the trees of a plan see, as :class:`GrownForest` has them."""
+    """Return the rows that the trees of a plan see, in the format of :class:`GrownForest`."""
     in_bag = np.empty((plan.last - plan.first, -(-n_rows // 8)), dtype=np.uint8)
     for place, number in enumerate(range(plan.first, plan.last)):
         weight = _draw_weight(plan, number, n_rows, sample_weight, row_weight)
@@ -138,7 +174,7 @@ def _draw_weight(
     sample_weight: np.ndarray | None,
     row_weight: np.ndarray | None,
 ) -> np.ndarray:
-    """Return the weights of the rows in a tree; all rows where a draw has none with weight."""
+    """Return the weights of the rows in a tree; of all rows if those drawn have no weight."""
     everything = np.ones(n_rows) if sample_weight is None else sample_weight
     drawn = everything
     if plan.resampler is not None:
@@ -154,7 +190,7 @@ def _draw_weight(
 
 
 def draw_subspaces(seed: int, n_drawn: int, n_features: int) -> Callable[[int], np.ndarray]:
-    """Return what draws the features of trees: random subspaces."""
+    """Return a function from a tree's number to its features: random subspaces."""
 
     def draw(number: int) -> np.ndarray:
         chosen = np.empty(n_drawn, dtype=np.uint32)

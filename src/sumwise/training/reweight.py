@@ -2,8 +2,8 @@
 
 With K classes, an error e and a learning rate r, SAMME (Zhu et al., 2009) gives a learner the
 weight ``a = r / 2 * (ln((1 - e) / e) + ln(K - 1))``. Rows that it gets wrong weigh ``exp(2 a)``
-times as much as before, relative to those it gets right. Two classes are Freund and Schapire's
-AdaBoost: ``a = r / 2 * ln((1 - e) / e)``. Numbers are AdaBoost.R2 (Drucker, 1997).
+times as much as before, relative to those it gets right. For two classes this is Freund and
+Schapire's AdaBoost: ``a = r / 2 * ln((1 - e) / e)``. For numbers it is AdaBoost.R2 (Drucker, 1997).
 """
 
 import math
@@ -11,25 +11,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-# The error of a perfect learner counts as this, so that its weight is finite.
+# Lower bound of the error, so that the weight of a perfect learner is finite.
 SMALLEST_ERROR = float(np.finfo(np.float64).eps)
-# Errors nearer to chance than this, and distances within this share of the largest target, are
-# rounding.
+# Differences from chance below this, and distances below this share of the largest target, are
+# rounding errors.
 _ROUNDING = 1e-13
 
 
 def find_chance_error(n_classes: int) -> float:
-    """The error of guessing, which a learner must stay below; for numbers (0 classes) one half."""
+    """Return the error of guessing, the limit for a learner; one half for numbers (0 classes)."""
     return 1.0 - 1.0 / n_classes if n_classes else 0.5
 
 
 def is_too_weak(error: float, chance_error: float) -> bool:
-    """Whether a learner is no better than chance, but for rounding."""
+    """Whether a learner is no better than chance, up to rounding."""
     return not error < chance_error - _ROUNDING
 
 
 def weigh_classifier(error: float, n_classes: int, learning_rate: float = 1.0) -> float:
-    """The weight of a learner: half the log odds of being right, above those of chance.
+    """Return the weight of a learner: half the log odds of being right, above those of chance.
 
     >>> round(weigh_classifier(0.25, 2), 4)  # ln(3) / 2
     0.5493
@@ -40,13 +40,13 @@ def weigh_classifier(error: float, n_classes: int, learning_rate: float = 1.0) -
 
 
 def weigh_regressor(error: float, learning_rate: float = 1.0) -> float:
-    """The weight of a learner of numbers: ``ln(1 / beta)`` with ``beta = error / (1 - error)``."""
+    """Return the weight of a regressor: ``ln(1 / beta)`` with ``beta = error / (1 - error)``."""
     error = max(error, SMALLEST_ERROR)
     return learning_rate * (math.log1p(-error) - math.log(error))
 
 
 class WeightChange(NamedTuple):
-    """What the weights of rows are multiplied by, so that they sum to one again.
+    """Factors on the weights of rows, so that they sum to one again.
 
     Attributes
     ----------
@@ -79,5 +79,5 @@ def change_weights(error: float, weight: float, n_classes: int) -> WeightChange:
 
 
 def is_rounding(distance: float, y: np.ndarray) -> bool:
-    """Whether a distance from y is no more than rounding."""
+    """Whether a distance from y is only a rounding error."""
     return distance <= _ROUNDING * float(np.abs(y).max(initial=0.0))

@@ -281,7 +281,7 @@ def test_bad_input_is_refused_by_the_trees():
 
 
 def test_too_few_members_for_an_out_of_bag_score_are_told():
-    with pytest.warns(DataWarning, match="no member is left"):
+    with pytest.warns(DataWarning, match="in the bag of every member"):
         model = BaggingClassifier(n_estimators=2, oob_score=True, random_state=0).fit(*IRIS)
     assert np.isnan(model.oob_decision_function_).any()
 

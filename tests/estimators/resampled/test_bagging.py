@@ -1,4 +1,4 @@
-"""Bagging: what members see, how they vote, and what is refused."""
+"""Bagging: equal to scikit-learn, jobs and seeds, tables, votes, failures."""
 
 import pickle
 import warnings
@@ -9,157 +9,35 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn.ensemble
-from scipy import sparse, stats
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sumwise import (
     BaggingClassifier,
     BaggingRegressor,
-    BayesianBootstrap,
-    Bootstrap,
     GradientBoostingRegressor,
-    Pasting,
-    PoissonBootstrap,
     diversity_matrix,
     member_predictions,
 )
 from sumwise.errors import DataError, DataWarning, ParameterError
+from tests.estimators.resampled.learners import Recorder
 
 X, Y = load_iris(return_X_y=True)
+
 X_NUMBER, Y_NUMBER = load_diabetes(return_X_y=True)
-SAMPLINGS = ["bootstrap", "pasting", "poisson", "bayesian"]
-
-
-class Recorder(RegressorMixin, BaseEstimator):
-    """Remembers what it was fitted on."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.seen_ = X, y, sample_weight
-        self.n_features_in_ = np.shape(X)[1]
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-class Unweighted(Recorder):
-    def fit(self, X, y):
-        return super().fit(X, y)
-
-
-# --- what members see ---
-
-NUMBERED = np.column_stack([np.arange(60.0), np.arange(60.0) + 100])
-TARGET = np.arange(60.0) * 2
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-def test_members_see_the_rows_that_are_drawn_with_their_weights(sampling):
-    model = BaggingRegressor(Recorder(), 4, sampling=sampling, random_state=0)
-    model.fit(NUMBERED, TARGET)
-    part = {
-        "bootstrap": Bootstrap(),
-        "pasting": Pasting(),
-        "poisson": PoissonBootstrap(),
-        "bayesian": BayesianBootstrap(),
-    }[sampling]
-    for number, member in enumerate(model.estimators_):
-        expected = part.draw_member(model._seed, number, 60)
-        rows, y, weight = member.seen_
-        in_bag = np.flatnonzero(expected)
-        np.testing.assert_array_equal(rows[:, 0], in_bag)
-        np.testing.assert_array_equal(y, 2 * rows[:, 0])
-        if sampling == "pasting":
-            assert weight is None
-            assert in_bag.size == 30
-        else:
-            np.testing.assert_array_equal(weight, expected[in_bag])
-
-
-@pytest.mark.parametrize("sampling", ["bootstrap", "pasting", "poisson"])
-def test_rows_come_twice_where_members_cannot_take_weights(sampling):
-    model = BaggingRegressor(Unweighted(), 3, sampling=sampling, random_state=0)
-    model.fit(NUMBERED, TARGET)
-    for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
-        np.testing.assert_array_equal(member.seen_[0][:, 0], rows)
-
-
-def test_sample_weights_are_drawn_by():
-    weight = np.r_[np.zeros(30), np.ones(30)]
-    for learner in (Recorder(), Unweighted()):
-        model = BaggingRegressor(learner, 5, random_state=0).fit(NUMBERED, TARGET, weight)
-        for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
-            assert member.seen_[0][:, 0].min() >= 30
-            assert rows.size == 60
-
-
-def test_sample_weights_multiply_without_replacement():
-    weight = np.linspace(0.5, 3, 60)
-    model = BaggingRegressor(Recorder(), 3, sampling=Pasting(0.3)).fit(NUMBERED, TARGET, weight)
-    for member in model.estimators_:
-        rows, _, given = member.seen_
-        np.testing.assert_array_equal(given, weight[rows[:, 0].astype(int)])
-    with pytest.raises(ParameterError, match="Unweighted cannot take sample weights"):
-        clone(model).set_params(estimator=Unweighted()).fit(NUMBERED, TARGET, weight)
-
-
-@pytest.mark.parametrize(("max_samples", "n_drawn"), [(None, 60), (0.5, 30), (7, 7), (90, 90)])
-def test_number_of_rows(max_samples, n_drawn):
-    model = BaggingRegressor(Recorder(), 2, max_samples=max_samples).fit(NUMBERED, TARGET)
-    assert [rows.size for rows in model.estimators_samples_] == [n_drawn] * 2
-
-
-@pytest.mark.parametrize("bootstrap_features", [False, True])
-def test_features_are_drawn_for_each_member(bootstrap_features):
-    model = BaggingClassifier(
-        n_estimators=8, max_features=0.5, bootstrap_features=bootstrap_features, random_state=0
-    ).fit(X, Y)
-    assert {features.size for features in model.estimators_features_} == {2}
-    assert len({tuple(features) for features in model.estimators_features_}) > 2
-    doubled = any(np.unique(features).size < 2 for features in model.estimators_features_)
-    assert doubled == bootstrap_features
-    assert model.score(X, Y) > 0.8
-    by_hand = np.mean(
-        [
-            member.predict_proba(X[:, features])
-            for member, features in zip(model.estimators_, model.estimators_features_, strict=True)
-        ],
-        axis=0,
-    )
-    np.testing.assert_allclose(model.predict_proba(X), by_hand)
-
-
-def test_parameters_are_drawn_for_each_member():
-    perturb = {"max_depth": [2, 4, 8], "min_impurity_decrease": stats.uniform(0, 0.01)}
-    model = BaggingRegressor(n_estimators=12, perturb=perturb, random_state=0)
-    model.fit(X_NUMBER, Y_NUMBER)
-    for member, drawn in zip(model.estimators_, model.estimators_parameters_, strict=True):
-        assert member.max_depth == drawn["max_depth"]
-        assert member.min_impurity_decrease == drawn["min_impurity_decrease"]
-    assert {drawn["max_depth"] for drawn in model.estimators_parameters_} == {2, 4, 8}
-    assert len({drawn["min_impurity_decrease"] for drawn in model.estimators_parameters_}) == 12
-    assert model.estimator_.max_depth is None
-
-
-def test_members_have_seeds_of_their_own_in_pipelines_too():
-    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier())
-    model = BaggingClassifier(pipeline, 4, random_state=0).fit(X, Y)
-    seeds = [member[-1].random_state for member in model.estimators_]
-    assert len(set(seeds)) == 4
-    assert all(isinstance(seed, int) for seed in seeds)
 
 
 # --- equality with scikit-learn ---
@@ -409,77 +287,7 @@ def test_one_class_only():
         BaggingClassifier(LogisticRegression(), 2).fit(X, ["a"] * 150)
 
 
-# --- parameters ---
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"sampling": "jackknife"}, "must be 'bootstrap', 'pasting'"),
-        ({"sampling": "pasting", "bootstrap": True}, "bootstrap=True contradicts"),
-        ({"sampling": Bootstrap(), "bootstrap": False}, "bootstrap=False contradicts"),
-        ({"sampling": Pasting(), "max_samples": 0.5}, "leave max_samples None"),
-        ({"sampling": "bayesian", "max_samples": 0.5}, "leave max_samples None"),
-        ({"sampling": Bootstrap(0)}, r"Bootstrap\(rate=0\)"),
-        ({"max_samples": 0}, "max_samples=0; must be"),
-        ({"max_samples": 1.5}, "max_samples=1.5; must be"),
-        ({"max_samples": True}, "max_samples=True; must be"),
-        ({"bootstrap": False, "max_samples": 151}, "X has 150 rows"),
-        ({"max_features": 5}, "max_features must be <= n_features"),
-        ({"max_features": 0.0}, "max_features=0.0; must be"),
-        ({"n_estimators": 0}, "n_estimators=0"),
-        ({"bootstrap": "yes"}, "bootstrap='yes'"),
-        ({"estimator": DecisionTreeClassifier}, "must be an estimator"),
-        ({"estimator": StandardScaler()}, "with fit and predict"),
-        ({"perturb": ["max_depth"]}, "must be a dict"),
-        ({"perturb": {"depth": [1]}}, "no parameter of DecisionTreeClassifier"),
-        ({"perturb": {"max_depth": []}}, "non-empty list"),
-        ({"perturb": {"max_depth": 3}}, "non-empty list"),
-        ({"oob_score": "exactness"}, "oob_score='exactness'; must be"),
-        ({"oob_score": True, "sampling": "bayesian"}, "leaves no row out"),
-        ({"oob_score": True, "bootstrap": False}, "leaves no row out"),
-        ({"estimator": LinearRegression()}, "is a regressor; members must be classifiers"),
-        ({"estimator": KNeighborsClassifier(), "sampling": "bayesian"}, "cannot take sample"),
-        ({"estimator": RidgeClassifier(), "votes": "soft"}, "has no predict_proba"),
-        ({"estimator": RidgeClassifier(), "tie": "confidence"}, "has no predict_proba"),
-        ({"tie": "first"}, "tie='first'"),
-        ({"early_stopping": "oob"}, "partial_fit"),
-        ({"early_stopping": True}, "must be 'oob'"),
-    ],
-)
-def test_what_cannot_be_is_refused(parameters, message):
-    with pytest.raises(ParameterError, match=message):
-        BaggingClassifier(**parameters).fit(X, Y)
-
-
-def test_compatible_values_of_bootstrap_and_sampling():
-    for bootstrap, sampling in [(True, "poisson"), (True, "bayesian"), (False, "pasting")]:
-        model = BaggingClassifier(n_estimators=2, bootstrap=bootstrap, sampling=sampling)
-        assert model.fit(X, Y).score(X, Y) > 0.9
-
-
-def test_bad_rows():
-    with pytest.raises(ValueError, match="inconsistent"):
-        BaggingClassifier().fit(X, Y[1:])
-    with pytest.raises(DataError, match="0 sample"):
-        BaggingRegressor().fit(np.empty((0, 2)), [])
-    with pytest.raises(DataError, match="Reshape your data"):
-        BaggingClassifier(n_estimators=2).fit(X, Y).predict(X[0])
-    with pytest.raises(ValueError, match="features"):
-        BaggingClassifier(n_estimators=2).fit(X, Y).predict(X[:, :2])
-    with pytest.raises(DataError, match="all have a weight of zero"):
-        BaggingRegressor(n_estimators=5, sampling=Pasting(0.1)).fit(X, Y, np.r_[np.zeros(149), 1.0])
-
-
 # --- scikit-learn's habits ---
-
-
-def test_parameters_of_parts_and_learners_can_be_set():
-    model = BaggingClassifier(DecisionTreeClassifier(), sampling=Bootstrap(0.5))
-    grid = GridSearchCV(model, {"sampling__rate": [0.1, 0.9], "estimator__max_depth": [1, 3]}, cv=2)
-    assert set(grid.fit(X, Y).best_params_) == {"sampling__rate", "estimator__max_depth"}
-    with pytest.raises(ParameterError, match="pass sampling=Bootstrap"):
-        BaggingClassifier(sampling="bootstrap").set_params(sampling__rate=0.5)
 
 
 def test_pickle_and_save():
@@ -557,20 +365,6 @@ def test_bagging_cuts_variance():
 # --- failures, and what members get ---
 
 
-class Returnless(LogisticRegression):
-    """Its fit returns nothing, and needs an array."""
-
-    def fit(self, X, y, sample_weight=None):
-        assert X.shape[1] == 4
-        super().fit(X, y, sample_weight)
-
-
-def test_members_need_not_return_themselves_and_get_arrays_for_lists():
-    model = BaggingClassifier(Returnless(max_iter=500), 3).fit(X.tolist(), Y.tolist())
-    assert all(isinstance(member, Returnless) for member in model)
-    assert model.score(X.tolist(), Y) > 0.9
-
-
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_array"])
 def test_sparse_matrices_keep_their_format(kind):
     rows = getattr(sparse, kind)(X_NUMBER)
@@ -611,25 +405,6 @@ def test_a_scorer_that_fails_leaves_no_model(learner, is_fitted):
     assert not hasattr(model, "oob_decision_function_")
     with pytest.raises(NotFittedError):
         model.predict(X)
-
-
-def test_parameters_that_are_refused_leave_no_old_model():
-    model = BaggingClassifier(n_estimators=3).fit(X, Y)
-    with pytest.raises(ParameterError):
-        model.set_params(votes="hard", max_samples=0.0).fit(X, Y)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-
-
-def test_rows_drawn_with_replacement_are_bounded():
-    small = X[::10], Y[::10]
-    model = BaggingClassifier(KNeighborsClassifier(), 2, max_samples=100).fit(*small)
-    assert [rows.size for rows in model.estimators_samples_] == [100, 100]
-    for parameters in ({"max_samples": 10**9}, {"max_samples": None, "sampling": Bootstrap(1e9)}):
-        with pytest.raises(ParameterError, match=r"would draw 1.*000 rows for every member"):
-            model.set_params(**parameters).fit(*small)
-    with pytest.raises(ParameterError, match=r"max_samples=1000000000.0; must be"):
-        model.set_params(max_samples=1e9, sampling=None).fit(*small)
 
 
 @pytest.mark.parametrize("largest", [1e305, 1.7e308])

@@ -19,19 +19,12 @@ from sumwise import (
 from sumwise.errors import DataError
 from sumwise.estimators.input import jobs
 from sumwise.estimators.resampled.boosted_trees import BoostedTrees, can_share_table, choose_classes
+from tests.estimators.resampled.learners import OneByOne, OneByOneRegressor
 
 IRIS, CANCER = load_iris(return_X_y=True), load_breast_cancer(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
 # With no more values than bins, the bins do not depend on weights.
 FEW_VALUES = CANCER[0].argsort(axis=0).argsort(axis=0) // 4, CANCER[1]
-
-
-class OneByOne(DecisionTreeClassifier):
-    """A subclass, which is fitted anew in every round."""
-
-
-class OneByOneRegressor(DecisionTreeRegressor):
-    """The same for numbers."""
 
 
 def make_frame(n_rows=400, seed=0):

@@ -13,19 +13,12 @@ from sumwise import (
     OutputSmearingRegressor,
 )
 from sumwise.estimators.input import jobs
+from tests.estimators.resampled.learners import OneByOne, OneByOneRegressor
 
 IRIS, CANCER = load_iris(return_X_y=True), load_breast_cancer(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
 SEVERAL = DIABETES[0], np.column_stack([DIABETES[1], -(DIABETES[1] ** 2)])
 SEEDED = {"n_estimators": 6, "random_state": 3}
-
-
-class OneByOne(DecisionTreeClassifier):
-    """A subclass, which is fitted anew for every member."""
-
-
-class OneByOneRegressor(DecisionTreeRegressor):
-    """The same for numbers."""
 
 
 def check_same(ensemble, bases, data, weight=None, **options):

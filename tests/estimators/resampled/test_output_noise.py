@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -13,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise import OutputFlippingClassifier, OutputSmearingRegressor, member_predictions
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.resampled.output_noise import NoiseRecipe
+from tests.estimators.resampled.learners import Recorder
 
 X, Y = load_iris(return_X_y=True)
 X_NUMBER, Y_NUMBER = load_diabetes(return_X_y=True)
@@ -96,27 +96,18 @@ def test_results_do_not_depend_on_jobs(model):
         model.save("model.sumwise")
 
 
-class Recorder(RegressorMixin, BaseEstimator):
-    def fit(self, X, y, sample_weight=None, mark=None):
-        self.seen_ = y, sample_weight, mark
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
 def test_weights_and_metadata_reach_members():
     weight = np.linspace(1, 2, len(Y_NUMBER))
     model = OutputSmearingRegressor(Recorder(), 2).fit(X_NUMBER, Y_NUMBER, weight)
     for member in model.estimators_:
-        np.testing.assert_array_equal(member.seen_[1], weight)
+        np.testing.assert_array_equal(member.seen_[2], weight)
     with pytest.raises(ParameterError, match="KNeighborsClassifier cannot take sample weights"):
         OutputFlippingClassifier(KNeighborsClassifier(), 2).fit(X, Y, np.ones(150))
     with sklearn.config_context(enable_metadata_routing=True):
         learner = Recorder().set_fit_request(mark=True, sample_weight=True)
         model = OutputSmearingRegressor(learner, 2)
         model.fit(X_NUMBER, Y_NUMBER, sample_weight=weight, mark=weight)
-        np.testing.assert_array_equal(model.estimators_[0].seen_[2], weight)
+        np.testing.assert_array_equal(model.estimators_[0].mark_, weight)
 
 
 @pytest.mark.parametrize(

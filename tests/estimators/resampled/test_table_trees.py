@@ -17,7 +17,7 @@ from sumwise import (
     OutputFlippingClassifier,
     OutputSmearingRegressor,
 )
-from sumwise.estimators.resampled.table_trees import draw_seed
+from sumwise.estimators.forests.parameters import draw_seed
 
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
 MODELS = [

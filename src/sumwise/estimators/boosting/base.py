@@ -37,7 +37,7 @@ from sumwise.estimators.boosting.rows import FitData, LabeledRows, as_array
 from sumwise.estimators.boosting.splits import make_table
 from sumwise.estimators.boosting.tasks import Task, as_target
 from sumwise.estimators.boosting.validation import read_validation
-from sumwise.estimators.fitted_state import forget_fit, starting_anew
+from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
@@ -59,13 +59,11 @@ if TYPE_CHECKING:  # it imports this module
 # Elementary steps per value of a tree, at least; a second thread pays from about 1,000 x 25 on.
 _STEPS_PER_VALUE = 8
 
-# Fitted attributes that do not end in an underscore.
-_LEARNED = ("_custom_link", "_encoder", "_seed", "_watched")
-
 
 class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
     """What classifier and regressor share."""
 
+    _fitted_privately = ("_custom_link", "_encoder", "_seed", "_watched")
     schema_: FeatureSchema
 
     @abstractmethod
@@ -144,7 +142,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         """
         found = find_start(self, init_model)
         start = Start() if found is None else found._make_start()
-        with starting_anew(self._forget_fit):
+        with starting_anew(self):
             growth = self._check_parameters()
             matrix, y, self.schema_ = read_training_data(
                 self,
@@ -179,7 +177,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         ``groups`` has an entry for every row of the table. ``n_jobs`` replaces the parameter;
         ``callbacks`` are called after those of the user.
         """
-        with starting_anew(self._forget_fit):
+        with starting_anew(self):
             growth = self._check_parameters()
             table.describe_features(self)
             task, own = self._learn_task(table.y[rows], None)
@@ -267,12 +265,6 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             self._watched = watched
         self.history_ = result.history
         self.ensemble_ = result.ensemble  # last: it marks the estimator as fitted
-
-    def _forget_fit(self) -> None:
-        """Delete all that a fit has learned."""
-        forget_fit(self)
-        for name in _LEARNED:
-            self.__dict__.pop(name, None)
 
     # --- refit ---
 

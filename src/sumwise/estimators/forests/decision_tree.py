@@ -8,26 +8,18 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.estimators.forests.base import (
-    BaseTrees,
-    TrainingSet,
-    TreeClassifierMixin,
-    TreeRegressorMixin,
-    document_trees,
-)
+from sumwise.docstrings import document_rows, fill_docstring
+from sumwise.estimators.forests.base import BaseTrees
+from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
+from sumwise.estimators.forests.parameters import describe_tree
+from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.kernels.runtime.threads import Team
-from sumwise.training.forest import ForestPlan, grow_forest
-from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_grower import RowTable
 from sumwise.tree.forest_view import TreeNodes, drop_unused_bins
 from sumwise.tree.prune import cost_complexity_path, measure_impurity
-
-_PARAMETERS = """splitter : {"best", "random"}, default="best"
-        Whether the best split of a feature is taken, or one is drawn.
-    max_features : {"sqrt", "log2"}, int, float or None, default=None
-        Features drawn in every node; a float is a share, None means all."""
 
 
 class BaseDecisionTree(BaseTrees):
@@ -46,34 +38,25 @@ class BaseDecisionTree(BaseTrees):
     def _cuts_at_random(self) -> bool:
         return self.splitter == "random"
 
-    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> dict[str, Any]:
-        plan = self._make_plan(train, table, None, last=1)
-        return {"forest_": drop_unused_bins(_grow_tree(plan, train, table, team))}
+    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
+        self.forest_ = drop_unused_bins(train.grow(train.make_plan(table), table, team).forest)
 
+    @document_rows
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of int64, shape (n_rows,)
         """
         return self._find_leaves(X)[:, 0]
 
+    @document_rows
     def decision_path(self, X: Any) -> Any:
-        """Return which nodes each row passes.
+        """Return the nodes that each row passes.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         CSR matrix of shape (n_rows, n_nodes)
-            1 where a row passes a node.
+            1 if a row passes a node.
         """
         return self._trace_paths(X)
 
@@ -84,7 +67,7 @@ class BaseDecisionTree(BaseTrees):
         return TreeNodes(self.forest_)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Return the prices of a leaf at which branches fall off the tree of these rows.
+        """Return the values of ``ccp_alpha`` at which the tree of these rows loses branches.
 
         Parameters
         ----------
@@ -94,8 +77,8 @@ class BaseDecisionTree(BaseTrees):
         Returns
         -------
         Bunch
-            With ``ccp_alphas``, ascending from 0, and the ``impurities`` of the leaves that are
-            left. Each is a value of ``ccp_alpha`` that gives another tree.
+            ``ccp_alphas``, ascending from 0, and ``impurities``, the total impurity of the
+            remaining leaves. Each value of ``ccp_alphas`` gives a different tree.
 
         Examples
         --------
@@ -106,18 +89,16 @@ class BaseDecisionTree(BaseTrees):
         >>> path.ccp_alphas[-1].round(3), path.impurities[-1].round(3)
         (np.float64(0.333), np.float64(0.667))
         """
-        model = clone(self)
-        train = model._read_training(X, y, sample_weight)
+        train = TrainingSet.read(clone(self), X, y, sample_weight)
         grown: list[tuple[ForestTree, np.ndarray]] = []
 
         def keep(tree: ForestTree, weight: np.ndarray) -> ForestTree:
             grown.append((tree, weight.copy()))
             return tree
 
-        with start_team(self.n_jobs, model._count_steps(train.matrix)) as team:
-            table = model._bin_rows(train, team)
-            plan = replace(model._make_plan(train, table, None, last=1), finish=keep)
-            _grow_tree(plan, train, table, team)
+        with start_team(self.n_jobs, train.n_steps) as team:
+            table = train.bin_rows(team)
+            train.grow(replace(train.make_plan(table), finish=keep), table, team)
         ((tree, weight),) = grown
         impurity = measure_impurity(self.criterion, train.target.target, weight)
         path = cost_complexity_path(tree, impurity, train.target.unit)
@@ -125,7 +106,7 @@ class BaseDecisionTree(BaseTrees):
         return Bunch(ccp_alphas=ccp_alphas, impurities=impurities)
 
     def get_depth(self) -> int:
-        """Return the most splits from the root to a leaf."""
+        """Return the maximum number of splits from the root to a leaf."""
         return self.tree_.max_depth
 
     def get_n_leaves(self) -> int:
@@ -133,40 +114,11 @@ class BaseDecisionTree(BaseTrees):
         return self.tree_.n_leaves
 
 
-def _grow_tree(plan: ForestPlan, train: TrainingSet, table: RowTable, team: Team) -> Forest:
-    grown = grow_forest(
-        table,
-        train.target.target,
-        train.target.n_columns,
-        plan,
-        train.weight,
-        train.row_weight,
-        team,
-    )
-    return grown.forest
-
-
-@document_trees(parameters=_PARAMETERS)
-class DecisionTreeClassifier(TreeClassifierMixin, BaseDecisionTree):
+@fill_docstring(sections=describe_tree(is_class=True))
+class DecisionTreeClassifier(BaseTreeClassifier, BaseDecisionTree):
     """A decision tree for classification.
 
-    Parameters
-    ----------
-    criterion : {"gini", "entropy", "log_loss"}, default="gini"
-        What splits lower: Gini impurity or entropy, which is also called "log_loss".
-    {parameters}
-    {tree_parameters}
-    class_weight : "balanced", dict, list of dict or None, default=None
-        Factors on the sample weights: a dict from classes to weights (1 for those it lacks), or
-        "balanced" for weights that make all classes weigh the same. With several outputs a list of
-        one dict per output; the factors of all outputs are multiplied.
-
-    Attributes
-    ----------
-    {class_attributes}
-    {attributes}
-    tree_ : TreeNodes
-        The nodes, named as in scikit-learn.
+    {sections}
 
     See Also
     --------
@@ -195,22 +147,11 @@ class DecisionTreeClassifier(TreeClassifierMixin, BaseDecisionTree):
         super()._check_parameters()
 
 
-@document_trees(parameters=_PARAMETERS)
-class DecisionTreeRegressor(TreeRegressorMixin, BaseDecisionTree):
+@fill_docstring(sections=describe_tree(is_class=False))
+class DecisionTreeRegressor(BaseTreeRegressor, BaseDecisionTree):
     """A decision tree for regression.
 
-    Parameters
-    ----------
-    criterion : {"squared_error", "poisson"}, default="squared_error"
-        What splits lower: the squared error or the Poisson deviance, for counts.
-    {parameters}
-    {tree_parameters}
-
-    Attributes
-    ----------
-    {attributes}
-    tree_ : TreeNodes
-        The nodes, named as in scikit-learn.
+    {sections}
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""What trees of forests learn: the target as kernels take it, and what becomes of their answers."""
+"""Targets of trees in forests: in the form that kernels take, and back to the given units."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -16,18 +16,18 @@ from sumwise.tree.forest_grower import Target
 
 CLASS_CRITERIA = ("gini", "entropy", "log_loss")
 NUMBER_CRITERIA = ("squared_error", "poisson")
-# Within these powers of two numbers stay as they are: sums of their squares are far from the ends
-# of floating point, also of float32.
+# Numbers within these powers of two are not scaled: sums of their squares neither overflow nor
+# vanish, not even in float32.
 _MODEST = 40
-# Trees keep gains as float32.
+# Trees store gains as float32.
 _LARGEST_GAIN = 2.0**120
-# Digits of a mean that targets are shifted by: so few that most targets lose none of theirs.
+# Bits of the shift: few enough that most targets lose no digits by subtracting it.
 _SHIFT_BITS = 20
 
 
 @dataclass(frozen=True)
 class ForestTarget:
-    """A target, and how trees that are grown on it become trees of what was asked for.
+    """A target, and how trees that are grown on it are converted to the given units.
 
     Attributes
     ----------
@@ -35,15 +35,15 @@ class ForestTarget:
     n_columns : int
         Columns of the trees' values.
     criterion : int
-        Of ``kernels.forest_layout``.
+        A constant of ``kernels.forest.layout``.
     unit : float
-        What a gain of the kernels is in the criterion's own unit, as scikit-learn defines it.
+        Factor from gains of the kernels to the criterion's unit, as scikit-learn defines it.
     shift : ndarray of float64
         Added to values after they are multiplied by ``scale``.
     scale : float
         A power of two.
     is_class : bool
-        Whether it is classes.
+        Whether the target has classes.
     """
 
     target: Target
@@ -55,25 +55,25 @@ class ForestTarget:
     is_class: bool = False
 
     def find_decrease(self, decrease: float) -> float:
-        """Return a decrease of the criterion as kernels measure it."""
+        """Return a decrease of the criterion in the unit of the kernels."""
         return self.scale_down(decrease) / self.unit
 
     def scale_down(self, impurity: float) -> float:
-        """Return an impurity of the target as one of the scaled target."""
+        """Return an impurity of the given target as one of the scaled target."""
         impurity /= self.scale
         return impurity if self.criterion == POISSON else impurity / self.scale
 
     def scale_up(self, impurities: np.ndarray) -> np.ndarray:
-        """The contrary, of many."""
+        """Return impurities of the scaled target as those of the given target."""
         impurities = impurities * self.scale
         return impurities if self.criterion == POISSON else impurities * self.scale
 
     def restore(self, tree: ForestTree) -> ForestTree:
-        """Return a grown tree with gains and values of the target as it was given.
+        """Return a grown tree with gains and values in the units of the given target.
 
-        Gains of a target that had to be scaled stay in the unit of the scaled one.
+        Gains of a scaled target stay in the unit of the scaled target.
         """
-        gain = np.maximum(tree.gain, 0.0) * self.unit  # rounding may leave less than nothing
+        gain = np.maximum(tree.gain, 0.0) * self.unit  # rounding may make them negative
         if self.scale == 1.0 and not self.shift.any():
             return replace(tree, gain=gain)
         return replace(tree, gain=gain, value=tree.value * self.scale + self.shift)
@@ -82,9 +82,9 @@ class ForestTarget:
 def make_class_target(
     class_idx: np.ndarray, n_classes: int | list[int], criterion: str
 ) -> ForestTarget:
-    """The target of a classifier: one column for the second of two classes, or one per class.
+    """Return the target of a classifier: one column for two classes, otherwise one per class.
 
-    With several outputs, ``class_idx`` has a column for each, ``n_classes`` is a list, and every
+    With several outputs, ``class_idx`` has a column per output, ``n_classes`` is a list, and every
     class has a column.
     """
     is_gini = criterion == "gini"
@@ -106,7 +106,7 @@ def make_class_target(
 
 
 def make_number_target(y: np.ndarray, weight: np.ndarray | None, criterion: str) -> ForestTarget:
-    """The target of a regressor: one column, or one for each number to predict."""
+    """Return the target of a regressor, with one column per number to predict."""
     values = np.array(y, dtype=np.float64)
     columns = values.reshape(values.shape[0], -1)
     refuse_huge_target(columns)
@@ -119,7 +119,7 @@ def make_number_target(y: np.ndarray, weight: np.ndarray | None, criterion: str)
     else:
         shift = _find_shift(columns, weight)
         columns -= shift
-        # A narrow range far from zero is wide enough once it has been shifted.
+        # The range around the shift may be much narrower than the numbers themselves.
         more = find_scale(columns)
         columns /= more
         rest = _find_gain_scale(columns, weight)
@@ -133,7 +133,7 @@ def make_number_target(y: np.ndarray, weight: np.ndarray | None, criterion: str)
 
 
 def find_scale(numbers: np.ndarray) -> float:
-    """Return the power of two to divide by, 1 where numbers are neither huge nor tiny."""
+    """Return the power of two to divide by; 1 if the numbers are neither huge nor tiny."""
     largest = float(np.abs(numbers).max(initial=0.0))
     if largest == 0.0 or 2.0**-_MODEST <= largest <= 2.0**_MODEST:
         return 1.0
@@ -141,7 +141,7 @@ def find_scale(numbers: np.ndarray) -> float:
 
 
 def scale_weight(weight: np.ndarray | None, n_rows: int) -> tuple[np.ndarray | None, float]:
-    """Return weights that are neither huge nor tiny, and the sum of those that were given."""
+    """Return weights that are neither huge nor tiny, and the sum of the given ones."""
     if weight is None:
         return None, float(n_rows)
     scale = find_scale(weight)
@@ -150,7 +150,7 @@ def scale_weight(weight: np.ndarray | None, n_rows: int) -> tuple[np.ndarray | N
 
 
 def _find_gain_scale(columns: np.ndarray, weight: np.ndarray | None) -> float:
-    """Return the power of two to divide by so that no gain overflows float32; most often 1."""
+    """Return the power of two to divide by so that no gain overflows float32; usually 1."""
     total = columns.shape[0] if weight is None else weight.sum()
     largest_gain = float(total) * float(np.abs(columns).max()) ** 2
     if largest_gain <= _LARGEST_GAIN:
@@ -159,9 +159,9 @@ def _find_gain_scale(columns: np.ndarray, weight: np.ndarray | None) -> float:
 
 
 def _find_shift(columns: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Return about the means of columns, as numbers of few digits.
+    """Return approximate means of the columns, as numbers of few digits.
 
-    Far from zero, sums of squares would lose the digits that tell targets apart.
+    Far from zero, sums of squares would lose the digits in which targets differ.
     """
     mean = np.average(columns, axis=0, weights=weight)
     spread = np.abs(columns - mean).max(axis=0)

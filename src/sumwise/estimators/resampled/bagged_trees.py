@@ -5,37 +5,34 @@ The bins come from all rows, not from those of each bag.
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from sumwise.combine.classes import one_hot
 from sumwise.errors import DataError
-from sumwise.estimators.forests.base import TrainingSet
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sumwise.estimators.forests.forests import tell_trees
+from sumwise.estimators.forests.outputs import shape_values
+from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.class_weights import balance_classes
 from sumwise.estimators.input.jobs import start_team
-from sumwise.estimators.resampled.table_trees import TableTrees
+from sumwise.estimators.resampled.averaging import OutOfBagValues
+from sumwise.estimators.resampled.bagging_recipe import BaggingRecipe
+from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees, use_threads
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
-from sumwise.training.forest import ForestPlan, draw_bags, grow_forest
-from sumwise.training.progress import show_progress
-from sumwise.tree.forest import Forest
-from sumwise.tree.forest_grower import RowTable
 
 
-def can_grow_together(recipe: Any, is_class: bool) -> bool:
-    """Whether members of a recipe can share one table.
+def can_grow_together(recipe: BaggingRecipe, is_class: bool) -> bool:
+    """Whether the members of a recipe can share one table.
 
-    Members that differ in parameters cannot, nor can those that know features by places which
-    differ from member to member.
+    They cannot if they differ in parameters, or if a parameter refers to features by their
+    position, which differs from member to member.
     """
     learner = recipe.estimator
     if type(learner) is not (DecisionTreeClassifier if is_class else DecisionTreeRegressor):
         return False
-    draws_features = recipe.n_drawn_features != recipe.n_features
     names_features = learner.monotonic_cst is not None or not (
         learner.categorical_features is None or isinstance(learner.categorical_features, str)
     )
@@ -44,21 +41,21 @@ def can_grow_together(recipe: Any, is_class: bool) -> bool:
         and recipe.n_features is not None
         and not recipe.bootstrap_features
         and not recipe.fit_params
-        and not (draws_features and names_features)
+        and not (recipe.draws_features and names_features)
         and (not is_class or learner.class_weight in (None, "balanced"))
     )
 
 
 @dataclass(frozen=True, eq=False)
 class BaggedTrees(TableTrees):
-    """All members of a bagging that are trees on one table; their mean is what it predicts."""
+    """All members of a bagging that are trees on one table; it predicts their mean."""
 
     @lazy
-    def voter(self) -> Any:
-        """The model whose leaves hold a label each, in place of probabilities."""
+    def voter(self) -> DecisionTree:
+        """The model with a label in each leaf, in place of probabilities."""
         model = copy(self.model)
         value = model.forest_.value
-        if value.shape[1] == 1:  # of the second of two classes
+        if value.shape[1] == 1:  # probability of the second of two classes
             votes = (value > 1.0 - value).astype(np.float64)
         else:
             votes = one_hot(value.argmax(axis=1), value.shape[1])
@@ -66,36 +63,28 @@ class BaggedTrees(TableTrees):
         return model
 
     def average(self, X: Any, method: str, n_jobs: int | None) -> np.ndarray:
-        """Return the mean of what a method of the members says; of labels, their shares."""
-        model = copy(self.voter if self._votes_with_labels(method) else self.model)
-        if n_jobs is not None:
-            model.n_jobs = n_jobs
-        return model.predict_proba(X) if is_classifier(model) else model.predict(X)
+        """Return the mean of what a method of the members returns; of labels, their shares."""
+        model = use_threads(copy(self._choose_model(method)), n_jobs)
+        is_class = isinstance(model, DecisionTreeClassifier)
+        return model.predict_proba(X) if is_class else model.predict(X)
 
     def average_out_of_bag(
         self, rows: np.ndarray, in_bag: np.ndarray, method: str, team: Team
-    ) -> "OutOfBagValues":
-        """Return the same for the binned rows of ``fit``, of members that did not see a row."""
-        model = self.voter if self._votes_with_labels(method) else self.model
+    ) -> OutOfBagValues:
+        """Return this mean over the members that have not seen a binned row of ``fit``."""
+        model = self._choose_model(method)
         total, n_trees = model.forest_.sum_values(rows, team, in_bag)
         with np.errstate(invalid="ignore"):
             values = total / n_trees[:, np.newaxis]
-        shaped = model._find_shares(values) if is_classifier(model) else model._flatten(values)
-        return OutOfBagValues(shaped, n_trees > 0)
+        return OutOfBagValues(shape_values(model, values), n_trees > 0)
 
-    def _votes_with_labels(self, method: str) -> bool:
-        return is_classifier(self.model) and method == "predict"
-
-
-class OutOfBagValues(NamedTuple):
-    """Means of the members that did not see a row, and which rows have some."""
-
-    values: np.ndarray
-    is_covered: np.ndarray
+    def _choose_model(self, method: str) -> DecisionTree:
+        votes = isinstance(self.model, DecisionTreeClassifier) and method == "predict"
+        return self.voter if votes else self.model
 
 
 def grow_together(
-    recipe: Any,
+    recipe: BaggingRecipe,
     X: Any,
     y: np.ndarray,
     weight: np.ndarray | None,
@@ -105,63 +94,37 @@ def grow_together(
     n_jobs: int | None,
     is_shown: bool,
 ) -> tuple[BaggedTrees, OutOfBagValues | None]:
-    """Grow the members from those of ``old`` on up to number ``last``.
+    """Grow members up to number ``last``, after those of ``old``.
 
-    With ``oob_method``, a method of the members, also predict rows out of bag.
+    With ``oob_method``, a method of the members, also predict out-of-bag rows.
     """
-    reader = clone(recipe.estimator)
-    if n_jobs is not None:
-        reader.n_jobs = n_jobs
-    train = reader._read_training(X, y, weight, None if old is None else old.model)
+    reader = use_threads(clone(recipe.estimator), n_jobs)
+    train = TrainingSet.read(reader, X, y, weight, None if old is None else old.model)
     train = _weigh_draws(reader, replace(train, seed=recipe.seed), y)
-    draws_features = recipe.n_drawn_features != recipe.n_features
-    with start_team(reader.n_jobs, last * reader._count_steps(train.matrix)) as team:
-        table = reader._bin_rows(train, team)
+    with start_team(reader.n_jobs, last * train.n_steps) as team:
+        table = train.bin_rows(team)
         plan = replace(
-            reader._make_plan(train, table, recipe.n_drawn_features, last),
+            train.make_plan(table, recipe.n_drawn_features, last),
             resampler=recipe.sampling,
-            tree_features=recipe.draw_features if draws_features else None,
+            tree_features=recipe.draw_features,
             keep_bags=oob_method is not None,
         )
-        reader.forest_, in_bag = _grow(plan, train, table, team, is_shown)
+        grown = train.grow(plan, table, team, is_shown)
+        reader.forest_ = grown.forest
         trees = BaggedTrees(reader, recipe)
         if oob_method is None:
             return trees, None
-        return trees, trees.average_out_of_bag(table.bins, in_bag, oob_method, team)
+        return trees, trees.average_out_of_bag(table.bins, grown.in_bag, oob_method, team)
 
 
-def _weigh_draws(reader: Any, train: TrainingSet, y: np.ndarray) -> TrainingSet:
+def _weigh_draws(reader: DecisionTree, train: TrainingSet, y: np.ndarray) -> TrainingSet:
     """Refuse draws without weight, and balance the classes of each bag if that is asked for."""
-    is_balanced = getattr(reader, "class_weight", None) is not None
 
     def weigh(drawn: np.ndarray) -> np.ndarray:
         if not drawn.any():
             raise DataError("the rows drawn for a member all have a weight of zero")
-        return balance_classes(reader.classes_, y, drawn) if is_balanced else drawn
+        if isinstance(reader, DecisionTreeRegressor) or reader.class_weight is None:
+            return drawn
+        return balance_classes(reader.classes_, y, drawn)
 
     return replace(train, row_weight=None, reweigh=weigh)
-
-
-def _grow(
-    plan: ForestPlan, train: TrainingSet, table: RowTable, team: Team, is_shown: bool
-) -> tuple[Forest, np.ndarray]:
-    """Return the trees there were and those of the plan, and the rows they have seen."""
-    forest = None if train.start is None else train.start.forest_
-    bags = []
-    if plan.first and plan.keep_bags:
-        bags.append(draw_bags(replace(plan, first=0, last=plan.first), table.n_rows, train.weight))
-    if plan.first < plan.last:
-        with show_progress(is_shown) as shown:
-            grown = grow_forest(
-                table,
-                train.target.target,
-                train.target.n_columns,
-                tell_trees(plan, shown),
-                train.weight,
-                None,
-                team,
-            )
-        forest = grown.forest if forest is None else forest.append(grown.forest)
-        bags.append(grown.in_bag)
-    assert forest is not None
-    return forest, np.concatenate(bags) if bags else np.empty((0, 0), dtype=np.uint8)

@@ -3,29 +3,35 @@
 The bins come from the sample weights of ``fit``, not from the weights of each round.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
 from sumwise.data.matrix import Matrix
-from sumwise.estimators.forests.base import TrainingSet
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sumwise.estimators.resampled.table_trees import TableTrees, draw_seed
+from sumwise.estimators.forests.parameters import draw_seed
+from sumwise.estimators.forests.training_set import TrainingSet
+from sumwise.estimators.input.features import needs_no_check, read_rows
+from sumwise.estimators.resampled.boosted_members import (
+    predict_with_team,
+    raise_weights,
+    split_rows,
+)
+from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
-from sumwise.training.forest import grow_forest
-from sumwise.training.reweight import SMALLEST_ERROR
 from sumwise.tree.forest import Forest
 
 
 def can_share_table(base: Any, draws_rows: bool) -> bool:
-    """Whether trees of all rounds can grow on one table.
+    """Whether the trees of all rounds can grow on one table.
 
-    A row that is drawn twice has a weight of two there, but counts once for the fewest rows of a
-    node: where that matters, trees are fitted on the drawn rows.
+    There, a row drawn twice has a weight of two but counts once for the minimum number of rows of a
+    node. If that matters, trees are fitted on the drawn rows.
     """
     if type(base) not in (DecisionTreeClassifier, DecisionTreeRegressor):
         return False
@@ -41,79 +47,67 @@ class BoostedTree(NamedTuple):
 
 
 class TreeLearner:
-    """Learns a decision tree from weights of rows, as :func:`boost_learners` asks it to.
+    """Trains decision trees on one table.
 
     Parameters
     ----------
+    base : DecisionTreeClassifier or DecisionTreeRegressor
+        Members are clones of it.
     reader : DecisionTreeClassifier or DecisionTreeRegressor
-        Has read the training set.
+        A clone that has read the training set.
     train : TrainingSet
     draws_rows : bool
-        Whether rows are drawn by weight; otherwise trees are given the weights.
+        Whether rows are drawn by weight; otherwise trees get the weights.
     random : RandomState
     teams : pair of Team
-        The first works on all rows, the second, of one thread, grows trees.
+        The first works on all rows; the second, of one thread, grows trees.
     """
 
     def __init__(
         self,
-        reader: Any,
+        base: DecisionTree,
+        reader: DecisionTree,
         train: TrainingSet,
         draws_rows: bool,
         random: np.random.RandomState,
         teams: tuple[Team, Team],
     ) -> None:
-        self._reader, self._train = reader, train
+        self._base, self._reader, self._train = base, reader, train
         self._draws_rows, self._random = draws_rows, random
         self._team, self._grow_team = teams
-        self._table = reader._bin_rows(train, self._team)
-        self._plan = reader._make_plan(train, self._table, None, last=1)
-        self._encoded = reader._encode_target(train.y, None)
+        self._table = train.bin_rows(self._team)
+        self._plan = train.make_plan(self._table)
 
     def __call__(self, weight: np.ndarray) -> tuple[BoostedTree, np.ndarray]:
-        """Return a tree, and what it predicts of the rows."""
+        """Return a tree, and what it predicts for the rows."""
         random_state = draw_seed(self._random)
-        told = self._tell(weight)
-        row_weight, _ = self._reader._weigh_classes(self._encoded, told)
-        target = self._train.target
-        forest = grow_forest(
-            self._table,
-            target.target,
-            target.n_columns,
-            replace(self._plan, seed=draw_seed(random_state)),
-            told,
-            row_weight,
-            self._grow_team,
-        ).forest
+        train = self._train.reweight(self._weigh_rows(weight))
+        plan = replace(self._plan, seed=draw_seed(random_state))
+        forest = train.grow(plan, self._table, self._grow_team).forest
         values, _ = forest.sum_values(self._table.bins, self._team)
         is_class = is_classifier(self._reader)
         predicted = choose_classes(values) if is_class else np.ascontiguousarray(values[:, 0])
         return BoostedTree(forest, random_state), predicted
 
-    def _tell(self, weight: np.ndarray) -> np.ndarray:
-        """Return the weights that a tree is given: those of the rows, or counts of draws."""
+    def _weigh_rows(self, weight: np.ndarray) -> np.ndarray:
+        """Return the weights that a tree gets: those of the rows, or counts of draws."""
         if not self._draws_rows:
             return raise_weights(weight)
         rows = self._random.choice(weight.size, weight.size, p=weight)
         return np.bincount(rows, minlength=weight.size).astype(np.float64)
 
     def join(
-        self, base: Any, trees: list[BoostedTree], weights: np.ndarray, votes: np.ndarray | None
+        self, trained: Sequence[BoostedTree], weights: np.ndarray, votes: np.ndarray | None
     ) -> "BoostedTrees":
-        """Return the trees of all rounds; members are clones of ``base``."""
-        self._reader.forest_ = Forest.join([tree.forest for tree in trees])
-        recipe = BoostedRecipe(base, [tree.random_state for tree in trees])
+        """Return the trees of all rounds."""
+        self._reader.forest_ = Forest.join([tree.forest for tree in trained])
+        recipe = BoostedRecipe(self._base, [tree.random_state for tree in trained])
         return BoostedTrees(self._reader, recipe, weights, votes)
-
-
-def raise_weights(weight: np.ndarray) -> np.ndarray:
-    """Return weights that a learner can tell from none: many cannot tell much smaller ones."""
-    return np.where(weight > 0.0, np.maximum(weight, SMALLEST_ERROR), 0.0)
 
 
 def choose_classes(values: np.ndarray) -> np.ndarray:
     """Return the class of each row of a tree's values, the first of equals."""
-    if values.shape[1] == 1:  # of the second of two classes
+    if values.shape[1] == 1:  # probability of the second of two classes
         return (values[:, 0] > 1.0 - values[:, 0]).astype(np.intp)
     return values.argmax(axis=1)
 
@@ -130,7 +124,7 @@ class BoostedRecipe:
         return clone(self.estimator).set_params(random_state=self.random_states[number])
 
     def draw_features(self, number: int) -> None:
-        """Members have all features."""
+        """Return None: members have all features."""
         return
 
 
@@ -141,7 +135,6 @@ class BoostedTrees(TableTrees):
     Attributes
     ----------
     weights : ndarray of shape (n_trees,)
-        Of each tree.
     votes : ndarray of shape (n_classes, n_columns) or None
         What a vote for each class adds to the sum; None for numbers.
     """
@@ -150,8 +143,8 @@ class BoostedTrees(TableTrees):
     votes: np.ndarray | None
 
     def read_rows(self, X: Any) -> Matrix:
-        """Check X against what ``fit`` has seen; return it as kernels read it."""
-        return self.model._check_input(X)
+        """Check X against the features of ``fit``; return it as kernels read it."""
+        return X if needs_no_check(self.model, X) else read_rows(self.model, X)
 
     @lazy
     def voter(self) -> Forest:
@@ -162,20 +155,24 @@ class BoostedTrees(TableTrees):
         votes = self.votes[choose_classes(forest.value)]
         return replace(forest, value=self.weights[tree, np.newaxis] * votes)
 
-    def add_up(self, X: Matrix, team: Team) -> np.ndarray:
+    def add_up(self, X: Matrix, n_jobs: int | None) -> np.ndarray:
         """Return the sum of the weighted votes."""
-        parts = self.voter.mapper.map_parts(X, team)
-        return np.concatenate([self.voter.sum_values(rows, team)[0] for _, rows in parts])
+        with predict_with_team(X, self.n_members, n_jobs) as team:
+            parts = self.voter.mapper.map_parts(X, team)
+            return np.concatenate([self.voter.sum_values(rows, team)[0] for _, rows in parts])
 
-    def list_votes(self, X: Matrix, team: Team) -> Iterator[np.ndarray]:
-        """Yield the weighted votes of one tree after the other."""
-        leaves = _find_leaves(self.voter, X, team)
-        return (self.voter.value[own] for own in leaves.T)
+    def staged_add_up(self, X: Matrix, n_jobs: int | None) -> Iterator[np.ndarray]:
+        """Yield the sum of the weighted votes after each round."""
+        with predict_with_team(X, self.n_members, n_jobs) as team:
+            leaves = _find_leaves(self.voter, X, team)
+        return accumulate(self.voter.value[own] for own in leaves.T)
 
-    def list_numbers(self, X: Matrix, team: Team) -> np.ndarray:
-        """Return what the trees predict, shape (n_trees, n_rows)."""
+    def list_numbers(self, X: Matrix, n_jobs: int | None) -> Iterator[np.ndarray]:
+        """Yield what the trees predict, shape (n_trees, n_rows), for successive rows."""
         forest = self.model.forest_
-        return forest.value[_find_leaves(forest, X, team).T, 0]
+        with predict_with_team(X, self.n_members, n_jobs) as team:
+            for part in split_rows(X):
+                yield forest.value[_find_leaves(forest, part, team).T, 0]
 
 
 def _find_leaves(forest: Forest, X: Matrix, team: Team) -> np.ndarray:

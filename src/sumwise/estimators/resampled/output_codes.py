@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -18,7 +18,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sumwise.combine.classes import log_probabilities
 from sumwise.combine.output_codes import (
     LOSSES,
     count_columns,
@@ -30,79 +29,76 @@ from sumwise.combine.output_codes import (
     measure_loss,
 )
 from sumwise.data.frames.selection import take_rows
+from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.validation import encode_labels
-from sumwise.estimators.combined.member_list import read_members_rows
 from sumwise.estimators.combined.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.fitted_state import fit_as_a_whole
-from sumwise.estimators.input.features import check_features
 from sumwise.estimators.input.parameters import check_choice, check_number
 from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 from sumwise.estimators.members import fit_member
-from sumwise.estimators.persistence import NotSavedMixin
-from sumwise.estimators.resampled.base import open_rows
+from sumwise.estimators.resampled.learner import LearnerEnsemble
+from sumwise.estimators.resampled.parameters import OUTPUT_CODES
 
 _N_FOLDS = 3
-# Log odds stay finite.
+# Bounds of probabilities, so that log odds stay finite.
 _SMALLEST_PROBABILITY = 1e-15
 
 
-def _gives_probabilities(ensemble: Any) -> bool:
-    """Whether members have probabilities, and do not just vote for their side."""
+def _gives_probabilities(ensemble: "OutputCodeClassifier") -> bool:
+    """Whether members give probabilities, and do not just vote for a side."""
     if ensemble.decoding == "hamming":
         return False
     members = getattr(ensemble, "estimators_", None) or [ensemble.estimator]
     return all(hasattr(member, "predict_proba") for member in members)
 
 
-class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Classes as words of a code that corrects errors; each member learns one letter.
+@fill_docstring(**OUTPUT_CODES)
+class OutputCodeClassifier(LogProbabilitiesMixin, ClassifierMixin, LearnerEnsemble):
+    """Classes encoded as words of an error-correcting code; each member learns one letter.
 
     Parameters
     ----------
     estimator : estimator
         A classifier of two classes; clones of it are fitted.
     code : {"random", "exhaustive", "data"} or array-like, default="random"
-        "random": columns drawn at random, the best of many draws. "exhaustive": all ways to part
-        the classes, for at most 11 of them. "data": a tree of classes that parts first what is
-        least confused, as measured by out-of-fold predictions of one class against the others. Or
-        a code book of one's own, of shape (n_classes, n_columns), with values 1, -1 and 0 (left
-        out).
+        "random": random columns, the best of many draws. "exhaustive": all ways to divide the
+        classes into two sets, for at most 11 classes. "data": a tree of classes that first
+        separates those that are confused least, as measured by out-of-fold predictions of one
+        class against the others. An array is a code book of shape (n_classes, n_columns) with
+        values 1, -1 and 0 (class not used).
     code_size : float, default=1.5
-        Columns of a random code for each class; no more than there are ways to part the classes.
+        Number of columns of a random code per class; at most the number of ways to divide the
+        classes.
     decoding : {"loss", "hamming"}, default="loss"
-        How members' answers become a class: by the least sum of losses, which heeds how sure they
-        are; or by counting those that contradict it, which gives no probabilities.
+        How the members' answers become a class. "loss": the class with the lowest sum of losses,
+        which uses their margins. "hamming": the class that the fewest members contradict; gives no
+        probabilities.
     loss : {"logistic", "exponential", "hinge", "squared", "linear"}, default="logistic"
         Loss of the margins, with ``decoding="loss"``.
     n_jobs : int or None, default=None
-        Members that joblib fits at once; None for 1, -1 for all CPUs.
+        Number of members that joblib fits at the same time; None for 1, -1 for all CPUs.
     random_state : int, RandomState or None, default=None
         Seed of the random code.
     verbose : int, default=0
-        Whether joblib shows, on standard error, how many members are fitted.
+        Whether joblib shows, on standard error, the number of fitted members.
 
     Attributes
     ----------
-    classes_ : ndarray
-        Class labels, sorted.
+    {classes}
     code_book_ : ndarray of int8, shape (n_classes, n_columns)
         The code of each class.
     estimators_ : list of estimators
-        The fitted members, one per column; none if y has one class only.
-    n_classes_ : int
-        Number of classes.
-    n_features_in_ : int
-        Features seen in ``fit``.
-    feature_names_in_ : ndarray
-        Their names, if X had any.
+        The fitted members, one per column; none if y has only one class.
+    {features}
 
     Notes
     -----
-    A margin is what ``decision_function`` says; of learners that have only probabilities, it is the
-    log odds for the logistic loss, half of them for the exponential, and 2 p - 1 for others. With
-    the logistic loss and probabilities, decoding finds the class that is likeliest if members err
-    independently. Of equally good classes, the first is taken.
+    A margin is the value of ``decision_function``. For learners with probabilities only, it is the
+    log odds for the logistic loss, half the log odds for the exponential loss, and 2 p - 1
+    otherwise. With the logistic loss and probabilities, decoding finds the most likely class under
+    the assumption that members err independently. Ties go to the first class.
 
     Examples
     --------
@@ -147,20 +143,20 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members unchanged.
         y : array-like of shape (n_rows,)
             Class labels.
         sample_weight : array-like of shape (n_rows,), default=None
-            Passed to the members, which must be able to take weights.
+            Passed to the members, which must accept weights.
         **fit_params : dict
-            With metadata routing, whatever the base learner requests.
+            With metadata routing, metadata that the base learner requests.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        X = open_rows(self, X, y)
+        X = self._open_rows(X, y)
         y = read_target(y, is_number=False)
         check_classification_targets(y)
         check_consistent_length(X, y)
@@ -196,7 +192,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
 
     def _make_code(self, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
         n_classes = self.classes_.size
-        if n_classes == 1:  # one class needs no member to be told
+        if n_classes == 1:  # nothing to decide
             return np.empty((1, 0), dtype=np.int8)
         if not isinstance(self.code, str):
             return self._read_code(n_classes)
@@ -211,7 +207,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         if n_columns < fewest:
             raise ParameterError(
                 f"{type(self).__name__}: code_size={self.code_size} gives {n_columns} columns for "
-                f"{n_classes} classes, which need at least {fewest} to be told apart; use at least "
+                f"{n_classes} classes, which need at least {fewest} to differ; use at least "
                 f"{fewest / n_classes:.3g}"
             )
         return make_random_code(n_classes, n_columns, check_random_state(self.random_state))
@@ -235,7 +231,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         return code.astype(np.int8)
 
     def _measure_confusion(self, X: Any, y: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
-        """Return how often two classes are taken for each other, out of fold."""
+        """Return how often two classes are confused, out of fold."""
         from sklearn.model_selection import StratifiedKFold
 
         n_classes = self.classes_.size
@@ -243,7 +239,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         if fewest < 2:
             label = self.classes_.tolist()[int(np.bincount(y).argmin())]
             raise DataError(
-                "code='data' looks which classes are confused, for which each needs two rows; "
+                "code='data' measures which classes are confused, for which each needs two rows; "
                 f"{label!r} has one: use a random code"
             )
         against_others = 2 * np.eye(n_classes, dtype=np.int8) - 1
@@ -281,22 +277,11 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         margins = [_find_margin(member, X, self.loss) for member in members]
         return np.column_stack(margins) if margins else np.empty((count_rows(X), 0))
 
-    def _check_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = read_members_rows(X)
-        if getattr(X, "ndim", 2) > 1:  # one row without its second dimension is for members to tell
-            check_features(self, X, reset=False)
-        return X
-
+    @document_rows
     def predict_distances(self, X: Any) -> np.ndarray:
-        """Return how badly each class fits what the members say.
+        """Return how much each class disagrees with the members' answers.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Sums of losses, or Hamming distances.
         """
@@ -306,34 +291,26 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
             return measure_hamming(self.code_book_, margins)
         return measure_loss(self.code_book_, margins, self.loss)
 
+    @document_rows
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class whose code fits best what the members say.
+        """Return the class whose code agrees best with the members' answers.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows,)
         """
         distances = self.predict_distances(X)
         return self.classes_[distances.argmin(axis=1)]
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @document_rows
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of classes that agree best with those of the members.
+        """Return the class probabilities that agree best with those of the members.
 
-        They are as likely as can be given what the members say of their sides (Huang, Weng and Lin
-        2006). If the members' probabilities are right, so are these. ``predict`` decodes in another
-        way, so that for some rows its class is not the most probable one.
+        They are the maximum likelihood estimate, given the members' probabilities of their sides
+        (Huang, Weng and Lin 2006), and are correct if those are. ``predict`` decodes in another
+        way, so for some rows its class is not the most probable one.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
@@ -342,27 +319,12 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
         said = np.column_stack(sides) if sides else np.empty((count_rows(X), 0))
         return couple_probabilities(self.code_book_, said)
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of :meth:`predict_proba`."""
-        return log_probabilities(self.predict_proba(X))
-
     # --- scikit-learn ---
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return where ``fit`` passes metadata on: to the base learner."""
+        """Return how metadata of ``fit`` is routed: to the base learner."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        try:
-            inner = get_tags(self.estimator).input_tags
-        except Exception:  # what is no estimator is refused in fit
-            return tags
-        tags.input_tags.sparse = inner.sparse
-        tags.input_tags.allow_nan = inner.allow_nan
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
@@ -371,7 +333,7 @@ class OutputCodeClassifier(NotSavedMixin, MetaEstimatorMixin, ClassifierMixin, B
 def _fit_column(
     label: str, member: Any, sides: np.ndarray, X: Any, params: Mapping[str, Any]
 ) -> Any:
-    """Fit a member on the rows whose class has a side, with 0 for -1."""
+    """Fit a member on the rows whose class has a side; side -1 is class 0."""
     params = dict(params)
     if not sides.all():
         rows = np.flatnonzero(sides)
@@ -382,6 +344,7 @@ def _fit_column(
 
 
 def _find_margin(member: Any, X: Any, loss: str) -> np.ndarray:
+    """Return the margins of a member for side 1."""
     if hasattr(member, "decision_function"):
         return np.asarray(member.decision_function(X), dtype=np.float64).ravel()
     p = np.asarray(member.predict_proba(X))[:, 1]

@@ -1,96 +1,52 @@
-"""Members that learn from targets with noise of their own (Breiman 2000, "Randomizing Outputs")."""
+"""Members trained on targets with noise of their own (Breiman 2000, "Randomizing Outputs")."""
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataWarning, ParameterError
-from sumwise.estimators.combined.base import document_members
 from sumwise.estimators.fitted_state import fit_as_a_whole
+from sumwise.estimators.forests.parameters import draw_seed
 from sumwise.estimators.forests.targets import find_scale
 from sumwise.estimators.input.parameters import check_number, extend_parameters
 from sumwise.estimators.resampled.base import (
-    REPEATED_TEXTS,
-    Recipe,
     RepeatedClassifier,
     RepeatedEnsemble,
     RepeatedRegressor,
-    find_member_seed,
-    takes_weights,
 )
 from sumwise.estimators.resampled.noisy_trees import can_share_table, grow_noisy_trees
-from sumwise.estimators.resampled.table_trees import draw_seed
-from sumwise.kernels.runtime import random
-
-
-@dataclass(frozen=True)
-class NoiseRecipe(Recipe):
-    """How members with noisy targets are made.
-
-    Attributes
-    ----------
-    flips : ndarray of shape (n_classes, n_classes) or None
-        The probability of each class (columns) in place of another (rows).
-    deviation : ndarray or None
-        Standard deviation of the noise of each output.
-    """
-
-    flips: np.ndarray | None = None
-    deviation: np.ndarray | None = None
-
-    def disturb(self, number: int, y: np.ndarray) -> np.ndarray:
-        """Return the targets of a member."""
-        draws = np.random.RandomState(find_member_seed(self.seed, random.MEMBER_TARGETS, number))
-        if self.flips is not None:
-            reached = np.cumsum(self.flips[y], axis=1)
-            target = draws.uniform(size=(len(y), 1)) * reached[:, -1:]
-            return (reached <= target).sum(axis=1)
-        assert self.deviation is not None
-        return y + draws.standard_normal(y.shape) * self.deviation
-
-    def fit(self, number: int, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
-        member = self.make_member(number)
-        return self.fit_rows(number, member, X, self.disturb(number, y), None, weight)
+from sumwise.estimators.resampled.parameters import OUTPUT_NOISE
+from sumwise.estimators.resampled.recipe import NoiseRecipe, takes_weights
 
 
 class _NoisyEnsemble(RepeatedEnsemble):
     """What both ensembles share."""
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 100,
-        *,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            estimator, n_estimators, n_jobs=n_jobs, random_state=random_state, verbose=verbose
-        )
+    @extend_parameters(RepeatedEnsemble)
+    def __init__(self, estimator: Any = None, n_estimators: int = 100, **shared: Any) -> None:
+        super().__init__(estimator, n_estimators, **shared)
 
     @fit_as_a_whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Fit each member on all rows, with noise of its own in the targets.
+        """Fit each member on all rows, with its own noise in the targets.
 
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-            Passed to the members as it is.
+            Passed to the members unchanged.
         y : array-like of shape (n_rows,)
             Targets; for regressors also of shape (n_rows, n_outputs).
         sample_weight : array-like of shape (n_rows,), default=None
-            Passed to the members, which must be able to take weights.
+            Passed to the members, which must accept weights.
         **fit_params : dict
-            With metadata routing, whatever the base learner requests.
+            With metadata routing, metadata that the base learner requests.
 
         Returns
         -------
         self
         """
-        self._forget_members()
         self._check_parameters()
         X, y, weight = self._start_fit(X, y, sample_weight)
         learner = self.estimator_
@@ -122,46 +78,36 @@ class _NoisyEnsemble(RepeatedEnsemble):
     def _find_noise(
         self, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return the probabilities of flips, or the deviations of numbers."""
+        """Return the probabilities of flips, or the standard deviations of numeric noise."""
         raise NotImplementedError
 
 
-@document_members(**REPEATED_TEXTS)
+@fill_docstring(**OUTPUT_NOISE)
 class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
-    """A vote of classifiers that learned all rows, some with another label for each member.
+    """A vote of classifiers that are trained on all rows, with some labels flipped for each.
 
-    Labels are flipped so that the proportions of the classes stay as they are, in the mean: a label
-    j becomes i with probability w q_i, where q are the proportions and w is such that a share
-    ``flip_rate`` of all labels is flipped.
+    The expected proportions of the classes do not change: label j becomes i with probability w q_i,
+    where q are the proportions. The factor w is chosen so that a share ``flip_rate`` of all labels
+    is flipped.
 
     Parameters
     ----------
     {learner}
-    n_estimators : int, default=100
-        Number of members; the noise takes many to average out.
     flip_rate : float, default=0.2
-        Share of the labels that are flipped, in [0, 1). What the proportions do not allow is
-        lowered to what they do, with a warning.
+        Share of the labels that are flipped, in [0, 1). If the proportions do not allow it, the
+        largest possible share is used, with a warning.
     {votes}
     {jobs}
 
     Attributes
     ----------
-    classes_ : ndarray
-        Class labels, sorted.
-    n_classes_ : int
-        Their number.
-    votes_ : {"hard", "soft"}
-        What members vote with.
     flip_rate_ : float
-        Share of the labels that were flipped, in the mean.
-    {attributes}
+        Expected share of flipped labels.
+    {voter_attributes}
 
     Notes
     -----
-    Decision trees of sumwise share one table: X is read and binned once, and members grow side by
-    side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_`` are made when
-    they are asked for.
+    {table}
 
     Examples
     --------
@@ -191,7 +137,6 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
 
     def _check_parameters(self) -> None:
         check_number(self, "flip_rate", 0.0, 1.0)
-        self._check_estimator()
         self.votes_ = self._resolve_votes()
 
     def _find_noise(
@@ -199,8 +144,8 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
         q = np.bincount(y, weights=weight, minlength=self.classes_.size)
         q = q / q.sum()
-        mixed = 1.0 - np.sum(q**2)  # the chance that two rows differ
-        # Label j is flipped with probability w (1 - q_j), at most 1.
+        mixed = 1.0 - np.sum(q**2)  # probability that two rows have different labels
+        # Label j is flipped with probability w (1 - q_j), which must not exceed 1.
         highest = mixed / (1.0 - q.min()) if mixed > 0.0 else 0.0
         self.flip_rate_ = min(float(self.flip_rate), highest)
         if self.flip_rate > highest * (1.0 + 1e-9):
@@ -216,18 +161,16 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
         return flips, None
 
 
-@document_members(**REPEATED_TEXTS)
+@fill_docstring(**OUTPUT_NOISE)
 class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
-    """The mean of regressors that learned all rows, with Gaussian noise of their own in y.
+    """The mean of regressors that are trained on all rows, with their own Gaussian noise in y.
 
     Parameters
     ----------
     {learner}
-    n_estimators : int, default=100
-        Number of members; the noise takes many to average out.
     noise : float, default=0.5
-        Standard deviation of the noise, as a share of that of y; of each output, if there are
-        several.
+        Standard deviation of the noise, as a share of the standard deviation of y; with several
+        outputs, of each output.
     {jobs}
 
     Attributes
@@ -236,9 +179,7 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
 
     Notes
     -----
-    Decision trees of sumwise share one table: X is read and binned once, and members grow side by
-    side; ``n_jobs`` is then a number of threads, None for all CPUs. ``estimators_`` are made when
-    they are asked for.
+    {table}
 
     Examples
     --------
@@ -268,7 +209,7 @@ class OutputSmearingRegressor(RepeatedRegressor, _NoisyEnsemble):
     def _find_noise(
         self, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        scale = find_scale(y)  # squares of huge or tiny numbers would not be numbers
+        scale = find_scale(y)  # squares of huge or tiny numbers would overflow or vanish
         scaled = y / scale
         mean = np.average(scaled, axis=0, weights=weight)
         deviation = scale * np.sqrt(np.average((scaled - mean) ** 2, axis=0, weights=weight))

@@ -1,9 +1,11 @@
-"""Trees of few levels: what AdaBoost grows if it is not told otherwise.
+"""Trees of few levels, the default base learner of AdaBoost.
 
-All rounds of a fit share one binned table. A tree that was grown in a round is a fitted
-:class:`ShallowTreeClassifier` or :class:`ShallowTreeRegressor` afterwards.
+All rounds of a fit share one binned table. Afterwards the tree of a round is a fitted
+:class:`ShallowTreeClassifier` or :class:`ShallowTreeRegressor`.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
 from sumwise.data.thresholds import MAX_BINS
+from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
 from sumwise.estimators.input.features import FeatureSchema, read_rows, read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_integer
 from sumwise.estimators.input.targets import check_sample_weight, find_classes
+from sumwise.estimators.resampled.boosted_members import (
+    normalize_weights,
+    predict_with_team,
+    split_rows,
+)
 from sumwise.inspection.importance import importance
 from sumwise.kernels.adaboost.reweight import draw_by_weight
 from sumwise.kernels.runtime import random
@@ -25,16 +33,24 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import Tree, TreeEnsemble
 from sumwise.tree.shallow import MAX_SHALLOW_DEPTH, ShallowGrower
 
-# Values that are added to histograms are about as much work as an elementary step of a thread.
-VALUES_A_STEP = 4
-# Quantiles of many rows are taken from a sample; which one, no other draw should decide.
+# Number of values that are added to histograms in the time of one step of count_threads.
+VALUES_PER_STEP = 4
+# Quantiles of many rows come from a sample, which must not depend on other draws.
 _BINNING_SEED = 0
+
+_PARAMETERS = """
+max_depth : int, default=1
+    Number of levels of splits, at most 8; 1 for a decision stump.
+max_bins : int, default=255
+    Maximum number of bins of a feature. Splits are exact for features with no more distinct values.
+n_jobs : int or None, default=None
+    Number of threads; None and -1 for all CPUs."""
 
 
 class NumbersReader:
-    """For estimators whose trees split numbers alone: how they read X.
+    """How estimators read X if their trees split numbers only.
 
-    The attributes are what :func:`read_training_data` and :func:`read_rows` ask for.
+    The attributes are those that :func:`read_training_data` and :func:`read_rows` need.
     """
 
     categorical_features = "auto"
@@ -49,7 +65,7 @@ class NumbersReader:
 
 
 class ShallowLearner:
-    """Learns a tree from weights of rows, as :func:`boost_learners` asks it to.
+    """Trains shallow trees on one table.
 
     Parameters
     ----------
@@ -59,11 +75,11 @@ class ShallowLearner:
     target : ndarray
         Class indices, or numbers.
     weight : ndarray or None
-        Sample weights, which bins are made by; None where all rows are alike.
+        Sample weights that determine the bins; None for equal weights.
     n_classes : int
         0 for numbers.
     seed : int or None
-        Where rows are drawn at random; None to take the weights as they are.
+        Seed of the rows that are drawn; None to use the weights themselves.
     team : Team
     """
 
@@ -80,13 +96,13 @@ class ShallowLearner:
         mapper = BinMapper.fit(X, base.max_bins, weight, None, _BINNING_SEED, team)
         table = mapper.map_to_columns(X, team)
         self._grower = ShallowGrower(*table, mapper, base.max_depth, team, target, n_classes)
-        self._is_class = n_classes > 0
+        self._is_class, self._n_features = n_classes > 0, X.shape[1]
         self._predicted = np.empty(target.size, dtype=np.uint16 if n_classes else np.float64)
         self._seed, self._n_draws = seed, 0
         self._counts = np.empty(target.size, dtype=np.int64)
 
     def __call__(self, weight: np.ndarray) -> tuple[Tree, np.ndarray]:
-        """Return a tree, and what it predicts of the rows."""
+        """Return a tree, and what it predicts for the rows."""
         if self._seed is not None:
             weight = self._draw(weight)
         tree = self._grower.grow(weight)
@@ -94,25 +110,61 @@ class ShallowLearner:
         return tree, self._predicted
 
     def _draw(self, weight: np.ndarray) -> np.ndarray:
-        """Return how often each row is drawn, under a power of two so that sums are exact."""
+        """Return how often each row is drawn, divided by a power of two so that sums are exact."""
         draw_by_weight(
             random.make_key(self._seed, random.ROWS, self._n_draws), weight, self._counts
         )
         self._n_draws += 1
         return self._counts * 2.0 ** -int(weight.size).bit_length()
 
+    def join(
+        self, trained: Sequence[Tree], weights: np.ndarray, votes: np.ndarray | None
+    ) -> "ShallowTrees":
+        """Return the trees of all rounds, with weighted votes or numbers in their nodes."""
+        if votes is None:
+            values = [tree.value for tree in trained]
+        else:
+            pairs = zip(trained, weights, strict=True)
+            values = [weight * votes[find_answers(tree, True)] for tree, weight in pairs]
+        n_outputs = 1 if votes is None else votes.shape[1]
+        return ShallowTrees(join_trees(trained, values, n_outputs, self._n_features))
+
+
+@dataclass(frozen=True, eq=False)
+class ShallowTrees:
+    """The trees of all rounds, as one ensemble."""
+
+    ensemble: TreeEnsemble
+
+    def add_up(self, X: Matrix, n_jobs: int | None) -> np.ndarray:
+        """Return the sum of the weighted votes."""
+        with predict_with_team(X, self.ensemble.n_trees, n_jobs) as team:
+            return self.ensemble.predict_raw(X, team)
+
+    def staged_add_up(self, X: Matrix, n_jobs: int | None) -> Iterator[np.ndarray]:
+        """Yield the sum of the weighted votes after each round."""
+        with start_team(n_jobs, X.shape[0] * self.ensemble.n_outputs) as team:
+            yield from self.ensemble.staged_predict_raw(X, team)
+
+    def list_numbers(self, X: Matrix, n_jobs: int | None) -> Iterator[np.ndarray]:
+        """Yield what the trees predict, shape (n_trees, n_rows), for successive rows."""
+        ensemble = self.ensemble
+        with predict_with_team(X, ensemble.n_trees, n_jobs) as team:
+            for part in split_rows(X):
+                yield ensemble.value[ensemble.apply(part, team) + ensemble.start].T
+
 
 def find_answers(tree: Tree, is_class: bool) -> np.ndarray:
-    """What a tree predicts in each node: the first of the heaviest classes, or a number."""
+    """Return what a tree predicts in each node: the class of largest weight, or a number."""
     if is_class:
         return tree.value.argmax(axis=1).astype(np.uint16)
     return np.ascontiguousarray(tree.value[:, 0])
 
 
 def join_trees(
-    trees: list[Tree], values: list[np.ndarray], n_outputs: int, n_features: int
+    trees: Sequence[Tree], values: list[np.ndarray], n_outputs: int, n_features: int
 ) -> TreeEnsemble:
-    """Return trees as an ensemble that adds up other values, one a node and output."""
+    """Return trees as an ensemble that sums other values, one per node and output."""
     parts = [
         Tree(**{**vars(tree), "value": value[:, k : k + 1]})
         for tree, value in zip(trees, values, strict=True)
@@ -154,7 +206,7 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
         self._refuse_categories()
         target, n_classes = self._encode_target(y)
         weight = check_sample_weight(sample_weight, X.shape[0])
-        with start_team(self.n_jobs, X.shape[0] * X.shape[1] // VALUES_A_STEP) as team:
+        with start_team(self.n_jobs, X.shape[0] * X.shape[1] // VALUES_PER_STEP) as team:
             learn = ShallowLearner(self, X, target, weight, n_classes, None, team)
             self.tree_, _ = learn(normalize_weights(weight, X.shape[0]))
         return self
@@ -164,7 +216,7 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
             names = getattr(self, "feature_names_in_", None)
             label = f"column {feature}" if names is None else f"column {names[feature]!r}"
             raise DataError(
-                f"{label} holds strings or categories, and these trees split numbers alone; encode "
+                f"{label} holds strings or categories, and these trees split numbers only; encode "
                 "it, or use a decision tree"
             )
 
@@ -183,20 +235,16 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        tags.input_tags.string = True  # read by column, and refused by name
+        tags.input_tags.string = True  # refused with the name of the column
         return tags
 
+    @document_rows
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches.
 
-        Parameters
-        ----------
-        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
+        {rows}
         ndarray of int32, shape (n_rows,)
-            Node numbers.
+            Node indices.
         """
         check_is_fitted(self)
         X = read_rows(self, X)
@@ -214,22 +262,18 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
         return importance(self._ensemble)
 
 
+@fill_docstring(parameters=_PARAMETERS)
 class ShallowTreeClassifier(ClassifierMixin, BaseShallowTree):
-    """A tree of few levels by weighted Gini impurity.
+    """A tree of few levels that minimizes weighted Gini impurity.
 
     Parameters
     ----------
-    max_depth : int, default=1
-        Levels of splits, at most 8; one is a decision stump.
-    max_bins : int, default=255
-        Most bins of a feature; with no more distinct values, splits are exact.
-    n_jobs : int or None, default=None
-        Threads; None and -1 for all CPUs.
+    {parameters}
 
     Attributes
     ----------
     tree_ : Tree
-        Its values are the shares of the classes.
+        Its values are class shares.
     classes_ : ndarray
         Class labels, sorted.
     """
@@ -241,27 +285,23 @@ class ShallowTreeClassifier(ClassifierMixin, BaseShallowTree):
         return indices, self.classes_.size
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the shares of the classes in the leaf of each row, shape (n_rows, n_classes)."""
+        """Return the class shares in the leaf of each row, shape (n_rows, n_classes)."""
         leaves = self.apply(X)
         return self.tree_.value[leaves]
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the heaviest class of each row's leaf."""
+        """Return the class of largest weight in each row's leaf."""
         leaves = self.apply(X)
         return self.classes_[find_answers(self.tree_, True)[leaves]]
 
 
+@fill_docstring(parameters=_PARAMETERS)
 class ShallowTreeRegressor(RegressorMixin, BaseShallowTree):
-    """A tree of few levels by weighted squared error.
+    """A tree of few levels that minimizes the weighted squared error.
 
     Parameters
     ----------
-    max_depth : int, default=1
-        Levels of splits, at most 8.
-    max_bins : int, default=255
-        Most bins of a feature; with no more distinct values, splits are exact.
-    n_jobs : int or None, default=None
-        Threads; None and -1 for all CPUs.
+    {parameters}
 
     Attributes
     ----------
@@ -276,12 +316,3 @@ class ShallowTreeRegressor(RegressorMixin, BaseShallowTree):
         """Return the mean of each row's leaf."""
         leaves = self.apply(X)
         return self.tree_.value[leaves, 0]
-
-
-def normalize_weights(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
-    """Return weights of rows that sum to one."""
-    if weight is None:
-        return np.full(n_rows, 1.0 / n_rows)
-    # By the largest first: the sum of large weights would overflow.
-    weight = weight / weight.max()
-    return weight / weight.sum()

@@ -1,24 +1,38 @@
-"""Members of an ensemble, and those that are decision trees on one table.
+"""Members of an ensemble, and members that are decision trees on one table.
 
-Such trees are kept as one forest, which predicts all of them at once. Members are estimators as all
-others are, made when they are asked for.
+Such trees are stored as one forest, which predicts all of them at once. The members themselves are
+ordinary estimators, created on access.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
 
+from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.lazy import lazy
 from sumwise.tree.forest_view import narrow_features
 
+DecisionTree = DecisionTreeClassifier | DecisionTreeRegressor
 
-def draw_seed(random_state: Any) -> int:
-    """Return the seed that an estimator with this ``random_state`` draws first."""
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+class MemberRecipe(Protocol):
+    """How the members of an ensemble are made."""
+
+    def make_member(self, number: int) -> Any:
+        """Return an unfitted member."""
+
+    def draw_features(self, number: int) -> np.ndarray | None:
+        """Return the features of a member, None for all."""
+
+
+def use_threads(tree: DecisionTree, n_jobs: int | None) -> DecisionTree:
+    """Give a tree the number of threads of its ensemble, if that has one; return it."""
+    if n_jobs is not None:
+        tree.n_jobs = n_jobs
+    return tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +43,11 @@ class TableTrees:
     ----------
     model : DecisionTreeClassifier or DecisionTreeRegressor
         Has the trees of all members, and so predicts their mean.
-    recipe : Recipe
-        How they were made: ``make_member`` returns the unfitted estimator of a number, and
-        ``draw_features`` its features, None for all.
+    recipe : MemberRecipe
     """
 
-    model: Any
-    recipe: Any
+    model: DecisionTree
+    recipe: MemberRecipe
 
     @property
     def n_members(self) -> int:
@@ -43,7 +55,7 @@ class TableTrees:
 
     @lazy
     def members(self) -> list[Any]:
-        """Each tree as an estimator of its own, for the features it was given."""
+        """Each tree as a separate estimator, for the features that it was given."""
         return [self._make_member(number) for number in range(self.n_members)]
 
     def _make_member(self, number: int) -> Any:
@@ -64,22 +76,23 @@ class TableTrees:
         return member
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what is derived from them is not pickled."""
+        """Return the fields alone: what is derived from them is not pickled."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class MembersMixin:
-    """Access to the fitted members, as scikit-learn's ensembles have it.
+    """Access to the fitted members, as in scikit-learn's ensembles.
 
     An ensemble has either ``_members``, a list, or ``_trees``, a :class:`TableTrees`.
     """
 
-    _trees: Any
+    _fitted_privately: ClassVar[tuple[str, ...]] = ("_members", "_trees")
+    _trees: TableTrees
     _members: list[Any]
 
     @property
     def estimators_(self) -> list[Any]:
-        """The fitted members; trees that grew on one table are made when they are asked for."""
+        """The fitted members; trees that grew on one table are created on access."""
         if "_trees" in self.__dict__:
             return list(self._trees.members)
         if "_members" not in self.__dict__:
@@ -91,10 +104,6 @@ class MembersMixin:
         self.__dict__.pop("_trees", None)
         self._members = members
 
-    def _forget_members(self) -> None:
-        for name in ("_members", "_trees"):
-            self.__dict__.pop(name, None)
-
     def _count_members(self) -> int:
         return self._trees.n_members if "_trees" in self.__dict__ else len(self.estimators_)
 
@@ -102,7 +111,7 @@ class MembersMixin:
         return "_trees" in self.__dict__ or "_members" in self.__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # What is a property now was an attribute in older pickles.
+        # Older pickles have attributes that are properties now.
         own = type(self)
         kept = {k: v for k, v in state.items() if not isinstance(getattr(own, k, None), property)}
         if "estimators_" in state:
@@ -122,5 +131,5 @@ class MembersMixin:
         return iter(self.estimators_)
 
     def __bool__(self) -> bool:
-        """True, fitted or not: no estimator is an empty list."""
+        """Return True, fitted or not: an estimator is not an empty list."""
         return True

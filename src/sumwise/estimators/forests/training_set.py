@@ -1,0 +1,197 @@
+"""Rows that a tree or forest is trained on: read, checked, binned, and grown into trees."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sumwise.data.binning import BinMapper
+from sumwise.data.matrix import Matrix
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.constraints import read_directions
+from sumwise.estimators.forests.parameters import count_features, count_rows, draw_seed
+from sumwise.estimators.forests.targets import ForestTarget, scale_weight
+from sumwise.estimators.input.features import read_training_data
+from sumwise.estimators.input.targets import check_sample_weight
+from sumwise.kernels.runtime.threads import Team
+from sumwise.training.forest import ForestPlan, GrownForest, Reweigher, draw_bags, grow_forest
+from sumwise.training.progress import show_progress
+from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest_grower import ForestSettings, RowTable
+from sumwise.tree.prune import prune_cost_complexity
+
+if TYPE_CHECKING:
+    from sumwise.estimators.forests.base import BaseTrees
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The arguments of ``fit`` as training takes them.
+
+    Attributes
+    ----------
+    matrix : ndarray, ColumnMatrix or SparseMatrix
+    y : ndarray
+        The target as users know it.
+    encoded : ndarray
+        Class indices or numbers.
+    target : ForestTarget
+    weight : ndarray or None
+        Sample weights, scaled by a power of two if they are huge or tiny.
+    total_weight : float
+        Sum of the given weights; without weights, the number of rows.
+    row_weight : ndarray or None
+        Factors on the weights of drawn rows: the class weights.
+    reweigh : callable or None
+        Changes the weights of a tree's rows.
+    start : Forest or None
+        The trees to continue from.
+    seed : int
+    tree : estimator
+        The tree or forest that has read the rows; it has the parameters.
+    """
+
+    matrix: Matrix
+    y: np.ndarray
+    encoded: np.ndarray
+    target: ForestTarget
+    weight: np.ndarray | None
+    total_weight: float
+    row_weight: np.ndarray | None
+    reweigh: Reweigher | None
+    start: Forest | None
+    seed: int
+    tree: "BaseTrees"
+
+    @classmethod
+    def read(
+        cls,
+        tree: "BaseTrees",
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        start: "BaseTrees | None" = None,
+    ) -> "TrainingSet":
+        """Check parameters and data; ``start`` is the model to continue from."""
+        tree._check_parameters()
+        known = getattr(start, "schema_", None)
+        matrix, y, tree.schema_ = read_training_data(tree, X, y, known, many_targets=True)
+        if start is not None and start.n_features_in_ != tree.n_features_in_:
+            raise DataError(
+                f"X has {tree.n_features_in_} features, and the trees to continue from have "
+                f"{start.n_features_in_}"
+            )
+        n_rows = matrix.shape[0]
+        weight, total_weight = scale_weight(check_sample_weight(sample_weight, n_rows), n_rows)
+        encoded = tree._encode_target(y, start)
+        row_weight, reweigh = tree._weigh_classes(encoded, weight)
+        target = tree._make_target(encoded, weight)
+        seed, trees = getattr(start, "_seed", None), getattr(start, "forest_", None)
+        if seed is None:
+            seed = draw_seed(tree.random_state)
+        weights = weight, total_weight, row_weight, reweigh
+        return cls(matrix, y, encoded, target, *weights, trees, seed, tree)
+
+    @property
+    def n_steps(self) -> int:
+        """Cost of growing the trees, in the steps of ``count_threads``."""
+        return self.tree._count_steps(self.matrix)
+
+    def reweight(self, weight: np.ndarray) -> "TrainingSet":
+        """Return the rows with other sample weights."""
+        row_weight, reweigh = self.tree._weigh_classes(self.encoded, weight)
+        return replace(self, weight=weight, row_weight=row_weight, reweigh=reweigh)
+
+    def retarget(self, encoded: np.ndarray, seed: int) -> "TrainingSet":
+        """Return the rows with other class indices or numbers, and another seed."""
+        row_weight, reweigh = self.tree._weigh_classes(encoded, self.weight)
+        target = self.tree._make_target(encoded, self.weight)
+        return replace(
+            self,
+            encoded=encoded,
+            target=target,
+            row_weight=row_weight,
+            reweigh=reweigh,
+            seed=seed,
+        )
+
+    def bin_rows(self, team: Team) -> RowTable:
+        """Return the binned table, with the bins of the trees to continue from if there are any."""
+        if self.start is not None:
+            mapper = self.start.mapper
+        else:
+            mapper = BinMapper.fit(
+                self.matrix,
+                self.tree.max_bins,
+                self.weight,
+                None,
+                self.seed,
+                team,
+                self.tree.schema_.n_categories,
+                only_bytes=True,
+            )
+        return RowTable.from_matrix(self.matrix, mapper, team, self.weight)
+
+    def make_plan(
+        self, table: RowTable, n_features: int | None = None, last: int = 1
+    ) -> ForestPlan:
+        """Return the plan of the trees; each may split on ``n_features``, None for all."""
+        return ForestPlan(
+            self._make_settings(table.n_rows, n_features),
+            self.seed,
+            first=0 if self.start is None else self.start.n_trees,
+            last=last,
+            reweigh=self.reweigh,
+            finish=partial(self._finish, table),
+        )
+
+    def _make_settings(self, n_rows: int, n_features: int | None) -> ForestSettings:
+        tree, target = self.tree, self.target
+        directions = read_directions(tree, tree.schema_.n_categories > 0)
+        if directions.any() and target.n_columns > 1:
+            raise ParameterError(
+                f"{type(tree).__name__}: monotonic_cst: Monotonicity constraints are not "
+                "supported with multiple outputs"
+            )
+        min_leaf = count_rows(tree, "min_samples_leaf", 1, n_rows)
+        return ForestSettings(
+            criterion=target.criterion,
+            is_class=target.is_class,
+            n_drawn=count_features(tree, "max_features", n_features or tree.n_features_in_),
+            random_cuts=tree._cuts_at_random(),
+            max_leaves=tree.max_leaf_nodes,
+            max_depth=tree.max_depth,
+            min_samples_split=max(count_rows(tree, "min_samples_split", 2, n_rows), 2 * min_leaf),
+            min_samples_leaf=min_leaf,
+            min_weight_leaf=float(tree.min_weight_fraction_leaf),
+            min_decrease=target.find_decrease(float(tree.min_impurity_decrease)),
+            by_share=True,
+            directions=directions if directions.any() else None,
+        )
+
+    def _finish(self, table: RowTable, grown: ForestTree, weight: np.ndarray) -> ForestTree:
+        """Return a grown tree in its final form: pruned, in the units of the target."""
+        price = self.target.scale_down(float(self.tree.ccp_alpha))
+        pruned = prune_cost_complexity(grown, price, self.target.unit, table.mapper)
+        return self.target.restore(self.tree._judge_tree(self, table, pruned, weight))
+
+    def grow(
+        self, plan: ForestPlan, table: RowTable, team: Team, is_shown: bool = False
+    ) -> GrownForest:
+        """Return the trees of ``start`` and those of the plan, and the rows they have seen."""
+        forest, bags = self.start, []
+        if plan.first and plan.keep_bags:
+            old = replace(plan, first=0, last=plan.first)
+            bags.append(draw_bags(old, table.n_rows, self.weight, self.row_weight))
+        if plan.first < plan.last:
+            target, n_columns = self.target.target, self.target.n_columns
+            with show_progress(is_shown) as shown:
+                grown = grow_forest(
+                    table, target, n_columns, plan, self.weight, self.row_weight, team, shown
+                )
+            forest = grown.forest if forest is None else forest.append(grown.forest)
+            bags.append(grown.in_bag)
+        assert forest is not None
+        in_bag = np.concatenate(bags) if bags else np.empty((0, 0), dtype=np.uint8)
+        return GrownForest(forest, in_bag)
