@@ -18,7 +18,8 @@ from sumwise import (
     load,
 )
 from sumwise.errors import DataError, ParameterError, TrainingError
-from sumwise.estimators.boosting.validation import encode_labels, hold_out_rows
+from sumwise.estimators.boosting.validation import hold_out_rows
+from sumwise.estimators.input.targets import encode_labels
 from sumwise.losses import Exponential, Logistic, Multinomial, Squared
 from sumwise.tree import TreeEnsemble
 

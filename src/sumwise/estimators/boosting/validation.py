@@ -9,7 +9,6 @@ from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.rows import LabeledRows
 from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.input.features import KnowsSchema, read_rows
-from sumwise.estimators.input.targets import encode_labels as encode_labels
 from sumwise.training.boost import TrainingRows
 
 

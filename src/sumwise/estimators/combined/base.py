@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from textwrap import indent
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -68,19 +67,6 @@ n_features_in_ : int
 feature_names_in_ : ndarray
     Their names, if X had any.""",
 }
-
-
-def document_members(**texts: str) -> Callable[[Any], Any]:
-    """Put texts, indented as in a class docstring, in place of ``{key}``."""
-    texts |= {"attributes": indent(MEMBER_TEXTS["attributes"].strip(), "    ").strip()}
-
-    def document(kind: Any) -> Any:
-        assert kind.__doc__ is not None
-        for key, text in texts.items():
-            kind.__doc__ = kind.__doc__.replace(f"{{{key}}}", text)
-        return kind
-
-    return document
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.combine.vote import share_labels, share_probabilities
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.base import MemberEnsemble
 from sumwise.estimators.combined.out_of_fold import is_frozen
+from sumwise.estimators.input.targets import encode_labels
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 
 

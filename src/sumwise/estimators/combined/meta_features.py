@@ -9,8 +9,8 @@ from sklearn.base import is_classifier
 from sumwise.combine.classes import one_hot, place_classes
 from sumwise.combine.stack import average_models
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.out_of_fold import FoldModels, Folds, Member
+from sumwise.estimators.input.targets import encode_labels
 
 METHODS = ("predict_proba", "decision_function", "predict")
 

@@ -22,7 +22,6 @@ from sumwise.combine.select import (
 )
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, HeldOut, MemberEnsemble
 from sumwise.estimators.combined.by_task import RegressorEnsemble
 from sumwise.estimators.combined.votes import SOFT, VOTE_PARAMETERS, VotesEnsemble
@@ -33,6 +32,7 @@ from sumwise.estimators.input.parameters import (
     check_number,
     extend_parameters,
 )
+from sumwise.estimators.input.targets import encode_labels
 from sumwise.estimators.scoring import (
     KnownClassifier,
     KnownRegressor,

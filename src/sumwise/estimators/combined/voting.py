@@ -17,7 +17,6 @@ from sumwise.combine.vote import (
 )
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import ParameterError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, HeldOut
 from sumwise.estimators.combined.member_list import read_members_rows
 from sumwise.estimators.combined.votes import (
@@ -28,7 +27,7 @@ from sumwise.estimators.combined.votes import (
     decide_votes,
 )
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
-from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
 
 _LEARNED = ("accuracy", "learned")
 

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.combine.classes import log_probabilities
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.forests.base import BaseTrees
 from sumwise.estimators.forests.targets import (
     CLASS_CRITERIA,
@@ -24,7 +23,7 @@ from sumwise.estimators.forests.targets import (
     make_number_target,
 )
 from sumwise.estimators.input.class_weights import check_class_weight, weigh_classes
-from sumwise.estimators.input.targets import check_sample_weight, find_classes
+from sumwise.estimators.input.targets import check_sample_weight, encode_labels, find_classes
 from sumwise.estimators.scoring import KnownClassifier, KnownRegressor
 from sumwise.training.forest import Reweigher
 

@@ -22,11 +22,10 @@ from sumwise.combine.classes import log_probabilities
 from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import ParameterError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.votes import HARD, SOFT, decide_votes
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.estimators.input.parameters import check_choice, check_integer
-from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
 from sumwise.estimators.resampled.averaging import (
     NumberedMember,
     Reader,

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.frames.reading import collect_lazy
 from sumwise.data.frames.selection import shuffle_feature, take_features, take_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.validation import encode_labels
-from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
 
 
 def oob_permutation_importance(

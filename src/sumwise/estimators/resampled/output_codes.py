@@ -31,11 +31,10 @@ from sumwise.combine.output_codes import (
 from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.boosting.validation import encode_labels
 from sumwise.estimators.combined.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import check_choice, check_number
-from sumwise.estimators.input.targets import check_sample_weight, read_target
+from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 from sumwise.estimators.members import fit_member
 from sumwise.estimators.resampled.learner import LearnerEnsemble
