@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.predict.category_walk import CategorySets, find_memberships
+from sumwise.kernels.predict.category_sets import find_memberships
 from sumwise.kernels.predict.coding import MAX_THRESHOLDS, Columns
+from sumwise.kernels.predict.walk import FlatTrees
 from sumwise.kernels.runtime.jit import kernel, routine
 
 BY_LEAF, BY_LEVEL, BY_WALK = (np.int64(kind) for kind in range(3))
@@ -60,25 +61,17 @@ class _Plan(NamedTuple):
     clears_right: Any  # bool: they are those of its right side
 
 
-def code_trees(
-    start: np.ndarray,
-    output: np.ndarray,
-    feature: np.ndarray,
-    threshold: np.ndarray,
-    missing_left: np.ndarray,
-    left: np.ndarray,
-    value: np.ndarray,
-    sets: CategorySets | None = None,
-) -> tuple[CodedTrees, Columns]:
+def code_trees(trees: FlatTrees) -> tuple[CodedTrees, Columns]:
     """Return trees as tests, and the columns of codes that they test.
 
-    A leaf comes with a feature and a left child of -1; children come after their parents.
-    Where there are sets of categories, their nodes test whether a row is in the set.
+    Children come after their parents. A node that splits by a set of categories tests whether a row
+    is in the set.
     """
+    start, _, feature, threshold, missing_left, left, value, sets = trees
     n_trees, n_nodes = start.size, feature.size
-    has_set = np.zeros(n_nodes, dtype=np.bool_) if sets is None else sets.of_node >= 0
+    has_set = sets.of_node >= 0 if sets.of_node.size else np.zeros(n_nodes, dtype=np.bool_)
     columns, column, split_bin = _find_columns(np.where(has_set, -1, feature), threshold)
-    if sets is not None:
+    if sets.of_node.size:
         memberships, of_set = find_memberships(feature, sets, columns.feature.size)
         columns = columns._replace(memberships=memberships)
         column[has_set], split_bin[has_set] = of_set, 1
@@ -113,9 +106,9 @@ def code_trees(
     leaf_node, leaf_value = np.zeros(n_nodes, dtype=np.int32), np.zeros(n_nodes)
     leaf_node[place] = leaf - start[tree[leaf]]
     leaf_value[place] = value[leaf]
-    trees = CodedTrees(
+    coded = CodedTrees(
         start=start,
-        output=output,
+        output=trees.output,
         kind=kind,
         n_leaves=plan.n_leaves[start],
         first_group=first_group,
@@ -128,7 +121,7 @@ def code_trees(
         leaf_node=leaf_node,
         value=leaf_value,
     )
-    return trees, columns
+    return coded, columns
 
 
 def _find_columns(

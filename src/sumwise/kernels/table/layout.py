@@ -57,7 +57,7 @@ class Lanes(NamedTuple):
     first: Any  # int64 (n_lanes + 1,): first member of a lane
     members: Any  # int64 (n_features,): features, lane after lane
     n_codes: Any  # int64 (n_lanes,)
-    usual_bin: Any  # uint8 (n_features,): by member
+    default_bin: Any  # uint8 (n_features,): by member
     first_entry: Any  # int64 (n_features + 1,): by member
     entry_code: Any  # uint8 (n_entries,)
     entry_bin: Any  # uint8 (n_entries,)
@@ -104,6 +104,7 @@ class Presorted(NamedTuple):
     is_ranked: Any  # uint8 (n_features,): 0 for a categorical feature
     ranks: Any  # uint32 (n_features, n_rows): of training rows
     order: Any  # uint64 (n_features, n_train): rank << 32 | row, ascending
+    values: Any  # float64 (n_features, n_rows): rows that a tree was not grown on go by value
 
 
 def _empty(kind: Any, n_dimensions: int = 1) -> np.ndarray:
@@ -117,7 +118,8 @@ NO_CATEGORIES = Categories(*_PLACES, *_CODES, 0.0, 0.0, 0, 0)
 _ENTRIES = (_empty(_INT, 2), _empty(_INT), _empty(np.uint32), _empty(np.uint8))
 _SUMS = (_empty(_INT), _empty(_INT), _empty(np.uint32), _empty(np.uint32))
 NO_BUNDLES = Bundles(*_ENTRIES, *_SUMS, 0)
-NOT_SORTED = Presorted(_empty(np.uint8), _empty(np.uint32, 2), _empty(np.uint64, 2))
+_RANKS = (_empty(np.uint8), _empty(np.uint32, 2), _empty(np.uint64, 2))
+NOT_SORTED = Presorted(*_RANKS, _empty(np.float64, 2))
 
 
 class Table(NamedTuple):

@@ -11,7 +11,7 @@ from sumwise.kernels.runtime.sort import MISSING, bits_of_key, sort_keys
 from sumwise.kernels.runtime.threads import share
 from sumwise.kernels.table.sparse.binning import find_bin
 
-_ONE = np.uint64(1)
+_ONE, _ROW = np.uint64(1), np.uint64(32)
 
 
 @kernel
@@ -45,6 +45,27 @@ def rank_keys(thread, n_threads, sync, keys, rows, spare_keys, numbers, counters
                 last = key
             out[row[i]] = rank
         n_values[k] = rank
+
+
+@kernel
+def order_by_rank(thread, n_threads, sync, ranks, is_ranked, rows, starts, order):
+    """Write ``rank << 32 | row`` of the rows in ascending order, for each feature that has ranks.
+
+    ``starts`` (n_threads, 1 + the highest rank + 1) is scratch.
+    """
+    for f in range(thread, is_ranked.size, n_threads):
+        if is_ranked[f] == 0:
+            continue
+        own, start = ranks[f], starts[thread]
+        start[:] = 0
+        for i in range(rows.size):
+            start[own[rows[i]] + 1] += 1
+        for rank in range(1, start.size):
+            start[rank] += start[rank - 1]
+        for i in range(rows.size):
+            rank = own[rows[i]]
+            order[f, start[rank]] = np.uint64(rank) << _ROW | np.uint64(rows[i])
+            start[rank] += 1
 
 
 @kernel
