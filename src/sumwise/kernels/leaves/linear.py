@@ -238,26 +238,14 @@ def add_model_values(thread, n_threads, sync, values, column_stride, rows, leaf,
 
 
 @kernel
-def add_model_predictions(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    leaves,
-    start,
-    output,
-    models,
-    out,
-):
+def add_model_predictions(thread, n_threads, sync, matrix, leaves, start, output, models, out):
     """Add the values of trees to ``out`` (n_rows, n_outputs), in the order of the trees.
 
     ``leaves`` (n_rows, n_trees) count within the trees, which begin at the nodes ``start``.
     """
-    first, last = share(n_rows, thread, n_threads)
+    first, last = share(matrix.n_rows, thread, n_threads)
+    values, stride = matrix.values, matrix.column_stride
     for i in range(first, last):
         for tree in range(start.size):
             node = start[tree] + leaves[i, tree]
-            out[i, output[tree]] += evaluate(values, i * row_stride, column_stride, models, node)
+            out[i, output[tree]] += evaluate(values, i * matrix.row_stride, stride, models, node)
