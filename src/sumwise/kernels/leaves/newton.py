@@ -1,4 +1,4 @@
-"""Values of the leaves of a finished tree from gradients that it was not grown on."""
+"""Leaf values of a finished tree from gradients that it was not grown on."""
 
 import numpy as np
 

@@ -18,8 +18,8 @@ _BLOCK = 512
 def multinomial_gradient(thread, n_threads, sync, target, raw, weight, gradient, hessian):
     """Softmax: gradient p_k - [y = k], hessian K / (K - 1) p_k (1 - p_k).
 
-    Class after class over a block of rows, so that the loops vectorize; until they get their
-    values, two rows of the hessian hold the highest score and the sum.
+    Loops go over a block of rows for one class at a time, so that they vectorize. Until they get
+    their values, two rows of the hessian hold the highest score and the sum.
     """
     n_classes = raw.shape[0]
     factor = n_classes / (n_classes - 1.0)

@@ -1,8 +1,8 @@
 """Walk rows of the training table through a tree that was not grown on them.
 
-Which side a row goes to is asked of the storage of the node's feature: every module of
-``grow/storage`` has a ``goes_left``. Trees that split on dense features only, which most do, take a
-faster way: four rows walk side by side, so that none waits for another's memory.
+The storage of a node's feature decides which side a row goes to: every module of ``grow/storage``
+has a ``goes_left``. If a tree splits on dense features only, as most do, four rows walk side by
+side, so that none waits for another's memory.
 """
 
 from typing import Any, NamedTuple

@@ -23,7 +23,7 @@ from sumwise.kernels.runtime.threads import share, wait_for_all
 
 # Rows at a time: their part of the matrix stays in the cache while its columns are read.
 BLOCK = np.int64(128)
-# Places of a hash table, eight times as many as distinct values: few share one.
+# Places of a hash table: eight times the number of distinct values, so that few collide.
 HASH_SIZE = 1 << 11
 _HASH_SHIFT = np.uint64(64 - 11)
 _HASH_MASK = np.uint64(HASH_SIZE - 1)
@@ -108,9 +108,9 @@ def gather_keys(thread, n_threads, sync, matrix, first, rows, place, features, k
 
 @inlined
 def merge_equal(keys, weights, weighted):
-    """Keep one of equal keys, and its weight; return how many there are, and all their weight.
+    """Merge equal keys and their weights; return the number of distinct keys, and all weight.
 
-    The keys are sorted; missing values are left out. Without weights every row counts one.
+    The keys are sorted; missing values are left out. Without weights, every row counts one.
     """
     n_distinct = start = _ZERO
     total = 0.0
@@ -136,8 +136,8 @@ def merge_equal(keys, weights, weighted):
 def cut_by_weight(weights, total, n_bins, ends):
     """Write which of the sorted distinct values are the last of their bin; return how many.
 
-    A value that carries more than an equal share of the weight gets a bin of its own; the rest is
-    shared out evenly among the bins that are left. The last bin ends by itself.
+    A value with more than an equal share of the weight gets a bin of its own; the rest of the
+    weight is divided evenly among the remaining bins. The end of the last bin is not written.
     """
     n = np.uint64(weights.size)
     n_ends = 0
@@ -205,9 +205,9 @@ def cut_columns(
 ):
     """Sort columns of keys, one for each item of ``n_ends``, and cut them by weight.
 
-    Writes to ``neighbors`` (n_features, 2, max_bins - 1) the bits of the values below and above
-    each threshold, and to ``n_ends`` how many there are. ``sample_weight`` is empty if every row
-    counts one. The other arrays are scratch, with a row for each thread.
+    Writes to ``neighbors`` (n_features, 2, max_bins - 1) as :func:`cut_keys`, and to ``n_ends`` the
+    number of thresholds. ``sample_weight`` is empty if every row counts one. The other arrays are
+    scratch, with a row for each thread.
     """
     weighted = sample_weight.size > 0
     for k in range(thread, n_ends.size, n_threads):
@@ -252,8 +252,8 @@ def map_to_bins(thread, n_threads, sync, matrix, first, thresholds, columns):
     """Write the bins of a matrix to ``columns[:, first:]``, one byte per value.
 
     The bin is 1 + the number of thresholds below the value; 0 for a missing value. ``thresholds``
-    (n_features, GROUP + GROUP ** 2) are of the type of the values: first the last of each group,
-    then all, padded with inf. So a search is two comparisons of a group.
+    (n_features, GROUP + GROUP ** 2) have the type of the values: first the last threshold of each
+    group, then all, padded with inf. So a search is two comparisons of a group.
     """
     begin, end = share(matrix.n_rows, thread, n_threads)
     values, step = matrix.values, np.uint64(matrix.row_stride)

@@ -122,7 +122,7 @@ class _LinearRun(BoosterRun):
     rounds: LinearRounds
     _run: Callable[..., None]
     _descend: Callable[..., None]
-    _columns: tuple[np.ndarray, ...]
+    _columns: tuple[Any, ...]
 
     def __init__(self, session: Session, booster: Linear) -> None:
         loss, train = session.settings.loss, session.rows.train
