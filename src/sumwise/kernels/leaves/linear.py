@@ -209,24 +209,13 @@ def fit_leaf_models(
         first, last = models.first[node], models.first[node + 1]
         if last > first:
             rows = order[group_first[node] : group_first[node + 1]]
-            features, coefficient = models.feature[first:last], models.coefficient[first:last]
-            own = scratch[thread]
-            constant = _fit_leaf(
-                values,
-                column_stride,
-                rows,
-                features,
-                gradient,
-                hessian,
-                rule,
-                own,
-                coefficient,
-            )
+            coefficient, own = models.coefficient[first:last], scratch[thread]
+            leaf = (values, column_stride, rows, models.feature[first:last])
+            constant = _fit_leaf(*leaf, gradient, hessian, rule, own, coefficient)
             models.constant[node] = constant
             if not rule.extrapolates:
-                models.low[node], models.high[node] = _find_range(
-                    values, column_stride, rows, features, constant, coefficient, own[3]
-                )
+                low, high = _find_range(*leaf, constant, coefficient, own[3])
+                models.low[node], models.high[node] = low, high
 
 
 @kernel

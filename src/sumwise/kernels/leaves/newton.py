@@ -54,26 +54,14 @@ def set_node_values(left, anchor, scales, rule, own, totals, value):
 
 
 @kernel
-def solve_leaves(
-    thread,
-    n_threads,
-    sync,
-    rows,
-    leaf,
-    left,
-    anchor,
-    gradient,
-    hessian,
-    rule,
-    ranges,
-    sums,
-    value,
-):
+def solve_leaves(thread, n_threads, sync, rows, tree, gradient, hessian, rule, ranges, sums, value):
     """Write the Newton steps of all nodes to ``value`` (n_nodes, 1), from exact sums over ``rows``.
 
-    ``leaf``, ``gradient`` and ``hessian`` have an item per row of the table; ``left`` and
-    ``anchor`` have one per node. ``sums`` (n_threads, n_nodes, 2) is scratch.
+    ``gradient`` and ``hessian`` have an item per row of the table. ``tree`` is (leaf of each row,
+    left child of each node, anchor of each node): the rows of its anchor decide a node's value.
+    ``sums`` (n_threads, n_nodes, 2) is scratch.
     """
+    leaf, left, anchor = tree
     scales = find_exact_scales(thread, n_threads, sync, rows, gradient, hessian, ranges)
     own, n_nodes = sums[thread], left.size
     own[:n_nodes] = 0

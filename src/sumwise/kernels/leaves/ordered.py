@@ -8,33 +8,19 @@ from sumwise.kernels.runtime.threads import share, wait_for_all
 
 @kernel
 def update_prefix_models(
-    thread,
-    n_threads,
-    sync,
-    numbers,
-    block_start,
-    n_learned,
-    rows,
-    leaf,
-    left,
-    anchor,
-    gradient,
-    hessian,
-    rule,
-    ranges,
-    own,
-    totals,
-    value,
-    scores,
-    row_scores,
+    thread, n_threads, sync, models, tree, gradient, hessian, rule, scratch, scores, row_scores
 ):
     """Add a tree to the scores of prefix models, each by its own gradients.
 
     Entries ``block_start[j]`` up to ``block_start[j + 1]`` belong to model j, in the order of
     ``rows``; it learns from the first ``n_learned[j]`` of them. ``gradient``, ``hessian`` and
-    ``scores`` have an item per entry, ``numbers`` has the number of each. The scores of rows after
-    those that a model learns from are written to ``row_scores``.
+    ``scores`` have an item per entry, ``numbers`` has the number of each. ``tree`` is as in
+    ``newton.solve_leaves``. The scores of rows after those that a model learns from are written to
+    ``row_scores``.
     """
+    numbers, block_start, n_learned, rows = models
+    leaf, left, anchor = tree
+    ranges, own, totals, value = scratch
     scales = find_exact_scales(thread, n_threads, sync, numbers, gradient, hessian, ranges)
     mine = own[thread]
     mine[: left.size] = 0

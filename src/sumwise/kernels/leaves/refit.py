@@ -112,27 +112,15 @@ def _set_values(left, anchor, weight, rule, buffers, value):
 
 @kernel
 def refit_leaves(
-    thread,
-    n_threads,
-    sync,
-    rows,
-    leaf,
-    left,
-    anchor,
-    weight,
-    target,
-    row_units,
-    rule,
-    buffers,
-    scores,
-    value,
+    thread, n_threads, sync, rows, tree, target, row_units, rule, buffers, scores, value
 ):
     """Write new values of the nodes to ``value`` (n_nodes, 1).
 
-    ``leaf``, ``row_units`` and ``scores`` have an item per row of the table; ``left``, ``anchor``
-    and ``weight`` have one per node. The tree was grown on ``rows``, at least one. ``anchor`` is
-    changed where its node has no rows.
+    ``row_units`` and ``scores`` have an item per row of the table. ``tree`` is as in
+    ``newton.solve_leaves``, with the weights of the nodes. It was grown on ``rows``, at least one.
+    An anchor without rows is replaced.
     """
+    leaf, left, anchor, weight = tree
     first, last = share(rows.size, thread, n_threads)
     place, n_nodes = buffers.place[thread], left.size
     for node in range(n_nodes):
