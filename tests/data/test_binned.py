@@ -38,7 +38,7 @@ def unpack(table):
             columns[lanes.members[first]] = codes
             continue
         for m in range(first, last):
-            bin_of_code = np.full(256, lanes.usual_bin[m])
+            bin_of_code = np.full(256, lanes.default_bin[m])
             own = slice(lanes.first_entry[m], lanes.first_entry[m + 1])
             bin_of_code[lanes.entry_code[own]] = lanes.entry_bin[own]
             columns[lanes.members[m]] = bin_of_code[codes]

@@ -198,7 +198,7 @@ class BinMapper:
         padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
         rounded = round_down(padded, np.dtype(find_float_type(X.dtype)))
         for first, part in read_chunks(X):
-            team.run(map_to_bins, *part, begin + first, rounded, columns)
+            team.run(map_to_bins, part, begin + first, rounded, columns)
         narrow_features = [f for f, bins in self.categories.items() if not bins.is_wide]
         wide_features = [f for f, bins in self.categories.items() if bins.is_wide]
         self._map_categories(X, narrow_features, narrow_features, columns, begin, team)
@@ -226,7 +226,7 @@ class BinMapper:
         to = (np.array(target, dtype=np.int64), columns)
         known = (np.array(features, dtype=np.int64), start, np.concatenate(bins))
         for first, part in read_chunks(X):
-            team.run(map_categories, *part, begin + first, *known, *to)
+            team.run(map_categories, part, begin + first, *known, *to)
 
     def threshold(self, feature: int, split_bin: int) -> float:
         """Return the largest value that goes left in a split after a bin; inf after the last."""
@@ -258,7 +258,7 @@ def _count_categories(
     start = np.append(0, n_categories[features].cumsum())
     counts = np.zeros(start[-1], dtype=np.int64)
     for first, part, _, own in read_rows(X, rows):
-        team.run(count_categories, *part, first, own, features, start, counts)
+        team.run(count_categories, part, first, own, features, start, counts)
     return {int(f): counts[start[k] : start[k + 1]] for k, f in enumerate(features)}
 
 

@@ -16,9 +16,9 @@ from sumwise.data.matrix import Matrix, read_chunks
 from sumwise.data.ranks import RankedColumns
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
-from sumwise.kernels.predict.value_walk import order_by_rank
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import Presorted
+from sumwise.kernels.table.ranks import order_by_rank
 
 # Per value: the value, its rank, and its position in the order and in two lists of a tree.
 _BYTES_PER_VALUE = 8 + 4 + 8 + 16
@@ -32,8 +32,6 @@ class PresortedData(BinnedData):
 
     Attributes
     ----------
-    values : ndarray of float64, shape (n_features, n_rows)
-        The value of every row; codes for categorical features.
     has_bins : bool
         Whether ranks are bins with fixed thresholds.
     distinct : ndarray of float64
@@ -43,7 +41,6 @@ class PresortedData(BinnedData):
         The start of each feature in ``distinct``.
     """
 
-    values: np.ndarray
     has_bins: bool
     distinct: np.ndarray
     start: np.ndarray
@@ -90,13 +87,13 @@ def presort(
         wide = [f for f, bins in sorted(mapper.categories.items()) if bins.is_wide]
         columns[narrow] = ranks[narrow]
         categories = collect_categories(mapper.categories, ranks[wide], n_features, mapper.native)
-    order_of = Presorted(is_ranked, ranks, order)
+    values = _read_values(parts, n_rows)
+    order_of = Presorted(is_ranked, ranks, order, values)
     of_columns = (columns, mapper.count_bins(), team, rows, categories)
     data = BinnedData.from_columns(*of_columns, presorted=order_of)
-    values = _read_values(parts, n_rows)
     has_bins = bins is not None
     distinct = _find_distinct(values, order, n_ranks * (not has_bins))
-    return PresortedData(data.table, data.usable, values, has_bins, *distinct), mapper
+    return PresortedData(data.table, data.usable, has_bins, *distinct), mapper
 
 
 def _read_values(parts: list[Matrix], n_rows: int) -> np.ndarray:

@@ -182,5 +182,5 @@ def _map_others(
             is_open[ranked] = False
         rows = np.flatnonzero(is_open).astype(np.uint32)
         for first, part, _, own in read_rows(matrix, rows) if rows.size else ():
-            team.run(map_to_ranks, *part, first, own, begin, features, flat, start, ranks)
+            team.run(map_to_ranks, part, first, own, begin, features, flat, start, ranks)
         begin += matrix.shape[0]

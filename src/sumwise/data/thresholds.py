@@ -125,7 +125,7 @@ def _find_few_thresholds(
     n_distinct = np.zeros(shape, dtype=np.int64)
     found = (max_bins, tables, distinct, n_distinct)
     for first, part, _, own in read_rows(X, rows.rows):
-        team.run(kernels.find_distinct, *part, first, own, *found)
+        team.run(kernels.find_distinct, part, first, own, *found)
 
     def cut(many: np.ndarray) -> Neighbors:
         return _cut_quantiles(X, many, rows.sample, rows.weight, max_bins, team)
@@ -196,4 +196,4 @@ def gather_keys(
     if not isinstance(X, SparseMatrix):  # convert no other columns
         X, features = X[:, features[0] : features[-1] + 1], features - features[0]
     for first, part, begin, own in read_rows(X, rows):
-        team.run(kernels.gather_keys, *part, first, own, begin, features, keys)
+        team.run(kernels.gather_keys, part, first, own, begin, features, keys)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sumwise.kernels.losses import classification as kernels
+from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, weighted_mean
 

@@ -7,7 +7,7 @@ A row with probability y counts as a row of class 1 with weight y and one of cla
 
 import numpy as np
 
-from sumwise.kernels.losses import regression as kernels
+from sumwise.kernels.losses import pointwise as kernels
 from sumwise.losses.base import check_range
 from sumwise.losses.binary import Logistic
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sumwise.kernels.losses import classification as kernels
-from sumwise.kernels.losses.regression import exponential, exponential_less_one
+from sumwise.kernels.losses import links as kernels
 
 Link = Callable[[np.ndarray], np.ndarray]
 
@@ -50,8 +49,8 @@ def _softmax(raw: np.ndarray) -> np.ndarray:
 
 LINKS: dict[str, Link] = {
     "identity": _means,
-    "log": _apply(exponential, 1.0),
-    "log1p": _apply(exponential_less_one),
+    "log": _apply(kernels.exponential, 1.0),
+    "log1p": _apply(kernels.exponential_less_one),
     "sigmoid": _apply(kernels.sigmoid, 1.0),
     "sorted": lambda raw: np.sort(raw, axis=1),
     "logistic": lambda raw: _two_columns(raw, 1.0),

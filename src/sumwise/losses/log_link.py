@@ -16,7 +16,8 @@ Only these losses add such a constant: log(1) = 0 may be far from any sensible m
 import numpy as np
 
 from sumwise.errors import DataError, ParameterError
-from sumwise.kernels.losses import regression as kernels
+from sumwise.kernels.losses import pointwise as kernels
+from sumwise.kernels.losses.links import exponential
 from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.losses.base import Loss, at_rows, check_between, check_range, weighted_mean
@@ -41,7 +42,7 @@ class _LogLink(Loss):
         offset, weight = np.ascontiguousarray(init_score[0, rows]), at_rows(weight, rows)
         factors = np.empty((2, rows.size))
         for power, out in zip((1, 2), factors, strict=True):
-            kernels.exponential(offset, power - float(self._variance_power), out)
+            exponential(offset, power - float(self._variance_power), out)
         if weight.size:
             factors *= weight
         mean = exact_sum(target[rows] * factors[0]) / exact_sum(factors[1])

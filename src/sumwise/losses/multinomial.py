@@ -8,7 +8,7 @@ HistGradientBoosting uses the diagonal itself, XGBoost twice the diagonal.
 
 import numpy as np
 
-from sumwise.kernels.losses import classification as kernels
+from sumwise.kernels.losses import multinomial as kernels
 from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
 

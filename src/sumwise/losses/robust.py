@@ -24,7 +24,7 @@ import numpy as np
 
 from sumwise.errors import ParameterError
 from sumwise.kernels.leaves import location as location_kernels
-from sumwise.kernels.losses import regression as kernels
+from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.losses.influence import FAIR, TANH
 from sumwise.losses.base import Location, Loss, at_rows, check_between, weighted_mean
 from sumwise.parts import Part

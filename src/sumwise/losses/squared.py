@@ -9,8 +9,8 @@ XGBoost the score is p itself, and the gradient is ours times df/dp = 1 / (1 + p
 
 import numpy as np
 
-from sumwise.kernels.losses import classification as kernels
-from sumwise.kernels.losses import regression as regression_losses
+from sumwise.kernels.losses import pointwise as kernels
+from sumwise.kernels.losses.links import log_one_plus
 from sumwise.losses.base import Loss, check_range, weighted_mean
 
 
@@ -31,12 +31,12 @@ class SquaredLog(Loss):
 
     link = "log1p"
     hessian_is_weight = True
-    _gradient_kernel = regression_losses.squared_log_gradient
-    _value_kernel = regression_losses.squared_log_value
+    _gradient_kernel = kernels.squared_log_gradient
+    _value_kernel = kernels.squared_log_value
 
     def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
         logs = np.empty(target.size)
-        regression_losses.log_one_plus(target, logs)
+        log_one_plus(target, logs)
         return weighted_mean(logs, weight)
 
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:

@@ -254,7 +254,7 @@ class TreeEnsemble:
             for first, part in read_chunks(X):
                 rows = slice(first, first + part.n_rows)
                 arrays = leaves[rows], *own, self._models, raw[rows]
-                team.run(add_model_predictions, *part, *arrays)
+                team.run(add_model_predictions, part, *arrays)
             yield
 
     def read_rounds(self, X: Matrix, team: Team) -> Iterator[tuple[int, np.ndarray]]:

@@ -15,15 +15,12 @@ from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.feature_sampling import draw_tree_features
 from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.kernels.grow.linking import bind_jobs
-from sumwise.kernels.grow.storage.bundled import add_bundled_predictions
 from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
-from sumwise.kernels.predict.category_walk import add_binned_category_predictions, make_sets
-from sumwise.kernels.predict.value_walk import add_value_predictions
-from sumwise.kernels.predict.walk import add_binned_predictions
+from sumwise.kernels.predict.table_walk import TableTree, add_table_predictions, mark_sets
 from sumwise.kernels.runtime.reference import Stored
 from sumwise.kernels.runtime.threads import Team
-from sumwise.kernels.table.layout import BEYOND
+from sumwise.kernels.table.layout import BEYOND, Table
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import allocate_constraints
 from sumwise.tree.growth import GrowthSettings
@@ -45,6 +42,16 @@ def refuse_gradients() -> NoReturn:
 def refuse_value() -> NoReturn:
     """Raise the error of a leaf without a value."""
     raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
+
+
+def prepare_walk(tree: Tree, table: Table) -> TableTree:
+    """Make a finished tree ready for rows of a table."""
+    # Ranks of a presorted feature are not bytes; but its rows go by threshold.
+    split_bin = tree.split_bin.astype(np.uint8, copy=False)
+    sets = (tree.set_node, tree.set_size, tree.set_categories)
+    in_sets = mark_sets(table.categories, tree.feature, tree.missing_left, *sets)
+    feature = np.maximum(tree.feature, 0).astype(np.uint32)
+    return TableTree(feature, split_bin, tree.threshold, tree.missing_left, tree.left, *in_sets)
 
 
 class TreeGrower:
@@ -170,20 +177,8 @@ class TreeGrower:
         """
         if isinstance(self._data, QuantileData):
             self._data.catch_up(self._team)
-        arrays = (rows, tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.value)
-        table = self._data.table
-        of_nodes = (tree.n_nodes, tree.set_node, tree.set_size, tree.set_categories)
-        if isinstance(self._data, PresortedData):
-            splits = (tree.feature, tree.threshold, tree.missing_left, tree.left)
-            own = (self._data.values, rows, splits, tree.value, make_sets(*of_nodes))
-            self._team.run(add_value_predictions, *own, scores)
-        elif table.categories.n_bins.size:
-            sets = make_sets(*of_nodes)
-            self._team.run(add_binned_category_predictions, table, *arrays, sets, scores)
-        elif table.bundles.coding.size:
-            self._team.run(add_bundled_predictions, table, *arrays, scores)
-        else:
-            self._team.run(add_binned_predictions, table.columns, *arrays, scores)
+        own = self._data.table, prepare_walk(tree, self._data.table)
+        self._team.run(add_table_predictions, *own, rows, tree.value, scores)
 
     @property
     def settings(self) -> GrowthSettings:
@@ -218,39 +213,16 @@ class TreeGrower:
         if isinstance(self._data, QuantileData):
             self._data.catch_up(self._team)
         leaf = self._work.leaf
-        if self._options.growth == layout.SYMMETRIC and self._find_symmetric_leaves(tree, leaf):
-            return leaf
-        found = np.zeros(self._data.n_rows)
-        numbers = np.arange(tree.n_nodes, dtype=np.float64)[:, None]
-        self.add_to_scores(replace(tree, value=numbers), rows, found)
-        leaf[:] = found
+        if self._options.growth == layout.SYMMETRIC:
+            own = self._data.table, prepare_walk(tree, self._data.table)
+            n_levels = (tree.n_nodes + 1).bit_length() - 2
+            self._team.run(find_symmetric_leaves, *own, n_levels, leaf)
+        else:
+            found = np.zeros(self._data.n_rows)
+            numbers = np.arange(tree.n_nodes, dtype=np.float64)[:, None]
+            self.add_to_scores(replace(tree, value=numbers), rows, found)
+            leaf[:] = found
         return leaf
-
-    def _find_symmetric_leaves(self, tree: Tree, leaf: np.ndarray) -> bool:
-        """Write the leaves of all rows; False if a feature without a column is in the way."""
-        if self._data.table.bundles.coding.size or isinstance(self._data, PresortedData):
-            return False
-        depth = (tree.n_nodes + 1).bit_length() - 2
-        nodes = (1 << np.arange(depth)) - 1  # the first of each level
-        feature, categories = tree.feature[nodes], self._data.table.categories
-        is_set = np.zeros(depth, dtype=np.uint8)
-        in_set = np.zeros((depth, 256), dtype=np.uint8)
-        if categories.n_bins.size:
-            place = categories.place[feature]
-            if (categories.wide_place[place[place >= 0]] >= 0).any():
-                return False
-            ends = np.cumsum(tree.set_size)
-            for level in np.flatnonzero(place >= 0):
-                k = int(np.searchsorted(tree.set_node, nodes[level]))
-                members = tree.set_categories[ends[k] - tree.set_size[k] : ends[k]]
-                first = categories.code_start[place[level]]
-                codes = categories.codes[first : first + categories.n_bins[place[level]]]
-                is_set[level] = 1
-                in_set[level, : codes.size] = np.isin(codes, members)
-                in_set[level, 0] = tree.missing_left[nodes[level]]
-        splits = (tree.split_bin[nodes], tree.missing_left[nodes], is_set, in_set)
-        self._team.run(find_symmetric_leaves, self._data.table.columns, feature, *splits, leaf)
-        return True
 
     def get_leaves(self, tree: Tree) -> tuple[np.ndarray, np.ndarray]:
         """Of the tree grown last: the leaf of each of its rows, and the node whose rows decide the

@@ -117,7 +117,7 @@ def add_scores(
     # Kernels are compiled for arrays that may be written to, which those of a file may not.
     own = np.require(coefficient, requirements=["C", "A", "W"])
     if isinstance(X, SparseMatrix):
-        team.run(add_stored_scores, *X.by_row, own, raw)
+        team.run(add_stored_scores, X.by_row, own, raw)
         return
     for first, part in read_chunks(X):
-        team.run(add_linear_scores, *part, own, raw[first : first + part.n_rows])
+        team.run(add_linear_scores, part, own, raw[first : first + part.n_rows])

@@ -11,9 +11,9 @@ import numpy as np
 
 from sumwise.data.matrix import FlatMatrix, Matrix, read_chunks
 from sumwise.data.sparse import SparseMatrix
-from sumwise.kernels.predict.category_walk import (
+from sumwise.kernels.predict.category_sets import (
+    NO_SETS,
     Memberships,
-    add_category_predictions,
     code_memberships,
     make_sets,
 )
@@ -21,7 +21,7 @@ from sumwise.kernels.predict.coded_trees import CodedTrees, code_trees
 from sumwise.kernels.predict.coding import BLOCK, Coder, Columns, code_rows, make_coder
 from sumwise.kernels.predict.scoring import add_coded_predictions, find_coded_leaves
 from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
-from sumwise.kernels.predict.walk import FlatTrees, add_predictions, flatten_trees
+from sumwise.kernels.predict.walk import FlatTrees, add_predictions, close_leaves
 from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.lazy import lazy
 
@@ -68,8 +68,9 @@ class Predictor:
     ) -> None:
         arrays = (start, output, feature, threshold, missing_left, left, value)
         # Kernels are compiled for arrays that may be written to, which those of a file may not.
-        self._arrays = [np.require(np.asarray(a), requirements=["C", "A", "W"]) for a in arrays]
-        self._sets = None if sets is None else make_sets(feature.size, *sets)
+        writable = (np.require(np.asarray(a), requirements=["C", "A", "W"]) for a in arrays)
+        of_nodes = NO_SETS if sets is None else make_sets(feature.size, *sets)
+        self._flat_trees = FlatTrees(*writable, of_nodes)
         self._coders: dict[np.dtype, Coder] = {}
 
     def add_values(self, X: Matrix, out: np.ndarray, team: Team, is_last: bool = False) -> None:
@@ -82,11 +83,7 @@ class Predictor:
             self._code_and_run(X, add_coded_predictions, arguments, out, team)
             return
         for first, part in read_chunks(X):
-            own = out[first : first + part.n_rows]
-            if self._sets is None:
-                add_predictions(*part, self._flat_trees, own)
-            else:
-                add_category_predictions(*part, self._flat_trees, self._sets, own)
+            add_predictions(*part, self._closed_trees, out[first : first + part.n_rows])
 
     def add_stages(self, X: Matrix, n_trees: int, out: np.ndarray, team: Team) -> Iterator[None]:
         """The same, but pause after every ``n_trees`` trees. Keeps a byte a value of X."""
@@ -126,12 +123,12 @@ class Predictor:
         return self._coders[dtype]
 
     @lazy
-    def _flat_trees(self) -> FlatTrees:
-        return flatten_trees(*self._arrays)
+    def _closed_trees(self) -> FlatTrees:
+        return close_leaves(self._flat_trees)
 
     @lazy
     def _trees_and_columns(self) -> tuple[CodedTrees, Columns]:
-        return code_trees(*self._arrays, self._sets)
+        return code_trees(self._flat_trees)
 
     @property
     def _trees(self) -> CodedTrees:

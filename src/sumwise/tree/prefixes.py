@@ -41,10 +41,12 @@ class PrefixModels:
         self.scores = np.ascontiguousarray(raw[:, self.rows])
         self._numbers = np.arange(self.rows.size, dtype=np.uint32)
         n_nodes = 2 * grower.settings.limits(order.size)[0] - 1
-        self._ranges = np.zeros((team.n_threads, 8))
-        self._own = np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64)
-        self._totals = np.zeros((n_nodes, 2), dtype=np.int64)
-        self._value = np.zeros(n_nodes)
+        self._scratch = (
+            np.zeros((team.n_threads, 8)),
+            np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64),
+            np.zeros((n_nodes, 2), dtype=np.int64),
+            np.zeros(n_nodes),
+        )
 
     def add_values(
         self,
@@ -60,22 +62,7 @@ class PrefixModels:
         before it.
         """
         leaf, anchor = self._grower.get_leaves(tree)
-        self._team.run(
-            update_prefix_models,
-            self._numbers,
-            self._start,
-            self._n_learned,
-            self.rows,
-            leaf,
-            tree.left,
-            anchor,
-            gradient,
-            hessian,
-            self._grower.settings.leaf_rule,
-            self._ranges,
-            self._own,
-            self._totals,
-            self._value,
-            self.scores[output],
-            row_scores,
-        )
+        models = self._numbers, self._start, self._n_learned, self.rows
+        derivatives = gradient, hessian, self._grower.settings.leaf_rule
+        arrays = models, (leaf, tree.left, anchor), *derivatives, self._scratch
+        self._team.run(update_prefix_models, *arrays, self.scores[output], row_scores)

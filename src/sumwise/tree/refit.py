@@ -107,9 +107,9 @@ class LocationFinder:
             float(settings.learning_rate),
         )
         value = np.empty((left.size, 1))
-        nodes = left, anchor, node_weight
+        tree = leaf, left, anchor, node_weight
         known = self._target, self._units, rule, self._buffers
-        self._team.run(refit_leaves, rows, leaf, *nodes, *known, scores, value)
+        self._team.run(refit_leaves, rows, tree, *known, scores, value)
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
         return value

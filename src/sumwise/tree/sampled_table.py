@@ -111,14 +111,14 @@ class SampledTable:
         meaning = np.tile(np.arange(_N_CODES, dtype=np.uint8), (from_tiles.size, 1))
         recoded = np.flatnonzero(parted[from_tiles])
         own = np.flatnonzero(keep)[first[:-1][from_tiles[recoded]]]
-        meaning[recoded] = old.usual_bin[own, None]
+        meaning[recoded] = old.default_bin[own, None]
         which, entry = _expand(old.first_entry[own], self._n_entries[own])
         meaning[recoded[which], old.entry_code[entry]] = old.entry_bin[entry]
         lanes = Lanes(
             first,
             members,
             n_codes,
-            old.usual_bin[keep],
+            old.default_bin[keep],
             np.append(0, n_entries.cumsum()),
             old.entry_code[of_kept],
             old.entry_bin[of_kept],

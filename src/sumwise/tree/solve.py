@@ -46,7 +46,7 @@ class StepFinder:
         the value of each node.
         """
         value = np.empty((left.size, 1))
-        arrays = (rows, leaf, left, anchor, gradient, hessian, settings.leaf_rule)
+        arrays = (rows, (leaf, left, anchor), gradient, hessian, settings.leaf_rule)
         self._team.run(solve_leaves, *arrays, self._ranges, self._sums, value)
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")

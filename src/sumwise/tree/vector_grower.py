@@ -8,7 +8,7 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.kernels.grow import layout
 from sumwise.kernels.leaves.refit import add_leaf_values
-from sumwise.kernels.predict.walk import add_binned_predictions
+from sumwise.kernels.predict.table_walk import add_table_predictions
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import DENSE
 from sumwise.kernels.vector.grow import grow_vector_tree
@@ -19,7 +19,7 @@ from sumwise.kernels.vector.layout import (
     count_stats,
 )
 from sumwise.sampling.columns import Columns
-from sumwise.tree.grower import refuse_gradients, refuse_value
+from sumwise.tree.grower import prepare_walk, refuse_gradients, refuse_value
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
 from sumwise.tree.workspace import count_slots
@@ -72,6 +72,7 @@ class VectorGrower:
     ) -> None:
         table = data.table
         assert (table.storage == DENSE).all()
+        self._walked = table
         self._table = VectorTable(table.columns, table.n_value_bins, table.bin_start)
         self._thresholds, self._threshold_start = mapper.flatten()
         self._settings, self._team = settings, team
@@ -160,8 +161,8 @@ class VectorGrower:
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add a tree's values to the scores of rows it was not grown on."""
-        arrays = (rows, tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.value)
-        self._team.run(add_binned_predictions, self._table.columns, *arrays, scores)
+        own = self._walked, prepare_walk(tree, self._walked)
+        self._team.run(add_table_predictions, *own, rows, tree.value, scores)
 
     def _allocate_workspace(self, data: BinnedData, n_rows: int) -> VectorWork:
         n_threads, n_nodes, n_stats = self._team.n_threads, self._nodes.size, self._n_stats

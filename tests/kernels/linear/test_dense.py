@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sumwise.data.matrix import FlatMatrix
 from sumwise.kernels.linear.dense import add_linear_scores
 from sumwise.kernels.runtime.threads import Team
 
@@ -29,5 +30,5 @@ def test_terms_are_added_in_order(by_column, n_outputs, n_threads, kind):
     strides = (1, 600) if by_column else (5, 1)
     found = start.copy()
     with Team(n_threads) as team:
-        team.run(add_linear_scores, flat, *strides, 600, coefficient, found)
+        team.run(add_linear_scores, FlatMatrix(flat, *strides, 600), coefficient, found)
     assert np.array_equal(found, expected)

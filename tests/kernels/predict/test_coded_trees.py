@@ -11,6 +11,7 @@ from sumwise.kernels.predict.coded_trees import (
     MAX_LEVELS,
     code_trees,
 )
+from sumwise.kernels.predict.walk import FlatTrees
 from tests.naive.trees import join_trees
 
 
@@ -18,7 +19,7 @@ def code(*shapes, n_features=4, thresholds=None):
     rng = np.random.default_rng(0)
     thresholds = np.linspace(-1, 1, 50) if thresholds is None else thresholds
     trees = join_trees(rng, list(shapes), n_features, thresholds=thresholds)
-    return trees, *code_trees(*trees)
+    return trees, *code_trees(FlatTrees(*trees))
 
 
 @pytest.mark.parametrize(
@@ -48,14 +49,14 @@ def test_one_different_split_makes_a_tree_asymmetric(change):
     assert coded.kind[0] == BY_LEVEL
     array = getattr(trees, change)
     array[13] = {"feature": 3 - array[13], "threshold": 0.77, "missing_left": 1 - array[13]}[change]
-    assert code_trees(*trees)[0].kind[0] == BY_LEAF
+    assert code_trees(FlatTrees(*trees))[0].kind[0] == BY_LEAF
 
 
 def test_equal_splits_of_an_incomplete_tree():
     """Chains of one repeated split have levels that agree, but leaves on all of them."""
     trees, _, _ = code((5, "left"), n_features=1, thresholds=np.array([0.5]))
     trees.missing_left[:] = trees.left >= 0
-    assert code_trees(*trees)[0].kind[0] == BY_LEAF
+    assert code_trees(FlatTrees(*trees))[0].kind[0] == BY_LEAF
 
 
 def test_every_leaf_keeps_its_value():
@@ -83,7 +84,7 @@ def test_columns_are_sorted_thresholds_of_the_features_in_use():
     trees, _, _ = code((30, "random"), (10, "random"), n_features=3)
     splits = trees.left >= 0
     trees.feature[splits & (trees.feature == 1)] = 7
-    _, columns = code_trees(*trees)
+    _, columns = code_trees(FlatTrees(*trees))
     assert columns.feature.tolist() == [0, 2, 7]
     for column, feature in enumerate(columns.feature):
         own = columns.threshold[columns.start[column] : columns.start[column + 1]]
@@ -106,5 +107,5 @@ def test_a_feature_with_many_thresholds_has_several_columns():
 
 def test_no_trees():
     empty = [np.empty(0, dtype=kind) for kind in ("i8", "i4", "i4", "f8", "u1", "i4", "f8")]
-    coded, columns = code_trees(*empty)
+    coded, columns = code_trees(FlatTrees(*empty))
     assert coded.start.size == coded.mask.size == columns.feature.size == 0

@@ -343,7 +343,7 @@ def test_a_forked_child_can_use_teams():
         """
         import os
         import numpy as np
-        from sumwise.kernels.losses.classification import squared_gradient
+        from sumwise.kernels.losses.pointwise import squared_gradient
         from sumwise.kernels.runtime.threads import Team
 
         def compute(team):

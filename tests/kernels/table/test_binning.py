@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sumwise.data.matrix import FlatMatrix
 from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
 from sumwise.kernels.runtime.threads import Team
@@ -27,11 +28,12 @@ def as_type(values, dtype):
 
 
 def flatten(X):
-    """A matrix as kernels take it: values, row stride, column stride, number of rows."""
+    """A matrix as kernels take it."""
     by_row = X.flags.c_contiguous
     values = X.reshape(-1) if by_row else X.T.reshape(-1)
     values.flags.writeable = False
-    return (values, X.shape[1], 1, X.shape[0]) if by_row else (values, 1, X.shape[0], X.shape[0])
+    strides = (X.shape[1], 1) if by_row else (1, X.shape[0])
+    return FlatMatrix(values, *strides, X.shape[0])
 
 
 # Distinct values
@@ -49,7 +51,7 @@ def distinct(X, limit, rows=None, n_threads=1, n_calls=1):
             first, end = (part[0], part[-1] + 1) if part.size else (0, 0)
             own = rows[(rows >= first) & (rows < end)].astype(np.uint32)
             values = flatten(np.array(X[first:end], order="F" if X.flags.f_contiguous else "C"))
-            team.run(kernels.find_distinct, *values, int(first), own, limit, tables, found, n_found)
+            team.run(kernels.find_distinct, values, int(first), own, limit, tables, found, n_found)
     return [
         None if n > limit else np.sort(column[:n]).tolist()
         for column, n in zip(found[0], n_found[0], strict=True)
@@ -215,7 +217,7 @@ def cut_columns(X, weight, max_bins, n_threads=1, n_calls=1, features=None):
             values = flatten(np.array(X[rows], order="F" if X.flags.f_contiguous else "C"))
             team.run(
                 kernels.gather_keys,
-                *values,
+                values,
                 begin,
                 rows.astype(np.uint32),
                 begin,
@@ -292,7 +294,7 @@ def run_map(X, thresholds, first, columns, n_threads=1):
         padded[f, GROUP : GROUP + len(ends)] = ends
     padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
     with Team(n_threads) as team:
-        team.run(kernels.map_to_bins, *flatten(X), first, padded.astype(X.dtype), columns)
+        team.run(kernels.map_to_bins, flatten(X), first, padded.astype(X.dtype), columns)
 
 
 @THREADS

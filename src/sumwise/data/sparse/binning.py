@@ -82,7 +82,7 @@ def find_sparse_thresholds(
         distinct = np.full((last - first, most + 1), np.nan, dtype=X.dtype)
         n_distinct = np.zeros(last - first, dtype=np.int64)
         seen = (in_rows, rows.rows.size, X.absent == 0, most, tables, distinct, n_distinct)
-        team.run(kernels.find_sparse_distinct, *columns, first, *seen)
+        team.run(kernels.find_sparse_distinct, columns, first, *seen)
 
         def cut(many: np.ndarray, first: int = first, most: int = most) -> Neighbors:
             return _cut_quantiles(X, first + many, rows, most, team)
@@ -106,7 +106,7 @@ def _cut_quantiles(
     n_ends = np.empty(features.size, dtype=np.int64)
     team.run(
         kernels.cut_sparse_columns,
-        *columns,
+        columns,
         features,
         place,
         sample.size,
@@ -178,7 +178,7 @@ def _keep_entries(
         begin, index = X.read_columns(team)[:2]
         X.forget_columns()  # the values take most of the memory
         kept = (own, default_bin, first_row, place, rows, bins)
-        team.run(kernels.keep_unusual, begin, index, *kept)
+        team.run(kernels.keep_entries, begin, index, *kept)
         place, first_row = place + count, first_row + X.shape[0]
     rows.flags.writeable = False  # as above: kernels are compiled for read-only rows
     return rows, bins
@@ -194,5 +194,5 @@ def _map(
     extremes = np.empty((2, default_bin.size), dtype=np.int64)
     rounded = round_down(ends, X.dtype)
     found = (default_bin, bins, n_entries, extremes)
-    team.run(kernels.map_sparse_bins, *columns, first, rounded, *found)
+    team.run(kernels.map_sparse_bins, columns, first, rounded, *found)
     return bins, n_entries, extremes

@@ -38,7 +38,7 @@ def map_sparse_parts(
     known = (first_threshold, round_down(ends, X.dtype), default_bin.astype(np.uint8))
     for first in range(0, n_rows, n_together):
         part = np.empty((min(n_together, n_rows - first), n_features), dtype=np.uint8)
-        team.run(fill_sparse_rows, *X.by_row, first, *known, part)
+        team.run(fill_sparse_rows, X.by_row, first, *known, part)
         yield first, part
 
 

@@ -24,4 +24,4 @@ def fold_lane(table, lane, sums, stat, fresh, histogram):
             part = sums[np.uint64(lanes.entry_code[e])]
             target[np.uint64(lanes.entry_bin[e])] += part
             rest -= part
-        target[np.uint64(lanes.usual_bin[m])] += rest
+        target[np.uint64(lanes.default_bin[m])] += rest

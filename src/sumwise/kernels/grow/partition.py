@@ -15,7 +15,7 @@ _ONE = np.uint64(1)
 
 @inlined
 def left_range(split_bin, missing_left):
-    """Return (skip, bound) for :func:`goes_left`.
+    """Return (skip, bound) for :func:`is_left_code`.
 
     Bins 1 .. split_bin go left, and bin 0 if missing goes left: then ``skip`` is 0, else 1.
     """
@@ -24,9 +24,15 @@ def left_range(split_bin, missing_left):
 
 
 @inlined
-def goes_left(code, skip, bound):
+def is_left_code(code, skip, bound):
     """Whether a bin or code goes left: ``code - skip <= bound``, with wrap-around of a byte."""
     return np.uint8(code - skip) <= bound
+
+
+@inlined
+def is_left_value(value, threshold, missing_left):
+    """Whether a value goes left."""
+    return (value <= threshold) | (np.isnan(value) & (missing_left != 0))
 
 
 @routine
@@ -40,7 +46,7 @@ def partition_records(source, target, first, last, column, skip, bound):
     left, right = np.uint64(first), np.uint64(last)
     for i in range(np.uint64(first), np.uint64(last)):
         record = source[i]
-        is_left = np.uint64(goes_left(column[record >> ROW], skip, bound))
+        is_left = np.uint64(is_left_code(column[record >> ROW], skip, bound))
         target[left] = record
         target[right - _ONE] = record
         left += is_left
@@ -68,7 +74,7 @@ def name_records(records, column, skip, bound, left, leaf):
     n_right = 0
     for i in range(records.size):
         row = records[i] >> ROW
-        is_right = np.int64(not goes_left(column[row], skip, bound))
+        is_right = np.int64(not is_left_code(column[row], skip, bound))
         leaf[row] = left + is_right
         n_right += is_right
     return n_right

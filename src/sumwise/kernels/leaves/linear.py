@@ -2,15 +2,16 @@
 
 A leaf with gradients g and hessians h of its rows and the features x_1, .., x_d of its path has
     f(x) = c + sum_j b_j (x_j - m_j),
-where m are the means of the features by hessian. The Newton step in (c, b) then falls apart:
-    c = -G / (H + l2), as of a leaf without a model, and (C + ridge * S^2) b = -sum g (x - m),
-with C = sum h (x - m)(x - m)^T and S^2 the variances of the features: so the ridge does not depend
-on their units. (Shi, Li and Li, 2019: Gradient boosting with piece-wise linear regression trees.)
+where m are the means of the features by hessian. The Newton step in (c, b) then separates:
+    c = -G / (H + l2), as for a leaf without a model, and (C + ridge * S^2) b = -sum g (x - m),
+with C = sum h (x - m)(x - m)^T and S^2 the variances of the features, so that the ridge does not
+depend on their units. (Shi, Li and Li, 2019: Gradient boosting with piece-wise linear regression
+trees.)
 
-What a model adds stays between the lowest and the highest of what it adds for its own rows, unless
-it may extrapolate: lines go far beyond all targets where a row has a value out of range.
+Unless a model may extrapolate, what it adds is clipped to the range of what it adds for its own
+rows: otherwise a row with a value out of range could get a prediction far beyond all targets.
 
-One thread fits a leaf, its rows in their order: so nothing depends on the number of threads.
+One thread fits a leaf, with its rows in order, so nothing depends on the number of threads.
 """
 
 import math
@@ -22,17 +23,17 @@ from sumwise.kernels.grow.gain import leaf_value
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.threads import share
 
-# A feature that varies by less than this share of its mean is constant in a leaf.
+# A feature that varies by less than this fraction of its mean is constant in a leaf.
 _LEAST_SPREAD = 1e-13
-# A feature that the others explain up to this share of its variance is left out.
+# A feature that the others explain up to this fraction of its variance is omitted.
 _LEAST_PIVOT = 1e-10
 
 
 class Models(NamedTuple):
     """The models of the nodes of one tree or of many, end to end.
 
-    Terms ``first[node]`` up to ``first[node + 1]`` are those of a node; without any it has its
-    value alone.
+    Terms ``first[node]`` up to ``first[node + 1]`` are those of a node. Without terms, a node has
+    only its value.
     """
 
     first: Any  # int64 (n_nodes + 1,)
@@ -57,7 +58,7 @@ class ModelRule(NamedTuple):
 
 @routine
 def evaluate(values, place, column_stride, models, node):
-    """What a leaf adds to the score of a row; its value where the model gives no number."""
+    """What a leaf adds to the score of a row: its value if the model gives no finite number."""
     first, last = models.first[node], models.first[node + 1]
     if first == last:
         return models.value[node]
@@ -83,7 +84,7 @@ def _read_row(values, place, column_stride, features, x):
 
 @routine
 def _standardize(matrix, sum_h, mean, d, target, scale):
-    """Divide by the spreads; a feature without any has a scale of 0."""
+    """Divide by the standard deviations; a constant feature has a scale of 0."""
     for j in range(d):
         spread = math.sqrt(matrix[j, j] / sum_h)
         scale[j] = spread if spread > _LEAST_SPREAD * abs(mean[j]) else 0.0
@@ -96,7 +97,7 @@ def _standardize(matrix, sum_h, mean, d, target, scale):
 
 @routine
 def _solve(matrix, d, least, target, scale):
-    """Solve for ``target`` by Cholesky's decomposition; what is left out gets 0."""
+    """Solve for ``target`` by Cholesky decomposition; omitted features get 0."""
     for j in range(d):
         pivot = matrix[j, j]
         for k in range(j):
@@ -174,7 +175,7 @@ def _fit_leaf(values, stride, rows, features, gradient, hessian, rule, scratch, 
 
 @routine
 def _find_range(values, stride, rows, features, constant, coefficient, x):
-    """The lowest and the highest of what a model adds for its complete rows."""
+    """The lowest and the highest value that a model adds for its complete rows."""
     low, high = np.inf, -np.inf
     for i in range(rows.size):
         if _read_row(values, np.int64(rows[i]), stride, features, x):
@@ -208,29 +209,18 @@ def fit_leaf_models(
         first, last = models.first[node], models.first[node + 1]
         if last > first:
             rows = order[group_first[node] : group_first[node + 1]]
-            features, coefficient = models.feature[first:last], models.coefficient[first:last]
-            own = scratch[thread]
-            constant = _fit_leaf(
-                values,
-                column_stride,
-                rows,
-                features,
-                gradient,
-                hessian,
-                rule,
-                own,
-                coefficient,
-            )
+            coefficient, own = models.coefficient[first:last], scratch[thread]
+            leaf = (values, column_stride, rows, models.feature[first:last])
+            constant = _fit_leaf(*leaf, gradient, hessian, rule, own, coefficient)
             models.constant[node] = constant
             if not rule.extrapolates:
-                models.low[node], models.high[node] = _find_range(
-                    values, column_stride, rows, features, constant, coefficient, own[3]
-                )
+                low, high = _find_range(*leaf, constant, coefficient, own[3])
+                models.low[node], models.high[node] = low, high
 
 
 @kernel
 def add_model_values(thread, n_threads, sync, values, column_stride, rows, leaf, models, scores):
-    """Add what their leaves say to the scores of ``rows`` of the table of a fit."""
+    """Add the models of their leaves to the scores of ``rows`` of the table of a fit."""
     first, last = share(rows.size, thread, n_threads)
     for i in range(first, last):
         row = np.int64(rows[i])
@@ -238,26 +228,14 @@ def add_model_values(thread, n_threads, sync, values, column_stride, rows, leaf,
 
 
 @kernel
-def add_model_predictions(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    leaves,
-    start,
-    output,
-    models,
-    out,
-):
+def add_model_predictions(thread, n_threads, sync, matrix, leaves, start, output, models, out):
     """Add the values of trees to ``out`` (n_rows, n_outputs), in the order of the trees.
 
     ``leaves`` (n_rows, n_trees) count within the trees, which begin at the nodes ``start``.
     """
-    first, last = share(n_rows, thread, n_threads)
+    first, last = share(matrix.n_rows, thread, n_threads)
+    values, stride = matrix.values, matrix.column_stride
     for i in range(first, last):
         for tree in range(start.size):
             node = start[tree] + leaves[i, tree]
-            out[i, output[tree]] += evaluate(values, i * row_stride, column_stride, models, node)
+            out[i, output[tree]] += evaluate(values, i * matrix.row_stride, stride, models, node)

@@ -1,12 +1,12 @@
-"""Quantiles and robust locations of weighted values: exact, and the same for any order of them.
+"""Quantiles and robust locations of weighted values: exact, and independent of their order.
 
-With F(v) the weight of the values up to v and p = level * (all weight), the quantile is the lowest
-value with F >= p, or half way from there to the next one if F = p: for level 1/2 and equal weights
-that is the usual median. Weights are integers (see :func:`weigh_in_units`), so F is exact.
+Let F(v) be the weight of the values up to v, and p = level * (total weight). The quantile is the
+lowest value with F >= p, or halfway from there to the next value if F = p. For level 1/2 and equal
+weights this is the median. Weights are integers (see :func:`weigh_in_units`), so F is exact.
 
-The lowest value with F >= p is found digit by digit of its key (see sort.py), from the top:
-weigh the keys by their digit, find the digit of the one sought, and drop all others. Two passes
-over the keys are most of the work.
+The lowest value with F >= p is found digit by digit of its key (see sort.py), from the top: weigh
+the keys by their digit, find the digit of the key sought, and drop all others. Two passes over the
+keys are most of the work.
 
 The Huber location is a step from the median, as in Friedman (2001, section 4.4): the mean
 distance from it, distances beyond ``delta`` counted as ``delta``. Other robust losses take the same
@@ -25,13 +25,13 @@ _DIGIT_BITS = 11
 N_DIGIT_VALUES = 1 << _DIGIT_BITS
 _TOP_SHIFT = 55  # then 44, 33, 22, 11, 0
 _DIGIT_MASK = np.uint64(N_DIGIT_VALUES - 1)
-# So few keys are sorted by insertion.
+# Up to this many keys are sorted by insertion.
 _FEW = 24
 
 
 @kernel
 def weigh_in_units(weight, units):
-    """Weights as integers under a power-of-two scale; a positive one is never nothing."""
+    """Weights as integers under a power-of-two scale; a positive weight never becomes 0."""
     largest = 0.0
     for i in range(weight.size):
         largest = max(largest, weight[i])
@@ -44,7 +44,7 @@ def weigh_in_units(weight, units):
 def _narrow(keys, mass, n, shift, goal, below, above, counters):
     """Keep the keys with the digit of the one sought.
 
-    Returns how many they are, the weight of all lower keys, and the lowest of all higher ones.
+    Returns their number, the weight of all lower keys, and the lowest of all higher keys.
     """
     weighted = mass.size > 0
     for digit in range(counters.size):
@@ -137,9 +137,9 @@ def _robust_step(values, units, total, center, delta, kind):
 
 @routine
 def locate(values, units, level, delta, kind, keys, mass, counters):
-    """The quantile of values, of which there is at least one; with a finite delta, a step on.
+    """The quantile of at least one value; with a finite delta, a robust step from there.
 
-    The step is the mean influence of the distances; ``kind`` says which (see influence.py).
+    The step is the mean influence of the distances; ``kind`` is the function (see influence.py).
 
     ``units`` are the weights, empty if all are one. ``keys`` and ``mass`` are as long as ``values``
     and ``units``, and overwritten; so are ``counters``, N_DIGIT_VALUES of them.

@@ -1,4 +1,4 @@
-"""Values of the leaves of a finished tree from gradients that it was not grown on."""
+"""Leaf values of a finished tree from gradients that it was not grown on."""
 
 import numpy as np
 
@@ -31,50 +31,46 @@ def find_exact_scales(thread, n_threads, sync, rows, gradient, hessian, ranges):
     return power_scale(max_g, limit), power_scale(max_h, limit)
 
 
+@routine
+def set_node_values(left, anchor, scales, rule, own, totals, value):
+    """Thread 0: add the sums of threads, ``own``, to the totals of leaves and clear them.
+
+    Writes the values of all nodes. ``rule`` is (l1, l2, largest step, learning rate).
+    """
+    l1, l2, max_step, learning_rate = rule
+    for node in range(left.size - 1, -1, -1):  # children come after parents
+        child = np.int64(left[node])
+        for s in range(2):
+            if child < 0:
+                for t in range(own.shape[0]):
+                    totals[node, s] += own[t, node, s]
+                    own[t, node, s] = 0
+            else:
+                totals[node, s] = totals[child, s] + totals[child + 1, s]
+        sum_g, sum_h = totals[node, 0] / scales[0], totals[node, 1] / scales[1]
+        value[node] = learning_rate * leaf_value(sum_g, sum_h, l1, l2, max_step)
+    for node in range(left.size):
+        value[node] = value[anchor[node]]
+
+
 @kernel
-def solve_leaves(
-    thread,
-    n_threads,
-    sync,
-    rows,
-    leaf,
-    left,
-    anchor,
-    gradient,
-    hessian,
-    rule,
-    ranges,
-    sums,
-    value,
-):
+def solve_leaves(thread, n_threads, sync, rows, tree, gradient, hessian, rule, ranges, sums, value):
     """Write the Newton steps of all nodes to ``value`` (n_nodes, 1), from exact sums over ``rows``.
 
-    ``leaf``, ``gradient`` and ``hessian`` are of all rows of the table; ``left`` and ``anchor`` of
-    the nodes. ``rule`` is (l1, l2, largest step, learning rate).
+    ``gradient`` and ``hessian`` have an item per row of the table. ``tree`` is (leaf of each row,
+    left child of each node, anchor of each node): the rows of its anchor decide a node's value.
+    ``sums`` (n_threads, n_nodes, 2) is scratch.
     """
-    scale_g, scale_h = find_exact_scales(thread, n_threads, sync, rows, gradient, hessian, ranges)
+    leaf, left, anchor = tree
+    scales = find_exact_scales(thread, n_threads, sync, rows, gradient, hessian, ranges)
     own, n_nodes = sums[thread], left.size
-    for node in range(n_nodes):
-        own[node, 0] = 0
-        own[node, 1] = 0
+    own[:n_nodes] = 0
     first, last = share(rows.size, thread, n_threads)
     for i in range(first, last):
         row = rows[i]
         node = leaf[row]
-        own[node, 0] += exact_gradient(gradient[row], scale_g)
-        own[node, 1] += exact_hessian(hessian[row], scale_h)
+        own[node, 0] += exact_gradient(gradient[row], scales[0])
+        own[node, 1] += exact_hessian(hessian[row], scales[1])
     wait_for_all(sync, n_threads)
     if thread == 0:
-        l1, l2, max_step, learning_rate = rule
-        for node in range(n_nodes - 1, -1, -1):  # children come after parents
-            child = np.int64(left[node])
-            for s in range(2):
-                if child < 0:
-                    for t in range(1, n_threads):
-                        sums[0, node, s] += sums[t, node, s]
-                else:
-                    sums[0, node, s] = sums[0, child, s] + sums[0, child + 1, s]
-            sum_g, sum_h = sums[0, node, 0] / scale_g, sums[0, node, 1] / scale_h
-            value[node, 0] = learning_rate * leaf_value(sum_g, sum_h, l1, l2, max_step)
-        for node in range(n_nodes):
-            value[node, 0] = value[anchor[node], 0]
+        set_node_values(left, anchor, scales, rule, sums[1:n_threads], sums[0], value[:, 0])

@@ -1,67 +1,29 @@
-"""Models of the beginnings of an order: new values of leaves, and what they add to scores."""
+"""Models of prefixes of a row order: new values of leaves, and what they add to scores."""
 
-import numpy as np
-
-from sumwise.kernels.grow.gain import leaf_value
-from sumwise.kernels.leaves.newton import find_exact_scales
+from sumwise.kernels.leaves.newton import find_exact_scales, set_node_values
 from sumwise.kernels.runtime.fixed_point import exact_gradient, exact_hessian
-from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.runtime.threads import share, wait_for_all
-
-
-@routine
-def _set_prefix_values(left, anchor, scales, rule, n_threads, own, totals, value):
-    """Thread 0: add the sums of the threads to the totals; values of all nodes from these."""
-    l1, l2, max_step, learning_rate = rule
-    for node in range(left.size - 1, -1, -1):  # children come after parents
-        child = np.int64(left[node])
-        for s in range(2):
-            if child < 0:
-                for t in range(n_threads):
-                    totals[node, s] += own[t, node, s]
-                    own[t, node, s] = 0
-            else:
-                totals[node, s] = totals[child, s] + totals[child + 1, s]
-        sum_g, sum_h = totals[node, 0] / scales[0], totals[node, 1] / scales[1]
-        value[node] = learning_rate * leaf_value(sum_g, sum_h, l1, l2, max_step)
-    for node in range(left.size):
-        value[node] = value[anchor[node]]
 
 
 @kernel
 def update_prefix_models(
-    thread,
-    n_threads,
-    sync,
-    numbers,
-    block_start,
-    n_learned,
-    rows,
-    leaf,
-    left,
-    anchor,
-    gradient,
-    hessian,
-    rule,
-    ranges,
-    own,
-    totals,
-    value,
-    scores,
-    row_scores,
+    thread, n_threads, sync, models, tree, gradient, hessian, rule, scratch, scores, row_scores
 ):
-    """Add a tree to the scores of models of beginnings, each by its own gradients.
+    """Add a tree to the scores of prefix models, each by its own gradients.
 
-    Entries ``block_start[j]`` up to ``block_start[j + 1]`` are those of model j, in the order of
-    the rows ``rows``; it learns from the first ``n_learned[j]`` of them. ``gradient``, ``hessian``
-    and ``scores`` are of the entries. The scores of rows that follow those a model learns from are
-    written to ``row_scores``. ``numbers`` are those of the entries.
+    Entries ``block_start[j]`` up to ``block_start[j + 1]`` belong to model j, in the order of
+    ``rows``; it learns from the first ``n_learned[j]`` of them. ``gradient``, ``hessian`` and
+    ``scores`` have an item per entry, ``numbers`` has the number of each. ``tree`` is as in
+    ``newton.solve_leaves``. The scores of rows after those that a model learns from are written to
+    ``row_scores``.
     """
+    numbers, block_start, n_learned, rows = models
+    leaf, left, anchor = tree
+    ranges, own, totals, value = scratch
     scales = find_exact_scales(thread, n_threads, sync, numbers, gradient, hessian, ranges)
     mine = own[thread]
-    for node in range(left.size):
-        mine[node, 0] = 0
-        mine[node, 1] = 0
+    mine[: left.size] = 0
     for j in range(n_learned.size):
         begin, length = block_start[j], block_start[j + 1] - block_start[j]
         first, last = share(n_learned[j], thread, n_threads)
@@ -71,10 +33,8 @@ def update_prefix_models(
             mine[node, 1] += exact_hessian(hessian[entry], scales[1])
         wait_for_all(sync, n_threads)
         if thread == 0:
-            for node in range(left.size):
-                totals[node, 0] = 0
-                totals[node, 1] = 0
-            _set_prefix_values(left, anchor, scales, rule, n_threads, own, totals, value)
+            totals[: left.size] = 0
+            set_node_values(left, anchor, scales, rule, own[:n_threads], totals, value)
         wait_for_all(sync, n_threads)
         first, last = share(length, thread, n_threads)
         for i in range(first, last):

@@ -1,12 +1,12 @@
 """Give leaves new values: the quantile or robust location of the residuals of their rows.
 
-For losses whose hessian says nothing of how far a leaf should go. Rows are grouped by leaf, by
-counting, leaves in the order of a walk through the tree: so the rows of every node are contiguous.
-Threads share the rows, then the leaves. A group keeps the order of its rows and is worked on by
-one thread, so nothing depends on the number of threads.
+For losses whose hessian does not say how far a leaf should go. Rows are grouped by leaf with a
+counting sort, leaves in the order of a walk through the tree, so that the rows of every node are
+contiguous. Threads share the rows, then the leaves. A group keeps the order of its rows and belongs
+to one thread, so nothing depends on the number of threads.
 
-A leaf without rows takes the location of the nearest node above it that has some. This happens
-where the rows are not those that chose the splits: other permutations encode them differently.
+A leaf without rows takes the location of its nearest ancestor that has some. This happens if other
+rows chose the splits: other permutations encode them differently.
 """
 
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from sumwise.kernels.runtime.threads import share, wait_for_all
 
 
 class RefitRule(NamedTuple):
-    """What a leaf's value is."""
+    """How the value of a leaf is found."""
 
     level: float
     delta: float  # inf for the quantile alone
-    kind: int  # of influence, see influence.py
+    kind: int  # the influence function, see influence.py
     max_step: float  # largest value before the learning rate; 0 for no limit
     learning_rate: float
 
@@ -42,7 +42,7 @@ class RefitBuffers(NamedTuple):
 
 @inlined
 def _lay_out_groups(left, n_threads, buffers):
-    """Thread 0: where the rows of each node begin, and of each leaf those of each thread."""
+    """Thread 0: find where the rows of each node begin, and those of each thread in a leaf."""
     place, first, n_rows = buffers.place, buffers.first, buffers.n_rows
     for node in range(left.size - 1, -1, -1):  # children come after parents
         child = left[node]
@@ -95,7 +95,7 @@ def _locate_node(node, rule, buffers, counters):
 
 @inlined
 def _set_values(left, anchor, weight, rule, buffers, value):
-    """Thread 0: values of leaves; an inner node has the mean of its leaves, by weight."""
+    """Thread 0: set values of leaves; an inner node has the weighted mean of its leaves."""
     for node in range(left.size - 1, -1, -1):
         child = left[node]
         if child < 0:
@@ -112,27 +112,15 @@ def _set_values(left, anchor, weight, rule, buffers, value):
 
 @kernel
 def refit_leaves(
-    thread,
-    n_threads,
-    sync,
-    rows,
-    leaf,
-    left,
-    anchor,
-    weight,
-    target,
-    row_units,
-    rule,
-    buffers,
-    scores,
-    value,
+    thread, n_threads, sync, rows, tree, target, row_units, rule, buffers, scores, value
 ):
     """Write new values of the nodes to ``value`` (n_nodes, 1).
 
-    ``leaf``, ``row_units`` and ``scores`` are of all rows of the table, ``rows`` those the tree was
-    grown on, at least one; ``left``, ``anchor`` and ``weight`` are of the nodes. ``anchor`` is
-    changed where its node has no rows.
+    ``row_units`` and ``scores`` have an item per row of the table. ``tree`` is as in
+    ``newton.solve_leaves``, with the weights of the nodes. It was grown on ``rows``, at least one.
+    An anchor without rows is replaced.
     """
+    leaf, left, anchor, weight = tree
     first, last = share(rows.size, thread, n_threads)
     place, n_nodes = buffers.place[thread], left.size
     for node in range(n_nodes):
@@ -160,8 +148,8 @@ def refit_leaves(
             _locate_node(node, rule, buffers, counters)
     wait_for_all(sync, n_threads)
     if thread == 0:
-        # Some leaves have the value of an inner node: those without rows, and those of symmetric
-        # trees that are too small. These are few.
+        # A few leaves have the value of an inner node: those without rows, and those of symmetric
+        # trees that are too small.
         for node in range(n_nodes):
             if left[node] < 0 and anchor[node] != node:
                 _locate_node(anchor[node], rule, buffers, counters)

@@ -1,6 +1,6 @@
 """Linear models: a pass of coordinate descent, and the scores of rows.
 
-Sums over rows are taken by blocks of a fixed size, and the sums of the blocks in their order: so no
+Rows are summed in blocks of a fixed size, and the sums of the blocks are added in order. So no
 result depends on the number of threads.
 """
 
@@ -26,7 +26,7 @@ def find_coordinate_step(gradient, hessian, coefficient, l1, l2):
 
 @routine
 def sum_products(values, gradient, hessian, out):
-    """Write the sums of g x and of h x^2; four at a time, for sums of floats do not vectorize."""
+    """Write the sums of g x and of h x^2; four at a time, because float sums do not vectorize."""
     g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
     h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
     n = values.size // 4 * 4
@@ -49,7 +49,7 @@ def sum_products(values, gradient, hessian, out):
 
 @routine
 def move_gradients(values, step, gradient, hessian):
-    """What a step of a coefficient does to the gradients of rows."""
+    """Update the gradients of rows after a step of a coefficient."""
     for i in range(values.size):
         gradient[i] += hessian[i] * values[i] * step
 
@@ -70,9 +70,9 @@ def descend_coordinates(
 ):
     """Take a step in every coordinate, in their order: cyclic coordinate descent.
 
-    ``columns`` (n_coordinates, n_rows) begins with ones, for the intercept, which has no penalty.
-    ``old`` are the coefficients so far, ``coefficient`` becomes the new ones. ``rule`` is (learning
-    rate, l1, l2). Gradients are overwritten.
+    ``columns`` (n_coordinates, n_rows) begins with ones for the intercept, which has no penalty.
+    ``old`` has the coefficients so far, and the new ones are written to ``coefficient``. ``rule``
+    is (learning rate, l1, l2). Gradients are overwritten.
     """
     learning_rate, l1, l2 = rule
     n_coordinates, n_rows = columns.shape
@@ -98,15 +98,14 @@ def descend_coordinates(
 
 
 @kernel
-def add_linear_scores(
-    thread, n_threads, sync, values, row_stride, column_stride, n_rows, coefficient, out
-):
+def add_linear_scores(thread, n_threads, sync, matrix, coefficient, out):
     """Add coefficients (n_outputs, n_features) times values to ``out`` (n_rows, n_outputs).
 
     Terms are added in the order of the features. A missing value adds nothing.
     """
     n_outputs, n_features = coefficient.shape
-    begin, end = share(n_rows, thread, n_threads)
+    begin, end = share(matrix.n_rows, thread, n_threads)
+    values, row_stride, column_stride = matrix.values, matrix.row_stride, matrix.column_stride
     for first in range(begin, end, _ROWS):
         last = min(first + _ROWS, end)
         for k in range(n_outputs):

@@ -1,7 +1,7 @@
-"""Linear models on sparse matrices: what ``linear`` does, bit for bit, from what is stored.
+"""Linear models on sparse matrices; coefficients are bit-identical to those of dense.py.
 
-To leave out a zero changes no sum of floats. All other terms are added in the same order, and with
-the same four sums a block.
+Zeros are skipped, which changes no sum. All other terms are added in the order and by the blocks of
+the dense matrix, with the same four sums per block.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from sumwise.kernels.table.sparse.columns import find_entry
 
 @routine
 def _sum_stored(place, values, first, last, begin, end, gradient, hessian, out):
-    """Write the sums of g x and of h x^2 over entries, all of which are in rows of one block."""
+    """Write the sums of g x and of h x^2 over entries in the rows of one block."""
     g0, g1, g2, g3 = 0.0, 0.0, 0.0, 0.0
     h0, h1, h2, h3 = 0.0, 0.0, 0.0, 0.0
     fours = begin + (end - begin) // 4 * 4
@@ -49,9 +49,7 @@ def descend_stored_coordinates(
     thread,
     n_threads,
     sync,
-    start,
-    place,
-    values,
+    stored,
     ones,
     gradient,
     hessian,
@@ -60,11 +58,12 @@ def descend_stored_coordinates(
     sums,
     coefficient,
 ):
-    """Take a step in every coordinate, as ``linear.descend_coordinates`` does.
+    """Take a step in every coordinate, as ``dense.descend_coordinates`` does.
 
-    The entries of feature f, which are neither zero nor missing, are ``[start[f], start[f + 1])``:
-    ``place`` has their rows, ascending. Coordinate 0 is the intercept, whose values are ``ones``.
+    ``stored`` has the entries by feature, without zeros and missing values; ``place`` has their
+    rows, ascending. Coordinate 0 is the intercept, whose values are ``ones``.
     """
+    start, place, values = stored.start, stored.place, stored.values
     learning_rate, l1, l2 = rule
     n_rows, n_blocks = ones.size, sums.shape[1]
     first, last = share(n_blocks, thread, n_threads)
@@ -105,11 +104,12 @@ def descend_stored_coordinates(
 
 
 @kernel
-def add_stored_scores(thread, n_threads, sync, start, place, values, coefficient, out):
-    """Add coefficients times values to ``out``, as ``linear.add_linear_scores`` does.
+def add_stored_scores(thread, n_threads, sync, stored, coefficient, out):
+    """Add coefficients times values to ``out``, as ``dense.add_linear_scores`` does.
 
-    The matrix comes by row, its entries in the order of the features.
+    ``stored`` has the entries by row, in the order of the features.
     """
+    start, place, values = stored.start, stored.place, stored.values
     n_rows, n_outputs = out.shape
     begin, end = share(n_rows, thread, n_threads)
     for row in range(begin, end):

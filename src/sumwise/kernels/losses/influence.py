@@ -1,6 +1,6 @@
-"""Influence functions: how hard an error pulls, the derivative of a robust loss.
+"""Influence functions: the derivatives of robust losses.
 
-All of them are x for small errors x and never exceed a bound, and their slope is at most 1.
+Each is close to x for small errors x, never exceeds a bound, and has a slope of at most 1.
 """
 
 from sumwise.kernels.runtime.elementary import exp

@@ -1,12 +1,13 @@
-"""Turn trees into tests of codes, which say the leaf of a row without a walk.
+"""Turn trees into tests of codes, which find the leaf of a row without a walk.
 
 Small trees
-    A row has a bit for each leaf, all set at first. Every split clears the leaves of its one side
-    where the row goes to the other. Leaves are numbered so that the side that may be cleared comes
-    first: then the row's leaf is the lowest bit still set (QuickScorer, Lucchese et al. 2015).
-    It is always the side with fewer leaves, so that nearly all splits concern a single byte.
+    A row has one bit per leaf, all set at first. If the row goes to one side of a split, the leaves
+    of the other side are cleared. Only one side of each split is ever cleared, the one with fewer
+    leaves, so that nearly all splits concern a single byte. Leaves are numbered so that this side
+    comes first: then the row's leaf is the lowest bit still set (QuickScorer, Lucchese et al.
+    2015).
 Symmetric trees
-    A row has a bit for each level; the level's split clears it where the row goes right. The bits
+    A row has one bit per level; the split of the level clears it if the row goes right. The bits
     still set are the number of the leaf.
 Large trees
     The row walks from node to node.
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.predict.category_walk import CategorySets, find_memberships
+from sumwise.kernels.predict.category_sets import find_memberships
 from sumwise.kernels.predict.coding import MAX_THRESHOLDS, Columns
+from sumwise.kernels.predict.walk import FlatTrees
 from sumwise.kernels.runtime.jit import kernel, routine
 
 BY_LEAF, BY_LEVEL, BY_WALK = (np.int64(kind) for kind in range(3))
@@ -28,10 +30,10 @@ MAX_LEVELS = 16
 
 
 class CodedTrees(NamedTuple):
-    """All trees of an ensemble. The leaves of a tree are numbered; see above how.
+    """All trees of an ensemble. The leaves of a tree are numbered as described above.
 
-    A test keeps only the bits of its mask where ``code - offset > bound``. Bytes wrap around, so
-    that any range of codes is one comparison. The tests of a byte of a tree's bits are a group.
+    A test keeps only the bits of its mask if ``code - offset > bound``. Bytes wrap around, so that
+    any range of codes is one comparison. The tests of one byte of a tree's bits are a group.
     """
 
     start: Any  # int64 (n_trees,): where the nodes of a tree begin, and its leaves
@@ -50,35 +52,27 @@ class CodedTrees(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What :func:`_plan_tests` finds out, node by node."""
+    """The results of :func:`_plan_tests`, one per node."""
 
     n_leaves: Any  # int64: leaves below a node
     depth: Any  # int64
-    number: Any  # int64: the number of a leaf, of a split that of its first leaf
-    first_bit: Any  # int64: the bits a split clears
-    n_bits: Any  # int64
-    clears_right: Any  # bool: they are those of its right side
+    number: Any  # int64: the number of a leaf, or of the first leaf below a split
+    first_bit: Any  # int64: the first bit that a split clears
+    n_bits: Any  # int64: how many it clears
+    clears_right: Any  # bool: whether these are the leaves of its right side
 
 
-def code_trees(
-    start: np.ndarray,
-    output: np.ndarray,
-    feature: np.ndarray,
-    threshold: np.ndarray,
-    missing_left: np.ndarray,
-    left: np.ndarray,
-    value: np.ndarray,
-    sets: CategorySets | None = None,
-) -> tuple[CodedTrees, Columns]:
+def code_trees(trees: FlatTrees) -> tuple[CodedTrees, Columns]:
     """Return trees as tests, and the columns of codes that they test.
 
-    A leaf comes with a feature and a left child of -1; children come after their parents.
-    Where there are sets of categories, their nodes test whether a row is in the set.
+    Children come after their parents. A node that splits by a set of categories tests whether a row
+    is in the set.
     """
+    start, _, feature, threshold, missing_left, left, value, sets = trees
     n_trees, n_nodes = start.size, feature.size
-    has_set = np.zeros(n_nodes, dtype=np.bool_) if sets is None else sets.of_node >= 0
+    has_set = sets.of_node >= 0 if sets.of_node.size else np.zeros(n_nodes, dtype=np.bool_)
     columns, column, split_bin = _find_columns(np.where(has_set, -1, feature), threshold)
-    if sets is not None:
+    if sets.of_node.size:
         memberships, of_set = find_memberships(feature, sets, columns.feature.size)
         columns = columns._replace(memberships=memberships)
         column[has_set], split_bin[has_set] = of_set, 1
@@ -103,7 +97,7 @@ def code_trees(
     group = first_group[tree[split]] + byte
     order = np.argsort(group, kind="stable")
     split = split[order]
-    # Where rows that go left clear the right side: the codes that go right are a range, too.
+    # If rows that go left clear the right side: the codes that go right are a range, too.
     clears_right = plan.clears_right[split]
     offset = np.where(clears_right, (skip + bound + 1)[split], skip[split])
     beyond = np.where(clears_right, 254 - bound[split], bound[split])
@@ -113,9 +107,9 @@ def code_trees(
     leaf_node, leaf_value = np.zeros(n_nodes, dtype=np.int32), np.zeros(n_nodes)
     leaf_node[place] = leaf - start[tree[leaf]]
     leaf_value[place] = value[leaf]
-    trees = CodedTrees(
+    coded = CodedTrees(
         start=start,
-        output=output,
+        output=trees.output,
         kind=kind,
         n_leaves=plan.n_leaves[start],
         first_group=first_group,
@@ -128,13 +122,13 @@ def code_trees(
         leaf_node=leaf_node,
         value=leaf_value,
     )
-    return trees, columns
+    return coded, columns
 
 
 def _find_columns(
     feature: np.ndarray, threshold: np.ndarray
 ) -> tuple[Columns, np.ndarray, np.ndarray]:
-    """Return the columns of codes, and of each split the column and the last bin that goes left."""
+    """Return the columns of codes, and for each split its column and the last bin on the left."""
     split = np.flatnonzero(feature >= 0)
     split = split[np.lexsort((threshold[split], feature[split]))]
     own_feature, own_threshold = feature[split], threshold[split]
@@ -163,7 +157,7 @@ def _count_up(lengths: np.ndarray) -> np.ndarray:
 def _pack_nodes(
     left: np.ndarray, column: np.ndarray, skip: np.ndarray, bound: np.ndarray
 ) -> np.ndarray:
-    """Pack all that a step needs into a word: left child, skip, column (24 bits), bound (8 bits).
+    """Pack what a step needs into one word: left child, skip, column (24 bits), bound (8 bits).
 
     A leaf leads to itself: no code is beyond its bound.
     """
@@ -238,7 +232,7 @@ def _plan_by_leaf(first, last, left, plan):
 
 @kernel
 def _plan_tests(start, left, column, skip, bound, plan, kind, n_bytes, level_split):
-    """Choose the kind of each tree, number its leaves, and say which bits its splits clear."""
+    """Choose the kind of each tree, number its leaves, and find which bits its splits clear."""
     for tree in range(start.size):
         first = start[tree]
         last = start[tree + 1] if tree + 1 < start.size else left.size

@@ -1,9 +1,9 @@
-"""Replace values by codes of one byte: between which of a model's thresholds they lie.
+"""Replace values by one-byte codes that say between which thresholds of a model they lie.
 
 A column of codes belongs to one feature and up to 254 of its thresholds. The code of a value is
-1 + the number of these thresholds below it, that of a missing value 0. Then ``value <= threshold``
-is ``code <= 1 + the threshold's place``, and a tree can be followed on bytes alone. A feature with
-more thresholds has several columns; one that no tree splits on has none.
+1 + the number of these thresholds below it; the code of a missing value is 0. Then
+``value <= threshold`` is ``code <= 1 + the threshold's place``, and a tree can be followed on bytes
+alone. A feature with more thresholds has several columns; one that no tree splits on has none.
 
 Codes lie in blocks of 256 rows, ``codes[block, column, row]``; scoring.py reads them.
 """
@@ -16,20 +16,21 @@ from sumwise.kernels.runtime.jit import inlined, kernel
 
 BLOCK = 256
 MAX_THRESHOLDS = 254
-# Up to here comparing with all thresholds is faster than a search: 16 rows or more an instruction.
+# Up to here comparing with all thresholds is faster than a search: one instruction serves 16 rows
+# or more.
 _FEW = 24
-# A search begins in one of as many buckets of equal width.
+# A search begins in one of this many buckets of equal width.
 _N_BUCKETS = 1024
 _ONE = np.uint64(1)
 
 
 class Columns(NamedTuple):
-    """What the columns of codes stand for."""
+    """The feature and the thresholds of each column of codes."""
 
     feature: Any  # int64 (n_columns,)
-    threshold: Any  # float64: the thresholds of a column in rising order, column after column
-    start: Any  # int64 (n_columns + 1,): where those of a column begin
-    memberships: Any = None  # more columns, behind these: see category_predict.py
+    threshold: Any  # float64: ascending within a column, column after column
+    start: Any  # int64 (n_columns + 1,): where the thresholds of a column begin
+    memberships: Any = None  # further columns, for sets of categories: see category_sets.py
 
 
 class Coder(NamedTuple):
@@ -41,7 +42,7 @@ class Coder(NamedTuple):
     lowest: Any  # the same type (n_columns,): where the buckets begin
     scale: Any  # the same type (n_columns,): 1 / the width of a bucket
     n_below: Any  # uint8 (n_columns, _N_BUCKETS): thresholds in the buckets before
-    n_steps: Any  # int64 (n_columns,): halvings of the fullest bucket
+    n_steps: Any  # int64 (n_columns,): steps of a binary search in the fullest bucket
 
 
 def make_coder(columns: Columns, dtype: np.dtype) -> Coder:
@@ -61,7 +62,7 @@ def make_coder(columns: Columns, dtype: np.dtype) -> Coder:
         scale = np.where(highest > lowest, _N_BUCKETS / (highest - lowest), 0).astype(dtype)
         lowest = np.where(highest > lowest, lowest, 0).astype(dtype)
         bucket = (own - lowest[column]) * scale[column]
-    # As _search does it. What counts is that no value has a lower bucket than a smaller value.
+    # As in _search. No value may have a lower bucket than a smaller value.
     bucket = np.where(bucket > 0, bucket, 0)
     bucket = np.where(bucket < _N_BUCKETS, bucket, _N_BUCKETS - 1).astype(np.int64)
     n_inside = np.bincount(_N_BUCKETS * column + bucket, minlength=_N_BUCKETS * n_columns)
@@ -104,7 +105,7 @@ def _compare_all(values, thresholds, n_thresholds, n_below):
 
 @inlined
 def _search(values, thresholds, lowest, scale, before, n_steps, bucket, n_below):
-    """Count the thresholds below each value: those before its bucket, then halve the bucket."""
+    """Count the thresholds below each value: those before its bucket, then search the bucket."""
     zero, end = values.dtype.type(0), values.dtype.type(_N_BUCKETS)
     for i in range(np.uint64(BLOCK)):
         place = (values[i] - lowest) * scale
@@ -124,8 +125,8 @@ def _search(values, thresholds, lowest, scale, before, n_steps, bucket, n_below)
 def code_rows(values, row_stride, column_stride, first, last, coder, column_values, bucket, codes):
     """Write the codes of rows [first, last) of a matrix to the first blocks of ``codes``.
 
-    ``column_values`` (of the values' type) and ``bucket`` (uint16) have room for a block. Codes
-    of rows beyond the last mean nothing.
+    ``column_values`` (of the values' type) and ``bucket`` (uint16) have room for a block. Codes of
+    rows beyond the last are undefined.
     """
     for block in range((last - first + BLOCK - 1) // BLOCK):
         begin = first + block * BLOCK

@@ -1,7 +1,7 @@
 """Find the leaves of coded rows, a block of 256 rows at a time, and add up their values.
 
-The trees are applied to a block one after the other, so that its codes stay in the cache, and the
-sum of a row is always taken in the order of the trees.
+The trees are applied to a block one after the other, so that its codes stay in the cache. The sum
+of a row is always taken in the order of the trees.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from sumwise.kernels.predict.coding import BLOCK
 from sumwise.kernels.runtime.jit import inlined, kernel, routine
 
 _ONE = np.uint64(1)
-# A byte can number as many leaves. For trees with more, ``wide`` takes the numbers.
+# A byte can number this many leaves. For trees with more, ``wide`` takes the numbers.
 _BYTE = 256
 
 
@@ -25,7 +25,7 @@ _BYTE = 256
 def clear_bits(typing_context, codes, column, offset, bound, mask, first, last, bits):
     """Apply tests [first, last) to a block: set all bits of a row, then keep those of the masks.
 
-    It does this, with a block in the vector registers all the time, which is twice as fast::
+    Equivalent to this, but twice as fast, because a block stays in vector registers::
 
         for i in range(BLOCK):
             bits[i] = 255
@@ -69,7 +69,7 @@ def clear_bits(typing_context, codes, column, offset, bound, mask, first, last, 
 
 @intrinsic
 def _count_trailing_zeros(typing_context, byte):
-    """The place of the lowest bit that is set; 8 if none is."""
+    """The position of the lowest set bit; 8 if there is none."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.IntType(1)(0))
@@ -79,7 +79,7 @@ def _count_trailing_zeros(typing_context, byte):
 
 @inlined
 def _join_levels(bits, higher, n_leaves, wide):
-    """The bits of the levels are the number of the leaf; beyond the last level they say nothing."""
+    """The bits of the levels are the number of the leaf; bits beyond the last level are cleared."""
     if n_leaves <= _BYTE:
         used = np.uint8(n_leaves - 1)
         for i in range(np.uint64(BLOCK)):
@@ -92,7 +92,7 @@ def _join_levels(bits, higher, n_leaves, wide):
 
 @inlined
 def _note_lowest(bits, byte, lowest, byte_of_lowest):
-    """A byte with a bit still set takes the place of higher ones, which came before."""
+    """A byte with a bit still set replaces higher ones, which came before."""
     for i in range(np.uint64(BLOCK)):
         new, old, old_byte = bits[i], lowest[i], byte_of_lowest[i]
         lowest[i] = new if new else old
@@ -101,7 +101,7 @@ def _note_lowest(bits, byte, lowest, byte_of_lowest):
 
 @inlined
 def _number_lowest(lowest, byte_of_lowest, n_leaves, bits, wide):
-    """The number of the lowest bit is that of the leaf."""
+    """Write the number of the leaf, which is that of the lowest bit."""
     if n_leaves <= _BYTE:
         for i in range(np.uint64(BLOCK)):
             bits[i] = np.uint8(byte_of_lowest[i] << np.uint8(3)) | _count_trailing_zeros(lowest[i])
@@ -112,7 +112,7 @@ def _number_lowest(lowest, byte_of_lowest, n_leaves, bits, wide):
 
 @inlined
 def _find_by_tests(codes, tree, trees, scratch, wide):
-    """Apply the tests of a tree, a byte of its bits after the other, from the highest down."""
+    """Apply the tests of a tree, one byte of its bits at a time, from the highest down."""
     bits, lowest, byte_of_lowest = scratch[0], scratch[1], scratch[2]
     first, last = trees.first_group[tree], trees.first_group[tree + 1]
     n_leaves, is_by_leaf = trees.n_leaves[tree], trees.kind[tree] == BY_LEAF
@@ -159,7 +159,7 @@ def _find_by_walk(codes, tree, trees, wide):
 
 @inlined
 def _find_leaves(codes, tree, trees, scratch, wide):
-    """Write the leaves of a block's rows to ``scratch[0]``, or to ``wide`` if bytes do not do."""
+    """Write the leaves of a block's rows to ``scratch[0]``, or to ``wide`` if there are many."""
     if trees.kind[tree] == BY_WALK:
         _find_by_walk(codes, tree, trees, wide)
     else:

@@ -1,7 +1,7 @@
-"""Replace what is stored of sparse rows by codes; the codes are those of coding.py.
+"""Replace the stored values of sparse rows by codes, as coding.py does for dense rows.
 
-Every column of codes is filled with the code of what is not stored; then the others are written.
-So no dense matrix is made, and what is stored is looked at once.
+Every column of codes is filled with the code of absent values; then the others are written. So no
+dense matrix is made, and each stored value is read once.
 """
 
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 
 from sumwise.kernels.predict.coding import BLOCK, Columns, round_down
 from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.table.binning import find_bin
 
 
 class SparseCoder(NamedTuple):
@@ -19,13 +20,13 @@ class SparseCoder(NamedTuple):
     column: Any  # int64 (n_columns,)
     start: Any  # int64 (n_columns + 1,): where the thresholds of a column begin
     threshold: Any  # float of the values' type
-    absent: Any  # uint8 (n_columns,): the code of what is not stored
+    absent: Any  # uint8 (n_columns,): the code of absent values
 
 
 def make_sparse_coder(
     columns: Columns, dtype: np.dtype, n_features: int, absent: float
 ) -> SparseCoder:
-    """Make the tables for values of a type; ``absent`` is what places have that are not stored."""
+    """Make the tables for values of a type; ``absent`` is the value of what is not stored."""
     order = np.argsort(columns.feature, kind="stable")
     first = np.searchsorted(columns.feature[order], np.arange(n_features + 1))
     n_columns = columns.feature.size
@@ -43,7 +44,10 @@ def make_sparse_coder(
 
 @kernel
 def code_sparse_rows(start, index, values, first, last, coder, codes):
-    """Write the codes of rows [first, last) of a sparse matrix to the first blocks of ``codes``."""
+    """Write the codes of rows [first, last) of a sparse matrix to the first blocks of ``codes``.
+
+    The code of a value is its bin among the thresholds of a column.
+    """
     for block in range((last - first + BLOCK - 1) // BLOCK):
         begin = first + block * BLOCK
         own = codes[block]
@@ -55,12 +59,5 @@ def code_sparse_rows(start, index, values, first, last, coder, codes):
                 f, value = index[e], values[e]
                 for k in range(coder.first[f], coder.first[f + 1]):
                     c = coder.column[k]
-                    low, high = coder.start[c], coder.start[c + 1]
-                    while low < high:
-                        middle = (low + high) >> 1
-                        if coder.threshold[middle] < value:
-                            low = middle + 1
-                        else:
-                            high = middle
-                    code = 1 + low - coder.start[c]
-                    own[c, i] = code if value == value else 0
+                    span = coder.start[c], coder.start[c + 1]
+                    own[c, i] = find_bin(value, coder.threshold, *span)

@@ -1,8 +1,8 @@
 """Row weights of one member of an ensemble: bootstrap, pasting and Poisson draws.
 
-A member's draws depend on its key alone, so whoever asks for them gets the same: Python, or a
-thread that grows the member's tree. ``cumulative`` has the running sums of the rows' weights, and
-is empty where all rows count the same.
+A member's draws depend only on its key, so Python and a thread that grows the member's tree get the
+same draws. ``cumulative`` has the running sums of the row weights, and is empty if all rows count
+the same.
 """
 
 import numpy as np
@@ -13,7 +13,8 @@ from sumwise.kernels.runtime.random import extend_key, uniform
 
 BOOTSTRAP, PASTING, POISSON = (np.int64(kind) for kind in range(3))
 
-# exp(-mean) must not vanish, and a sum of Poisson numbers is one: larger means are taken apart.
+# exp(-mean) must not underflow. A sum of Poisson numbers is a Poisson number, so a larger mean is
+# drawn in pieces.
 _LARGEST_MEAN = 16.0
 
 
@@ -57,7 +58,7 @@ def draw_pasting(key, n_draws, counts):
 
 @routine
 def draw_poisson_number(key, mean):
-    """Return a Poisson number: by inversion, in pieces of a mean that exp can bear."""
+    """Return a Poisson number, by inversion, in pieces of a limited mean."""
     total = 0
     piece = 0
     while mean > 0.0:
@@ -68,7 +69,7 @@ def draw_poisson_number(key, mean):
         probability = exp(-part)
         reached = probability
         count = 0
-        # Beyond 120 a mean of 16 has a probability below 1e-60: rounding alone leads there.
+        # With a mean of 16, counts beyond 120 have a probability below 1e-60: rounding only.
         while target >= reached and count < 120:
             count += 1
             probability *= part / count
@@ -79,9 +80,9 @@ def draw_poisson_number(key, mean):
 
 @routine
 def draw_poisson(key, n_draws, cumulative, counts):
-    """Draw each row's count on its own: ``n_draws`` in the mean over all rows together.
+    """Draw the count of each row independently; the expected total is ``n_draws``.
 
-    Where no row gets any, one is drawn: nothing can be learned from none.
+    If no row is drawn, one is drawn instead: nothing can be learned from none.
     """
     n_rows = counts.size
     total = 0

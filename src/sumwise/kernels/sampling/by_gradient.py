@@ -1,8 +1,8 @@
 """Choose rows by their gradients or by chance; the same rows for any number of threads.
 
-Rows have keys, unsigned integers of 64 bits, and the k lowest of them are chosen; of equal keys,
-those of the first rows. The k-th lowest key is found digit by digit, from the top: count the keys
-that have the digits found so far by their next digit, and see where the k-th lies.
+Rows have keys, unsigned 64-bit integers, and the k lowest are chosen; among equal keys, those of
+the first rows. The k-th lowest key is found digit by digit, from the top: count the keys that have
+the digits found so far by their next digit, and find the digit of the k-th.
 """
 
 import numpy as np
@@ -22,15 +22,13 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _FEWER_BITS = np.uint64(6)
 _TAKEN = ~_ZERO
 _LARGEST_SIZE = np.uint64((1 << 63) - 1)
-# Half of the distance between two numbers that :func:`uniform` returns.
+# Half the distance between two numbers that :func:`uniform` returns.
 _HALF_STEP = 1.0 / (1 << 53)
 
 
 @routine
 def _find_digit(thread, n_threads, counters, k, n_lower):
-    """Return the digit of the k-th lowest key, how many keys are lower, and how many of those that
-    this thread counted.
-    """
+    """Return the digit of the k-th lowest key, and the number of lower keys: all, own ones."""
     digit, n_here, n_own = -1, np.int64(0), np.int64(0)
     while n_lower + n_here < k:
         if digit >= 0:
@@ -45,11 +43,11 @@ def _find_digit(thread, n_threads, counters, k, n_lower):
 
 @routine
 def _find_key(thread, n_threads, sync, keys, first, last, k, counters, pool):
-    """Return the k-th lowest key, how many are lower, and how many equal ones have other threads
-    before this one; and of the thread's own keys, how many are lower.
+    """Return the k-th lowest key, the number of lower keys, of equal keys in earlier threads, and
+    of lower keys in this thread.
 
-    ``counters`` have counted the keys by their top digit. ``pool`` is for those that have the digit
-    sought: they are few, so that the other digits cost little.
+    ``counters`` have counted the keys by their top digit. ``pool`` takes the keys that have the
+    digit sought; they are few, so the other digits cost little.
     """
     wait_for_all(sync, n_threads)
     found, n_lower, n_own = _find_digit(thread, n_threads, counters, k, np.int64(0))
@@ -91,7 +89,7 @@ def _key_of_size(gradient, row):
 def _find_cut(keys, first, last, key, n_ties, n_taken):
     """Return the place before which ties with ``key`` are taken, ``n_taken`` of ``n_ties``.
 
-    With it, loops over keys need not count ties: they vectorize.
+    With it, loops over keys need not count ties, and vectorize.
     """
     if n_taken <= 0:
         return first
@@ -113,11 +111,11 @@ def _mark_top(keys, others, first, last, bound):
 
 
 @routine
-def _part_rows(keys, rows, first, last, bound, amplify, out, places):
-    """Write the rows that are taken, or have a key lower than the bound, apart from the others.
+def _partition_rows(keys, rows, first, last, bound, amplify, out, places):
+    """Separate the rows that are taken, or have a key lower than the bound, from the others.
 
     ``places`` are (place of the next chosen row, its end, place of the next other row, its end).
-    As long as neither is full, a row is written to both: there is no branch to mispredict.
+    Branch-free as long as neither is full: a row is written to both.
     """
     chosen, factor, left_out = out
     place, end, other_place, other_end = places
@@ -150,9 +148,9 @@ def choose_by_gradient(
 ):
     """Gradient-based one-side sampling.
 
-    Takes the ``n_top`` of ``rows`` with the largest |gradient|, summed over the outputs, and
-    ``n_other`` of the others by chance: these have the factor ``amplify``, the first ones 1.
-    ``out`` is (chosen rows, their factors, rows left out).
+    Chooses the ``n_top`` of ``rows`` with the largest |gradient|, summed over the outputs, with a
+    factor of 1, and ``n_other`` of the others at random, with the factor ``amplify``. ``out`` is
+    (chosen rows, their factors, rows left out).
     """
     keys, pool, counters = buffers
     first, last = share(rows.size, thread, n_threads)
@@ -195,8 +193,8 @@ def choose_by_gradient(
     other_place = first - place
     ends = place + n_own, other_place + (last - first) - n_own
     places = np.uint64(place), np.uint64(ends[0]), np.uint64(other_place), np.uint64(ends[1])
-    places = _part_rows(keys, rows, first, cut, bound + _ONE, amplify, out, places)
-    _part_rows(keys, rows, cut, last, bound, amplify, out, places)
+    places = _partition_rows(keys, rows, first, cut, bound + _ONE, amplify, out, places)
+    _partition_rows(keys, rows, cut, last, bound, amplify, out, places)
 
 
 @kernel
@@ -210,14 +208,14 @@ def multiply_rows(thread, n_threads, sync, rows, factor, values):
 
 @kernel
 def draw_uniform(key, rows, out):
-    """Numbers of [0, 1), one a row."""
+    """Random numbers in [0, 1), one per row."""
     for i in range(rows.size):
         out[i] = uniform(key, rows[i])
 
 
 @kernel
 def draw_bayesian_weights(key, temperature, rows, out):
-    """The weights of a Bayesian bootstrap, one a row: (-log(u)) ** temperature."""
+    """The weights of a Bayesian bootstrap, one per row: (-log(u)) ** temperature."""
     for i in range(rows.size):
         weight = -log(uniform(key, rows[i]) + _HALF_STEP)
         out[i] = weight if temperature == 1.0 else exp(temperature * log(weight))

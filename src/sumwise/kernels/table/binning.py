@@ -1,7 +1,7 @@
 """Find the bins of columns and map values to them.
 
-Matrices come as a flat array with two strides, so that float32 and float64, row-major and
-column-major input need no copy and only one compiled version per type.
+A ``matrix`` is a ``FlatMatrix``: a flat array with two strides. So float32 and float64, row-major
+and column-major input need no copy and only one compiled version per type.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ from sumwise.kernels.runtime.sort import (
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
 # Rows at a time: their part of the matrix stays in the cache while its columns are read.
-_BLOCK = np.int64(128)
-# Places of a hash table, eight times as many as distinct values: few share one.
+BLOCK = np.int64(128)
+# Places of a hash table: eight times the number of distinct values, so that few collide.
 HASH_SIZE = 1 << 11
 _HASH_SHIFT = np.uint64(64 - 11)
 _HASH_MASK = np.uint64(HASH_SIZE - 1)
@@ -48,37 +48,26 @@ def add_distinct(table, value):
 
 @kernel
 def find_distinct(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    first,
-    rows,
-    limit,
-    tables,
-    distinct,
-    n_distinct,
+    thread, n_threads, sync, matrix, first, rows, limit, tables, distinct, n_distinct
 ):
     """Collect the distinct values of every column, until there are more than ``limit``.
 
-    The values so far are in ``distinct`` (n_threads, n_features, limit + 1), their number in
-    ``n_distinct`` (n_threads, n_features), both with what all threads found in the first row.
-    ``tables`` (n_threads, n_features, HASH_SIZE) holds nan before the first call.
+    The matrix begins with row ``first`` of the data. The values so far are in ``distinct``
+    (n_threads, n_features, limit + 1), their number in ``n_distinct`` (n_threads, n_features), both
+    with what all threads found in the first row. ``tables`` (n_threads, n_features, HASH_SIZE)
+    holds nan before the first call.
     """
-    n_features = tables.shape[1]
-    step = np.uint64(row_stride)
+    n_features, values = tables.shape[1], matrix.values
+    step = np.uint64(matrix.row_stride)
     begin, end = share(rows.size, thread, n_threads)
-    for block in range(begin, end, _BLOCK):
-        own = rows[block : min(block + _BLOCK, end)]
+    for block in range(begin, end, BLOCK):
+        own = rows[block : min(block + BLOCK, end)]
         for f in range(n_features):
             count = n_distinct[thread, f]
             if count > limit:
                 continue
             table = tables[thread, f]
-            start = np.uint64(f * column_stride - first * row_stride)
+            start = np.uint64(f * matrix.column_stride - first * matrix.row_stride)
             for i in range(np.uint64(own.size)):
                 value = values[start + np.uint64(own[i]) * step]
                 if add_distinct(table, value):
@@ -100,38 +89,28 @@ def find_distinct(
 
 
 @kernel
-def gather_keys(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    first,
-    rows,
-    place,
-    features,
-    keys,
-):
-    """Write the sort keys of some rows and features of a matrix to ``keys[:, place:]``."""
-    n_bits = 8 * keys.itemsize
-    step = np.uint64(row_stride)
+def gather_keys(thread, n_threads, sync, matrix, first, rows, place, features, keys):
+    """Write the sort keys of some rows and features to ``keys[:, place:]``.
+
+    The matrix begins with row ``first`` of the data.
+    """
+    n_bits, values = 8 * keys.itemsize, matrix.values
+    step = np.uint64(matrix.row_stride)
     begin, end = share(rows.size, thread, n_threads)
-    for block in range(begin, end, _BLOCK):
-        own = rows[block : min(block + _BLOCK, end)]
+    for block in range(begin, end, BLOCK):
+        own = rows[block : min(block + BLOCK, end)]
         for k in range(features.size):
             out = keys[k, place + block : place + block + own.size]
-            start = np.uint64(features[k] * column_stride - first * row_stride)
+            start = np.uint64(features[k] * matrix.column_stride - first * matrix.row_stride)
             for i in range(np.uint64(own.size)):
                 out[i] = key_of_float(values[start + np.uint64(own[i]) * step], n_bits)
 
 
 @inlined
 def merge_equal(keys, weights, weighted):
-    """Keep one of equal keys, and its weight; return how many there are, and all their weight.
+    """Merge equal keys and their weights; return the number of distinct keys, and all weight.
 
-    The keys are sorted; missing values are left out. Without weights every row counts one.
+    The keys are sorted; missing values are left out. Without weights, every row counts one.
     """
     n_distinct = start = _ZERO
     total = 0.0
@@ -157,8 +136,8 @@ def merge_equal(keys, weights, weighted):
 def cut_by_weight(weights, total, n_bins, ends):
     """Write which of the sorted distinct values are the last of their bin; return how many.
 
-    A value that carries more than an equal share of the weight gets a bin of its own; the rest is
-    shared out evenly among the bins that are left. The last bin ends by itself.
+    A value with more than an equal share of the weight gets a bin of its own; the rest of the
+    weight is divided evenly among the remaining bins. The end of the last bin is not written.
     """
     n = np.uint64(weights.size)
     n_ends = 0
@@ -196,6 +175,20 @@ def cut_by_weight(weights, total, n_bins, ends):
     return n_ends
 
 
+@inlined
+def cut_keys(keys, weights, total, max_bins, ends, neighbors):
+    """Cut sorted distinct keys by weight; return how many thresholds there are.
+
+    Writes to ``neighbors`` the bits of the values below and above each threshold.
+    """
+    n_bits = 8 * keys.itemsize
+    n_ends = cut_by_weight(weights, total, max_bins, ends)
+    for i in range(n_ends):
+        neighbors[0, i] = bits_of_key(keys[ends[i]], n_bits)
+        neighbors[1, i] = bits_of_key(keys[ends[i] + _ONE], n_bits)
+    return n_ends
+
+
 @kernel
 def cut_columns(
     thread,
@@ -212,11 +205,10 @@ def cut_columns(
 ):
     """Sort columns of keys, one for each item of ``n_ends``, and cut them by weight.
 
-    Writes to ``neighbors`` (n_features, 2, max_bins - 1) the bits of the values below and above
-    each threshold, and to ``n_ends`` how many there are. ``sample_weight`` is empty if every row
-    counts one. The other arrays are scratch, with a row for each thread.
+    Writes to ``neighbors`` (n_features, 2, max_bins - 1) as :func:`cut_keys`, and to ``n_ends`` the
+    number of thresholds. ``sample_weight`` is empty if every row counts one. The other arrays are
+    scratch, with a row for each thread.
     """
-    n_bits = 8 * keys.itemsize
     weighted = sample_weight.size > 0
     for k in range(thread, n_ends.size, n_threads):
         own, other = keys[k], spare_keys[thread]
@@ -227,10 +219,7 @@ def cut_columns(
             own, mass = other, other_mass
         n_distinct, total = merge_equal(own, mass, weighted)
         ends = counters[thread]  # free again
-        n_ends[k] = cut_by_weight(mass[:n_distinct], total, max_bins, ends)
-        for i in range(n_ends[k]):
-            neighbors[k, 0, i] = bits_of_key(own[ends[i]], n_bits)
-            neighbors[k, 1, i] = bits_of_key(own[ends[i] + _ONE], n_bits)
+        n_ends[k] = cut_keys(own, mass[:n_distinct], total, max_bins, ends, neighbors[k])
 
 
 @intrinsic
@@ -259,33 +248,35 @@ def _count_below(typing_context, array, place, value):
 
 
 @kernel
-def map_to_bins(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    first,
-    thresholds,
-    columns,
-):
-    """Write the bins of a matrix to ``columns[:, first:]``, one byte a value.
+def map_to_bins(thread, n_threads, sync, matrix, first, thresholds, columns):
+    """Write the bins of a matrix to ``columns[:, first:]``, one byte per value.
 
     The bin is 1 + the number of thresholds below the value; 0 for a missing value. ``thresholds``
-    (n_features, GROUP + GROUP ** 2) are of the type of the values: first the last of each group,
-    then all, padded with inf. So a search is two comparisons of a group.
+    (n_features, GROUP + GROUP ** 2) have the type of the values: first the last threshold of each
+    group, then all, padded with inf. So a search is two comparisons of a group.
     """
-    begin, end = share(n_rows, thread, n_threads)
-    step = np.uint64(row_stride)
-    for block in range(begin, end, _BLOCK):
+    begin, end = share(matrix.n_rows, thread, n_threads)
+    values, step = matrix.values, np.uint64(matrix.row_stride)
+    for block in range(begin, end, BLOCK):
         for f in range(thresholds.shape[0]):
             own = thresholds[f]
-            out = columns[f, first + block : first + min(block + _BLOCK, end)]
-            start = np.uint64(block * row_stride + f * column_stride)
+            out = columns[f, first + block : first + min(block + BLOCK, end)]
+            start = np.uint64(block * matrix.row_stride + f * matrix.column_stride)
             for i in range(np.uint64(out.size)):
                 value = values[start + i * step]
                 group = _GROUP * _count_below(own, _ZERO, value)
                 place = group + _count_below(own, group + _GROUP, value)
                 out[i] = place + np.uint64(value == value)
+
+
+@inlined
+def find_bin(value, thresholds, first, last):
+    """Return the bin of a value whose feature has the thresholds from ``first`` up to ``last``."""
+    low, high = first, last
+    while low < high:
+        middle = (low + high) >> 1
+        if thresholds[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first + 1 if value == value else 0

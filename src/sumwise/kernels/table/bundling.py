@@ -1,10 +1,14 @@
-"""Put sparse features together into columns of codes, and the others into a table of entries.
+"""Bundle sparse features into columns of codes, and put the others into a table of entries.
 
 Codes of a bundle
-    Code 0 of a column says that all its features have their usual bins. The other bins of a feature
-    have codes of their own, a range from its first code on: those after the usual bin, then
-    missing, then those before the usual bin. So what a split sends left is one range of codes,
-    or all codes but one range; see bundled.py.
+    Code 0 of a column says that all its features have their default bins. The other bins of a
+    feature have a range of codes, from its first code on: those after the default bin, then
+    missing, then those before the default bin. So a split sends one range of codes left, or all
+    codes but one range: one byte comparison with wrap-around, as for plain bins. Nothing else is
+    stored about bundled features; see grow/storage/bundled.py.
+
+Lanes are made of columns. A feature is recovered from the codes of its lane, whether it shares a
+column, a lane, or both.
 """
 
 import numpy as np
@@ -17,18 +21,18 @@ N_CODES = 256
 
 
 @routine
-def find_code_offset(b, n_value_bins, usual, has_missing):
-    """Which of the codes of its feature a bin has, from 0 on; not for the usual bin."""
-    if b > usual:
-        return b - usual - 1
+def find_code_offset(b, n_value_bins, default, has_missing):
+    """Which of the codes of its feature a bin has, from 0 on; not for the default bin."""
+    if b > default:
+        return b - default - 1
     if b == 0:
-        return n_value_bins - usual
-    return n_value_bins - usual + has_missing + b - 1
+        return n_value_bins - default
+    return n_value_bins - default + has_missing + b - 1
 
 
 @kernel
 def count_row_entries(start, rows, features, counts):
-    """Add to each row how many of the features have an entry there."""
+    """Add the number of features that have an entry in each row."""
     for k in range(features.size):
         for e in range(start[features[k]], start[features[k] + 1]):
             counts[rows[e]] += 1
@@ -36,9 +40,9 @@ def count_row_entries(start, rows, features, counts):
 
 @kernel
 def sum_conflicts(thread, n_threads, sync, start, rows, features, counts, conflicts):
-    """Write how often a feature has an entry in a row where another one has, too: once for each.
+    """Count the conflicts of each feature: entries of other features in the rows of its entries.
 
-    That is the degree of its vertex in the article's graph, without looking at pairs.
+    This is the degree of its vertex in the graph of the LightGBM paper, without looking at pairs.
     """
     for k in range(thread, features.size, n_threads):
         total = 0
@@ -54,7 +58,7 @@ def bundle_features(
     rows,
     bins,
     n_value_bins,
-    usual,
+    default,
     has_missing,
     n_codes,
     limit,
@@ -67,10 +71,10 @@ def bundle_features(
 ):
     """Give every feature the first bundle whose conflicts it leaves within the limit.
 
-    Algorithm 3 of the LightGBM paper, with the bundle's conflicts counted by bundle and brought up
-    to date; and algorithm 4, for codes are written at once. A later feature wins where two meet.
-    A feature for which there is no bundle gets -1. ``columns`` (n_bundles, n_rows) is zero before,
-    ``n_used`` is one: codes a bundle has.
+    Algorithm 3 of the LightGBM paper, with conflicts counted by bundle and kept up to date; and
+    algorithm 4, because codes are written at once. If two features have an entry in a row, the
+    later one wins. A feature without a bundle gets -1. Before, ``columns`` (n_bundles, n_rows) is
+    zero and ``n_used``, the number of codes of a bundle, is one.
     """
     n_rows = columns.shape[1]
     for k in range(order.size):
@@ -103,17 +107,19 @@ def bundle_features(
         codes = columns[chosen]
         for e in range(own_rows.size):
             offset = find_code_offset(
-                np.int64(own_bins[e]), n_value_bins[f], usual[f], has_missing[f]
+                np.int64(own_bins[e]), n_value_bins[f], default[f], has_missing[f]
             )
             codes[own_rows[e]] = first_code[f] + offset
 
 
 @kernel
-def fill_plain_columns(thread, n_threads, sync, start, rows, bins, usual, features, place, columns):
+def fill_plain_columns(
+    thread, n_threads, sync, start, rows, bins, default, features, place, columns
+):
     """Write the bins of features to columns of their own."""
     for k in range(thread, features.size, n_threads):
         f, column = features[k], columns[place[k]]
-        column[:] = usual[f]
+        column[:] = default[f]
         for e in range(start[f], start[f + 1]):
             column[rows[e]] = bins[e]
 
@@ -144,9 +150,9 @@ def count_crowded_bins(thread, n_threads, sync, start, bins, features, counts, m
 
 @kernel
 def count_member_entries(thread, n_threads, sync, start, rows, members, row_start):
-    """Write to ``row_start[row + 1]`` the entries of the members in a row; it is zero before.
+    """Write to ``row_start[row + 1]`` how many entries the members have in a row.
 
-    Each thread does a part of the rows.
+    It is zero before. Threads share the rows.
     """
     first, last = share(row_start.size - 1, thread, n_threads)
     for k in range(members.size):
@@ -164,7 +170,7 @@ def fill_entries(
     rows,
     bins,
     n_value_bins,
-    usual,
+    default,
     members,
     place,
     row_start,
@@ -173,7 +179,7 @@ def fill_entries(
 ):
     """Write the entries of rows, and the codes of the entries of features.
 
-    ``row_start`` says where the entries of a row begin; it is moved on to where they end.
+    ``row_start`` is where the entries of a row begin; it is advanced to where they end.
     """
     first, last = share(row_start.size - 1, thread, n_threads)
     for k in range(members.size):
@@ -183,4 +189,4 @@ def fill_entries(
             b = np.int64(bins[e])
             entries[row_start[rows[e]]] = place[k] + b
             row_start[rows[e]] += 1
-            codes[e] = 1 + find_code_offset(b, n_value_bins[f], usual[f], np.int64(1))
+            codes[e] = 1 + find_code_offset(b, n_value_bins[f], default[f], np.int64(1))

@@ -1,12 +1,20 @@
-"""Count the categories of columns of codes, and map codes to bins."""
+"""Count the categories of columns of codes, and map codes to bins.
+
+Kernels see a categorical feature as codes 0, 1, ... in a float column: positions in a sorted
+dictionary, NaN for missing and unknown values. A ``matrix`` is as in binning.py.
+
+Only categories with at least ``smoothing`` training rows can ever be chosen; they have their own
+bins. All others share the last bin (the *rest*), which is never chosen, so merging them changes no
+tree. With at most ``onehot_limit`` categories, every category has a bin, because each may be
+chosen.
+"""
 
 import numpy as np
 
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.threads import share
+from sumwise.kernels.table.binning import BLOCK
 
-# Rows at a time: their part of the matrix stays in the cache while its columns are read.
-_BLOCK = np.int64(128)
 NO_CODE = np.int64(-1)
 
 
@@ -20,60 +28,35 @@ def read_code(value, n_categories):
 
 
 @kernel
-def count_categories(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    first,
-    rows,
-    features,
-    start,
-    counts,
-):
-    """Add up the rows of each category: of feature k in ``counts[start[k]:start[k + 1]]``.
+def count_categories(thread, n_threads, sync, matrix, first, rows, features, start, counts):
+    """Count the rows of each category of feature k in ``counts[start[k]:start[k + 1]]``.
 
-    ``rows`` are those of the matrix that begins with row ``first``. Each thread has features.
+    The matrix begins with row ``first`` of the data. Each thread has features.
     """
+    values = matrix.values
     for k in range(thread, features.size, n_threads):
         own = counts[start[k] : start[k + 1]]
         for i in range(rows.size):
-            row = np.int64(rows[i]) - first
-            code = read_code(values[row * row_stride + features[k] * column_stride], own.size)
+            place = (np.int64(rows[i]) - first) * matrix.row_stride
+            code = read_code(values[place + features[k] * matrix.column_stride], own.size)
             if code >= 0:
                 own[code] += 1
 
 
 @kernel
-def map_categories(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    first,
-    features,
-    start,
-    bins,
-    target,
-    columns,
-):
+def map_categories(thread, n_threads, sync, matrix, first, features, start, bins, target, columns):
     """Write the bins of some features to rows ``target`` of ``columns[:, first:]``.
 
     The bin of a category of feature k is in ``bins[start[k]:start[k + 1]]``; that of missing is 0.
     """
-    begin, end = share(n_rows, thread, n_threads)
-    for block in range(begin, end, _BLOCK):
-        last = min(block + _BLOCK, end)
+    begin, end = share(matrix.n_rows, thread, n_threads)
+    values, step = matrix.values, matrix.row_stride
+    for block in range(begin, end, BLOCK):
+        last = min(block + BLOCK, end)
         for k in range(features.size):
             own = bins[start[k] : start[k + 1]]
             out = columns[target[k], first + block : first + last]
-            place = block * row_stride + features[k] * column_stride
+            place = block * step + features[k] * matrix.column_stride
             for i in range(out.size):
-                code = read_code(values[place + i * row_stride], own.size)
+                code = read_code(values[place + i * step], own.size)
                 out[i] = own[code] if code >= 0 else 0

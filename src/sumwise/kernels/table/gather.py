@@ -1,4 +1,9 @@
-"""Copy some lanes into tiles of their own: those of the features that a tree has drawn."""
+"""Copy the lanes of the features that a tree has drawn into tiles of their own.
+
+Lanes are copied from the columns, eight at a time, or from the tiles if features share a byte. A
+feature left alone in its lane becomes a plain lane of bins. Entries by row are filtered. Features
+keep their numbers, so the model has the same bytes.
+"""
 
 import numpy as np
 
@@ -7,7 +12,7 @@ from sumwise.kernels.runtime.threads import share, wait_for_all
 
 _BYTE = np.uint64(255)
 _WORD = 8
-# Rows at a time: what eight columns have of them, and the words made of it, stay in the cache.
+# Rows at a time: their bytes in eight columns, and the words made of these, stay in the cache.
 BLOCK = 4096
 
 
@@ -42,7 +47,7 @@ def _add_column(column, shift, n_words, words):
 
 @routine
 def _add_lane(tiles, old_step, old_shift, meaning, first, last, shift, n_words, words):
-    """Add what the codes of a lane of other tiles mean."""
+    """Add the new codes of a lane of other tiles."""
     step, old_step = np.uint64(n_words), np.uint64(old_step)
     begin = np.uint64(first) * old_step
     for i in range(np.uint64(last - first)):
@@ -70,9 +75,9 @@ def gather_lanes(
 ):
     """Write rows [begin, end) of tiles of new lanes.
 
-    Lane i is ``columns[source[i]]``. Where that is negative it is lane ``k = -1 - source[i]`` of
-    the old tiles: ``old_place[k]`` has its first word, the words of a row and the place of its
-    byte, and ``meaning[k]`` its new code by the old one. ``blank`` is zero, (BLOCK,).
+    Lane i is ``columns[source[i]]``. If ``source[i]`` is negative, it is lane ``-1 - source[i]`` of
+    the old tiles: for lane k, ``old_place[k]`` has its first word, the words per row and the
+    position of its byte, and ``meaning[k]`` maps old codes to new ones. ``blank`` (BLOCK,) is zero.
     """
     begin_own, end_own = share(end - begin, thread, n_threads)
     for tile in range(tile_start.size):
@@ -80,7 +85,7 @@ def gather_lanes(
         for first in range(begin + begin_own, begin + end_own, BLOCK):
             last = min(first + BLOCK, begin + end_own)
             for word in range(n_words):
-                # Slices begin at the word, so that loops know neither tile nor word.
+                # Slices begin at the word, so that loops need neither tile nor word.
                 place = tile_start[tile] + n_words * first + word
                 words = tiles[place : tile_start[tile] + n_words * last]
                 lane = tile_first[tile] + _WORD * word

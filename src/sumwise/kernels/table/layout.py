@@ -4,44 +4,47 @@ Bins
     Bin 0 of a feature is "missing"; its values lie in bins 1 .. n_value_bins. A split after bin b
     sends bins 1 .. b left. Missing rows go left or right as the split says.
 Tiles
-    The binned table is kept twice. By column, one byte a value, for partition and prediction; and
-    in tiles of up to 16 lanes, two 64-bit words a row (one word for up to 8), for histograms.
-    Tiles are about equally wide, and if possible as many for each thread.
+    The binned table is kept twice: by column, one byte per value, for partition and prediction; and
+    in tiles of up to 16 lanes, two 64-bit words per row (one word for up to 8), for histograms.
+    Tiles are about equally wide, and if possible each thread has the same number of them.
 Lanes
-    A lane is one byte a row. Most hold the bins of one feature. Features with few bins share one,
-    as long as at most 256 combinations of their bins occur: one update serves them all, and their
-    own sums are taken from those of the combinations. All columns of a one-hot code share a byte.
+    A lane is one byte per row. Most hold the bins of one feature. Features with few bins share one,
+    as long as at most 256 combinations of their bins occur. One update then serves them all, and
+    their own sums are recovered exactly from those of the combinations, so sharing never changes a
+    tree. All columns of a one-hot encoding share a byte.
 
 Each feature has one kind of storage, and ``grow/storage`` has a module for each kind. The types of
-all arrays are the same for every table, so that kernels are compiled once: a part that a table does
-not have is there with empty arrays.
+all arrays are the same for every table, so that kernels are compiled once: what a table does not
+have is there as empty arrays.
 
 Dense
     One byte per row in a column of its own.
 Categorical
-    Bin 0 is "missing". Every category with enough rows to be ever chosen has a bin, in the order of
-    the codes; all others share one last bin, the rest. A feature with up to 255 such bins is
-    *narrow*: it lies in columns, tiles and histograms as dense features do. One with more is
-    *wide*: its bins are in a table of their own, and its histograms are summed apart from the
-    tiles. With very many bins it has no histogram, and ``n_value_bins`` is 0: a node's sums are
-    taken from its records when they are needed.
+    Bin 0 is "missing". Every category with enough rows to be chosen has a bin, in the order of the
+    codes; all others share the last bin, the *rest* (see category_bins.py). A feature with up to
+    255 such bins is *narrow*: it lies in columns, tiles and histograms as dense features do. One
+    with more is *wide*: its bins are in a table of their own. Up to 4,096 bins, the owning thread
+    sums its histograms separately from the tiles. With more it has no histogram, and
+    ``n_value_bins`` is 0: sums are taken from the node's records, at a cost proportional to its
+    rows.
 Bundled
-    A column holds the codes of one or more sparse features; see bundling.py. A feature that is
-    alone has its bins as codes: its first code is 1 and its default bin 0. Features with few
-    entries are in no column. Their entries are kept by feature, for partition, and by row, for
-    histograms: they cost memory and time per entry, not per row.
+    A sparse feature has a default bin (that of zero, or missing with ``sparse_zeros="missing"``)
+    and entries: rows with another bin. A column holds the codes of one or more features; see
+    bundling.py. A feature that is alone has its bins as codes: its first code is 1 and its default
+    bin 0. Features with few entries are in no column. Their entries are kept by feature, for
+    partition, and by row, for histograms: they cost memory and time per entry, not per row.
 Presorted
     Ranks in place of bins, for exact splits. Rank 0 is "missing"; the distinct values of the
-    training rows have ranks 1, 2, ... A split after rank r is kept with the next rank of its node's
-    rows: the threshold lies between the two values. A split of all values against the missing ones
-    is one after ``BEYOND``, which is also the ``n_value_bins`` of such a feature.
+    training rows have ranks 1, 2, ... A split after rank r is stored with the next rank of its
+    node's rows: the threshold lies between the two values. A split of all values against the
+    missing ones is after ``BEYOND``, which is also the ``n_value_bins`` of such a feature.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-# Rows are told apart by blocks of 2**16 where it matters how many of them may share a bin.
+# The most rows that share a bin (``crowds``) are counted by blocks of 2**16 rows.
 BLOCK_BITS = 16
 DENSE, BUNDLED, CATEGORICAL, PRESORTED = range(4)
 BEYOND = np.iinfo(np.uint32).max
@@ -51,13 +54,13 @@ class Lanes(NamedTuple):
     """Which features share a byte of a tile, and how.
 
     The code of a lane with one member is its bin. Otherwise codes number the combinations of bins
-    that occur. Each member has a default bin, and entries for the codes that stand for another.
+    that occur. Each member has a default bin, and entries for the codes that mean another bin.
     """
 
     first: Any  # int64 (n_lanes + 1,): first member of a lane
     members: Any  # int64 (n_features,): features, lane after lane
     n_codes: Any  # int64 (n_lanes,)
-    usual_bin: Any  # uint8 (n_features,): by member
+    default_bin: Any  # uint8 (n_features,): by member
     first_entry: Any  # int64 (n_features + 1,): by member
     entry_code: Any  # uint8 (n_entries,)
     entry_bin: Any  # uint8 (n_entries,)
@@ -66,7 +69,7 @@ class Lanes(NamedTuple):
 class Categories(NamedTuple):
     """The categorical features of a table, and how their splits are chosen.
 
-    All arrays but the first go by the *place* of a feature among the categorical ones.
+    All arrays but the first are indexed by the *place* of a feature among the categorical ones.
     """
 
     place: Any  # int64 (n_features,): -1 for any other feature
@@ -78,10 +81,10 @@ class Categories(NamedTuple):
     one_hot: Any  # uint8 (n_categorical,): sets have one bin
     code_start: Any  # int64 (n_categorical,): where the codes of its bins begin
     codes: Any  # int32: the category of each bin, -1 for bin 0 and the rest
-    smoothing: float  # rows a bin needs; what is added to its hessian
+    smoothing: float  # fewest rows of a bin; also added to its hessian
     l2: float  # additional penalty on values in the gains of sets of more than one bin
-    max_categories: int  # of a set
-    min_rows: int  # rows between two candidates, and of the other side
+    max_categories: int  # most categories of a set
+    min_rows: int  # fewest rows between two candidates, and on the other side
 
 
 class Bundles(NamedTuple):
@@ -104,6 +107,7 @@ class Presorted(NamedTuple):
     is_ranked: Any  # uint8 (n_features,): 0 for a categorical feature
     ranks: Any  # uint32 (n_features, n_rows): of training rows
     order: Any  # uint64 (n_features, n_train): rank << 32 | row, ascending
+    values: Any  # float64 (n_features, n_rows): rows that a tree was not grown on go by value
 
 
 def _empty(kind: Any, n_dimensions: int = 1) -> np.ndarray:
@@ -117,7 +121,8 @@ NO_CATEGORIES = Categories(*_PLACES, *_CODES, 0.0, 0.0, 0, 0)
 _ENTRIES = (_empty(_INT, 2), _empty(_INT), _empty(np.uint32), _empty(np.uint8))
 _SUMS = (_empty(_INT), _empty(_INT), _empty(np.uint32), _empty(np.uint32))
 NO_BUNDLES = Bundles(*_ENTRIES, *_SUMS, 0)
-NOT_SORTED = Presorted(_empty(np.uint8), _empty(np.uint32, 2), _empty(np.uint64, 2))
+_RANKS = (_empty(np.uint8), _empty(np.uint32, 2), _empty(np.uint64, 2))
+NOT_SORTED = Presorted(*_RANKS, _empty(np.float64, 2))
 
 
 class Table(NamedTuple):

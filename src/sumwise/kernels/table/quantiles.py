@@ -1,7 +1,10 @@
-"""Bins for one tree: quantiles of its hessians, and the codes of all rows by them.
+"""Bins for one tree: quantiles of its hessians, and the bins of all rows.
 
-Features have *ranks*, as in ``ranks``, but at most as many as two bytes tell apart. What a rank
-means to a tree is in a *code table*: ``codes[start[k] + rank]`` is the bin of feature k.
+Features have *ranks*, as in ranks.py, but at most as many as two bytes can number. A *code table*
+maps them to the bins of a tree: ``codes[start[k] + rank]`` is the bin of feature k.
+
+One thread sums the hessians of a feature in row order, so floats do not depend on threads. If
+ranks, rows and hessians are those of the previous tree, its bins are kept.
 """
 
 import numpy as np
@@ -19,11 +22,11 @@ _BLOCK = 4096
 
 @kernel
 def merge_ranks(thread, n_threads, sync, ranks, rows, start, most, counts, merged):
-    """Give neighboring ranks of a feature a new one together, so that there are at most ``most``.
+    """Merge neighboring ranks of a feature, so that there are at most ``most``.
 
-    The new rank of ``rank`` goes to ``merged[start[k] + rank]``; those of features with few enough
-    stay. Otherwise a new one begins where the number of ``rows`` of lower rank comes to another
-    multiple of all by ``most``. ``counts`` is scratch, with a row for each thread.
+    The new rank of ``rank`` goes to ``merged[start[k] + rank]``; features with few ranks keep them.
+    Otherwise a new rank begins where the number of ``rows`` of lower rank reaches the next multiple
+    of (all rows) / ``most``. ``counts`` is scratch, with a row for each thread.
     """
     for k in range(thread, start.size - 1, n_threads):
         own, count, rank = merged[start[k] : start[k + 1]], counts[thread], ranks[k]
@@ -49,7 +52,7 @@ def merge_ranks(thread, n_threads, sync, ranks, rows, start, most, counts, merge
 
 @kernel
 def replace_ranks(thread, n_threads, sync, ranks, start, merged, out):
-    """Write the new ranks of all rows, a thread a feature."""
+    """Write the new ranks of all rows, one thread per feature."""
     for k in range(thread, start.size - 1, n_threads):
         own, rank, new = merged[start[k] : start[k + 1]], ranks[k], out[k]
         for row in range(np.uint64(rank.size)):
@@ -76,7 +79,7 @@ def _sum_by_rank(ranks, rows, hessian, sums):
 def _drop_empty(sums, present):
     """Move the sums of ranks that have weight to the front; return their number and total.
 
-    Rank 0, the missing values, has no part in it. ``present`` gets the ranks.
+    Rank 0, the missing values, is left out. ``present`` gets the ranks.
     """
     n, total = _ZERO, 0.0
     for rank in range(_ONE, np.uint64(sums.size)):
@@ -108,10 +111,10 @@ def find_cuts(
 ):
     """Cut the ranks of each feature into at most ``max_bins`` bins of about equal weight.
 
-    Ranks are weighted by the hessians of ``rows``; those without weight lie in some bin, too.
-    ``cuts[k, b]`` is the last rank of bin b + 1, ``n_cuts[k]`` their number. ``start`` says where a
-    feature's part of ``codes`` begins, which gets the bins of the ranks. The arrays before are
-    scratch, with a row for each thread.
+    Ranks are weighted by the hessians of ``rows``; ranks without weight lie in some bin, too.
+    ``cuts[k, b]`` is the last rank of bin b + 1, ``n_cuts[k]`` the number of cuts. The bins of the
+    ranks of feature k go to ``codes[start[k]:start[k + 1]]``. ``sums``, ``present`` and ``ends``
+    are scratch, with a row for each thread.
     """
     for k in range(thread, n_cuts.size, n_threads):
         n_ranks = start[k + 1] - start[k]
@@ -123,7 +126,7 @@ def find_cuts(
         code[0] = 0
         begin = 1
         for b in range(n_ends):
-            # Between two ranks with weight, in the middle of those without.
+            # Halfway between two ranks with weight.
             cut = (np.int64(kept[last[b]]) + np.int64(kept[last[b] + 1])) >> 1
             cuts[k, b] = cut
             for rank in range(begin, cut + 1):
@@ -138,9 +141,9 @@ def find_cuts(
 def code_columns(
     thread, n_threads, sync, ranks, start, codes, features, lanes, counts, columns, crowds
 ):
-    """Write the bins of all rows by their ranks, and the crowds of the lanes; see ``layout``.
+    """Write the bins of all rows by their ranks, and the crowds of the lanes; see layout.py.
 
-    A thread a feature; ``lanes`` are those of the features. ``counts`` is scratch of shape
+    One thread per feature; ``lanes`` has the lane of each. ``counts`` is scratch of shape
     (n_threads, 256).
     """
     own = counts[thread]

@@ -1,7 +1,7 @@
 """Ranks of values: sort columns, and find the place of values among thresholds.
 
-Rank r of a feature is 1 + the number of its thresholds below the value, 0 for a missing value.
-Matrices come as in ``binning``.
+The rank of a value is 1 + the number of thresholds of its feature below it, 0 for a missing value.
+A ``matrix`` is as in binning.py.
 """
 
 import numpy as np
@@ -9,17 +9,17 @@ import numpy as np
 from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.runtime.sort import MISSING, bits_of_key, sort_keys
 from sumwise.kernels.runtime.threads import share
-from sumwise.kernels.table.sparse.binning import find_bin
+from sumwise.kernels.table.binning import find_bin
 
-_ONE = np.uint64(1)
+_ONE, _ROW = np.uint64(1), np.uint64(32)
 
 
 @kernel
 def rank_keys(thread, n_threads, sync, keys, rows, spare_keys, numbers, counters, ranks, n_values):
-    """Sort columns of keys, a thread a column, and write the ranks of their rows.
+    """Sort columns of keys, one thread per column, and write the ranks of their rows.
 
-    Of column k, ``keys[k]`` has the keys of ``rows``; afterwards it begins with the bits of its
-    distinct values in rising order, whose number goes to ``n_values[k]``. The ranks go to
+    ``keys[k]`` has the keys of ``rows`` in column k. Afterwards it begins with the bits of the
+    distinct values in ascending order, and ``n_values[k]`` is their number. The ranks go to
     ``ranks[k, row]``, 0 for missing values. The other arrays are scratch, with a row for each
     thread: ``numbers`` (n_threads, 2, n_rows) for row numbers.
     """
@@ -48,32 +48,40 @@ def rank_keys(thread, n_threads, sync, keys, rows, spare_keys, numbers, counters
 
 
 @kernel
-def map_to_ranks(
-    thread,
-    n_threads,
-    sync,
-    values,
-    row_stride,
-    column_stride,
-    n_rows,
-    first,
-    rows,
-    begin,
-    features,
-    thresholds,
-    start,
-    ranks,
-):
-    """Write the ranks of some rows of a part of a matrix that begins with row ``first``.
+def order_by_rank(thread, n_threads, sync, ranks, is_ranked, rows, starts, order):
+    """Write ``rank << 32 | row`` of the rows in ascending order, for each feature that has ranks.
 
-    That of ``features[k]`` in row i goes to ``ranks[k, begin + i]``. Its thresholds are
+    ``starts`` (n_threads, 1 + the highest rank + 1) is scratch.
+    """
+    for f in range(thread, is_ranked.size, n_threads):
+        if is_ranked[f] == 0:
+            continue
+        own, start = ranks[f], starts[thread]
+        start[:] = 0
+        for i in range(rows.size):
+            start[own[rows[i]] + 1] += 1
+        for rank in range(1, start.size):
+            start[rank] += start[rank - 1]
+        for i in range(rows.size):
+            rank = own[rows[i]]
+            order[f, start[rank]] = np.uint64(rank) << _ROW | np.uint64(rows[i])
+            start[rank] += 1
+
+
+@kernel
+def map_to_ranks(
+    thread, n_threads, sync, matrix, first, rows, begin, features, thresholds, start, ranks
+):
+    """Write the ranks of some rows; the matrix begins with row ``first`` of the data.
+
+    The rank of ``features[k]`` in row i goes to ``ranks[k, begin + i]``. The thresholds are
     ``thresholds[start[k]:start[k + 1]]``.
     """
     own_first, own_last = share(rows.size, thread, n_threads)
     for k in range(features.size):
-        offset = np.int64(features[k]) * column_stride
+        offset = np.int64(features[k]) * matrix.column_stride
         out = ranks[k]
         for i in range(own_first, own_last):
             row = np.int64(rows[i])
-            value = np.float64(values[offset + (row - first) * row_stride])
+            value = np.float64(matrix.values[offset + (row - first) * matrix.row_stride])
             out[begin + row] = find_bin(value, thresholds, start[k], start[k + 1])

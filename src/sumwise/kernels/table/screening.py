@@ -1,14 +1,19 @@
 """Which features can be split at all, from the counts of their bins.
 
-A feature that no bin parts into two sides of ``min_rows`` rows, wherever missing values go, can be
-split in no node: a node has fewer rows still.
+If no split of a feature leaves ``min_rows`` rows on both sides, wherever missing values go, no node
+can be split on it, because a node has fewer rows still. Counting stops as soon as a feature has
+enough rows on both sides; most need a few hundred.
+
+Categorical features are never screened out, because sets combine categories; neither are tables
+shared by several fits. Trees do not depend on screening, but column sampling does: it draws from
+usable features.
 """
 
 import numpy as np
 
 from sumwise.kernels.runtime.jit import kernel, routine
 
-# Rows looked at first; then as many more as there were. Most features need no more.
+# Rows counted first; then their number is doubled.
 _FIRST_ROWS = 512
 
 
@@ -32,8 +37,7 @@ def _can_split(counts, n_bins, min_rows):
 def screen_columns(thread, n_threads, sync, columns, n_bins, rows, min_rows, counts, usable):
     """Write which of the columns can be split, with ``min_rows[f]`` rows on both sides.
 
-    More rows never make a feature worse, so counting ends as soon as there are enough. ``counts``
-    is scratch of shape (n_threads, 256).
+    ``counts`` is scratch of shape (n_threads, 256).
     """
     own = counts[thread]
     for f in range(thread, usable.size, n_threads):
@@ -51,11 +55,11 @@ def screen_columns(thread, n_threads, sync, columns, n_bins, rows, min_rows, cou
 
 @kernel
 def screen_entries(
-    thread, n_threads, sync, start, rows, bins, usual, n_bins, trains, min_rows, counts, usable
+    thread, n_threads, sync, start, rows, bins, default, n_bins, trains, min_rows, counts, usable
 ):
-    """The same for sparse features: entries, and a usual bin of all other rows.
+    """The same for sparse features: entries, and a default bin of all other rows.
 
-    ``trains`` says of every row of the table whether it counts.
+    ``trains`` says whether a row of the table counts.
     """
     n_train = np.int64(0)
     for row in range(trains.size):
@@ -63,10 +67,10 @@ def screen_entries(
     own = counts[thread]
     for f in range(thread, usable.size, n_threads):
         own[:] = 0
-        n_usual = n_train
+        n_default = n_train
         for e in range(start[f], start[f + 1]):
             if trains[rows[e]]:
                 own[bins[e]] += 1
-                n_usual -= 1
-        own[usual[f]] += n_usual
+                n_default -= 1
+        own[default[f]] += n_default
         usable[f] = _can_split(own, n_bins[f], min_rows)

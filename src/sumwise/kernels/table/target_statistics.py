@@ -1,8 +1,8 @@
 """Sums of the target by category, and the statistics of rows from the rows before them.
 
-A *group* is a categorical feature, or some of them together; the *place* of a row is the number of
-its category in the group, -1 if it has none. A group is worked on by one thread, in a fixed order
-of rows: so the sums have the same bits for any number of threads.
+A *group* is a categorical feature, or a combination of some; the *place* of a row is the number of
+its category in the group, -1 if it has none. One thread works on a group, in a fixed order of rows,
+so the sums have the same bits for any number of threads.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from sumwise.kernels.runtime.random import uniform
 def sum_by_place(thread, n_threads, sync, places, start, rows, values, weight, sums, counts):
     """Add up values and weights of ``rows`` by place.
 
-    Group g has places 0 .. and owns ``sums[:, start[g]:start[g + 1]]`` and as much of ``counts``.
+    Group g owns ``sums[:, start[g]:start[g + 1]]`` and ``counts[start[g]:start[g + 1]]``.
     ``values`` has shape (n_values, n_rows); an empty ``weight`` stands for weights of one.
     """
     for g in range(thread, places.shape[0], n_threads):
@@ -47,7 +47,7 @@ def write_ordered(
     counts,
     out,
 ):
-    """Write the statistics of the rows in ``order``, each from the rows before it alone.
+    """Write the statistics of the rows in ``order``, each from the rows before it only.
 
     ``out`` has shape (n_groups, n_values, n_rows). ``sums`` and ``counts`` are scratch, laid out as
     above.
@@ -77,7 +77,7 @@ def write_ordered(
 
 @kernel
 def shuffle_rows(key, rows, order):
-    """Write the rows to ``order`` in a random order: sorted by nothing but the key and a counter.
+    """Write the rows to ``order`` in a random order, which depends on the key only.
 
     The inside-out shuffle of Fisher and Yates: every permutation is equally likely.
     """

@@ -1,4 +1,4 @@
-"""Copy the columns into tiles of lanes; see ``layout``."""
+"""Copy the columns into tiles of lanes; see layout.py."""
 
 import numpy as np
 
@@ -32,9 +32,9 @@ def number_pairs(thread, n_threads, sync, codes, column, number):
 def fill_tiles(
     thread, n_threads, sync, columns, shared, source, tiles, tile_start, tile_words, tile_first
 ):
-    """Write the codes of the lanes, eight a word, the first in the lowest byte.
+    """Write the codes of the lanes, eight per word, the first in the lowest byte.
 
-    Those of lane i are ``columns[source[i]]``, or ``shared[-1 - source[i]]`` if that is negative.
+    Lane i is ``columns[source[i]]``, or ``shared[-1 - source[i]]`` if ``source[i]`` is negative.
     """
     begin, end = share(columns.shape[1], thread, n_threads)
     for tile in range(tile_start.size):
@@ -85,7 +85,7 @@ def interleave_columns(thread, n_threads, sync, columns, out):
     """Write the table by row: ``out[row * n_features + feature]``."""
     n_features, n_rows = columns.shape
     begin, end = share(n_rows, thread, n_threads)
-    # By blocks whose rows stay in the cache until all columns are in them.
+    # By blocks whose rows stay in the cache until all columns are written.
     for block in range(begin, end, 512):
         for f in range(n_features):
             column = columns[f]

@@ -122,7 +122,7 @@ class _LinearRun(BoosterRun):
     rounds: LinearRounds
     _run: Callable[..., None]
     _descend: Callable[..., None]
-    _columns: tuple[np.ndarray, ...]
+    _columns: tuple[Any, ...]
 
     def __init__(self, session: Session, booster: Linear) -> None:
         loss, train = session.settings.loss, session.rows.train
@@ -138,7 +138,7 @@ class _LinearRun(BoosterRun):
         if isinstance(X, SparseMatrix):
             stored = _read_stored(X, train)
             self._descend = descend_stored_coordinates
-            self._columns = (*stored, np.ones(train.size))
+            self._columns = (stored, np.ones(train.size))
             is_long = stored.values.size >= _ENTRIES_FOR_ALL * X.shape[1]
             self._run = session.team.run if is_long else session.team.run_alone
         else:

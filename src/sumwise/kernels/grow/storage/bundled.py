@@ -10,11 +10,16 @@ from sumwise.kernels.grow.candidates import count_rows, feature_bins, is_owned, 
 from sumwise.kernels.grow.gain import find_limits, split_gain
 from sumwise.kernels.grow.layout import CHILD, PACKED_ROWS, SCORED, TREE
 from sumwise.kernels.grow.packed import pack_sums, unpack_sums
-from sumwise.kernels.grow.partition import goes_left, name_records, own_records, partition_records
+from sumwise.kernels.grow.partition import (
+    is_left_code,
+    name_records,
+    own_records,
+    partition_records,
+)
 from sumwise.kernels.grow.storage import dense
-from sumwise.kernels.runtime.jit import NO, ZERO, inlined, kernel, routine
+from sumwise.kernels.runtime.jit import NO, ZERO, inlined, routine
 from sumwise.kernels.runtime.reference import verb
-from sumwise.kernels.runtime.threads import prefetch_far, share
+from sumwise.kernels.runtime.threads import prefetch_far
 from sumwise.kernels.table.sparse.columns import find_entry
 
 _ROW = np.uint64(32)
@@ -255,7 +260,7 @@ def score_level(job, first, last):
 
 @routine
 def find_left_codes(coding, n_value_bins, split_bin, missing_left):
-    """Return (skip, bound) for ``goes_left``.
+    """Return (skip, bound) for ``is_left_code``.
 
     The codes of a feature begin with the bins after the default one; then come missing and the bins
     before the default one. All other codes of the column mean the default bin.
@@ -344,9 +349,6 @@ def name_leaves(job, node):
     return n_right
 
 
-# Predictions
-
-
 @routine
 def _read_code(bundles, columns, f, row):
     """The code of a row: of the column of a feature, or among its entries."""
@@ -360,23 +362,10 @@ def _read_code(bundles, columns, f, row):
     return np.uint8(0)
 
 
-@kernel
-def add_bundled_predictions(
-    thread, n_threads, sync, table, rows, feature, split_bin, missing_left, left, value, scores
-):
-    """Add a tree's values to the scores of ``rows``, which the tree was not grown on."""
-    begin, end = share(rows.size, thread, n_threads)
-    bundles, columns = table.bundles, table.columns
-    for i in range(begin, end):
-        row, node = rows[i], np.int64(0)
-        while left[node] >= 0:
-            f = feature[node]
-            skip, bound = find_left_codes(
-                bundles.coding[f],
-                table.n_value_bins[f],
-                np.int64(split_bin[node]),
-                missing_left[node] != 0,
-            )
-            code = _read_code(bundles, columns, f, row)
-            node = np.int64(left[node]) + np.int64(not goes_left(code, skip, bound))
-        scores[row] += value[node, 0]
+@inlined
+def goes_left(table, tree, node, row):
+    """Whether a row of the table goes left in a node of a finished tree."""
+    f = tree.feature[node]
+    split = np.int64(tree.split_bin[node]), tree.missing_left[node] != 0
+    skip, bound = find_left_codes(table.bundles.coding[f], table.n_value_bins[f], *split)
+    return is_left_code(_read_code(table.bundles, table.columns, f, row), skip, bound)

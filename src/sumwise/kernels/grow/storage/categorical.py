@@ -472,3 +472,12 @@ def name_leaves(job, node):
         n_right = name_members(records, categories.wide[wide], member, left, work.leaf)
     _mark_members(member, bins, size, own.missing_left, np.uint8(0))
     return n_right
+
+
+@inlined
+def goes_left(table, tree, node, row):
+    """Whether a row of the table goes left in a node of a finished tree."""
+    f = tree.feature[node]
+    wide = table.categories.wide_place[table.categories.place[f]]
+    b = np.int64(table.columns[f, row]) if wide < 0 else np.int64(table.categories.wide[wide, row])
+    return tree.in_set[tree.set_start[node] + b] != 0

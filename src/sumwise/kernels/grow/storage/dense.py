@@ -29,6 +29,7 @@ from sumwise.kernels.grow.histogram import add_rows, finish_rows, tile_features
 from sumwise.kernels.grow.layout import CHILD, N_STATS, TREE, YET_TO_SCORE
 from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.partition import (
+    is_left_code,
     left_range,
     name_records,
     own_records,
@@ -267,3 +268,10 @@ def name_leaves(job, node):
     skip, bound = left_range(own.split_bin, own.missing_left)
     column = job.table.columns[own.feature]
     return name_records(own_records(job, node), column, skip, bound, left, job.work.leaf)
+
+
+@inlined
+def goes_left(table, tree, node, row):
+    """Whether a row of the table goes left in a node of a finished tree."""
+    skip, bound = left_range(tree.split_bin[node], tree.missing_left[node])
+    return is_left_code(table.columns[tree.feature[node], row], skip, bound)

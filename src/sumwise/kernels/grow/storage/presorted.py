@@ -13,7 +13,7 @@ from sumwise.kernels.grow.candidates import add_gain, is_owned, note_candidate
 from sumwise.kernels.grow.gain import find_limits, gains_after, split_gain
 from sumwise.kernels.grow.layout import CHILD
 from sumwise.kernels.grow.missing import follows_larger
-from sumwise.kernels.grow.partition import own_records, partition_records
+from sumwise.kernels.grow.partition import is_left_value, own_records, partition_records
 from sumwise.kernels.grow.split import best_candidate
 from sumwise.kernels.grow.storage import dense
 from sumwise.kernels.runtime.jit import NO, NONE, YES, ZERO, inlined, routine
@@ -451,3 +451,13 @@ def take_level_side(job, node, f):
         entries, begin, end, payload.exact_gradient, payload.exact_hessian
     )
     return ZERO + 1
+
+
+@inlined
+def goes_left(table, tree, node, row):
+    """Whether a row of the table goes left in a node of a finished tree: by its value.
+
+    Ranks of different tables (permutations of encoded categories) need not agree.
+    """
+    value = table.presorted.values[tree.feature[node], row]
+    return is_left_value(value, tree.threshold[node], tree.missing_left[node])

@@ -1,7 +1,8 @@
-"""What is stored of a sparse matrix, by column; made from what is stored by row.
+"""Stored values of a sparse matrix by column, made from those by row.
 
-Where few different values are stored, as of one-hot codes and counts, a byte tells which: that is
-an eighth of the memory of the values.
+Row-wise input is transposed here. If at most 256 distinct values are stored (counts, one-hot
+encodings), one byte per entry identifies the value, and the row indices are used as they are. A fit
+on one-hot data then takes half of the memory that SciPy's copies would need.
 """
 
 import numpy as np
@@ -19,11 +20,11 @@ _FREE = -1
 
 
 @routine
-def read_stored(values, codes, e):
-    """The value of an entry, which is told by its code if there are codes."""
-    if codes.size:
-        return values[codes[e]]
-    return values[e]
+def read_stored(stored, e):
+    """The value of an entry of ``StoredColumns``, by its code if there are codes."""
+    if stored.codes.size:
+        return stored.values[stored.codes[e]]
+    return stored.values[e]
 
 
 @routine
@@ -49,7 +50,7 @@ def _find_place(table, palette, bits):
 
 @kernel
 def find_palette(bits, table, palette, found):
-    """Collect the different values, given as the bits of floats, in the order they come.
+    """Collect the distinct values, given as the bits of floats, in the order they come.
 
     ``table`` (TABLE_SIZE,) is -1 before, and finds their codes afterwards. ``found[0]`` is their
     number, MOST_CODES + 1 if there are more than a byte can tell apart.

@@ -1,7 +1,10 @@
-"""Rows through trees that split by sets of categories; see predict.py for all others.
+"""Sets of categories that trees split by, and columns of codes that tell who is in them.
 
-A set is the list of the codes that go left, in rising order. Any other number goes right, missing
-values go as the node says.
+A set lists the codes that go left, in ascending order. Any other number goes right; missing values
+go as the node says.
+
+For many rows, a set is a byte column: 0 missing, 1 in the set, 2 not in the set. Equal sets of a
+feature share one. To the rest of scoring, it is a feature that is split after bin 1.
 """
 
 from typing import Any, NamedTuple
@@ -10,11 +13,8 @@ import numpy as np
 
 from sumwise.kernels.predict.coding import BLOCK
 from sumwise.kernels.runtime.jit import kernel, routine
-from sumwise.kernels.runtime.threads import share
 from sumwise.kernels.table.category_bins import read_code
 
-_MANY = np.int64(1 << 31)
-_ONE = np.int64(1)
 _IN_SET, _NOT_IN_SET, _MISSING = np.uint8(1), np.uint8(2), np.uint8(0)
 
 
@@ -26,11 +26,16 @@ class CategorySets(NamedTuple):
     categories: Any  # int32: the codes of each set, ascending
 
 
+NO_SETS = CategorySets(
+    np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
+)
+
+
 class Memberships(NamedTuple):
     """Columns of codes that say whether a row's category is in a set.
 
-    The columns of a feature follow one another. Of each of its categories the columns are listed
-    whose sets have it.
+    The columns of a feature follow one another. Each of its categories lists the columns whose sets
+    have it.
     """
 
     feature: Any  # int64 (n_features,): features that have such columns
@@ -41,7 +46,7 @@ class Memberships(NamedTuple):
 
 
 def make_sets(n_nodes: int, node: np.ndarray, size: np.ndarray, codes: np.ndarray) -> CategorySets:
-    """Make the sets ready to be looked up, from those of a TreeEnsemble."""
+    """Make the sets of a TreeEnsemble ready to be looked up."""
     of_node = np.full(n_nodes, -1, dtype=np.int32)
     of_node[node] = np.arange(node.size)
     return CategorySets(of_node, np.append(0, size.cumsum(dtype=np.int64)), codes.astype(np.int32))
@@ -50,10 +55,7 @@ def make_sets(n_nodes: int, node: np.ndarray, size: np.ndarray, codes: np.ndarra
 def find_memberships(
     feature: np.ndarray, sets: CategorySets, first_column: int
 ) -> tuple[Memberships, np.ndarray]:
-    """Return the columns, the first of which is ``first_column``, and that of each set.
-
-    Equal sets of a feature share one.
-    """
+    """Return the columns, numbered from ``first_column`` on, and the column of each set."""
     own_feature = feature[sets.of_node >= 0].astype(np.int64)
     keys = [
         (f, sets.categories[first:last].tobytes())
@@ -88,9 +90,9 @@ def find_memberships(
 
 @kernel
 def code_memberships(values, row_stride, column_stride, first, last, memberships, codes):
-    """Write columns of rows [first, last): 0 for a missing value, 1 in the set, 2 not in it.
+    """Write columns of rows [first, last).
 
-    All are said to be in no set; then each row's category is written where it is in one.
+    No row is in a set at first; then each row is marked in the columns that list its category.
     """
     m = memberships
     for block in range((last - first + BLOCK - 1) // BLOCK):
@@ -113,7 +115,7 @@ def code_memberships(values, row_stride, column_stride, first, last, memberships
 
 @routine
 def is_in_set(sets, number, code):
-    """Whether a code is in a set: by halving the list."""
+    """Whether a code is in a set, by binary search."""
     first, last = sets.start[number], sets.start[number + 1]
     while first < last:
         middle = (first + last) >> 1
@@ -122,62 +124,3 @@ def is_in_set(sets, number, code):
         else:
             last = middle
     return first < sets.start[number + 1] and sets.categories[first] == code
-
-
-@kernel
-def add_category_predictions(values, row_stride, column_stride, n_rows, trees, sets, out):
-    """As ``add_predictions``, for trees of which some split by sets; ``trees`` are FlatTrees."""
-    for i in range(n_rows):
-        place = i * row_stride
-        for tree in range(trees.start.size):
-            node = trees.start[tree]
-            child = np.int64(-1)
-            while child != node:
-                node = child if child >= 0 else node
-                value = np.float64(values[place + column_stride * trees.feature[node]])
-                if np.isnan(value):
-                    goes_left = trees.missing_left[node] != 0
-                elif sets.of_node[node] < 0:
-                    goes_left = value <= trees.threshold[node]
-                else:
-                    goes_left = is_in_set(sets, sets.of_node[node], read_code(value, _MANY))
-                child = np.int64(trees.left[node]) + (0 if goes_left else 1)
-            out[i, trees.output[tree]] += trees.value[node]
-
-
-@kernel
-def add_binned_category_predictions(
-    thread,
-    n_threads,
-    sync,
-    table,
-    rows,
-    feature,
-    split_bin,
-    missing_left,
-    left,
-    value,
-    sets,
-    scores,
-):
-    """As ``add_binned_predictions``, for a tree of which some nodes split by sets."""
-    begin, end = share(rows.size, thread, n_threads)
-    categories = table.categories
-    for i in range(begin, end):
-        row = rows[i]
-        node = np.int64(0)
-        while left[node] >= 0:
-            f = feature[node]
-            b = np.int64(table.columns[f, row])
-            place = categories.place[f]
-            if place >= 0 and categories.wide_place[place] >= 0:
-                b = np.int64(categories.wide[categories.wide_place[place], row])
-            if b == 0:
-                goes_left = missing_left[node] != 0
-            elif place < 0:
-                goes_left = b <= split_bin[node]
-            else:
-                code = np.int64(categories.codes[categories.code_start[place] + b])
-                goes_left = is_in_set(sets, sets.of_node[node], code)
-            node = left[node] + (_ONE - np.int64(goes_left))
-        scores[row] += value[node, 0]

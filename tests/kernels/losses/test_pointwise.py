@@ -1,11 +1,10 @@
-"""Losses of regression against scikit-learn's or a twin, for any team, and at extreme scores."""
+"""Losses against scikit-learn's or a twin, for any team, and at extreme scores."""
 
 import numpy as np
 import pytest
 from sklearn._loss import loss as rivals
 
-from sumwise.kernels.losses import regression as kernels
-from sumwise.kernels.losses.classification import logistic_gradient
+from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.runtime.threads import Team
 from tests.naive import losses as naive
 
@@ -30,6 +29,7 @@ class Case:
             "large": lambda: 5 * rng.normal(size=n_rows),
             "count": lambda: rng.poisson(2, n_rows).astype(float),
             "positive": lambda: rng.exponential(size=n_rows) + 1e-9,
+            "class": lambda: rng.integers(0, 2, n_rows).astype(float),
             "probability": lambda: rng.random(n_rows).round(1),
         }
         return targets[self.target](), raw
@@ -76,8 +76,12 @@ CASES = [
     Case("gamma", rivals.HalfGammaLoss(), target="positive"),
     Case("tweedie", rivals.HalfTweedieLoss(power=1.5), 1.5, target="count"),
     Case("tweedie", rivals.HalfTweedieLoss(power=1.1), 1.1, target="count"),
+    Case("squared", NaiveRival(naive.Squared())),
+    Case("logistic", NaiveRival(naive.Logistic()), target="class"),
+    Case("exponential", NaiveRival(naive.Exponential()), target="class"),
     Case("cross_entropy", rivals.HalfBinomialLoss(), target="probability"),
 ]
+SMOOTH = CASES[7:]
 each_case = pytest.mark.parametrize("case", CASES, ids=repr)
 
 
@@ -125,33 +129,41 @@ def test_extreme_scores_give_numbers(case):
         assert not np.isnan(case.values(target, raw, NO_WEIGHT)).any()
 
 
+@pytest.mark.parametrize("case", SMOOTH, ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradients_are_slopes(case, weighted):
+    rng = np.random.default_rng(1)
+    target, raw = case.draw(rng, 40)
+    weight = 3 * rng.random(40) if weighted else NO_WEIGHT
+    gradient, hessian = case.derivatives(target, raw, weight)
+    step = 1e-5
+    up, down = raw + step, raw - step
+    rise = case.values(target, up, weight) - case.values(target, down, weight)
+    np.testing.assert_allclose(gradient[0], rise / (2 * step), rtol=1e-6, atol=1e-7)
+    bend = case.derivatives(target, up, weight)[0] - case.derivatives(target, down, weight)[0]
+    np.testing.assert_allclose(hessian, bend / (2 * step), rtol=1e-6, atol=1e-7)
+
+
 def test_no_gradient_where_the_score_is_the_target():
     for case in CASES[:7]:
         gradient, _ = case.derivatives(np.full(3, 2.0), np.full((1, 3), 2.0), NO_WEIGHT)
         assert gradient.tolist() == [[0.0] * 3]
 
 
+def test_logistic_keeps_small_probabilities():
+    logistic = CASES[-3]
+    raw, target = np.array([[30.0, 100.0, 700.0]]), np.ones(3)
+    gradient, hessian = logistic.derivatives(target, raw, NO_WEIGHT)
+    np.testing.assert_allclose(gradient[0], -np.exp(-raw[0]), rtol=1e-12)
+    np.testing.assert_allclose(hessian[0], np.exp(-raw[0]), rtol=1e-12)
+    values = logistic.values(target, raw, NO_WEIGHT)
+    np.testing.assert_allclose(values, np.exp(-raw[0]), rtol=1e-12)
+
+
 def test_cross_entropy_of_classes_is_the_logistic_loss():
     rng = np.random.default_rng(0)
     target, raw = rng.integers(0, 2, 50).astype(float), rng.normal(size=(1, 50)) * 20
     expected = np.empty_like(raw), np.empty_like(raw)
-    logistic_gradient(0, 1, np.zeros(8, np.int64), target, raw, NO_WEIGHT, *expected)
+    kernels.logistic_gradient(0, 1, np.zeros(8, np.int64), target, raw, NO_WEIGHT, *expected)
     found = CASES[-1].derivatives(target, raw, NO_WEIGHT)
     assert np.array_equal(found, expected)  # no digit is lost near certainty
-
-
-def test_exponential():
-    raw = np.array([-800.0, -1.0, 0.0, 3.0])
-    out = np.empty(4)
-    kernels.exponential(raw, -2.0, out)
-    np.testing.assert_allclose(out[1:], np.exp(-2 * raw[1:]), rtol=1e-15)
-    assert np.isfinite(out[0])
-
-
-def test_exponential_less_one_and_its_inverse():
-    raw = np.array([-800.0, -3.0, -1e-3, -1e-12, 0.0, 1e-12, 0.01, 0.1, 1.0, 700.0])
-    mean, back = np.empty(raw.size), np.empty(raw.size)
-    kernels.exponential_less_one(raw, mean)
-    np.testing.assert_allclose(mean, np.expm1(raw), rtol=1e-14)
-    kernels.log_one_plus(mean[1:], back[1:])
-    np.testing.assert_allclose(back[1:], raw[1:], rtol=1e-13, atol=2e-16)
