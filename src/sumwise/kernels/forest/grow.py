@@ -12,7 +12,7 @@ from sumwise.kernels.forest.bins import has_bin
 from sumwise.kernels.forest.layout import CHUNK, SET_WORDS, WITH_LARGER
 from sumwise.kernels.forest.split import clear_totals, find_split
 from sumwise.kernels.forest.targets import gather, write_value
-from sumwise.kernels.grow.frontier import pop_node, push_node
+from sumwise.kernels.grow.heap import pop_node, push_node
 from sumwise.kernels.grow.layout import LEAF_WISE, N_HEAP
 from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.partition import goes_left, left_range
