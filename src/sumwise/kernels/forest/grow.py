@@ -68,7 +68,7 @@ def _move_row(rows, spare, row, is_left, n_left, n_right):
     """Write a row to both sides; only the side that it goes to moves on."""
     rows[n_left] = row
     spare[n_right] = row
-    return n_left + is_left, n_right + _ONE - is_left
+    return n_left + is_left, n_right + (_ONE - is_left)
 
 
 @inlined
@@ -121,7 +121,7 @@ def _begin_tree(table, work, nodes):
     _begin_node(nodes, ZERO, 0, 0, n_rows, 0, -np.inf, np.inf)
 
 
-@routine
+@inlined
 def _push(work, nodes, number, best_first):
     """Add a node to those that wait: a heap by gain, or a stack."""
     if best_first:
@@ -131,13 +131,15 @@ def _push(work, nodes, number, best_first):
         work.control[N_HEAP] += 1
 
 
-@routine
+@inlined
 def _pop(work, nodes, best_first):
     """Remove the node that is next and return it."""
     if best_first:
-        return np.int64(pop_node(work.control, work.waiting, nodes, _BY_GAIN))
-    work.control[N_HEAP] -= 1
-    return np.int64(work.waiting[work.control[N_HEAP]])
+        number = np.int64(pop_node(work.control, work.waiting, nodes, _BY_GAIN))
+    else:
+        work.control[N_HEAP] -= 1
+        number = np.int64(work.waiting[work.control[N_HEAP]])
+    return number
 
 
 @inlined
