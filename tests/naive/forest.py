@@ -18,7 +18,7 @@ CHUNK = 2048
 
 @dataclass(frozen=True)
 class Plan:
-    """What a tree is grown with; ``targets`` has a tuple of columns for every row."""
+    """What a tree is grown with; ``targets`` has a tuple of columns per row."""
 
     bins: np.ndarray
     n_bins: Sequence[int]
@@ -88,8 +88,8 @@ def sums(plan: Plan, rows: Sequence[int]) -> Sums:
 def gain(plan: Plan, left: Sums, right: Sums, is_plain: bool) -> float:
     """How much a split lowers the weighted sum of squares.
 
-    The sums are exact. How they are put together, and so the last bit, depends on whether all is
-    plain: a number of each row without missing values, and no limits.
+    The sums are exact. The formula, and so the last bit, depends on whether all is plain: numeric
+    features without missing values, and no limits.
     """
     (_, w, s), (_, v, t) = left, right
     whole = (left + right).columns
@@ -108,7 +108,7 @@ def gain(plan: Plan, left: Sums, right: Sums, is_plain: bool) -> float:
 def look_at(
     plan: Plan, rows: Sequence[int], f: int, key: int, n_features: int
 ) -> tuple[int, _Best]:
-    """Bins of the node's rows, and the best split on a feature."""
+    """Return the number of bins of the node's rows, and the best split on a feature."""
     by_bin: dict[int, list[int]] = {}
     for r in rows:
         by_bin.setdefault(int(plan.bins[r, f]), []).append(r)
@@ -142,7 +142,7 @@ def look_at(
 def _candidates(
     plan: Plan, of_bin: dict[int, Sums], present: list[int], f: int, key: int
 ) -> list[tuple[list[int], int | None, int]]:
-    """(bins on the left, whether missing goes left, split bin), in the order they are tried."""
+    """Return (bins on the left, whether missing goes left, split bin) in the order of trial."""
     if f in plan.categories:
         return _set_candidates(plan, of_bin, present, key)
     values = [b for b in present if b > 0]
@@ -193,7 +193,7 @@ def _set_candidates(
 
 
 def find_split(plan: Plan, node: Node, usable: Sequence[int], key: int) -> _Best:
-    """Draw features and look at them, until enough are drawn and one is not constant."""
+    """Draw and examine features until enough are drawn and one is not constant."""
     order, n_features = list(usable), len(usable)
     found, best = False, _Best()
     most = _most(plan, node.rows)
@@ -206,7 +206,7 @@ def find_split(plan: Plan, node: Node, usable: Sequence[int], key: int) -> _Best
         found |= n_present > 1
         if own.feature >= 0 and (best.feature < 0 or own.gain > best.gain):
             best = own
-        # Rounding apart, nothing is better: what comes later is not looked at.
+        # Up to rounding, nothing is better: no more features are examined.
         if most is not None and best.feature >= 0 and best.gain >= (1 - 1e-12) * most:
             break
         is_two = len(node.rows) == 2 and n_present > 1 and _is_plain(plan)
@@ -216,12 +216,12 @@ def find_split(plan: Plan, node: Node, usable: Sequence[int], key: int) -> _Best
 
 
 def _is_plain(plan: Plan) -> bool:
-    """Whether nothing but squares decides, of one number or of classes."""
+    """Whether only sums of squares matter, of one number or of classes."""
     return plan.min_rows == 1 and (plan.is_class or len(plan.targets[0]) == 1)
 
 
 def _most(plan: Plan, rows: Sequence[int]) -> float | None:
-    """The most a split of a few rows can gain, which is by a cut in the order of targets."""
+    """Return the largest gain of any split of a few rows: that of a cut in target order."""
     if plan.is_class or len(rows) > 6 or plan.min_rows > 1 or len(plan.targets[0]) > 1:
         return None
     ordered = sorted(rows, key=lambda r: plan.targets[r])
@@ -252,7 +252,8 @@ def grow(plan: Plan, key: int, usable: Sequence[int]) -> list[Node]:
         node.gain = best.gain
         left = [r for r in node.rows if _goes_left(plan, best, r)]
         right = [r for r in node.rows if not _goes_left(plan, best, r)]
-        node.missing_left = int(len(left) > len(right)) if best.missing is None else best.missing
+        # Missing values that the node has not seen go with the larger child, left if equal.
+        node.missing_left = int(len(left) >= len(right)) if best.missing is None else best.missing
         if node.feature in plan.categories and node.missing_left:
             node.chosen |= {0}
         node.left = len(nodes)

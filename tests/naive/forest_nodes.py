@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from tests.naive.random import extend, uniform
 
-# Classes of each output, where a row has several labels.
+# Number of classes of each output, if a row has several labels.
 OUTPUTS = (3, 2)
 
 
 class Case(NamedTuple):
-    """A tree with what walks need; ``value`` has inner nodes, too."""
+    """A tree with what walks need; ``value`` includes inner nodes."""
 
     feature: NDArray[np.int32]
     split_bin: NDArray[np.uint8]
@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 def read_case(tree: Any, categorical: Sequence[int] = (), value: Any = None) -> Case:
-    """From a ForestTree, or a Forest of one tree and its values."""
+    """Read a ForestTree, or a Forest of one tree and its values."""
     nodes = [i for i, f in enumerate(tree.feature) if f in categorical]
     sets = {
         node: sum(int(word) << (64 * i) for i, word in enumerate(words))
@@ -38,7 +38,7 @@ def read_case(tree: Any, categorical: Sequence[int] = (), value: Any = None) -> 
 
 
 def walk(case: Case, row: Sequence[int]) -> Iterator[int]:
-    """Yield the nodes a row passes."""
+    """Yield the nodes on a row's path."""
     node = 0
     while True:
         yield node
@@ -55,12 +55,12 @@ def walk(case: Case, row: Sequence[int]) -> Iterator[int]:
 
 
 def find_leaf(case: Case, row: Sequence[int]) -> int:
-    """The last of them."""
+    """Return the last node of the path."""
     return list(walk(case, row))[-1]
 
 
 def error(value: NDArray[np.float64], y: Any, is_class: bool) -> float:
-    """0-1 or squared error."""
+    """Return the 0-1 error or the squared error; the mean over outputs."""
     if not is_class:
         return float(np.mean((np.atleast_1d(y) - value) ** 2))
     if np.ndim(y) == 1:
@@ -71,7 +71,7 @@ def error(value: NDArray[np.float64], y: Any, is_class: bool) -> float:
 
 
 def as_vector(y: Any, is_class: bool, n_columns: int) -> NDArray[np.float64]:
-    """A class as ones and zeros."""
+    """Return a target as a vector; a class becomes ones and zeros."""
     if is_class and np.ndim(y) == 1:
         return np.concatenate([np.eye(n)[k] for n, k in zip(OUTPUTS, y, strict=True)])
     if is_class and n_columns > 1:
@@ -82,9 +82,9 @@ def as_vector(y: Any, is_class: bool, n_columns: int) -> NDArray[np.float64]:
 def prune_weakest_links(
     left: Sequence[int], gain: Sequence[float]
 ) -> list[tuple[float, frozenset[int]]]:
-    """Cut the branch with the least gain a leaf until the root is left.
+    """Cut the branch with the smallest gain per leaf until only the root remains.
 
-    Returns (gain a leaf, inner nodes that are left) after each cut.
+    Returns (gain per leaf, remaining inner nodes) after each cut.
     """
     inner = {i for i, child in enumerate(left) if child >= 0}
 
@@ -105,7 +105,7 @@ def prune_weakest_links(
 def prune_by_rows(
     case: Case, rows: Any, y: Any, weight: Sequence[float], is_class: bool
 ) -> set[int]:
-    """The inner nodes that are left."""
+    """Return the inner nodes that remain."""
     paths = [list(walk(case, row)) for row in rows]
 
     def measure(node: int, value: NDArray[np.float64]) -> float:
@@ -131,7 +131,7 @@ def prune_by_rows(
 def estimate(
     case: Case, rows: Any, y: Any, weight: Sequence[float], is_class: bool, smoothing: float
 ) -> NDArray[np.float64]:
-    """Values of nodes from rows."""
+    """Estimate the values of nodes from rows, shrunk towards the parent's value."""
     out = np.empty_like(case.value)
     paths = [list(walk(case, row)) for row in rows]
     vectors = [as_vector(own, is_class, out.shape[1]) for own in y]
@@ -152,7 +152,7 @@ def estimate(
 def unbiased(
     case: Case, rows: Any, y: Any, weight: Sequence[float], is_class: bool, n_features: int
 ) -> NDArray[np.float64]:
-    """Contributions of the splits on a row's path times its target less that of the others."""
+    """Sum the steps of value on each row's path times its target less the mean of the node."""
     out = np.zeros(n_features)
     n_columns = case.value.shape[1]
     unit = 1.0 / n_columns if not is_class else 2.0 if n_columns == 1 else 1.0
@@ -181,7 +181,7 @@ def permutation(
     is_class: bool,
     tree_key: int,
 ) -> NDArray[np.float64]:
-    """The rise of the error when the bins of one feature are shuffled among the rows."""
+    """Return the rise of the error when the bins of a feature are shuffled among the rows."""
     used = {int(f) for f in case.feature if f >= 0}
     out = np.zeros(rows.shape[1])
     leaves = [find_leaf(case, row) for row in rows]

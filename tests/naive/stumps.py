@@ -33,7 +33,7 @@ class Nodes:
 
 
 def sum_stats(weights: list[int], target: np.ndarray, rows, n_classes: int) -> list[int]:
-    """A sum of weights for each class, or of weights and of moments."""
+    """Return one sum of weights per class, or the sums of weights and of moments."""
     if n_classes == 0:
         moments = [target[1][r] for r in rows]
         return [sum(weights[r] for r in rows), sum(moments)]
@@ -54,7 +54,7 @@ def score(stats: list[int], n_classes: int) -> float:
 
 
 def grow(columns, n_value_bins, target, weight, n_classes, max_depth) -> Nodes:
-    """Level by level; of equal gains the lowest feature and bin, then missing to the right."""
+    """Grow level by level. Ties go to the lowest feature and bin, then to missing right."""
     units = [0 if w == 0.0 else max(1, int(w * UNITS + 0.5)) for w in weight]
     moments = [int(w * t * UNITS) for w, t in zip(weight, target, strict=True)]
     target = (target, moments)
@@ -97,8 +97,7 @@ def find_split(columns, n_value_bins, target, units, rows, n_classes):
                 children = score(left, n_classes) + score(right, n_classes)
                 gain = children - own
                 if gain > NOISE * children and (best is None or gain > best[0]):
-                    if not has_missing:
-                        n_weight = 1 if n_classes == 0 else n_classes
-                        missing_left = 2 * sum(left[:n_weight]) > sum(totals[:n_weight])
+                    if not has_missing:  # with the larger child by rows, left if equal
+                        missing_left = bool(2 * goes_left.sum() >= rows.size)
                     best = (gain, feature, split_bin, missing_left)
     return best

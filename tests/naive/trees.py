@@ -1,4 +1,4 @@
-"""Random trees of every shape, as the arrays of an ensemble; and rows that are hard on them."""
+"""Random trees of every shape, as the arrays of an ensemble; and rows with difficult values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Trees(NamedTuple):
 
 
 def grow(rng: np.random.Generator, n_leaves: int, shape: str = "random") -> list[int]:
-    """The left child of each node, -1 for a leaf; by splitting one leaf after the other.
+    """Split one leaf after another; return the left child of each node, -1 for a leaf.
 
     `shape` is "random", "balanced", or "left" or "right" for chains.
     """
@@ -67,7 +67,7 @@ def join_trees(
     n_outputs: int = 1,
     thresholds: NDArray[np.float64] | None = None,
 ) -> Trees:
-    """Trees of so many leaves and such shapes; "symmetric" ones have one split a level."""
+    """Make trees with these numbers of leaves and shapes; "symmetric": one split per level."""
     pool = np.array(SPECIAL) if thresholds is None else thresholds
     lefts = [grow(rng, n, "balanced" if shape == "symmetric" else shape) for n, shape in shapes]
     ends = np.cumsum([len(left) for left in lefts])
@@ -86,7 +86,7 @@ def join_trees(
                 for array in (feature, threshold, missing_left):
                     array[level] = array[level.start]
     is_leaf = joined < 0
-    # Magnitudes so different that the order of a sum shows.
+    # The magnitudes differ so much that the order of summation matters.
     value = rng.normal(size=n_nodes) * 10.0 ** rng.integers(-8, 9, n_nodes)
     return Trees(
         start=start.astype(np.int64),
@@ -102,7 +102,7 @@ def join_trees(
 def draw_rows(
     rng: np.random.Generator, trees: Trees, n_rows: int, n_features: int, dtype: type
 ) -> NDArray[np.floating]:
-    """Rows of thresholds, the floats next to them, missing and infinite values."""
+    """Draw rows of thresholds, the floats next to them, missing and infinite values."""
     pool = np.concatenate([trees.threshold[trees.feature >= 0], SPECIAL, rng.normal(size=20)])
     with np.errstate(over="ignore"):
         pool = pool.astype(dtype)

@@ -1,4 +1,4 @@
-"""Trees of forests against their naive twin, node by node."""
+"""Trees of forests against the naive twin, node by node."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -8,7 +8,7 @@ import pytest
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.categories.bins import CategoryBins
-from sumwise.kernels.forest import layout as layout
+from sumwise.kernels.forest import layout
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime import random
@@ -20,7 +20,7 @@ FEATURES = 7
 
 
 def make_table(rng, n_rows, missing=0.0, categories=()):
-    """Columns of few and of many bins, one of them constant; with missing rows, and categories."""
+    """Columns of few and of many bins, one of them constant; with missing values and categories."""
     n_value_bins = np.array([1, 2, 3, 9, 40, 255, 5])
     bins = np.stack([rng.integers(1, n + 1, n_rows) for n in n_value_bins], axis=1).astype(np.uint8)
     bins[(rng.random(bins.shape) < missing) & (rng.random(FEATURES) < 0.6)] = 0
@@ -38,7 +38,7 @@ def make_table(rng, n_rows, missing=0.0, categories=()):
 
 
 def make_target(rng, kind, n_rows):
-    """A target as kernels take it, its columns, and as tuples."""
+    """A target as kernels take it, its number of columns, and the target as tuples."""
     if kind == "labels":
         label = rng.integers(0, 4, n_rows)
         return Labels(label), 4, [tuple(float(k == c) for k in range(4)) for c in label]
@@ -58,7 +58,7 @@ def make_target(rng, kind, n_rows):
 
 
 def grow_both(rng, kind, n_rows, table, weight=None, n_drawn=3, seed=0, **options):
-    """A tree of the kernel and the naive one."""
+    """Grow the tree of the kernel and the naive one."""
     target, n_columns, tuples = make_target(rng, kind, n_rows)
     is_class = kind in ("labels", "two classes")
     settings = ForestSettings(is_class=is_class, n_drawn=n_drawn, **options)
@@ -130,7 +130,7 @@ def test_with_missing_values_and_categories(kind, random_cuts, seed):
 
 @pytest.mark.parametrize("kind", ["numbers", "two classes", "labels", "vectors"])
 @pytest.mark.parametrize("random_cuts", [False, True])
-def test_wide_tables_lie_by_column(kind, random_cuts, monkeypatch):
+def test_wide_tables_are_stored_by_column(kind, random_cuts, monkeypatch):
     monkeypatch.setattr(forest_grower, "_LONG_ROW", 0)
     monkeypatch.setattr(forest_grower, "_FEATURES_PER_DRAW", 0)
     monkeypatch.setattr(forest_grower, "_BLOCK", 64)
@@ -191,6 +191,35 @@ def test_best_first_growth_splits_the_best_leaves():
     for earlier, later in pairwise(by_creation):
         is_child = later in (small.left[earlier], small.left[earlier] + 1)
         assert is_child or small.gain[earlier] >= small.gain[later]
+
+
+def grow_stump(bins, target, weight, categories=()):
+    """Split rows by one feature."""
+    table = make_table(np.random.default_rng(0), len(bins), categories=categories)
+    table.bins[:] = 1
+    table.bins[:, 4] = bins
+    own = replace(table, usable=np.array([4], dtype=np.int32))
+    grower = ForestGrower(own, Numbers(np.array(target, dtype=float)), 1, ForestSettings())
+    grower.weight[:] = weight
+    return grower.grow(np.uint64(1))
+
+
+@pytest.mark.parametrize("categories", [(), (4,)])
+def test_unseen_missing_values_follow_the_larger_child_by_rows(categories):
+    for bins, target, weight, is_left in (
+        ([1, 1, 2], [0, 0, 1], [1, 1, 1], 1),
+        ([1, 2, 2], [0, 1, 1], [1, 1, 1], 0),
+        ([1, 2], [0, 1], [1, 1], 1),  # equal: left
+        ([1, 2], [0, 1], [1, 9], 1),  # weights do not count,
+        ([1, 2, 2], [0, 1, 1], [9, 1, 1], 0),  # nor how often a row was drawn,
+        ([1, 1, 2], [0, 0, 1], [1, 0, 1], 1),  # but rows that were not drawn are not there
+        ([1, 2, 2], [0, 1, 1], [1, 0, 1], 1),
+    ):
+        tree = grow_stump(bins, target, weight, categories)
+        assert tree.n_nodes == 3
+        assert tree.missing_left[0] == is_left, (bins, weight)
+        if categories:
+            assert tree.sets[0, 0] & 1 == is_left
 
 
 def test_weights_are_repetitions():

@@ -1,4 +1,4 @@
-"""Settings in, trees of a forest out. Each thread has a grower of its own."""
+"""Settings in, trees of a forest out. Each thread has its own grower."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -7,27 +7,28 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix, find_ranges
-from sumwise.kernels.forest import layout as layout
+from sumwise.kernels.forest import layout
 from sumwise.kernels.forest.grow import grow_forest_tree
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
+from sumwise.kernels.grow.layout import CONTROL_LENGTH
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.forest import ForestTree
 
 _UNLIMITED = 1 << 30
-# Histograms of a large node that are summed at once.
+# The size of the histograms that a large node sums at once.
 _HISTOGRAM_BYTES = 1 << 18
-# A side must have some weight, whatever rounding leaves of it.
+# Both sides of a split must have positive weight, despite rounding.
 _SMALLEST_WEIGHT = np.finfo(np.float64).tiny
-# Infinities are values of features, but nothing can be drawn between them.
+# Features may be infinite, but no cut can be drawn between infinities.
 _LARGEST_CENTER = np.finfo(np.float64).max
-# A table lies by column if a row is longer than this, and nodes draw fewer features than one of so
-# many: most of what they look at would lie in cache lines of its own.
+# A table is stored by column if it has more features than this, and nodes draw fewer than one in so
+# many of them: stored by row, each drawn feature would touch its own cache line.
 _LONG_ROW, _FEATURES_PER_DRAW = 512, 16
 _BLOCK = 64
-# Up to this ratio of weights, the sums of a small node cannot lose a row: CHUNK rows are rounded by
-# less than the smallest of them.
+# Up to this ratio of weights, sums cannot lose a row of a small node: the rounding error of CHUNK
+# rows is less than the smallest weight.
 _LARGEST_DRAWN_RATIO = 1e9
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 
@@ -38,12 +39,12 @@ Target: TypeAlias = Numbers | Labels | Vectors | MultiLabels
 class ForestSettings:
     """How the trees of a forest grow.
 
-    ``criterion`` is one of ``kernels.forest_layout``; ``is_class`` says that targets are classes.
-    ``n_drawn`` features are drawn in every node; None means all. ``min_decrease`` is that of the
-    criterion, weight included. With ``by_share``, it and ``min_weight_leaf`` are multiplied by the
-    weight of all rows of a tree. ``directions`` has 1 or -1 for features along which values must
-    rise or fall, 0 for others. ``careful`` is for weights that differ so much that rounding may
-    leave nothing of a side; trees whose drawn weights differ much are grown so in any case.
+    ``criterion`` is one of ``kernels.forest.layout``; ``is_class`` says that targets are classes.
+    Every node draws ``n_drawn`` features; None means all. ``min_decrease`` is the smallest allowed
+    decrease of the weighted impurity. With ``by_share``, it and ``min_weight_leaf`` are multiplied
+    by the weight of all rows of a tree. ``directions`` has 1 or -1 for features along which values
+    must rise or fall, 0 for others. ``careful`` is for weights that differ so much that a side may
+    be lost to rounding; a tree whose drawn weights differ that much is grown so in any case.
     """
 
     criterion: int = layout.QUADRATIC
@@ -69,13 +70,13 @@ class RowTable:
     ----------
     bins : ndarray of uint8, shape (n_rows, n_features)
     n_bins : ndarray of int64
-        Bins of each feature, bin 0 included.
+        Number of bins of each feature, including bin 0.
     usable : ndarray of int32
-        Features whose rows do not all lie in one bin.
+        Features with more than one bin in use.
     low, high : ndarray of float64
-        Smallest and largest value of each feature, which random cuts are drawn between.
+        Smallest and largest value of each feature; random cuts are drawn between them.
     mapper : BinMapper
-        Where the bins come from.
+        The source of the bins.
     """
 
     bins: np.ndarray
@@ -89,7 +90,7 @@ class RowTable:
     def from_matrix(
         cls, X: Matrix, mapper: BinMapper, team: Team, weight: np.ndarray | None = None
     ) -> "RowTable":
-        """Bin a matrix; rows of weight zero say nothing of features."""
+        """Bin a matrix; rows of weight zero do not affect which features are usable."""
         bins = mapper.map_to_rows(X, team)
         is_used = None if weight is None or weight.all() else weight > 0
         seen = bins if is_used is None else bins[is_used]
@@ -104,7 +105,7 @@ class RowTable:
     def by_column(self) -> np.ndarray:
         """All bins, column after column."""
         columns = np.empty((self.n_features, self.n_rows), dtype=np.uint8)
-        for first in range(0, self.n_rows, _BLOCK):  # which stays in the cache
+        for first in range(0, self.n_rows, _BLOCK):  # a block stays in the cache
             columns[:, first : first + _BLOCK] = self.bins[first : first + _BLOCK].T
         return columns.reshape(-1)
 
@@ -120,21 +121,21 @@ def _is_wide(table: RowTable, settings: ForestSettings) -> bool:
 
 
 def prepare_table(table: RowTable, settings: ForestSettings) -> None:
-    """Make what the growers of all threads share, before they ask for it at the same time."""
+    """Compute what the growers of all threads share, before they need it at the same time."""
     if _is_wide(table, settings):
         _ = table.by_column
 
 
 class ForestGrower:
-    """Grows trees on one table, one after the other.
+    """Grows trees on one table, one after another.
 
     Parameters
     ----------
     table : RowTable
     target : Numbers, Labels, Vectors or MultiLabels
-        One entry per row of the table.
+        One item per row of the table.
     n_columns : int
-        Columns of the trees' values: classes, or numbers to predict.
+        Number of columns of the trees' values: classes, or numbers to predict.
     settings : ForestSettings
     """
 
@@ -173,7 +174,7 @@ class ForestGrower:
 
     @property
     def weight(self) -> np.ndarray:
-        """Weights of the rows, to be filled before a tree is grown; rows of weight 0 are out."""
+        """Weights of the rows, to be filled before a tree is grown; 0 leaves a row out."""
         return self._work.weight
 
     def grow(self, key: np.uint64) -> ForestTree:
@@ -201,13 +202,13 @@ class ForestGrower:
         return ForestTree(**by_node, n_rows=n_rows, value=self._values[:n].copy(), **sets)
 
     def use_features(self, features: np.ndarray) -> None:
-        """Let the next trees split on these features alone, as far as they are not constant."""
+        """Let the next trees split only on those of these features that are usable."""
         kept = np.intersect1d(features, self._usable).astype(np.int32)
         self._table = self._table._replace(features=kept)
         self._work = self._work._replace(order=np.empty(kept.size, dtype=np.int32))
 
     def _scale_limits(self) -> layout.TreeOptions:
-        """The options with limits in weights of this tree."""
+        """Return the options with limits in units of this tree's weights."""
         options, s = self._options, self._settings
         if not s.by_share or s.min_weight_leaf == s.min_decrease == 0:
             return options
@@ -264,6 +265,7 @@ class ForestGrower:
             prefix=np.zeros(2 * layout.N_BINS),
             counts=np.zeros(layout.N_BINS, dtype=np.int64),
             ratio=np.zeros(layout.N_BINS),
+            control=np.zeros(CONTROL_LENGTH, dtype=np.int64),
             waiting=np.empty(self._n_nodes, dtype=np.int32),
             sets=np.zeros((self._n_nodes if has_categories else 0, layout.SET_WORDS), np.uint64),
             best_set=np.zeros(layout.SET_WORDS, dtype=np.uint64),
@@ -271,17 +273,17 @@ class ForestGrower:
 
 
 def find_weight_ratio(weight: np.ndarray) -> float:
-    """Return the ratio of the largest to the smallest of 1 and the weights that are not zero."""
+    """Return the ratio of the largest to the smallest of 1 and all positive weights."""
     smallest, largest = weight.min(initial=1.0, where=weight > 0), weight.max(initial=1.0)
     with np.errstate(over="ignore"):
         return float(largest / smallest)
 
 
 def _find_centers(table: RowTable) -> np.ndarray:
-    """Return a value of each bin, (n_features, N_BINS): half way between its thresholds.
+    """Return the center of each bin, (n_features, N_BINS): half way between its thresholds.
 
-    The first and the last bin have but one threshold: their values are the ends of the range.
-    Values ascend. Neighboring floats have none between them: then they are the numbers of bins.
+    The first and the last bin have only one threshold: their centers are the ends of the range.
+    Centers ascend. If there is no float between some thresholds, they are the numbers of bins.
     """
     centers = np.zeros((table.n_features, layout.N_BINS))
     for f, ends in enumerate(table.mapper.thresholds):

@@ -74,13 +74,48 @@ def test_equal_gains_go_to_the_lowest_feature_and_bin():
     assert tree.split_bin[0] == 1
     assert tree.threshold[0] == 1.0
     np.testing.assert_array_equal(tree.value, [[1 / 3, 2 / 3], [1, 0], [0, 1]])
-    # There was no missing value: with the larger child, which is the right one.
-    assert tree.missing_left[0] == 0
-    mirrored, _ = grow(5 - columns, 4, target, np.full(6, 1 / 6), 2, 1)
-    assert mirrored.missing_left[0] == 1
 
 
-def test_missing_values_are_parted_from_all_others():
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_unseen_missing_values_follow_the_larger_child_by_rows(n_threads):
+    for column, weight, is_left in (
+        ([1, 1, 2], [1, 1, 1], 1),
+        ([1, 2, 2], [1, 1, 1], 0),
+        ([1, 2, 1, 2], [1, 1, 1, 1], 1),  # equal: left
+        ([1, 2, 2], [9, 1, 1], 0),  # weights do not count,
+        ([1, 2, 1, 2], [1, 9, 1, 9], 1),
+        ([1, 2, 2], [1, 0, 1], 1),  # but rows without weight are not there
+        ([1, 1, 1, 2, 2], [0, 0, 1, 1, 1], 0),
+    ):
+        columns = np.array([column], dtype=np.uint8)
+        share = np.array(weight) / sum(weight)
+        for n_classes in (0, 2):
+            tree, _ = grow(columns, 2, columns[0] - 1, share, n_classes, 1, n_threads)
+            assert tree.n_nodes == 3
+            assert tree.missing_left[0] == is_left, (column, weight)
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_rows_without_weight_walk_down_the_finished_tree(n_classes, n_threads):
+    rng = np.random.default_rng(n_classes)
+    columns = draw_bins(rng, 300, 3, 9, 0.0)
+    weight = rng.random(300) * (rng.random(300) < 0.5)
+    columns[(rng.random(columns.shape) < 0.4) & (weight == 0)] = 0  # no weighted row is missing
+    signal = columns[0] + columns[1] + rng.normal(size=300)
+    target = np.digitize(signal, (6, 10)) if n_classes else signal
+    tree, leaf = grow(columns, 9, target, weight / weight.sum(), n_classes, 4, n_threads)
+    assert 0 < tree.missing_left[tree.feature >= 0].mean() < 1
+    for row in range(300):
+        node = 0
+        while tree.left[node] >= 0:
+            b = columns[tree.feature[node], row]
+            is_left = tree.missing_left[node] if b == 0 else b <= tree.split_bin[node]
+            node = tree.left[node] + (0 if is_left else 1)
+        assert leaf[row] == node
+
+
+def test_missing_values_are_separated_from_all_others():
     column = np.array([[0, 0, 1, 2, 1, 2]], dtype=np.uint8)
     target = np.array([1, 1, 0, 0, 0, 0])
     tree, leaf = grow(column, 2, target, np.full(6, 1 / 6), 2, 1)

@@ -1,11 +1,11 @@
-"""Weights of rows between two rounds of AdaBoost: errors measured, weights changed, rows drawn.
+"""Weights of rows between two rounds of AdaBoost: measure errors, change weights, draw rows.
 
-Sums of floats are taken over fixed blocks of rows, and these added up in order: no result depends
-on the number of threads. No weight above zero becomes zero.
+Floats are summed over fixed blocks of rows, and the sums of blocks are added in order: no result
+depends on the number of threads. A positive weight never becomes zero.
 """
 
 from sumwise.kernels.runtime.elementary import exp, log
-from sumwise.kernels.runtime.jit import ZERO, kernel, routine
+from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.random import uniform
 from sumwise.kernels.runtime.threads import share
 
@@ -16,42 +16,47 @@ _SMALLEST = 2.0**-1022
 
 @kernel
 def look_up(thread, n_threads, sync, place, table, out):
-    """Write the item of a table that is at each row's place."""
+    """Write the item of a table at each row's place."""
     first, last = share(place.size, thread, n_threads)
     for row in range(first, last):
         out[row] = table[place[row]]
 
 
-@routine
-def _share_blocks(n_rows, thread, n_threads):
-    """The thread's blocks as (first, last)."""
-    return share((n_rows + BLOCK - 1) // BLOCK, thread, n_threads)
+@inlined
+def _own_blocks(n_rows, thread, n_threads):
+    """The thread's blocks."""
+    first, last = share((n_rows + BLOCK - 1) // BLOCK, thread, n_threads)
+    return range(first, last)
+
+
+@inlined
+def _rows_of(block, n_rows):
+    """The rows of a block."""
+    return range(block * BLOCK, min((block + 1) * BLOCK, n_rows))
 
 
 @routine
 def _keep_positive(before, after):
-    """The new weight of a row; what weighed something still does."""
+    """Return the new weight of a row; it stays positive if it was."""
     return after if after >= _SMALLEST or before == 0.0 else _SMALLEST
 
 
 @kernel
 def find_wrong(thread, n_threads, sync, class_idx, predicted, weight, wrong, sums):
-    """Mark wrong predictions; write the weight of wrong and of all rows of each block."""
-    first, last = _share_blocks(weight.size, thread, n_threads)
-    for block in range(first, last):
+    """Mark wrong predictions; write the weight of wrong rows and of all rows of each block."""
+    for block in _own_blocks(weight.size, thread, n_threads):
         of_wrong, of_all = 0.0, 0.0
-        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+        for row in _rows_of(block, weight.size):
             is_wrong = predicted[row] != class_idx[row]
             wrong[row] = is_wrong
             of_wrong += weight[row] if is_wrong else 0.0
             of_all += weight[row]
-        sums[block, 0] = of_wrong
-        sums[block, 1] = of_all
+        sums[block, 0], sums[block, 1] = of_wrong, of_all
 
 
 @kernel
 def multiply_weights(thread, n_threads, sync, wrong, right_factor, wrong_factor, weight):
-    """Multiply the weights of right and of wrong rows."""
+    """Multiply the weights of rows by one of two factors."""
     first, last = share(weight.size, thread, n_threads)
     for row in range(first, last):
         factor = wrong_factor if wrong[row] else right_factor
@@ -60,11 +65,13 @@ def multiply_weights(thread, n_threads, sync, wrong, right_factor, wrong_factor,
 
 @kernel
 def measure_distances(thread, n_threads, sync, y, predicted, weight, distance, largest):
-    """Write how far predictions are from y; and the largest distance of a block's weighted rows."""
-    first, last = _share_blocks(weight.size, thread, n_threads)
-    for block in range(first, last):
+    """Write the distance of each prediction from y, and the largest of each block.
+
+    Rows without weight do not count for the largest.
+    """
+    for block in _own_blocks(weight.size, thread, n_threads):
         most = 0.0
-        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+        for row in _rows_of(block, weight.size):
             distance[row] = abs(predicted[row] - y[row])
             most = max(most, distance[row] if weight[row] > 0.0 else 0.0)
         largest[block] = most
@@ -72,11 +79,10 @@ def measure_distances(thread, n_threads, sync, y, predicted, weight, distance, l
 
 @kernel
 def measure_losses(thread, n_threads, sync, kind, largest, weight, distance, sums):
-    """Turn distances into losses of [0, 1]; write the weighted sum and the weight of each block."""
-    first, last = _share_blocks(weight.size, thread, n_threads)
-    for block in range(first, last):
+    """Turn distances into losses in [0, 1]; write the weighted sum and the weight of each block."""
+    for block in _own_blocks(weight.size, thread, n_threads):
         of_losses, of_all = 0.0, 0.0
-        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+        for row in _rows_of(block, weight.size):
             loss = min(distance[row] / largest, 1.0)
             if kind == SQUARE:
                 loss = loss * loss
@@ -85,17 +91,15 @@ def measure_losses(thread, n_threads, sync, kind, largest, weight, distance, sum
             distance[row] = loss
             of_losses += weight[row] * loss
             of_all += weight[row]
-        sums[block, 0] = of_losses
-        sums[block, 1] = of_all
+        sums[block, 0], sums[block, 1] = of_losses, of_all
 
 
 @kernel
 def shrink_weights(thread, n_threads, sync, loss, rate, weight, sums):
     """Multiply weights by ``exp(rate * (1 - loss))``; write the sum of each block."""
-    first, last = _share_blocks(weight.size, thread, n_threads)
-    for block in range(first, last):
+    for block in _own_blocks(weight.size, thread, n_threads):
         total = 0.0
-        for row in range(block * BLOCK, min((block + 1) * BLOCK, weight.size)):
+        for row in _rows_of(block, weight.size):
             shrunk = weight[row] * exp(rate * (1.0 - loss[row]))
             weight[row] = _keep_positive(weight[row], shrunk)
             total += weight[row]
@@ -104,10 +108,10 @@ def shrink_weights(thread, n_threads, sync, loss, rate, weight, sums):
 
 @kernel
 def draw_by_weight(key, weight, counts):
-    """Draw as many rows as there are, with replacement; write how often each one comes.
+    """Draw as many rows as there are, with replacement; write how often each is drawn.
 
-    Sorted uniform numbers are partial sums of exponential ones over their total; rows are met in
-    order, so one pass is enough.
+    Sorted uniform numbers are partial sums of exponential ones divided by their total. The rows
+    are therefore found in order, in one pass.
     """
     n_rows = weight.size
     total, last = 0.0, ZERO

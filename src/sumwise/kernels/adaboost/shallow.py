@@ -1,13 +1,14 @@
-"""Shallow trees on the binned table, level by level: what AdaBoost grows, round after round.
+"""Shallow trees on the binned table, grown level by level: the learners of AdaBoost.
 
 Weights of rows are integers, so their sums are exact: no tree depends on the number of threads, and
-equal splits have equal gains. A bin has one sum a class, or for numbers two: of the weights, and
-of weight times target. With these sums c_k, or w and m, a node scores ``sum_k c_k^2 / sum_k c_k``
-or ``m^2 / w``; the gain of a split is what its children score more than their parent. That orders
-splits as the weighted Gini impurity and the weighted squared error do.
+equal splits have equal gains. For classes, a bin has one sum of weights per class, c_k. For
+numbers, it has two sums: the weights w, and weight times target m. A node scores
+``sum_k c_k^2 / sum_k c_k`` or ``m^2 / w``, and the gain of a split is the score of the children
+minus that of the node. This ranks splits as weighted Gini impurity and weighted squared error do.
 
-Every thread sums and scores some of the features, over all rows of a level at once. Then the first
-thread decides, and every thread moves some of the rows.
+Each thread sums and scores its own features, over all rows of a level at once. Then the first
+thread decides, and each thread moves its own rows. Rows without weight take no part in this: they
+walk down the finished tree.
 """
 
 from typing import Any, NamedTuple
@@ -15,49 +16,51 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.grow.layout import NOISE
+from sumwise.kernels.grow.missing import follows_larger
+from sumwise.kernels.grow.partition import goes_left, left_range
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
-# A total weight of one is this many units, so that no sum overflows.
+# A total weight of 1 is this many units, so that no sum overflows.
 UNITS = float(1 << 60)
 # Features whose histograms are summed together: a row's weight is read once for all of them.
 FEATURES_TOGETHER = 4
-# In place of a direction for missing values, where there were none: that of the larger child.
+# In place of a direction for missing values, if a node has none: that of the larger child.
 _WITH_LARGER = 2
 # Places in ``control``.
-_N_NODES, _N_ACTIVE = 0, 1
+N_NODES, N_ACTIVE = 0, 1
 CONTROL_LENGTH = 2
 
 
 class ShallowTarget(NamedTuple):
-    """What trees are grown on. Weights sum to one, or less."""
+    """Targets and weights of rows. Weights sum to 1 or less."""
 
     class_idx: Any  # uint16 (n_rows,); all zero for numbers
     value: Any  # float64 (n_rows,), within [-1, 1]; empty for classes
     weight: Any  # float64 (n_rows,)
-    n_stats: int  # sums a bin has: one a class, or two
+    n_stats: int  # sums per bin: the number of classes, or 2
 
 
 class ShallowWork(NamedTuple):
-    """Buffers that live as long as a fit. A slot is the place of a node in its level."""
+    """Buffers that live as long as a fit. A slot is the position of a node in its level."""
 
     control: Any  # int64 (CONTROL_LENGTH,)
     weight: Any  # int64 (n_rows,): in units
     moment: Any  # int64 (n_rows,): weight times target; empty for classes
     base: Any  # uint32 (n_rows,): where the bins of a row's slot and class begin
-    node: Any  # uint16 (n_rows,): the node a row has come to
+    node: Any  # uint16 (n_rows,): the node that a row has reached
     histograms: Any  # int64 (n_threads, FEATURES_TOGETHER, (n_slots + 1) * n_stats * n_bins)
-    left: Any  # int64 (n_threads, n_slots + 1, n_stats): left children's sums; the last is scratch
+    left: Any  # int64 (n_threads, n_slots + 1, n_stats): sums of left children; the last is scratch
     best: Any  # BEST_SPLIT (n_threads, n_slots)
-    sums: Any  # int64 (n_threads, n_stats): of the root
+    sums: Any  # int64 (n_threads, n_stats): the root's sums over the rows of a thread
     totals: Any  # int64 (n_nodes, n_stats)
     count: Any  # int64 (n_threads, n_nodes): rows with weight
-    slot: Any  # int64 (n_nodes,): -1 for a node that is not split further
+    slot: Any  # int64 (n_nodes,): -1 for a node that is not to be split
     active: Any  # int64 (n_slots,): the nodes of a level
 
 
 class ShallowNodes(NamedTuple):
-    """The tree that is grown."""
+    """The tree while it grows."""
 
     feature: Any  # int32 (n_nodes,)
     split_bin: Any  # uint8 (n_nodes,)
@@ -79,14 +82,14 @@ BEST_SPLIT = np.dtype(
 
 @inlined
 def _to_units(weight):
-    """Round to units; what weighs anything, weighs a unit at least."""
+    """Round a weight to units; a positive weight is at least one unit."""
     units = np.int64(weight * UNITS + 0.5)
     return max(units, np.int64(1)) if weight > 0.0 else ZERO
 
 
 @routine
 def _load_rows(thread, n_threads, target, n_bins, work):
-    """Put the thread's rows into the root, and sum them."""
+    """Put the thread's rows into the root and sum them."""
     first, last = share(target.weight.size, thread, n_threads)
     sums, n_rows = work.sums[thread], ZERO
     sums[:] = 0
@@ -97,7 +100,7 @@ def _load_rows(thread, n_threads, target, n_bins, work):
         work.base[row] = np.uint32(target.class_idx[row] * n_bins)
         n_rows += units > 0
         if target.value.size > 0:
-            # Toward zero: the sum of moments stays below that of weights.
+            # Rounded toward zero: the sum of moments stays below that of weights.
             moment = np.int64(target.weight[row] * target.value[row] * UNITS)
             work.moment[row] = moment
             sums[0] += units
@@ -142,7 +145,7 @@ def _add_moments(column, weight, moment, base, n_bins, histogram):
 
 @routine
 def _shallow_score(stats, is_number):
-    """The score of a node with these sums."""
+    """Return the score of a node with these sums."""
     if is_number:
         return np.float64(stats[1]) * np.float64(stats[1]) / np.float64(stats[0])
     squares, weight = 0.0, 0.0
@@ -154,7 +157,7 @@ def _shallow_score(stats, is_number):
 
 @routine
 def _score_children(left, totals, is_number):
-    """The scores of both children; -1 where one has no weight."""
+    """Return the sum of both children's scores; -1 if one of them has no weight."""
     if is_number:
         left_weight, right_weight = np.float64(left[0]), np.float64(totals[0] - left[0])
         moment, other = np.float64(left[1]), np.float64(totals[1] - left[1])
@@ -174,10 +177,10 @@ def _score_children(left, totals, is_number):
 
 @routine
 def _search_feature(bins, n_bins, n_value_bins, totals, is_number, scratch, left, best, feature):
-    """Take the best split of a feature, if it is better than the best so far.
+    """Write the best split of a feature to ``best`` if it is better than the best so far.
 
-    ``bins`` has ``n_bins`` bins for each of the sums. Of equal gains the lowest bin wins, then
-    missing to the right.
+    ``bins`` has ``n_bins`` items for each sum. Among equal gains the lowest bin wins, then missing
+    to the right.
     """
     n_stats = totals.size
     own_score = _shallow_score(totals, is_number)
@@ -191,7 +194,8 @@ def _search_feature(bins, n_bins, n_value_bins, totals, is_number, scratch, left
             in_bin = bins[s * n_bins + split_bin]
             scratch[s] += in_bin
             is_empty &= in_bin == 0
-        # The same split as after the bin before; but after the first, missing values may be left.
+        # The same split as after the previous bin. After the first bin it is not: missing values
+        # may be on the left.
         if is_empty and split_bin > 1:
             continue
         for missing_left in range(2 if has_missing and split_bin < n_value_bins else 1):
@@ -215,10 +219,10 @@ def _search_feature(bins, n_bins, n_value_bins, totals, is_number, scratch, left
 @routine
 def _search_level(thread, n_threads, columns, n_value_bins, features, target, n_bins, work):
     """Find the best split of each node of a level among the thread's features."""
-    n_active, n_stats = work.control[_N_ACTIVE], target.n_stats
+    n_active, n_stats = work.control[N_ACTIVE], target.n_stats
     is_number = target.value.size > 0
     slot_length = n_stats * n_bins
-    # Rows that are in no active node are summed behind the others.
+    # Rows in nodes that are not active are summed in one more slot.
     length = (n_active + 1) * slot_length
     histograms, best, left = work.histograms[thread], work.best[thread], work.left[thread]
     scratch = left[left.shape[0] - 1]
@@ -266,35 +270,28 @@ def _make_leaf(node, nodes):
 
 
 @routine
-def _decide_level(n_threads, depth_left, is_number, work, nodes):
-    """Split the nodes of a level where a gain was found; their children make up the next."""
-    n_active, n_nodes = work.control[_N_ACTIVE], work.control[_N_NODES]
+def _decide_level(n_threads, depth_left, work, nodes):
+    """Split the nodes of a level that have a gain; their children are the next level."""
+    n_active, n_nodes = work.control[N_ACTIVE], work.control[N_NODES]
     level_first = n_nodes
     for slot in range(n_active):
         node, chosen = work.active[slot], ZERO
-        # Features ascend with threads: of equal gains the first thread has the lowest.
+        # Features ascend with threads: the first thread with the largest gain has the lowest.
         for thread in range(1, n_threads):
             if work.best[thread, slot].gain > work.best[chosen, slot].gain:
                 chosen = thread
         split = work.best[chosen, slot]
         if split.feature < 0:
             continue
-        left_weight, weight = ZERO, ZERO
         for s in range(work.totals.shape[1]):
-            own, total = work.left[chosen, slot, s], work.totals[node, s]
+            own = work.left[chosen, slot, s]
             work.totals[n_nodes, s] = own
-            work.totals[n_nodes + 1, s] = total - own
-            if s == 0 or not is_number:
-                left_weight += own
-                weight += total
-        missing_left = split.missing_left
-        if missing_left == _WITH_LARGER:
-            missing_left = np.uint8(2 * left_weight > weight)
+            work.totals[n_nodes + 1, s] = work.totals[node, s] - own
         nodes.feature[node] = split.feature
         nodes.left[node] = n_nodes
         nodes.gain[node] = split.gain
         nodes.split_bin[node] = split.split_bin
-        nodes.missing_left[node] = missing_left
+        nodes.missing_left[node] = split.missing_left
         n_nodes += 2
     n_next = ZERO
     for child in range(level_first, n_nodes):
@@ -304,39 +301,73 @@ def _decide_level(n_threads, depth_left, is_number, work, nodes):
             work.slot[child] = n_next
             work.active[n_next] = child
             n_next += 1
-    work.control[_N_NODES] = n_nodes
-    work.control[_N_ACTIVE] = n_next
+    work.control[N_NODES] = n_nodes
+    work.control[N_ACTIVE] = n_next
+
+
+@inlined
+def _find_child(columns, nodes, node, row):
+    """Return the child that a row goes to; if missing is _WITH_LARGER, the row is not missing."""
+    skip, bound = left_range(nodes.split_bin[node], nodes.missing_left[node])
+    is_left = goes_left(columns[nodes.feature[node], row], skip, bound)
+    return np.int64(nodes.left[node]) + np.int64(not is_left)
 
 
 @routine
 def _move_rows(thread, n_threads, columns, target, n_bins, work, nodes):
-    """Send the thread's rows from the nodes just split to their children."""
+    """Move the thread's rows that have weight from the nodes just split to their children."""
     first, last = share(target.weight.size, thread, n_threads)
     slot_length = target.n_stats * n_bins
-    last_slot = work.control[_N_ACTIVE]
+    last_slot = work.control[N_ACTIVE]
     for row in range(first, last):
+        if work.weight[row] == 0:
+            continue
         node = np.int64(work.node[row])
-        left = nodes.left[node]
         slot = NONE
-        if left >= 0:
-            code = columns[nodes.feature[node], row]
-            goes_left = code <= nodes.split_bin[node] and (code != 0 or nodes.missing_left[node])
-            child = np.int64(left) if goes_left else np.int64(left) + 1
+        if nodes.left[node] >= 0:
+            child = _find_child(columns, nodes, node, row)
             work.node[row] = child
-            work.count[thread, child] += work.weight[row] > 0
+            work.count[thread, child] += 1
             slot = work.slot[child]
         place = slot if slot >= 0 else last_slot
         work.base[row] = np.uint32(place * slot_length + target.class_idx[row] * n_bins)
+
+
+@inlined
+def _send_missing(n_threads, work, nodes):
+    """Decide where missing values go in nodes that have none: all rows are counted now."""
+    for node in range(work.control[N_NODES]):
+        if nodes.missing_left[node] == _WITH_LARGER:
+            n_left, n_rows = ZERO, ZERO
+            for t in range(n_threads):
+                n_left += work.count[t, nodes.left[node]]
+                n_rows += work.count[t, node]
+            nodes.missing_left[node] = np.uint8(follows_larger(n_left, n_rows))
+
+
+@inlined
+def _walk_others(thread, n_threads, columns, work, nodes):
+    """Find the leaves of the thread's rows without weight."""
+    first, last = share(work.weight.size, thread, n_threads)
+    if work.count[thread, 0] == last - first:  # all have weight
+        return
+    for row in range(first, last):
+        if work.weight[row] == 0:
+            node = ZERO
+            while nodes.left[node] >= 0:
+                node = _find_child(columns, nodes, node, row)
+            work.node[row] = node
 
 
 @kernel
 def grow_shallow_tree(
     thread, n_threads, sync, columns, n_value_bins, features, target, n_bins, max_depth, work, nodes
 ):
-    """Grow a tree of at most ``max_depth`` levels by the splits of the given features.
+    """Grow a tree with at most ``max_depth`` levels of splits on the given features.
 
-    ``n_bins`` is more than any of ``n_value_bins``. ``work.control`` has the number of nodes,
-    ``work.totals`` their sums, and ``work.node`` the leaf of each row, when all have returned.
+    ``n_bins`` is larger than any of ``n_value_bins``. After all threads have returned,
+    ``work.control[N_NODES]`` is the number of nodes, ``work.totals`` has their sums, and
+    ``work.node`` the leaf of each row.
     """
     _load_rows(thread, n_threads, target, n_bins, work)
     wait_for_all(sync, n_threads)
@@ -347,15 +378,20 @@ def grow_shallow_tree(
                 work.totals[0, s] += work.sums[t, s]
         _make_leaf(ZERO, nodes)
         work.active[0] = 0
-        work.control[_N_NODES] = 1
-        work.control[_N_ACTIVE] = 1
+        work.control[N_NODES] = 1
+        work.control[N_ACTIVE] = 1
     for depth in range(max_depth):
         wait_for_all(sync, n_threads)
-        if work.control[_N_ACTIVE] == 0:
+        if work.control[N_ACTIVE] == 0:
             break
         _search_level(thread, n_threads, columns, n_value_bins, features, target, n_bins, work)
         wait_for_all(sync, n_threads)
         if thread == 0:
-            _decide_level(n_threads, max_depth - depth, target.value.size > 0, work, nodes)
+            _decide_level(n_threads, max_depth - depth, work, nodes)
         wait_for_all(sync, n_threads)
         _move_rows(thread, n_threads, columns, target, n_bins, work, nodes)
+    wait_for_all(sync, n_threads)
+    if thread == 0:
+        _send_missing(n_threads, work, nodes)
+    wait_for_all(sync, n_threads)
+    _walk_others(thread, n_threads, columns, work, nodes)

@@ -1,14 +1,19 @@
-"""Random cuts, of extremely randomized trees."""
+"""Random cuts, of extremely randomized trees.
+
+A cut is drawn between values, not between bins, because drawing among bins gives worse forests. A
+bin is represented by its *center*, half way between its thresholds; the first and the last bin by
+the smallest and the largest value of the feature.
+"""
 
 import numpy as np
 
-from sumwise.kernels.runtime.jit import ZERO, merged, routine
+from sumwise.kernels.runtime.jit import ZERO, inlined, merged, routine
 from sumwise.kernels.runtime.random import uniform
 
 
 @merged
 def draw_value(key, centers, low, high):
-    """Draw a value between those of two bins; that of the higher one is beyond it."""
+    """Draw a value between the centers of two bins: at least the lower, less than the higher."""
     u = uniform(key, ZERO)
     value = centers[low] * (1.0 - u) + centers[high] * u
     return value if value < centers[high] else centers[low]
@@ -16,7 +21,7 @@ def draw_value(key, centers, low, high):
 
 @routine
 def find_bin(centers, value, low, high):
-    """Return the last of the bins from ``low`` up to ``high`` that is not beyond a value."""
+    """Return the last bin of [low, high) whose center is not above a value, or ``low``."""
     while high - low > 1:
         middle = (low + high) >> 1
         if centers[middle] <= value:
@@ -26,20 +31,26 @@ def find_bin(centers, value, low, high):
     return low
 
 
+@inlined
+def is_before(centers, code, value, low):
+    """Whether rows of a bin are on the left of a cut; those of bin ``low`` always are."""
+    return (centers[np.uint64(code)] <= value) | (code == low)
+
+
 @merged
 def gather_bins(bins, stride, feature, rows, first, last, codes):
-    """Put the bins of rows in order; return the lowest and the highest."""
+    """Copy the bins of rows [first, last) to ``codes``; return the lowest and the highest."""
     n = np.uint64(last - first)
     for i in range(n):
         codes[i] = bins[np.uint64(rows[np.uint64(first) + i]) * stride + feature]
     low, high = codes[0], codes[0]
-    for i in range(n):  # a loop of its own is one of vectors
+    for i in range(n):  # a loop of its own, so that it vectorizes
         low, high = min(low, codes[i]), max(high, codes[i])
     return np.int64(low), np.int64(high)
 
 
 @merged
 def keep_if(condition, number):
-    """The number, or zero: without a branch, which nobody could guess."""
+    """Return the number, or zero. Branch-free: the branch would be unpredictable."""
     mask = -np.int64(condition)
     return np.int64(np.float64(number).view(np.int64) & mask).view(np.float64)

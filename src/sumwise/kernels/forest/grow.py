@@ -1,14 +1,26 @@
-"""Grow one tree of a forest."""
+"""Grow one tree of a forest.
+
+Growth is depth first, the left child before the right one, and needs no histograms of other nodes.
+A feature that is constant in a node is constant below it: such features are remembered on the way
+down and not examined again. With a limited number of leaves, growth is best first, and nothing is
+remembered, because nodes are not visited in the order of their paths.
+"""
 
 import numpy as np
 
-from sumwise.kernels.forest.layout import CHUNK, SET_WORDS, WITH_MORE
+from sumwise.kernels.forest.bins import has_bin
+from sumwise.kernels.forest.layout import CHUNK, SET_WORDS, WITH_LARGER
 from sumwise.kernels.forest.split import clear_totals, find_split
 from sumwise.kernels.forest.targets import gather, write_value
+from sumwise.kernels.grow.heap import pop_node, push_node
+from sumwise.kernels.grow.layout import LEAF_WISE, N_HEAP
+from sumwise.kernels.grow.missing import follows_larger
+from sumwise.kernels.grow.partition import goes_left, left_range
 from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.random import extend_key
 
-_ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
+_ONE = np.uint64(1)
+_BY_GAIN = np.int64(LEAF_WISE)
 
 
 @routine
@@ -52,8 +64,19 @@ def _settle_node(table, target, options, work, nodes, number, value, key):
 
 
 @inlined
-def _part_rows(table, work, node, number):
-    """Put the rows that go left before the others, in order; return where the others begin."""
+def _move_row(rows, spare, row, is_left, n_left, n_right):
+    """Write a row to both sides; only the side that it goes to moves on."""
+    rows[n_left] = row
+    spare[n_right] = row
+    return n_left + is_left, n_right + (_ONE - is_left)
+
+
+@inlined
+def _partition_rows(table, work, node, number):
+    """Move the rows that go left before the others, both in order; return where the others begin.
+
+    Missing values may be WITH_LARGER: then the node has none.
+    """
     rows, spare, bins = work.rows, work.spare, table.bins
     stride = np.uint64(table.stride)
     feature = np.uint64(node.feature) * np.uint64(table.step)
@@ -63,78 +86,29 @@ def _part_rows(table, work, node, number):
         for i in range(np.uint64(node.first), np.uint64(node.last)):
             row = rows[i]
             b = np.uint64(bins[np.uint64(row) * stride + feature])
-            is_left = (chosen[b >> _SIX] >> (b & _LOW)) & _ONE
-            rows[place] = row
-            spare[n_right] = row
-            place += is_left
-            n_right += _ONE - is_left
+            place, n_right = _move_row(rows, spare, row, has_bin(chosen, b), place, n_right)
     else:
-        # Bins 1 to split_bin go left, and 0 if missing goes left: one comparison with wrap-around.
-        offset = np.uint8(node.missing_left != 1)
-        bound = np.uint8(node.split_bin - offset)
+        skip, bound = left_range(node.split_bin, node.missing_left)
         for i in range(np.uint64(node.first), np.uint64(node.last)):
             row = rows[i]
-            b = np.uint8(bins[np.uint64(row) * stride + feature] - offset)
-            is_left = np.uint64(b <= bound)
-            rows[place] = row
-            spare[n_right] = row
-            place += is_left
-            n_right += _ONE - is_left
+            is_left = np.uint64(goes_left(bins[np.uint64(row) * stride + feature], skip, bound))
+            place, n_right = _move_row(rows, spare, row, is_left, place, n_right)
     for i in range(n_right):
         rows[place + i] = spare[i]
     return np.int64(place)
 
 
 @inlined
-def _begin_child(nodes, number, parent, first, last):
-    child = nodes[number]
-    child.first, child.last = first, last
-    child.depth = parent.depth + 1
-    child.n_constant = parent.n_constant
-    child.lower, child.upper = parent.lower, parent.upper
+def _begin_node(nodes, number, depth, first, last, n_constant, lower, upper):
+    """Write what is known of a node before its rows are summed."""
+    node = nodes[number]
+    node.depth, node.first, node.last, node.n_constant = depth, first, last, n_constant
+    node.lower, node.upper = lower, upper
 
 
-@routine
-def _comes_before(nodes, a, b):
-    return nodes[a].gain > nodes[b].gain or (nodes[a].gain == nodes[b].gain and a < b)
-
-
-@routine
-def _push(waiting, n_waiting, nodes, number, best_first):
-    """Add a node to those that wait, a stack or a heap by gain; return how many there are."""
-    i = n_waiting
-    waiting[i] = number
-    while best_first and i > 0 and _comes_before(nodes, waiting[i], waiting[(i - 1) >> 1]):
-        parent = (i - 1) >> 1
-        waiting[i], waiting[parent] = waiting[parent], waiting[i]
-        i = parent
-    return n_waiting + 1
-
-
-@routine
-def _pop(waiting, n_waiting, nodes, best_first):
-    """Take the next of ``n_waiting`` nodes."""
-    n = n_waiting - 1
-    if not best_first:
-        return waiting[n]
-    top = waiting[0]
-    waiting[0] = waiting[n]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= n:
-            return top
-        if child + 1 < n and _comes_before(nodes, waiting[child + 1], waiting[child]):
-            child += 1
-        if not _comes_before(nodes, waiting[child], waiting[i]):
-            return top
-        waiting[i], waiting[child] = waiting[child], waiting[i]
-        i = child
-
-
-@kernel
-def grow_forest_tree(table, target, options, key, work, nodes, values):
-    """Grow a tree on the rows that have weight; return its number of nodes."""
+@inlined
+def _begin_tree(table, work, nodes):
+    """Put the rows that have weight into the root, and forget the previous tree."""
     n_rows = 0
     for row in range(work.weight.size):
         work.rows[n_rows] = row
@@ -143,60 +117,50 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
         work.order[i] = table.features[i]
         work.is_constant[table.features[i]] = 0
     work.n_constant[0] = 0
-    root = nodes[0]
-    root.first, root.last, root.depth, root.n_constant = 0, n_rows, 0, 0
-    root.lower, root.upper = -np.inf, np.inf
-    n_nodes, n_leaves, n_waiting = 1, 1, 0
-    best_first = options.best_first
+    work.control[N_HEAP] = 0
+    _begin_node(nodes, ZERO, 0, 0, n_rows, 0, -np.inf, np.inf)
+
+
+@inlined
+def _push(work, nodes, number, best_first):
+    """Add a node to those that wait: a heap by gain, or a stack."""
     if best_first:
-        if _settle_node(table, target, options, work, nodes, ZERO, values[0], key):
-            n_waiting = _push(work.waiting, n_waiting, nodes, ZERO, best_first)
+        push_node(work.control, work.waiting, nodes, _BY_GAIN, number)
     else:
-        n_waiting = _push(work.waiting, n_waiting, nodes, ZERO, best_first)
-    while n_waiting > 0 and n_leaves < options.max_leaves:
-        parent = np.int64(_pop(work.waiting, n_waiting, nodes, best_first))
-        n_waiting -= 1
-        node = nodes[parent]
-        # Depth first, a node is looked at when it comes up: so the constant features of nodes
-        # above are still the first of those known.
-        if not best_first and not _settle_node(
-            table, target, options, work, nodes, parent, values[parent], key
-        ):
-            continue
-        middle = _part_rows(table, work, node, parent)
-        if node.missing_left == WITH_MORE:
-            node.missing_left = np.uint8(middle - node.first > node.last - middle)
-            if table.is_category[node.feature]:
-                work.sets[parent, 0] |= np.uint64(node.missing_left)
-        left = np.int64(n_nodes)
-        node.left = left
-        n_nodes += 2
-        n_leaves += 1
-        _begin_child(nodes, left, node, node.first, middle)
-        _begin_child(nodes, left + 1, node, middle, node.last)
-        direction = table.direction[node.feature] if table.direction.size else np.int8(0)
-        if direction != 0:
-            _bound_children(table, target, work, nodes, left, direction, values)
-        for number in range(left + 1, left - 1, -1):  # the left child goes on top of the stack
-            if best_first:
-                nodes[number].n_constant = 0
-                if not _settle_node(
-                    table, target, options, work, nodes, number, values[number], key
-                ):
-                    continue
-            n_waiting = _push(work.waiting, n_waiting, nodes, number, best_first)
-    for number in range(n_nodes):
-        if nodes[number].left < 0:
-            nodes[number].feature = -1
-            nodes[number].gain = 0.0
-            # Models are compared and saved byte by byte.
-            nodes[number].split_bin = nodes[number].missing_left = np.uint8(0)
-    return n_nodes
+        work.waiting[work.control[N_HEAP]] = number
+        work.control[N_HEAP] += 1
+
+
+@inlined
+def _pop(work, nodes, best_first):
+    """Remove the node that is next and return it."""
+    if best_first:
+        number = np.int64(pop_node(work.control, work.waiting, nodes, _BY_GAIN))
+    else:
+        work.control[N_HEAP] -= 1
+        number = np.int64(work.waiting[work.control[N_HEAP]])
+    return number
+
+
+@inlined
+def _split_node(table, work, nodes, parent, left, best_first):
+    """Partition the rows of a node between its children, ``left`` and the next."""
+    node = nodes[parent]
+    node.left = left
+    middle = _partition_rows(table, work, node, parent)
+    if node.missing_left == WITH_LARGER:
+        node.missing_left = np.uint8(follows_larger(middle - node.first, node.last - node.first))
+        if table.is_category[node.feature]:
+            work.sets[parent, 0] |= np.uint64(node.missing_left)
+    depth, lower, upper = node.depth + 1, node.lower, node.upper
+    n_constant = 0 if best_first else node.n_constant
+    _begin_node(nodes, left, depth, node.first, middle, n_constant, lower, upper)
+    _begin_node(nodes, left + 1, depth, middle, node.last, n_constant, lower, upper)
 
 
 @routine
-def _bound_children(table, target, work, nodes, left, direction, values):
-    """The middle of the children's values bounds both."""
+def _bound_children(target, work, nodes, left, direction, values):
+    """Bound the values of two children by the middle between them: a monotone constraint."""
     for number in range(left, left + 2):
         node = nodes[number]
         _sum_rows(target, work, node.first, node.last)
@@ -206,3 +170,47 @@ def _bound_children(table, target, work, nodes, left, direction, values):
         nodes[left].upper, nodes[left + 1].lower = middle, middle
     else:
         nodes[left].lower, nodes[left + 1].upper = middle, middle
+
+
+@inlined
+def _clear_leaves(nodes, n_nodes):
+    """Remove splits that were not made: models are compared and saved byte by byte."""
+    for number in range(n_nodes):
+        if nodes[number].left < 0:
+            nodes[number].feature = -1
+            nodes[number].gain = 0.0
+            nodes[number].split_bin = nodes[number].missing_left = np.uint8(0)
+
+
+@kernel
+def grow_forest_tree(table, target, options, key, work, nodes, values):
+    """Grow a tree on the rows that have weight; return its number of nodes.
+
+    Best first, a node is settled before it waits, because its gain decides its turn. Depth first,
+    it is settled when its turn comes: then the constant features of its ancestors are still the
+    first of those remembered.
+    """
+    _begin_tree(table, work, nodes)
+    n_nodes, n_leaves, best_first = np.int64(1), 1, options.best_first
+    if not best_first or _settle_node(table, target, options, work, nodes, ZERO, values[0], key):
+        _push(work, nodes, ZERO, best_first)
+    while work.control[N_HEAP] > 0 and n_leaves < options.max_leaves:
+        parent = _pop(work, nodes, best_first)
+        if not best_first and not _settle_node(
+            table, target, options, work, nodes, parent, values[parent], key
+        ):
+            continue
+        left = n_nodes
+        n_nodes += 2
+        n_leaves += 1
+        _split_node(table, work, nodes, parent, left, best_first)
+        direction = table.direction[nodes[parent].feature] if table.direction.size else np.int8(0)
+        if direction != 0:
+            _bound_children(target, work, nodes, left, direction, values)
+        for number in range(left + 1, left - 1, -1):  # the left child goes on top of the stack
+            if not best_first or _settle_node(
+                table, target, options, work, nodes, number, values[number], key
+            ):
+                _push(work, nodes, number, best_first)
+    _clear_leaves(nodes, n_nodes)
+    return n_nodes

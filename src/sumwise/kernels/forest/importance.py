@@ -1,53 +1,61 @@
-"""Importances of features by the rows that each tree has not seen; a thread takes whole trees."""
+"""Importances of features, measured on the rows that each tree was not grown on.
+
+A thread processes whole trees, so no sum depends on the number of threads.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.forest.nodes import add_row, fill_tree, measure_row, walk_down
-from sumwise.kernels.forest.walk import choose_child, find_feature
+from sumwise.kernels.forest.nodes import add_row, fill_tree, measure_row
+from sumwise.kernels.forest.walk import (
+    choose_child,
+    find_feature,
+    is_in_bag,
+    left_child,
+    walk_down,
+)
 from sumwise.kernels.runtime.jit import inlined, kernel, routine
 from sumwise.kernels.runtime.random import extend_key, uniform
 
-_ONE, _TWO = np.uint64(1), np.uint64(2)
+_ONE = np.uint64(1)
 
 
 class Bags(NamedTuple):
-    """Binned rows, and which trees have seen them."""
+    """Binned rows, and the trees that were grown on them."""
 
     bins: Any  # uint8 (n_rows * n_features,)
-    in_bag: Any  # uint8 (n_trees, bytes): bits by row
-    weight: Any  # float64 (n_rows,): rows of weight 0 do not count
+    in_bag: Any  # uint8 (n_trees, bytes): one bit per row
+    weight: Any  # float64 (n_rows,): rows of weight 0 are not used
 
 
 class SumWork(NamedTuple):
-    """Sums over the rows of the nodes of a tree, one a thread."""
+    """Sums over the rows of the nodes of a tree, for each thread."""
 
     value: Any  # float64 (n_threads, n_nodes, n_columns)
-    sums: Any  # float64 (n_threads, n_nodes, n_columns): of weight times target
-    weight: Any  # float64 (n_threads, n_nodes, 2): of weights, and of their squares
+    sums: Any  # float64 (n_threads, n_nodes, n_columns): weight times target
+    weight: Any  # float64 (n_threads, n_nodes, 2): weights, and their squares
 
 
 class PermutationWork(NamedTuple):
-    """The rows of a tree, one set a thread."""
+    """The unseen rows of a tree, for each thread."""
 
     rows: Any  # uint32 (n_threads, n_rows)
-    leaf: Any  # uint32 (n_threads, n_rows): where they end
-    permuted: Any  # uint8 (n_threads, n_rows): bins of a feature
+    leaf: Any  # uint32 (n_threads, n_rows): their leaves
+    permuted: Any  # uint8 (n_threads, n_rows): their bins of a feature, permuted
     is_below: Any  # uint8 (n_threads, n_nodes): whether a node is below a split on the feature
     is_used: Any  # uint8 (n_threads, n_features)
 
 
 @inlined
-def _judges(bags, tree, row):
-    """Whether a row counts for a tree."""
-    is_in = (bags.in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
-    return is_in == 0 and bags.weight[row] > 0.0
+def _is_unseen(bags, tree, row):
+    """Whether a tree is measured on a row."""
+    return not is_in_bag(bags.in_bag, tree, row) and bags.weight[row] > 0.0
 
 
 @routine
 def _sum_nodes(bags, truth, forest, tree, sums, weight):
-    """Sum the rows of every node of a tree."""
+    """Sum the unseen rows of every node of a tree."""
     root, end = np.uint64(forest.start[tree]), np.uint64(forest.start[tree + 1])
     n_nodes = end - root
     for node in range(n_nodes):
@@ -57,7 +65,7 @@ def _sum_nodes(bags, truth, forest, tree, sums, weight):
     n_rows = bags.weight.size
     step = np.uint64(bags.bins.size // n_rows)
     for row in range(n_rows):
-        if _judges(bags, tree, row):
+        if _is_unseen(bags, tree, row):
             w = bags.weight[row]
             leaf = walk_down(forest, bags.bins, np.uint64(row) * step, root) - root
             weight[leaf, 0] += w
@@ -65,7 +73,7 @@ def _sum_nodes(bags, truth, forest, tree, sums, weight):
             add_row(truth, row, w, leaf, sums)
     for i in range(n_nodes):
         node = n_nodes - _ONE - i
-        left = np.uint64(forest.words[_TWO * (root + node)]) - root
+        left = left_child(forest, root + node) - root
         if left != node:
             for k in range(2):
                 weight[node, k] = weight[left, k] + weight[left + _ONE, k]
@@ -77,13 +85,13 @@ def _sum_nodes(bags, truth, forest, tree, sums, weight):
 def sum_unseen_gains(
     thread, n_threads, sync, bags, truth, forest, node_weight, leaf_value, work, total, out
 ):
-    """Write what the splits on each feature gain on unseen rows, and the weight of these rows.
+    """Write the gain of the splits on each feature on unseen rows, and the weight of these rows.
 
-    The gain of a split on the rows it was chosen by is ``w v / (w + v) * d . d``, with weights w, v
-    of the children and d the difference of their means. Here one d, and the weights, are those of
-    the unseen rows. Where the feature says nothing this d has mean zero, however the split was
-    chosen. It is a covariance over the n rows of a node, so n - 1 stands for n; with weights,
-    ``1 - squares / (w + v)**2`` is what (n - 1) / n is without.
+    On the rows that a split was chosen by, its gain is ``w v / (w + v) * d . d``, with the weights
+    w, v of the children and the difference d of their means. Here the weights and one d are those
+    of the unseen rows. If the feature is not informative, this d has mean zero, however the split
+    was chosen. The gain is a covariance over the n rows of a node, hence the factor n / (n - 1);
+    with weights, (n - 1) / n becomes ``1 - squares / (w + v)**2``.
     """
     value, sums, weight = work.value[thread], work.sums[thread], work.weight[thread]
     for tree in range(thread, forest.start.size - 1, n_threads):
@@ -92,7 +100,7 @@ def sum_unseen_gains(
         _sum_nodes(bags, truth, forest, tree, sums, weight)
         total[tree] = weight[0, 0]
         for node in range(end - root):
-            left = np.uint64(forest.words[_TWO * (root + node)]) - root
+            left = left_child(forest, root + node) - root
             if left == node:
                 continue
             right = left + _ONE
@@ -110,7 +118,7 @@ def sum_unseen_gains(
 
 @routine
 def _permute(bags, feature, step, key, rows, n, permuted):
-    """Write a random permutation of the bins that rows have of a feature."""
+    """Write a random permutation of the rows' bins of a feature."""
     for i in range(n):
         permuted[i] = bags.bins[np.uint64(rows[i]) * step + feature]
     for i in range(n - 1):
@@ -120,10 +128,10 @@ def _permute(bags, feature, step, key, rows, n, permuted):
 
 @routine
 def _mark_below(forest, root, end, feature, is_below):
-    """Mark the nodes below splits on a feature: no other leaf's rows can move."""
+    """Mark the nodes below splits on a feature: only rows of such leaves can move."""
     is_below[0] = 0
     for node in range(root, end):
-        left = np.uint64(forest.words[_TWO * node])
+        left = left_child(forest, node)
         if left != node:
             own = is_below[node - root] | np.uint8(find_feature(forest, node) == feature)
             is_below[left - root] = is_below[left + _ONE - root] = own
@@ -131,7 +139,7 @@ def _mark_below(forest, root, end, feature, is_below):
 
 @routine
 def _walk_permuted(forest, bins, place, root, feature, value_bin):
-    """Return the leaf of a row that has another bin of one feature."""
+    """Return the leaf of a row if one of its bins is replaced."""
     node = root
     while True:
         f = find_feature(forest, node)
@@ -146,9 +154,9 @@ def _walk_permuted(forest, bins, place, root, feature, value_bin):
 def permute_features(
     thread, n_threads, sync, bags, truth, forest, guess, leaf_value, key, work, total, out
 ):
-    """Write by how much errors grow when unseen rows swap their bins of a feature.
+    """Write the rise of the error when the bins of a feature are permuted among the unseen rows.
 
-    ``guess`` and ``leaf_value`` are of leaves. Features that a tree does not use keep zero.
+    ``guess`` and ``leaf_value`` have one row per leaf. Features that a tree does not use keep zero.
     """
     n_rows, n_features = bags.weight.size, out.shape[1]
     step = np.uint64(bags.bins.size // n_rows)
@@ -158,7 +166,7 @@ def permute_features(
         root, end = np.uint64(forest.start[tree]), np.uint64(forest.start[tree + 1])
         n, weight = np.int64(0), 0.0
         for row in range(n_rows):
-            if _judges(bags, tree, row):
+            if _is_unseen(bags, tree, row):
                 rows[n] = row
                 leaf[n] = walk_down(forest, bags.bins, np.uint64(row) * step, root)
                 weight += bags.weight[row]
@@ -167,7 +175,7 @@ def permute_features(
         for f in range(n_features):
             is_used[f] = 0
         for node in range(root, end):
-            if np.uint64(forest.words[_TWO * node]) != node:
+            if left_child(forest, node) != node:
                 is_used[find_feature(forest, node)] = 1
         tree_key = extend_key(key, tree)
         for f in range(np.uint64(n_features)):

@@ -1,20 +1,26 @@
 """The arrays that trees of forests are grown with.
 
-One thread grows one tree, from the root down; whole trees grow side by side. A node looks at a few
-features drawn for it alone, so that nothing of its parent's sums helps it, and most nodes are
-small: what counts is that a node's rows stay in the cache, and that nothing costs more than the
-node has rows.
+One thread grows one tree, from the root down; several trees grow at the same time. A node examines
+a few features drawn for it alone, so its parent's histograms are of no use, and most nodes are
+small. Two things matter: a node's rows stay in the cache, and no step costs more than the number
+of the node's rows.
 
 Rows
-    A node's rows are contiguous in ``TreeWork.rows``, in ascending order. A row of the table is
-    ``stride`` bytes, one a feature: whatever features a node looks at, they lie in one or two
-    cache lines. Rows of a wide table would take a line for each feature: it lies by column.
+    The rows of a node are contiguous in ``TreeWork.rows``, in ascending order. The bins of a row
+    are contiguous, one byte per feature: the features that a node examines are in one or two cache
+    lines. Tables wider than 512 features are stored by column; stored by row, each drawn feature
+    would touch its own cache line.
 Statistics
-    A bin has ``n_stats`` sums: of weights, then of weight times target, one a target column. A
-    class is a column of ones and zeros; of two classes, the second has the only column.
+    A bin has ``n_stats`` sums: the weight, then weight times target for each target column. A class
+    is a column of ones and zeros; of two classes, only the second has a column. Sums are floats,
+    which is safe: one thread sums a tree in a fixed order, so nothing depends on the number of
+    threads.
 Chunks
-    Up to ``CHUNK`` rows a node is summed feature by feature. The rows of a larger one are taken by
-    chunks that stay in the cache while all features are summed.
+    A node of up to ``CHUNK`` rows is summed feature by feature. A larger one is summed chunk by
+    chunk: a chunk stays in the cache while it is added to the histograms of all drawn features.
+Bootstrap
+    A row that is drawn several times is one row with a larger weight. Limits on rows count distinct
+    rows, and so does the rule for missing values that a node has not seen (``grow/missing.py``).
 """
 
 from typing import Any, NamedTuple
@@ -22,26 +28,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 CHUNK = 2048
-# Nodes of up to this many rows note which bins they touch; others look at all bins.
+# Nodes of up to this many rows note which bins they touch; larger ones examine all bins.
 FEW_ROWS = 1024
-# Of up to this many rows it is told beforehand what the best split could gain: often the first
-# features reach it, and the others need not be looked at.
+# For up to this many rows, the largest possible gain is computed first. Often one of the first
+# features reaches it, and the others need not be examined.
 BOUNDED_ROWS = 6
-# Rounding may leave a little between equal gains.
+# Equal gains may differ by rounding.
 ALL_BUT_NOISE = 1.0 - 1e-12
 # Bins of a feature, and words of a set of them.
 N_BINS = 256
 SET_WORDS = 4
 
-# What splits are chosen by. With sums s and weight w of a side, a split is as good as the sum over
-# both sides and all columns of s * s / w (QUADRATIC: Gini impurity, squared error) or of
-# s * log(s / w) (LOGARITHMIC: entropy; POISSON: deviance, where each side needs events); with one
-# column for two classes, entropy needs the other class, too (TWO_CLASS_LOG).
+# Criteria; see impurity.py.
 QUADRATIC, LOGARITHMIC, TWO_CLASS_LOG, POISSON = 0, 1, 2, 3
-# The direction of a feature where there are no monotone constraints at all.
+# The direction of a feature if there are no monotone constraints at all.
 FREE = 2
-# A node that has seen no missing values sends them where more rows go.
-WITH_MORE = np.uint8(2)
+# In place of a direction for missing values, if a node has none: that of the larger child.
+WITH_LARGER = np.uint8(2)
 
 
 class ByteRows(NamedTuple):
@@ -49,42 +52,42 @@ class ByteRows(NamedTuple):
 
     bins: Any  # uint8: that of a row and feature is ``bins[row * stride + feature * step]``
     stride: int
-    step: int  # 1, or of a wide table, which lies by column, the number of rows
-    n_bins: Any  # int64 (n_features,): with bin 0
+    step: int  # 1; the number of rows if the table is stored by column
+    n_bins: Any  # int64 (n_features,): including bin 0
     is_category: Any  # uint8 (n_features,)
-    is_plain: Any  # uint8 (n_features,): numbers, and none of them missing
-    features: Any  # int32: features that have more than one bin
-    centers: Any  # float64 (n_features, N_BINS), or empty: a value for each bin, to draw cuts by
-    direction: Any  # int8 (n_features,), or empty: 1 or -1 where values must rise or fall
+    is_plain: Any  # uint8 (n_features,): numeric, without missing values
+    features: Any  # int32: features with more than one bin
+    centers: Any  # float64 (n_features, N_BINS), or empty: a value per bin; see cuts.py
+    direction: Any  # int8 (n_features,), or empty: 1 or -1 if values must rise or fall, else 0
 
 
 class TreeOptions(NamedTuple):
     """What the parameters allow, as plain numbers."""
 
     criterion: int
-    is_plain: bool  # QUADRATIC, and no limits on leaves: the usual case, which is quicker
-    is_class: bool  # the targets are classes: a split may leave nothing to be split
-    n_drawn: int  # features a node draws; all if at least as many as there are
-    random_cuts: bool  # one random cut a feature, instead of the best
-    best_first: bool  # split the best leaf next, for trees of a limited number of leaves
+    is_plain: bool  # QUADRATIC, and no limits on leaves: the common case, which is faster
+    is_class: bool  # targets are classes: a split may be perfect
+    n_drawn: int  # features that a node draws; all if there are not more
+    random_cuts: bool  # one random cut per feature instead of the best
+    best_first: bool  # split the leaf with the largest gain next; else depth first
     max_leaves: int
     max_depth: int
     min_rows_split: int
     min_rows_leaf: int
     min_weight_leaf: float
-    min_decrease: float  # of the criterion, weight included
+    min_decrease: float  # of the weighted impurity
 
 
 class TreeWork(NamedTuple):
     """Buffers of one thread."""
 
-    weight: Any  # float64 (n_rows,): of rows in this tree
+    weight: Any  # float64 (n_rows,): weights of the rows in this tree, 0 for rows not in it
     rows: Any  # uint32 (n_rows,)
-    spare: Any  # uint32 (n_rows,)
-    order: Any  # int32 (n_features,): features in their order, but while a node draws
-    swaps: Any  # int32 (n_features,): what drawing has exchanged
-    drawn: Any  # int32 (n_features,): features to be looked at together
-    constant: Any  # int32 (n_features,): features constant in the node, those of its parent first
+    spare: Any  # uint32 (n_rows,): rows that go right, while a node is partitioned
+    order: Any  # int32 (n_features,): features in ascending order, except while a node draws
+    swaps: Any  # int32 (n_features,): the exchanges made by drawing
+    drawn: Any  # int32 (n_features,): features to be examined together
+    constant: Any  # int32 (n_features,): features constant in the node, its parent's first
     n_constant: Any  # int64 (1,)
     is_constant: Any  # uint8 (n_features,)
     totals: Any  # float64 (n_stats,): sums of a node
@@ -98,10 +101,11 @@ class TreeWork(NamedTuple):
     touched: Any  # uint64 (SET_WORDS,): bins of a small node; zero when not in use
     present: Any  # int64 (N_BINS,): bins that have rows, in order
     prefix: Any  # float64 (2 * N_BINS,): sums of the bins before a present one
-    counts: Any  # int64 (N_BINS,): rows of the present bins, if anybody needs them
-    ratio: Any  # float64 (N_BINS,): by which categories are ordered
-    waiting: Any  # int32 (n_nodes,): nodes to be split
-    sets: Any  # uint64 (n_nodes, SET_WORDS), or empty: bins that a split on a category sends left
+    counts: Any  # int64 (N_BINS,): rows of the present bins, if leaves need several rows
+    ratio: Any  # float64 (N_BINS,): the order of categories
+    control: Any  # int64 (CONTROL_LENGTH,): see grow/layout.py; N_HEAP is the only place in use
+    waiting: Any  # int32 (n_nodes,): nodes to be split, a heap or a stack
+    sets: Any  # uint64 (n_nodes, SET_WORDS), or empty: bins that a categorical split sends left
     best_set: Any  # uint64 (SET_WORDS,)
 
 
@@ -113,10 +117,10 @@ FOREST_NODE = np.dtype(
         ("depth", np.int32),
         ("n_constant", np.int32),  # features known to be constant: the first of TreeWork.constant
         ("split_bin", np.uint8),
-        ("missing_left", np.uint8),  # or WITH_MORE, until the rows are parted
+        ("missing_left", np.uint8),  # or WITH_LARGER, until the rows are partitioned
         ("first", np.int64),
         ("last", np.int64),
-        ("gain", np.float64),  # decrease of the criterion, weight included
+        ("gain", np.float64),  # decrease of the weighted impurity
         ("weight", np.float64),
         ("lower", np.float64),  # bounds of the value
         ("upper", np.float64),

@@ -1,43 +1,54 @@
-"""Statistics with several columns: more than two classes, or several targets to predict."""
+"""Statistics with several columns: more than two classes, or several targets to predict.
+
+The arguments are those of one_output.py.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.forest.cuts import keep_if
-from sumwise.kernels.forest.impurity import score_columns, score_others
+from sumwise.kernels.forest.bins import add_bin
+from sumwise.kernels.forest.by_type import choose_by_type
+from sumwise.kernels.forest.cuts import is_before, keep_if
+from sumwise.kernels.forest.impurity import has_enough, score_columns, score_others
 from sumwise.kernels.forest.layout import N_BINS, POISSON, QUADRATIC, SET_WORDS
 from sumwise.kernels.runtime.bits import find_lowest_bit
 from sumwise.kernels.runtime.jit import ZERO, merged, routine
 
 _ONE, _SIX, _LOW = (np.uint64(number) for number in (1, 6, 63))
+_FIRST_COLUMN = np.int64(1)
 
 
 class Labels(NamedTuple):
-    """A target of classes, numbered from 0."""
+    """A target of one class per row, numbered from 0."""
 
     label: Any  # int64 (n_rows,)
 
 
 class Vectors(NamedTuple):
-    """A target of several numbers a row."""
+    """A target of several numbers per row."""
 
     value: Any  # float64 (n_rows, n_columns)
 
 
 class MultiLabels(NamedTuple):
-    """A target of several classes per row, one for each output.
+    """A target of several outputs per row, a class of each.
 
-    The columns of all classes of the first output come first, then those of the second, and so on.
+    There is one column per class of each output: first all classes of the first output, then those
+    of the second, and so on. The sum over columns is the sum over outputs, so impurities are
+    averaged over outputs, up to a factor.
     """
 
-    column: Any  # int64 (n_rows, n_outputs): that of a row's class
+    column: Any  # int64 (n_rows, n_outputs): that of the row's class
     first: Any  # int64 (n_outputs,): the first column of an output
+
+
+# Sums of rows
 
 
 @merged
 def gather_labels(target, weight, rows, first, last, lead, work):
-    """Put the weights and classes of up to CHUNK rows in order, and add them to the totals."""
+    """Copy the weights and classes of rows to ``work``, and add them to the totals."""
     start = target.label[lead]
     is_pure = True
     for i in range(np.uint64(last - first)):
@@ -51,41 +62,9 @@ def gather_labels(target, weight, rows, first, last, lead, work):
     return is_pure
 
 
-@routine
-def gather_vectors(target, weight, rows, first, last, lead, work):
-    """The same for vectors, which stay where they are."""
-    n_columns = target.value.shape[1]
-    is_pure = True
-    for i in range(last - first):
-        row = rows[first + i]
-        w = weight[row]
-        work.chunk[i] = w
-        work.totals[0] += w
-        for k in range(n_columns):
-            work.totals[k + 1] += w * target.value[row, k]
-            is_pure &= target.value[row, k] == target.value[lead, k]
-    return is_pure
-
-
-@routine
-def gather_multi_labels(target, weight, rows, first, last, lead, work):
-    """The same for the classes of several outputs, which stay where they are."""
-    n_outputs = target.column.shape[1]
-    is_pure = True
-    for i in range(last - first):
-        row = rows[first + i]
-        w = weight[row]
-        work.chunk[i] = w
-        work.totals[0] += w
-        for k in range(n_outputs):
-            work.totals[target.column[row, k] + 1] += w
-            is_pure &= target.column[row, k] == target.column[lead, k]
-    return is_pure
-
-
 @merged
 def add_labels(target, bins, stride, feature, rows, first, last, work, slot, marks):
-    """Add the gathered rows to the histogram of a feature, but for the weights of its bins."""
+    """Add the gathered rows to the histogram of a feature, except for the weights of its bins."""
     n_stats = np.uint64(work.totals.size)
     histogram = work.histograms[slot * N_BINS * work.totals.size :]
     chunk, labels, touched = work.chunk, work.chunk_label, work.touched
@@ -94,12 +73,12 @@ def add_labels(target, bins, stride, feature, rows, first, last, work, slot, mar
         b = np.uint64(bins[row * stride + feature])
         histogram[n_stats * b + np.uint64(labels[i])] += chunk[i]
         if marks:
-            touched[b >> _SIX] |= _ONE << (b & _LOW)
+            add_bin(touched, b)
 
 
 @routine
 def weigh_labels(target, work, slot, n_bins):
-    """The weight of a bin is that of its classes."""
+    """Write the weight of each bin: the sum of its classes."""
     n_stats = work.totals.size
     histogram = work.histograms[slot * N_BINS * n_stats :]
     for b in range(n_bins):
@@ -110,47 +89,66 @@ def weigh_labels(target, work, slot, n_bins):
 
 
 @routine
-def weigh_nothing(target, work, slot, n_bins):
-    """The weights of rows have been added with their targets."""
+def _add_vector(target, row, weight, sums, place):
+    """Add weight times target of a row to the sums from ``place`` on."""
+    for k in range(target.value.shape[1]):
+        sums[place + k] += weight * target.value[row, k]
 
 
 @routine
-def add_vectors(target, bins, stride, feature, rows, first, last, work, slot, marks):
+def _add_classes(target, row, weight, sums, place):
+    """The same for the classes of several outputs."""
+    for k in range(target.column.shape[1]):
+        sums[place + target.column[row, k]] += weight
+
+
+_add_row = choose_by_type("add_row", {Vectors: _add_vector, MultiLabels: _add_classes})
+
+
+@routine
+def _are_equal(items, row, other):
+    """Whether two rows have the same items."""
+    is_same = True
+    for k in range(items.shape[1]):
+        is_same &= items[row, k] == items[other, k]
+    return is_same
+
+
+@routine
+def gather_columns(target, weight, rows, first, last, lead, work):
+    """Copy the weights of rows to ``work.chunk``, and add the rows to the totals.
+
+    Vectors and classes of several outputs are not copied.
+    """
+    items, is_pure = target[0], True  # the values of vectors, or the columns of classes
+    for i in range(last - first):
+        row = np.int64(rows[first + i])
+        w = weight[row]
+        work.chunk[i] = w
+        work.totals[0] += w
+        _add_row(target, row, w, work.totals, _FIRST_COLUMN)
+        is_pure &= _are_equal(items, row, np.int64(lead))
+    return is_pure
+
+
+@routine
+def add_columns(target, bins, stride, feature, rows, first, last, work, slot, marks):
     """Add the gathered rows to the histogram of a feature."""
     n_stats = work.totals.size
     histogram = work.histograms[slot * N_BINS * n_stats :]
     for i in range(last - first):
         row = np.int64(rows[first + i])
-        w = work.chunk[i]
         b = np.uint64(bins[np.uint64(row) * stride + feature])
         place = n_stats * np.int64(b)
-        histogram[place] += w
-        for k in range(1, n_stats):
-            histogram[place + k] += w * target.value[row, k - 1]
+        histogram[place] += work.chunk[i]
+        _add_row(target, row, work.chunk[i], histogram, place + 1)
         if marks:
-            work.touched[b >> _SIX] |= _ONE << (b & _LOW)
-
-
-@routine
-def add_multi_labels(target, bins, stride, feature, rows, first, last, work, slot, marks):
-    """Add the gathered rows to the histogram of a feature."""
-    n_stats, n_outputs = work.totals.size, target.column.shape[1]
-    histogram = work.histograms[slot * N_BINS * n_stats :]
-    for i in range(last - first):
-        row = np.int64(rows[first + i])
-        w = work.chunk[i]
-        b = np.uint64(bins[np.uint64(row) * stride + feature])
-        place = n_stats * np.int64(b)
-        histogram[place] += w
-        for k in range(n_outputs):
-            histogram[place + 1 + target.column[row, k]] += w
-        if marks:
-            work.touched[b >> _SIX] |= _ONE << (b & _LOW)
+            add_bin(work.touched, b)
 
 
 @routine
 def clear_bins(target, work, slot, n_present):
-    """Set the sums of the present bins to zero again."""
+    """Set the sums of the present bins to zero."""
     n_stats = work.totals.size
     for i in range(n_present):
         place = (slot * N_BINS + work.present[i]) * n_stats
@@ -158,9 +156,12 @@ def clear_bins(target, work, slot, n_present):
             work.histograms[place + k] = 0.0
 
 
+# Splits
+
+
 @routine
 def rate_bins(target, work, slot, n_present):
-    """By what categories are put in order: their means of the column that has the largest sum."""
+    """Write the means by which categories are sorted: of the column with the largest sum."""
     n_stats = work.totals.size
     column = 1
     for k in range(2, n_stats):
@@ -173,17 +174,17 @@ def rate_bins(target, work, slot, n_present):
 
 @merged
 def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins):
-    """Find the best split of a gathered node on a numeric feature, where all is plain.
+    """Find the best split of a gathered node on a plain feature, with plain options.
 
-    See forest_numbers.py. Rows of one bin are chained; then they go from the right to the left,
-    bin by bin, and each changes the sums of squares by a little: however many classes there are,
-    a row takes the same time.
+    Returns what ``scan`` of one_output.py does. Rows of the same bin are chained. Then they move
+    from the right side to the left, bin by bin, and each updates the sums of squares: the time per
+    row does not depend on the number of classes.
     """
     totals, left, touched = work.totals, work.left, work.touched
     next_row, bin_row, labels, chunk = work.next_row, work.bin_row, work.chunk_label, work.chunk
     for i in range(np.uint64(last - first)):
         b = np.uint64(bins[np.uint64(rows[np.uint64(first) + i]) * stride + feature])
-        bit = _ONE << (b & _LOW)
+        bit = _ONE << (b & _LOW)  # has_bin and add_bin at once; the time of forests shows it
         next_row[i] = bin_row[b] if touched[b >> _SIX] & bit else -1
         bin_row[b] = i
         touched[b >> _SIX] |= bit
@@ -214,25 +215,19 @@ def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins):
                 i = next_row[i]
             previous = np.int64(b)
             n_distinct += 1
-    # Both sides are pure if the squares of the classes are those of the whole.
+    # If both sides are pure, the score of the split is the weight of the node.
     return n_distinct, best - parent, low, high, best == total_weight
 
 
 @merged
 def try_cut(target, work, n_rows, centers, value, low):
-    """The gain of a split of the gathered rows after a value; and whether either side is pure."""
-    codes, chunk, labels, totals, left = (
-        work.codes,
-        work.chunk,
-        work.chunk_label,
-        work.totals,
-        work.left,
-    )
+    """Return the gain of a random cut of the gathered rows, and whether both sides are pure."""
+    codes, chunk, labels = work.codes, work.chunk, work.chunk_label
+    totals, left = work.totals, work.left
     for k in range(totals.size):
         left[k] = 0.0
     for i in range(np.uint64(n_rows)):
-        is_left = (centers[np.uint64(codes[i])] <= value) | (codes[i] == low)
-        more = keep_if(is_left, chunk[i])
+        more = keep_if(is_before(centers, codes[i], value, low), chunk[i])
         left[0] += more
         left[np.uint64(labels[i])] += more
     score = score_columns(QUADRATIC, left) + score_others(QUADRATIC, totals, left)
@@ -241,15 +236,15 @@ def try_cut(target, work, n_rows, centers, value, low):
 
 @routine
 def bound_gain(target, work, n_rows):
-    """Nothing is known of what can be gained."""
+    """Return infinity: no bound is known."""
     return np.inf
 
 
 @routine
 def _has_events(left, histogram, present, begin, n_present, missing_right):
-    """Whether each column has events on both sides; on the right are the bins from ``begin`` on.
+    """Whether each column has events on both sides; the bins from ``begin`` on are on the right.
 
-    The bins are asked, for rounding may leave events in differences of sums.
+    The bins are examined, because rounding may leave events in differences of sums.
     """
     n_stats = left.size
     for k in range(1, n_stats):
@@ -262,18 +257,15 @@ def _has_events(left, histogram, present, begin, n_present, missing_right):
 
 
 @routine
-def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lower, upper):
-    """Find the best place to cut the present bins in two; see forest_numbers.py.
+def sweep(target, options, work, slot, n_rows, n_present, is_ordered, cut, bounds):
+    """Find the best place to cut the present bins in two; see one_output.py.
 
-    There are no monotone constraints on several columns.
+    Several columns have no monotone constraints, so ``bounds`` is not used.
     """
     n_stats = work.totals.size
     histogram = work.histograms[slot * N_BINS * n_stats : (slot + 1) * N_BINS * n_stats]
     present, counts, criterion = work.present, work.counts, options.criterion
     totals, left = work.totals, work.left
-    n_rows = np.int64(0)
-    for i in range(n_present):
-        n_rows += counts[present[i]]
     parent = score_columns(criterion, totals)
     has_missing = is_ordered and present[0] == 0
     best, best_place, best_missing = -np.inf, np.int64(-1), np.uint8(0)
@@ -281,7 +273,7 @@ def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lo
         for k in range(n_stats):
             left[k] = histogram[k] if way else 0.0
         n_left = counts[0] if way else np.int64(0)
-        # With missing values on the right, the last place parts them from all others.
+        # With missing values on the right, the last place separates them from all others.
         last = n_present if has_missing and way == 0 else n_present - 1
         for i in range(1 if has_missing else 0, last):
             place = n_stats * present[i]
@@ -290,9 +282,7 @@ def sweep(target, options, work, slot, n_present, is_ordered, cut, direction, lo
             n_left += counts[present[i]]
             if cut >= 0 and i != cut:
                 continue
-            if min(left[0], totals[0] - left[0]) < options.min_weight_leaf or (
-                min(n_left, n_rows - n_left) < options.min_rows_leaf and options.min_rows_leaf > 1
-            ):
+            if not has_enough(options, left[0], totals[0] - left[0], n_left, n_rows - n_left):
                 continue
             gain = score_columns(criterion, left) + score_others(criterion, totals, left) - parent
             if gain > best:

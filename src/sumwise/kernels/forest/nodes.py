@@ -7,23 +7,23 @@ import numpy as np
 
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
-from sumwise.kernels.forest.walk import find_child
+from sumwise.kernels.forest.walk import left_child
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.threads import share
 
-_TWO = np.uint64(2)
+_ONE = np.uint64(1)
 
 
 class Truth(NamedTuple):
-    """What rows should be: classes or numbers. The same types for every target, compiled once."""
+    """The true targets of rows, classes or numbers, in one form: kernels are compiled only once."""
 
-    label: Any  # int64 (n_rows, n_outputs); no rows for numbers
+    label: Any  # int64 (n_rows, n_outputs); no rows if targets are numbers
     first: Any  # int64 (n_outputs,): the first column of an output
-    number: Any  # float64 (n_rows, n_columns); no rows for classes
+    number: Any  # float64 (n_rows, n_columns); no rows if targets are classes
 
 
 def make_truth(target: Numbers | Labels | Vectors | MultiLabels, is_class: bool) -> Truth:
-    """Bring a target to one form; of two classes it has the numbers 0 and 1."""
+    """Convert a target; if it has two classes, they are the numbers 0 and 1."""
     no_numbers, only = np.empty((0, 1)), np.zeros(1, dtype=np.int64)
     if isinstance(target, MultiLabels):
         return Truth(target.column - target.first, target.first, no_numbers)
@@ -37,8 +37,8 @@ def make_truth(target: Numbers | Labels | Vectors | MultiLabels, is_class: bool)
 
 
 def guess_classes(value: np.ndarray, truth: Truth) -> np.ndarray:
-    """Return the most likely classes of each node, (n_nodes, n_outputs); the first of equals."""
-    if value.shape[1] == 1:  # the probability of the second of two
+    """Return the most likely classes of each node, (n_nodes, n_outputs); ties go to the first."""
+    if value.shape[1] == 1:  # the probability of the second of two classes
         return (value > 0.5).astype(np.int64)
     bounds = [*truth.first.tolist(), value.shape[1]]
     return np.column_stack([value[:, a:b].argmax(axis=1) for a, b in pairwise(bounds)])
@@ -46,7 +46,7 @@ def guess_classes(value: np.ndarray, truth: Truth) -> np.ndarray:
 
 @routine
 def measure_row(truth, guess, value, row, node):
-    """The error of a row at a node: 0 or 1 for a class, else squared; the mean over outputs."""
+    """Return the 0-1 error or the squared error of a row at a node; the mean over outputs."""
     error = 0.0
     if truth.label.shape[0]:
         for k in range(truth.label.shape[1]):
@@ -60,7 +60,7 @@ def measure_row(truth, guess, value, row, node):
 
 @routine
 def add_row(truth, row, weight, node, sums):
-    """Add weight times target to the sums of a node; a class has a column of ones and zeros."""
+    """Add weight times target to the sums of a node; a class is a column of ones and zeros."""
     n_columns = sums.shape[1]
     if truth.label.shape[0] == 0:
         for k in range(n_columns):
@@ -73,33 +73,24 @@ def add_row(truth, row, weight, node, sums):
 
 
 @routine
-def walk_down(forest, bins, place, root):
-    """Return the leaf of a row."""
-    node, child = root, find_child(forest, bins, place, root)
-    while child != node:
-        node, child = child, find_child(forest, bins, place, child)
-    return node
-
-
-@routine
 def fill_tree(forest, tree, weight, leaf_value, out):
-    """Write the values of a tree's nodes: an inner one is the mean of its children by weight."""
+    """Write the values of a tree's nodes; that of an inner node is the mean of its children's."""
     root = np.uint64(forest.start[tree])
     n_nodes = np.uint64(forest.start[tree + 1]) - root
     for i in range(n_nodes):
-        number = n_nodes - np.uint64(1) - i  # children come after parents
+        number = n_nodes - _ONE - i  # children come after parents
         node = root + number
-        left = np.uint64(forest.words[_TWO * node])
+        left = left_child(forest, node)
         if left == node:
             for k in range(out.shape[1]):
                 out[number, k] = leaf_value[forest.leaf[node], k]
         else:
-            of_left, of_right = np.float64(weight[left]), np.float64(weight[left + np.uint64(1)])
-            if of_left + of_right == 0.0:  # too little for the precision of weights
+            of_left, of_right = np.float64(weight[left]), np.float64(weight[left + _ONE])
+            if of_left + of_right == 0.0:  # rounded to zero
                 of_left = of_right = 1.0
             child = left - root
             for k in range(out.shape[1]):
-                total = of_left * out[child, k] + of_right * out[child + np.uint64(1), k]
+                total = of_left * out[child, k] + of_right * out[child + _ONE, k]
                 out[number, k] = total / (of_left + of_right)
 
 

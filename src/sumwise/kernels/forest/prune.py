@@ -1,11 +1,11 @@
-"""Which nodes of a tree become leaves, and new values of nodes."""
+"""Pruning: which nodes of a tree become leaves. And new values of nodes."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.forest.nodes import add_row, measure_row, walk_down
-from sumwise.kernels.forest.walk import find_child
+from sumwise.kernels.forest.nodes import add_row, measure_row
+from sumwise.kernels.forest.walk import find_child, walk_down
 from sumwise.kernels.runtime.jit import kernel, routine
 
 _ROOT = np.uint64(0)
@@ -14,22 +14,22 @@ _ROUNDING = 1e-12
 
 
 class LinkWork(NamedTuple):
-    """Blocks of nodes that are cut off together, each known by its top node.
+    """Blocks of nodes that are cut off together, each identified by its top node.
 
-    A block waits in the heap of the block above it, the largest mean first.
+    A block is in the heap of the block above it, ordered by descending mean.
     """
 
-    total: Any  # float64 (n_nodes,): gains of a block
-    count: Any  # int64 (n_nodes,): its nodes
+    total: Any  # float64 (n_nodes,): sum of the gains of a block
+    count: Any  # int64 (n_nodes,): number of its nodes
     mean: Any  # float64 (n_nodes,)
-    below: Any  # int32 (n_nodes,): the best of the blocks right below a block, or -1
+    below: Any  # int32 (n_nodes,): the top of the heap of blocks right below a block, or -1
     heap_left: Any  # int32 (n_nodes,)
     heap_right: Any  # int32 (n_nodes,)
 
 
 @routine
 def _meld(work, a, b):
-    """Join two heaps (skew heaps; -1 is an empty one); return the top."""
+    """Merge two skew heaps (-1 is empty) and return the top."""
     if a < 0:
         return b
     if b < 0:
@@ -56,10 +56,10 @@ def _meld(work, a, b):
 def find_links(left, gain, work, link):
     """Write the gain per leaf at which the branch of each node is cut off.
 
-    A branch is worth its leaves as long as some subtree of it, from its top node down, has a mean
-    gain a split above the price of a leaf. So the strength of a node is the largest of these
-    means, and it is cut off with the weakest of the nodes above it. The subtree is found from the
-    bottom up: the best block below a node joins it as long as that raises the mean.
+    A branch is kept as long as some subtree from its top node down has a mean gain per split above
+    the price of a leaf. The strength of a node is the largest of these means, and the node is cut
+    off together with the weakest of its ancestors. The subtree is found from the bottom up: the
+    best block below a node joins it as long as that raises the mean.
     """
     for i in range(left.size):
         node = np.int64(left.size - 1 - i)
@@ -89,7 +89,7 @@ def find_links(left, gain, work, link):
 
 @kernel
 def mark_kept(left, is_cut, kept):
-    """Mark the nodes that are left when nodes become leaves."""
+    """Mark the nodes that remain after some nodes have become leaves."""
     for node in range(left.size):
         kept[node] = node == 0
     for node in range(left.size):
@@ -100,9 +100,9 @@ def mark_kept(left, is_cut, kept):
 
 @kernel
 def cut_by_rows(bins, forest, left, truth, guess, value, weight, error, is_cut):
-    """Mark the nodes whose own value is no worse for rows than the leaves below.
+    """Mark the nodes whose own value has no larger error on the rows than the leaves below.
 
-    ``forest`` has this tree alone. ``error`` is zero before.
+    ``forest`` has this tree only, and ``error`` is zero before the call.
     """
     step = np.uint64(bins.size // weight.size)
     for row in range(weight.size):
@@ -128,9 +128,9 @@ def cut_by_rows(bins, forest, left, truth, guess, value, weight, error, is_cut):
 
 @kernel
 def estimate_nodes(bins, forest, left, truth, weight, smoothing, sums, total, value):
-    """Write the means of rows to the values of nodes, drawn towards the value of the parent.
+    """Write the means of rows to the values of nodes, shrunk towards the value of the parent.
 
-    ``sums`` and ``total`` are zero before; the root is drawn towards the value that it has.
+    The root is shrunk towards its old value. ``sums`` and ``total`` are zero before the call.
     """
     step = np.uint64(bins.size // weight.size)
     for row in range(weight.size):
@@ -153,5 +153,5 @@ def estimate_nodes(bins, forest, left, truth, weight, smoothing, sums, total, va
         if left[node] >= 0:
             for child in range(left[node], left[node] + 2):
                 for k in range(n_columns):
-                    drawn = sums[child, k] + smoothing * value[node, k]
-                    value[child, k] = drawn / (total[child] + smoothing)
+                    shrunk = sums[child, k] + smoothing * value[node, k]
+                    value[child, k] = shrunk / (total[child] + smoothing)

@@ -1,82 +1,49 @@
-"""What a forest predicts: a compile-time choice, made by the type of a named tuple.
+"""What a forest predicts: the routines that each kind of target implements.
 
-When the grower is compiled, the type of the target picks the statistics, as constraints.py does for
-boosting.
+| target | what it is | statistics |
+|---|---|---|
+| ``Numbers`` | one number per row, or two classes as 0 and 1 | one_output.py |
+| ``Labels`` | one of several classes per row | many_outputs.py |
+| ``Vectors`` | several numbers per row | many_outputs.py |
+| ``MultiLabels`` | several outputs per row, a class of each | many_outputs.py |
+
+by_type.py explains how the routine is chosen; one_output.py documents the arguments.
 """
 
 from typing import Any
 
-from numba.extending import overload
-
-from sumwise.kernels.forest import many_outputs as forest_columns
-from sumwise.kernels.forest import one_output as forest_numbers
+from sumwise.kernels.forest import many_outputs, one_output
+from sumwise.kernels.forest.by_type import choose_by_type
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
-from sumwise.kernels.runtime.jit import MERGED_OPTIONS, rename
-
-_ROUTINES: dict[str, dict[type, Any]] = {
-    "gather": {
-        Numbers: forest_numbers.gather,
-        Labels: forest_columns.gather_labels,
-        Vectors: forest_columns.gather_vectors,
-        MultiLabels: forest_columns.gather_multi_labels,
-    },
-    "add_rows": {
-        Numbers: forest_numbers.add_rows,
-        Labels: forest_columns.add_labels,
-        Vectors: forest_columns.add_vectors,
-        MultiLabels: forest_columns.add_multi_labels,
-    },
-    "weigh_bins": {
-        Numbers: forest_numbers.weigh_nothing,
-        Labels: forest_columns.weigh_labels,
-        Vectors: forest_columns.weigh_nothing,
-        MultiLabels: forest_columns.weigh_nothing,
-    },
-    # With several targets nothing is plain: theirs is never called.
-    "scan": {
-        Numbers: forest_numbers.scan,
-        Labels: forest_columns.scan_labels,
-        Vectors: forest_columns.scan_labels,
-        MultiLabels: forest_columns.scan_labels,
-    },
-}
-for _name in ("bound_gain", "clear_bins", "rate_bins", "sweep", "try_cut", "write_value"):
-    _wide = getattr(forest_columns, _name)
-    _ROUTINES[_name] = {
-        Numbers: getattr(forest_numbers, _name),
-        Labels: _wide,
-        Vectors: _wide,
-        MultiLabels: _wide,
-    }
 
 
-def _by_target(name: str) -> Any:
-    """Make a function of ``(target, ...)`` that each kind of target implements."""
-
-    def function(target, *args):
-        raise TypeError(f"{name} is called from kernels only")
-
-    @overload(function, jit_options=MERGED_OPTIONS)
-    def choose(target, *args):
-        implementation = _ROUTINES[name][target.instance_class]
-
-        def call(target, *args):
-            return implementation(target, *args)
-
-        return rename(call, f"{name}_of_target")
-
-    return function
+def _choose(name: str, numbers: Any, labels: Any, columns: Any) -> Any:
+    """Choose among the routines for one column, for classes, and for any other columns."""
+    routines = {Numbers: numbers, Labels: labels, Vectors: columns, MultiLabels: columns}
+    return choose_by_type(name, routines)
 
 
-# See forest_numbers.py for the arguments.
-gather = _by_target("gather")
-add_rows = _by_target("add_rows")
-bound_gain = _by_target("bound_gain")
-clear_bins = _by_target("clear_bins")
-rate_bins = _by_target("rate_bins")
-scan = _by_target("scan")
-sweep = _by_target("sweep")
-try_cut = _by_target("try_cut")
-write_value = _by_target("write_value")
-weigh_bins = _by_target("weigh_bins")
+def _choose_by_name(name: str) -> Any:
+    """Choose among routines of the same name, one for one column and one for several."""
+    of_columns = getattr(many_outputs, name)
+    return _choose(name, getattr(one_output, name), of_columns, of_columns)
+
+
+gather = _choose(
+    "gather", one_output.gather, many_outputs.gather_labels, many_outputs.gather_columns
+)
+add_rows = _choose(
+    "add_rows", one_output.add_rows, many_outputs.add_labels, many_outputs.add_columns
+)
+weigh_bins = _choose(
+    "weigh_bins", one_output.weigh_nothing, many_outputs.weigh_labels, one_output.weigh_nothing
+)
+# Vectors and several outputs are never plain: their scan is never called.
+scan = _choose("scan", one_output.scan, many_outputs.scan_labels, many_outputs.scan_labels)
+bound_gain = _choose_by_name("bound_gain")
+clear_bins = _choose_by_name("clear_bins")
+rate_bins = _choose_by_name("rate_bins")
+sweep = _choose_by_name("sweep")
+try_cut = _choose_by_name("try_cut")
+write_value = _choose_by_name("write_value")

@@ -1,34 +1,37 @@
 """Walk binned rows through the trees of a forest.
 
-Rows go through a tree eight at a time, so that none waits for another's memory; and tree by tree,
-so that the sum of a row is taken in their order and a tree stays in the cache.
+Rows are binned first, so that a walk reads one byte per node. They go through a tree eight at a
+time, which hides the latency of memory, and tree by tree, so that a tree stays in the cache and the
+values of a row are added in the order of the trees.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sumwise.kernels.forest.bins import has_bin
+from sumwise.kernels.grow.partition import goes_left, left_range
 from sumwise.kernels.runtime.jit import inlined, kernel, routine
 from sumwise.kernels.runtime.threads import share
 
 WIDTH = 8
-# Rows that go through all trees before the next: their bins stay in the cache.
+# Rows that go through all trees before the next rows do: their bins stay in the cache.
 _BLOCK = 16384
-# A node is two words: the left child; and the feature with the bin after which to split.
+# A node is two words: the left child; the feature, and the last bin that goes left.
 FEATURE_SHIFT = np.uint32(8)
 MAX_FEATURES = 1 << 24
 MISSING_LEFT, BY_SET = np.uint8(1), np.uint8(2)
-_ONE, _TWO, _SIX, _LOW = (np.uint64(n) for n in (1, 2, 6, 63))
+_ONE, _TWO, _NOTHING = np.uint64(1), np.uint64(2), np.uint8(0)
 
 
 class PackedForest(NamedTuple):
-    """The trees of a forest, ready to be walked. A leaf leads to itself."""
+    """The trees of a forest, ready to be walked. A leaf is its own left child."""
 
     start: Any  # int64 (n_trees + 1,): the root of a tree
     words: Any  # uint32 (2 * n_nodes,)
     flags: Any  # uint8 (n_nodes,): MISSING_LEFT, BY_SET
-    leaf: Any  # int32 (n_nodes,): number of a leaf over all trees
-    set_of_node: Any  # int32 (n_nodes,), or empty where no split is by a set
+    leaf: Any  # int32 (n_nodes,): number of a leaf among those of all trees
+    set_of_node: Any  # int32 (n_nodes,), or empty if no split is by a set
     sets: Any  # uint64 (n_sets, SET_WORDS): bins that go left
 
 
@@ -36,7 +39,7 @@ class PackedForest(NamedTuple):
 def pack_nodes(
     thread, n_threads, sync, start, feature, split_bin, missing_left, left, words, flags, leaf
 ):
-    """Fill the words, flags and leaf numbers of a :class:`PackedForest`; sets come later."""
+    """Fill the words, flags and leaf numbers of a :class:`PackedForest`, not its sets."""
     begin, end = share(start.size - 1, thread, n_threads)
     for tree in range(begin, end):
         root = start[tree]
@@ -45,7 +48,7 @@ def pack_nodes(
             leaf[node] = number
             if feature[node] < 0:
                 words[2 * node] = node
-                words[2 * node + 1] = 255  # nothing is beyond
+                words[2 * node + 1] = 255  # all bins go left
                 flags[node] = MISSING_LEFT
                 number += 1
             else:
@@ -56,10 +59,17 @@ def pack_nodes(
 
 @inlined
 def _step(words, bins, place, node):
-    """Return the child a row goes to, where nothing is missing and no split is by a set."""
+    """Return the child a row goes to if no value is missing and no split is by a set."""
     meta = words[_TWO * node + _ONE]
     b = bins[place + np.uint64(meta >> FEATURE_SHIFT)]
-    return np.uint64(words[_TWO * node]) + np.uint64(b > np.uint8(meta))
+    is_left = goes_left(b, _NOTHING, np.uint8(meta))
+    return np.uint64(words[_TWO * node]) + np.uint64(not is_left)
+
+
+@inlined
+def left_child(forest, node):
+    """Return the left child of a node; the node itself if it is a leaf."""
+    return np.uint64(forest.words[_TWO * node])
 
 
 @inlined
@@ -70,26 +80,41 @@ def find_feature(forest, node):
 
 @inlined
 def choose_child(forest, node, value_bin):
-    """Return the child a row goes to that has this bin of the node's feature."""
-    flags, b = forest.flags[node], np.uint64(value_bin)
+    """Return the child that rows with this bin of the node's feature go to."""
+    flags = forest.flags[node]
     if flags & BY_SET:
-        chosen = forest.sets[forest.set_of_node[node], b >> _SIX]
-        goes_left = (chosen >> (b & _LOW)) & _ONE != 0
+        is_left = has_bin(forest.sets[forest.set_of_node[node]], np.uint64(value_bin)) != 0
     else:
         split_bin = np.uint8(forest.words[_TWO * node + _ONE])
-        goes_left = (b <= split_bin) & ((b != 0) | (flags & MISSING_LEFT != 0))
-    return np.uint64(forest.words[_TWO * node]) + np.uint64(not goes_left)
+        skip, bound = left_range(split_bin, flags & MISSING_LEFT)
+        is_left = goes_left(value_bin, skip, bound)
+    return left_child(forest, node) + np.uint64(not is_left)
 
 
 @inlined
 def find_child(forest, bins, place, node):
-    """Return the child a row goes to; a leaf for a leaf. The row begins at ``place``."""
+    """Return the child a row goes to, or the node if it is a leaf. The row begins at ``place``."""
     return choose_child(forest, node, bins[place + find_feature(forest, node)])
 
 
 @routine
+def walk_down(forest, bins, place, root):
+    """Return the leaf of a row."""
+    node, child = root, find_child(forest, bins, place, root)
+    while child != node:
+        node, child = child, find_child(forest, bins, place, child)
+    return node
+
+
+@inlined
+def is_in_bag(in_bag, tree, row):
+    """Whether a tree was grown on a row; ``in_bag`` has one bit per row."""
+    return (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1) != 0
+
+
+@routine
 def _walk_plain(words, root, bins, places, leaves):
-    """Write the leaves that eight rows reach to ``leaves``; ``places`` is where the rows begin."""
+    """Write the leaves of eight rows; ``places`` has the positions where the rows begin."""
     a = b = c = d = e = f = g = h = np.uint64(root)
     pa, pb, pc, pd = places[0], places[1], places[2], places[3]
     pe, pf, pg, ph = places[4], places[5], places[6], places[7]
@@ -116,20 +141,17 @@ def _walk_plain(words, root, bins, places, leaves):
 def _walk_any(forest, root, bins, places, leaves):
     """The same for rows with missing values and trees with sets."""
     for k in range(WIDTH):
-        node, child = np.uint64(root), find_child(forest, bins, places[k], np.uint64(root))
-        while child != node:
-            node, child = child, find_child(forest, bins, places[k], child)
-        leaves[k] = node
+        leaves[k] = walk_down(forest, bins, places[k], np.uint64(root))
 
 
 def allocate_scratch(n_threads: int) -> np.ndarray:
-    """Places, leaves and numbers of the rows that a thread walks with."""
+    """Allocate the places, leaves and numbers of the rows that a thread walks together."""
     return np.zeros((n_threads, 3, WIDTH), dtype=np.uint64)
 
 
 @kernel
 def find_forest_leaves(thread, n_threads, sync, bins, is_plain, forest, scratch, out):
-    """Write the node that each row of ``bins`` ends in, numbered within its tree, to ``out``."""
+    """Write the leaf of each row of ``bins``, as the number of a node in its tree, to ``out``."""
     n_rows, n_trees = out.shape
     step = np.uint64(bins.size // n_rows)
     begin, end = share(n_rows, thread, n_threads)
@@ -137,7 +159,7 @@ def find_forest_leaves(thread, n_threads, sync, bins, is_plain, forest, scratch,
     for tree in range(n_trees):
         root = forest.start[tree]
         for first in range(begin, end, WIDTH):
-            for k in range(WIDTH):  # beyond the last row, the last one once more
+            for k in range(WIDTH):  # the last row is repeated
                 places[k] = np.uint64(min(first + k, end - 1)) * step
             if is_plain:
                 _walk_plain(forest.words, root, bins, places, leaves)
@@ -153,9 +175,10 @@ def add_forest_values(
 ):
     """Add the leaf values of all trees to ``out`` (n_rows, n_columns), tree by tree.
 
-    ``bins`` has the bins of a row, one a feature, after those of the row before. It is plain if
-    there are no missing values in it and no sets in the trees. With ``in_bag`` (n_trees, bytes of
-    bits by row), a tree counts for the rows out of its bag alone, and ``counts`` says how many did.
+    ``bins`` has the bins of the first row, one per feature, then those of the second, and so on. It
+    is plain if it has no missing values and the trees have no sets. With ``in_bag`` (n_trees, bytes
+    with one bit per row), a tree adds to the rows out of its bag only, and ``counts`` has the
+    number of trees of each row.
     """
     n_rows, n_columns = out.shape
     step = np.uint64(bins.size // n_rows)
@@ -169,13 +192,12 @@ def add_forest_values(
             while row < block_end:
                 n = 0
                 while row < block_end and n < WIDTH:
-                    is_in = has_bags and (in_bag[tree, row >> 3] >> np.uint8(row & 7)) & np.uint8(1)
                     numbers[n] = row
-                    n += not is_in
+                    n += not (has_bags and is_in_bag(in_bag, tree, row))
                     row += 1
                 if n == 0:
                     break
-                for k in range(WIDTH):  # beyond the last row, the last one once more
+                for k in range(WIDTH):  # the last row is repeated
                     places[k] = numbers[min(k, n - 1)] * step
                 if is_plain:
                     _walk_plain(forest.words, root, bins, places, leaves)
