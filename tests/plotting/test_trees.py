@@ -35,7 +35,7 @@ STUMP = Tree(
     n_rows=np.array([5, 3, 2]),
     weight=np.ones(3),
 )
-ENSEMBLE = TreeEnsemble.from_trees([STUMP, TREE], [0, 0], np.zeros(1), "identity", 2)
+ENSEMBLE = TreeEnsemble.from_trees([STUMP, TREE], np.zeros(1), "identity", 2)
 
 
 class Values:

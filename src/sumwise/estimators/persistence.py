@@ -21,8 +21,7 @@ from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
 from sumwise.sampling import ROW_SAMPLERS, Bootstrap, Columns, Pasting, PoissonBootstrap
 from sumwise.training.boosters import BOOSTERS
-from sumwise.tree import Ensemble, LinearEnsemble, LinearLeaves, TreeEnsemble
-from sumwise.tree.forest import Forest
+from sumwise.tree import LinearEnsemble, LinearLeaves, TreeEnsemble, Trees
 
 _KINDS = ("Classifier", "Regressor")
 _PARTS: dict[str, type[Part]] = {
@@ -78,7 +77,7 @@ class SavedModelMixin(NamedParametersMixin):
 
     _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
     _saved_attributes: ClassVar[tuple[str, ...]] = ()
-    _links: ClassVar[tuple[str, ...]] = ()
+    _links: ClassVar[tuple[str, ...]] = ("identity",)
     _model_attribute: ClassVar[str] = "ensemble_"
     _model_type: ClassVar[Any] = (TreeEnsemble, LinearEnsemble)
 
@@ -182,7 +181,7 @@ def load(path: Source) -> Any:
         return _restore(*parse_model(read_bytes(path)))
 
 
-def _restore(model: Ensemble | Forest, about: dict[str, Any]) -> Any:
+def _restore(model: Trees | LinearEnsemble, about: dict[str, Any]) -> Any:
     """Make an estimator of what a file has; raise ModelFileError if that does not fit together."""
     try:
         kind = _find_class(about["estimator"])
@@ -198,7 +197,7 @@ def _restore(model: Ensemble | Forest, about: dict[str, Any]) -> Any:
             estimator.schema_ = FeatureSchema.of_numbers(n_features)
         if "encoder" in about:
             _restore_encoder(estimator, about, model)
-        if not isinstance(model, Forest) and model.link not in kind._links:
+        if model.link not in kind._links:
             raise ValueError(f"link {model.link!r} in a {kind.__name__}")
         _check_categories(estimator, model)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
@@ -210,7 +209,7 @@ def _restore(model: Ensemble | Forest, about: dict[str, Any]) -> Any:
     return estimator
 
 
-def _find_n_features(model: Ensemble | Forest, about: dict[str, Any]) -> int:
+def _find_n_features(model: Trees | LinearEnsemble, about: dict[str, Any]) -> int:
     """Features of X: those of the trees, or fewer where an encoder makes columns of them."""
     if "encoder" not in about:
         return model.n_features
@@ -227,32 +226,22 @@ def _find_class(name: str) -> type[SavedModelMixin]:
     return SavedModelMixin._by_name[name]
 
 
-def _check_categories(estimator: Any, model: Ensemble | Forest) -> None:
+def _check_categories(estimator: Any, model: Trees | LinearEnsemble) -> None:
     """Raise ValueError if trees know other categories than the features have."""
     counts: Mapping[int, int] = {f: len(d) for f, d in estimator.schema_.dictionaries.items()}
     encoder = getattr(estimator, "_encoder", None)
     if encoder is not None:
         counts = encoder.take_originals(counts)
-    if isinstance(model, Forest):
-        known = {f: bins.bin_of_code.size for f, bins in model.mapper.categories.items()}
-        fits = known == {f: count for f, count in counts.items() if count}
-    elif isinstance(model, TreeEnsemble):
-        feature_of_category = np.repeat(model.feature[model.set_node], model.set_size)
-        features, places = np.unique(feature_of_category, return_inverse=True)
-        limits = np.array([counts.get(f, 0) for f in features.tolist()], dtype=np.int64)
-        fits = bool(np.all(model.set_categories < limits[places]))
-    else:
-        fits = True
-    if not fits:
+    if isinstance(model, Trees) and not model.fits_categories(counts):
         raise ValueError("the trees have other categories than the features")
 
 
-def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) -> None:
+def _restore_encoder(estimator: Any, about: dict[str, Any], model: Trees | LinearEnsemble) -> None:
     """Give an estimator what makes numbers of its categories; raise ValueError if it is unsound."""
     n_categories = estimator.schema_.n_categories
     encoder = CategoryEncoder.restore(about["encoder"], about["arrays"], n_categories)
     n_values = encoder.sums.prior.size
-    if len(encoder.columns) != ensemble.n_features or n_values not in (1, ensemble.n_outputs):
+    if len(encoder.columns) != model.n_features or n_values not in (1, model.n_outputs):
         raise ValueError("the trees have other columns than the encoder of categories")
     estimator._encoder = encoder
 
@@ -335,7 +324,7 @@ def _encode_scores(scores: np.ndarray) -> list[float | None]:
     return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
-def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: Any) -> Any:
+def _decode_fitted(name: str, value: Any, model: Trees | LinearEnsemble, n_features: Any) -> Any:
     if name == "oob_score_":
         return np.nan if value is None else float(value)
     if name == "oob_score_is_optimistic_":
@@ -363,19 +352,20 @@ def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: 
     return _decode_labels(name, value["dtype"], value["items"], lengths[name])
 
 
-def _find_n_classes(model: Ensemble | Forest, items: list[Any]) -> int:
+def _find_n_classes(model: Trees | LinearEnsemble, items: list[Any]) -> int:
     """How many classes a model tells apart; with one column or output it may be one or two."""
-    n_columns = model.n_columns if isinstance(model, Forest) else model.n_outputs
-    return n_columns if n_columns > 1 else min(max(len(items), 1), 2)
+    return model.n_outputs if model.n_outputs > 1 else min(max(len(items), 1), 2)
 
 
-def _decode_outputs(name: str, outputs: list[Any], model: Ensemble | Forest) -> list[np.ndarray]:
+def _decode_outputs(
+    name: str, outputs: list[Any], model: Trees | LinearEnsemble
+) -> list[np.ndarray]:
     """Return the classes of several outputs; a forest has a column for each class."""
     counts = [len(own["items"]) for own in outputs]
-    if not isinstance(model, Forest) or len(counts) < 2 or min(counts) < 1:
+    if isinstance(model, TreeEnsemble | LinearEnsemble) or len(counts) < 2 or min(counts) < 1:
         raise ValueError(f"{name} has {len(counts)} outputs")
-    if sum(counts) != model.n_columns:
-        raise ValueError(f"{name} has {sum(counts)} classes, and the trees {model.n_columns}")
+    if sum(counts) != model.n_outputs:
+        raise ValueError(f"{name} has {sum(counts)} classes, and the trees {model.n_outputs}")
     return [_decode_labels(name, own["dtype"], own["items"], len(own["items"])) for own in outputs]
 
 

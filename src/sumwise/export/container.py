@@ -30,6 +30,11 @@ class OpenedFile(NamedTuple):
         """Bytes of the file."""
         return len(self.body) + _DIGEST
 
+    @property
+    def names(self) -> list[Any]:
+        """Names of the arrays."""
+        return [entry["name"] for entry in self.header["arrays"]]
+
 
 def pack_file(version: int, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     """Return the bytes of a file; the arrays, little-endian already, are listed in the header."""
@@ -79,7 +84,7 @@ def open_file(content: bytes | bytearray | memoryview, newest: int) -> OpenedFil
 
 def read_arrays(file: OpenedFile, types: Mapping[str, str]) -> dict[str, np.ndarray]:
     """Return the arrays of a file, which must be these."""
-    if [entry["name"] for entry in file.header["arrays"]] != list(types):
+    if file.names != list(types):
         raise ModelFileError("the header does not describe the arrays of a model")
     arrays = {}
     place = file.place

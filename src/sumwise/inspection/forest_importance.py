@@ -15,7 +15,7 @@ from sumwise.kernels.forest import importance as kernels
 from sumwise.kernels.forest.nodes import guess_classes, make_truth
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.forest import Forest
+from sumwise.tree.forest import BinnedForest
 from sumwise.tree.forest_grower import Target
 
 
@@ -49,7 +49,7 @@ class OutOfBag(NamedTuple):
     weight: np.ndarray | None = None
 
 
-def impurity_importance(forest: Forest) -> ForestImportance:
+def impurity_importance(forest: BinnedForest) -> ForestImportance:
     """Share of each feature in the decrease of impurity.
 
     Shares of a tree sum to one, as do their means over the trees that have a split.
@@ -65,7 +65,7 @@ def impurity_importance(forest: Forest) -> ForestImportance:
     return ForestImportance(result.mean / total, result.std) if total > 0 else result
 
 
-def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImportance:
+def unbiased_importance(forest: BinnedForest, rows: OutOfBag, team: Team) -> ForestImportance:
     """What the splits on each feature gain on the rows out of each tree's bag, a row.
 
     Li et al. (2019, MDI-oob) and Zhou and Hooker (2021): in the gain of a split, the difference of
@@ -77,7 +77,7 @@ def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImp
     bags = _check(forest, rows)
     out, total = _allocate(forest)
     n_nodes, n_threads = int(np.diff(forest.start).max()), team.n_threads
-    shape = n_threads, n_nodes, forest.n_columns
+    shape = n_threads, n_nodes, forest.n_outputs
     work = kernels.SumWork(np.empty(shape), np.empty(shape), np.empty((n_threads, n_nodes, 2)))
     truth = make_truth(rows.target, rows.is_class)
     team.run(
@@ -92,8 +92,8 @@ def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImp
         out,
     )
     if truth.label.shape[0] == 0:
-        out /= forest.n_columns
-    elif forest.n_columns == 1:
+        out /= forest.n_outputs
+    elif forest.n_outputs == 1:
         out *= 2.0  # the other class
     else:
         out /= truth.first.size
@@ -102,7 +102,7 @@ def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImp
 
 
 def permutation_importance(
-    forest: Forest, rows: OutOfBag, team: Team, seed: int
+    forest: BinnedForest, rows: OutOfBag, team: Team, seed: int
 ) -> ForestImportance:
     """By how much each tree's error on the rows out of its bag grows when a feature is permuted.
 
@@ -135,7 +135,7 @@ def permutation_importance(
     return _summarize(out, total > 0)
 
 
-def _check(forest: Forest, rows: OutOfBag) -> kernels.Bags:
+def _check(forest: BinnedForest, rows: OutOfBag) -> kernels.Bags:
     """Bring rows to the form of the kernels; refuse a forest without out-of-bag rows."""
     if rows.in_bag.shape[0] != forest.n_trees:
         raise DataError(
@@ -150,7 +150,7 @@ def _check(forest: Forest, rows: OutOfBag) -> kernels.Bags:
     return kernels.Bags(rows.bins.reshape(-1), rows.in_bag, weight)
 
 
-def _allocate(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+def _allocate(forest: BinnedForest) -> tuple[np.ndarray, np.ndarray]:
     """Return zeros for each tree and feature, and for each tree."""
     return np.zeros((forest.n_trees, forest.n_features)), np.zeros(forest.n_trees)
 

@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.tree import TreeEnsemble
-from sumwise.tree.forest import Forest
+from sumwise.tree import Tree, Trees
+
+
+def get_trees(model: Any) -> Trees | None:
+    """Return the trees of a model, or trees as they are; None if there are none."""
+    trees = getattr(model, "forest_", getattr(model, "ensemble_", model))
+    return trees if isinstance(trees, Trees) else None
 
 
 class TreeView:
@@ -15,7 +20,7 @@ class TreeView:
 
     Parameters
     ----------
-    model : fitted estimator, TreeEnsemble or Forest
+    model : fitted estimator or Trees
         The trees; an estimator of sumwise has them as ``ensemble_`` or ``forest_``.
     number : int
         Which tree; -1 for the last.
@@ -29,7 +34,7 @@ class TreeView:
     tree : Tree
         Its nodes.
     first_node : int
-        Number of its root in the arrays of the ensemble; 0 in a forest.
+        Number of its root in the arrays of the model.
     classes : tuple of str
         Names of the classes whose shares are the values of nodes; empty for numbers and for
         several outputs.
@@ -44,8 +49,8 @@ class TreeView:
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
-        trees = getattr(model, "forest_", getattr(model, "ensemble_", model))
-        if not isinstance(trees, (TreeEnsemble, Forest)):
+        trees = get_trees(model)
+        if trees is None:
             raise ParameterError(
                 f"{type(model).__name__} has no trees of sumwise: it is not fitted, or of another "
                 "kind"
@@ -53,12 +58,11 @@ class TreeView:
         if not -trees.n_trees <= number < trees.n_trees:
             raise ParameterError(f"tree={number}: the model has {trees.n_trees} trees")
         number %= trees.n_trees
-        self.tree = trees.to_tree(number)
-        self.first_node = 0 if isinstance(trees, Forest) else int(trees.start[number])
+        self.tree: Tree = trees.to_tree(number)
+        self.first_node = int(trees.start[number])
         self._name_features(model, trees.n_features, feature_names)
         self._name_classes(model, trees, number, class_names)
-        sets = np.split(self.tree.set_categories, np.cumsum(self.tree.set_size)[:-1])
-        self._sets = dict(zip(self.tree.set_node.tolist(), sets, strict=False))
+        self._sets = self.tree.left_categories
 
     def _name_features(
         self, model: Any, n_columns: int, feature_names: Sequence[str] | None
@@ -81,7 +85,7 @@ class TreeView:
     def _name_classes(
         self,
         model: Any,
-        trees: TreeEnsemble | Forest,
+        trees: Trees,
         number: int,
         class_names: Sequence[str] | None,
     ) -> None:
@@ -93,10 +97,10 @@ class TreeView:
             raise ParameterError(f"class_names has {len(names)} names for {len(labels)} classes")
         self.classes: tuple[str, ...] = ()
         self.output = ""
-        if isinstance(trees, Forest):
+        if trees.averages:
             self.classes = tuple(map(str, names))
-        elif trees.n_outputs > 1:
-            output = int(trees.output[number])
+        elif trees.n_groups > 1:
+            output = number % trees.n_groups
             is_class = len(names) == trees.n_outputs
             self.output = f"score of class {names[output]}" if is_class else f"output {output}"
 

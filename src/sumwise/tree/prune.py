@@ -23,7 +23,7 @@ from sumwise.kernels.forest.prune import (
     find_links,
     mark_kept,
 )
-from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import RowTable, Target
 
 # Links that differ by less than this share of the strongest are one: their gains are differences
@@ -168,7 +168,7 @@ def prune_by_rows(
     truth = make_truth(target, is_class)
     cut_by_rows(
         table.bins.reshape(-1),
-        Forest.from_trees([tree], table.mapper).packed,
+        BinnedForest.from_trees([tree], table.mapper).packed,
         tree.left,
         truth,
         guess_classes(tree.value, truth),
@@ -206,7 +206,7 @@ def estimate_by_rows(
     value = tree.value.copy()
     estimate_nodes(
         table.bins.reshape(-1),
-        Forest.from_trees([tree], table.mapper).packed,
+        BinnedForest.from_trees([tree], table.mapper).packed,
         tree.left,
         make_truth(target, is_class),
         weight,
