@@ -61,6 +61,14 @@ def test_the_layout_of_a_tree():
     assert layout.n_rows.tolist() == [3000, 1200, 1000, 200, 1800]
 
 
+def test_nodes_of_a_forest_are_numbered_over_all_trees():
+    X = np.arange(20.0)[:, None]
+    forest = RandomForestRegressor(2, random_state=0).fit(X, X[:, 0]).forest_
+    layout = tree_layout(forest, 1)
+    assert sorted(layout.node.tolist()) == list(range(forest.start[1], forest.start[2]))
+    assert np.array_equal(forest.n_rows[layout.node], layout.n_rows)
+
+
 def test_nodes_say_what_they_do():
     assert tree_layout(Model, -1).text == (
         "size <= 2.5\nor missing, 3,000 rows",

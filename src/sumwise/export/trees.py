@@ -293,10 +293,12 @@ def _check_nodes(trees: Trees) -> None:
     is_split = trees.feature >= 0
     if not np.all(np.where(is_split, inside, (trees.feature == -1) & (left == -1))):
         raise ModelFileError("a node points outside its tree or to a feature that is not there")
-    # Leaves are numbered by the nodes before them, which needs one parent for each node.
+    # Kernels number leaves by the nodes before them, which needs one parent for each node: all but
+    # the roots are children, and there are as many of them as children.
     children = (left + roots)[is_split]
-    n_parents = np.bincount(np.append(children, children + 1), minlength=trees.n_nodes)
-    if np.any(n_parents != (node > 0)):
+    is_child = node == 0
+    is_child[children] = is_child[children + 1] = True
+    if not is_child.all() or 2 * children.size != trees.n_nodes - trees.n_trees:
         raise ModelFileError("a node is not the child of exactly one other")
 
 

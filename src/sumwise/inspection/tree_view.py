@@ -1,6 +1,6 @@
-"""One tree of a model in words: what its nodes ask, and what its leaves say."""
+"""One tree of a model in words: its tests, and the contents of its leaves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from sumwise.tree import Tree, Trees
 
 
 def get_trees(model: Any) -> Trees | None:
-    """Return the trees of a model, or trees as they are; None if there are none."""
+    """Return the trees of a fitted model, or trees themselves; None for anything else."""
     trees = getattr(model, "forest_", getattr(model, "ensemble_", model))
     return trees if isinstance(trees, Trees) else None
 
 
 class TreeView:
-    """A tree, and the names of what it splits on and predicts.
+    """A tree with the names of its features and classes.
 
     Parameters
     ----------
@@ -25,21 +25,20 @@ class TreeView:
     number : int
         Which tree; -1 for the last.
     feature_names : sequence of str or None
-        None for the names that the estimator saw, or x0, x1, ...
+        None for the names seen in ``fit``, or x0, x1, ...
     class_names : sequence of str or None
         None for the labels.
 
     Attributes
     ----------
     tree : Tree
-        Its nodes.
     first_node : int
         Number of its root in the arrays of the model.
     classes : tuple of str
         Names of the classes whose shares are the values of nodes; empty for numbers and for
         several outputs.
     output : str
-        What the tree adds to, where boosting has several outputs, as the score of a class; else "".
+        The score that the tree adds to, such as that of a class; "" if boosting has one output.
     """
 
     def __init__(
@@ -78,16 +77,12 @@ class TreeView:
             )
         self._names = [str(name) for name in feature_names]
         self._dictionaries = getattr(getattr(model, "schema_", None), "dictionaries", {})
-        if encoder is not None:  # trees know columns, of which a feature may have several
+        if encoder is not None:  # trees split on columns; a feature may have several
             self._names = encoder.name_columns(self._names)
             self._dictionaries = encoder.take_originals(self._dictionaries)
 
     def _name_classes(
-        self,
-        model: Any,
-        trees: Trees,
-        number: int,
-        class_names: Sequence[str] | None,
+        self, model: Any, trees: Trees, number: int, class_names: Sequence[str] | None
     ) -> None:
         labels = getattr(model, "classes_", ())
         if isinstance(labels, list):  # several outputs: nodes show the shares of all classes
@@ -107,8 +102,22 @@ class TreeView:
     def is_leaf(self, node: int) -> bool:
         return bool(self.tree.left[node] < 0)
 
+    def walk(self, n_levels: float) -> Iterator[tuple[int, int, int]]:
+        """Yield (node, parent, depth) from the root down, left sides first.
+
+        The children of splits below the first ``n_levels`` levels are left out. The parent of the
+        root is -1.
+        """
+        waiting = [(0, -1, 0)]
+        while waiting:
+            node, parent, depth = waiting.pop()
+            yield node, parent, depth
+            if not self.is_leaf(node) and depth < n_levels:
+                left = int(self.tree.left[node])
+                waiting += [(left + 1, node, depth + 1), (left, node, depth + 1)]
+
     def find_depth(self, node: int) -> int:
-        """Return how many levels of splits there are from a node on."""
+        """Return the number of levels of splits at and below a node."""
         depth, level = 0, np.array([node])
         while (level := level[self.tree.left[level] >= 0]).size:
             depth += 1
@@ -118,11 +127,11 @@ class TreeView:
     def find_shares(self, node: int) -> np.ndarray:
         """Return the share of each class in a node of a classification tree."""
         value = self.tree.value[node]
-        # A forest of two classes knows the share of the second; of one class there is no doubt.
+        # With two classes, trees hold the share of the second only; a single class has it all.
         return np.append(1.0 - value, value)[: len(self.classes)] if value.size == 1 else value
 
     def list_terms(self, node: int) -> list[tuple[str, float]]:
-        """Return names and coefficients of a leaf's linear model; nothing if it has none."""
+        """Return names and coefficients of a leaf's linear model; empty without one."""
         models = self.tree.models
         if models is None:
             return []
@@ -147,33 +156,33 @@ class TreeView:
         longest: int | None = None,
         line: int | None = None,
     ) -> tuple[str, str]:
-        """Say what holds for rows that go left, and what for those that go right.
+        """Return the conditions for going left and for going right.
 
         Parameters
         ----------
         node : int
             A split.
         decimals : int or None
-            Decimals of thresholds; None for as many as tell something.
+            Decimals of thresholds; None for three significant digits.
         max_categories : int or None
-            Categories of a set that are written out; None for all.
+            Most categories of a set to list; None for all.
         longest : int or None
-            Longest name that is not cut short; None for any.
+            Longer names are cut; None for no limit.
         line : int or None
-            Characters after which a list of categories goes on in the next line; None for one line.
+            Longest line of a list of categories; None for one line.
         """
         feature, threshold = int(self.tree.feature[node]), float(self.tree.threshold[node])
         name = shorten(self._names[feature], longest)
         if node in self._sets:
             words = self._list_categories(feature, self._sets[node], max_categories, longest)
             return _join(f"{name} in {{", words, line), _join(f"{name} not in {{", words, line)
-        if np.isposinf(threshold):  # all values go left, what is missing goes right
+        if np.isposinf(threshold):  # only missing values go right
             return f"{name} is known", f"{name} is missing"
         number = format_number(threshold) if decimals is None else f"{threshold:.{decimals}f}"
         return f"{name} <= {number}", f"{name} >  {number}"
 
     def asks_whether_missing(self, node: int) -> bool:
-        """Whether a split parts known from missing values."""
+        """Whether a split separates missing values from all others."""
         return node not in self._sets and bool(np.isposinf(self.tree.threshold[node]))
 
     def _list_categories(
@@ -189,7 +198,7 @@ class TreeView:
 
 
 def _join(start: str, words: Sequence[str], line: int | None) -> str:
-    """Write a list, in lines that are no longer than they must be."""
+    """Write a list, broken into lines."""
     lines = [start + words[0]]
     for word in words[1:]:
         if line is None or len(lines[-1]) + len(word) <= line:
@@ -200,14 +209,14 @@ def _join(start: str, words: Sequence[str], line: int | None) -> str:
 
 
 def shorten(name: str, longest: int | None) -> str:
-    """Cut a name that is too long; None for no limit."""
+    """Cut a name to the longest length; None for no limit."""
     return name if longest is None or len(name) <= longest else name[: longest - 3] + "..."
 
 
 def format_number(number: float, digits: int = 3) -> str:
-    """Write a number with so many digits or, if it is large, with all before the point.
+    """Write a number with so many significant digits, and all digits before the point.
 
-    A threshold between two whole numbers is written in full: 2010.5, not 2.01e+03.
+    Multiples of one half, as between two integers, are written in full: 2010.5, not 2.01e+03.
     """
     size = abs(number)
     if size >= 1e15 or 0 < size < 1e-4 or not np.isfinite(number):

@@ -113,29 +113,17 @@ class TreeEnsemble(Trees):
         return int(self.base_score.size)
 
     @property
-    def n_groups(self) -> int:
-        return self.n_outputs
-
-    @property
     def output(self) -> np.ndarray:
         """The output (class) that each tree adds to."""
         return np.arange(self.n_trees, dtype=np.int32) % np.int32(self.n_outputs)
 
-    @property
-    def cover(self) -> np.ndarray:
-        """The number of training rows of each node."""
-        return self.n_rows
-
     def decode_splits(self) -> Splits:
-        """Return the splits as they are stored."""
         return Splits(self.threshold, self.set_node, self.set_size, self.set_categories)
 
     def node_values(self) -> np.ndarray:
-        """Return the values of all nodes, (n_nodes, 1)."""
         return self.value[:, None]
 
     def combine(self, sums: np.ndarray) -> np.ndarray:
-        """Return sums of values plus the base score."""
         return (sums.T + self.base_score).T
 
     def fits_categories(self, counts: Mapping[int, int]) -> bool:
@@ -201,7 +189,6 @@ class TreeEnsemble(Trees):
     # --- prediction ---
 
     def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
-        """Return raw scores, (n_rows, n_outputs); ``is_last`` if no other rows will follow."""
         raw = self._start_scores(X)
         if self.models is None:
             self._predictor.add_values(X, raw, team, is_last)
@@ -262,7 +249,6 @@ class TreeEnsemble(Trees):
         return LINKS[self.link](raw)
 
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
-        """Return the leaf of each row in each tree, (n_rows, n_trees), numbered in the tree."""
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
         self._predictor.find_leaves(X, leaves, team)
         return leaves

@@ -20,56 +20,23 @@ from sumwise.kernels.forest.walk import (
 )
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
-from sumwise.tree.tree import make_writable, no_sets
+from sumwise.tree.tree import GrownTree, make_writable, no_sets
 from sumwise.tree.trees import Splits, Trees
 
 _NO_BAGS = np.empty((0, 0), dtype=np.uint8)
 
 
-def no_bin_sets() -> np.ndarray:
-    """What a tree without splits on categories has in place of their sets."""
-    return np.empty((0, SET_WORDS), dtype=np.uint64)
-
-
-@dataclass(frozen=True)
-class ForestTree:
-    """One tree as it was grown. Node 0 is the root; the right child of a node is ``left + 1``.
+@dataclass(frozen=True, repr=False)
+class ForestTree(GrownTree):
+    """A tree of a forest, in bins.
 
     Attributes
     ----------
-    feature : ndarray of int32
-        Feature a node splits on, -1 for a leaf.
-    split_bin : ndarray of uint8
-        Bins from 1 up to this go left.
-    missing_left : ndarray of uint8
-        Whether bin 0 goes left.
-    left : ndarray of int32
-        Left child, -1 for a leaf.
-    gain : ndarray of float64
-        By how much the split lowers the criterion, weighted; 0 for a leaf.
-    weight : ndarray of float64
-        Weight of the rows of the node.
-    n_rows : ndarray of int64
-        Their number.
-    value : ndarray of float64, shape (n_nodes, n_columns)
-        Mean target of the rows, of inner nodes too.
     sets : ndarray of uint64, shape (n_sets, SET_WORDS)
-        Bins that go left, of the nodes that split on a category, in their order.
+        Bins that go left, for the nodes that split on a category, in their order.
     """
 
-    feature: np.ndarray
-    split_bin: np.ndarray
-    missing_left: np.ndarray
-    left: np.ndarray
-    gain: np.ndarray
-    weight: np.ndarray
-    n_rows: np.ndarray
-    value: np.ndarray
-    sets: np.ndarray = field(default_factory=no_bin_sets)
-
-    @property
-    def n_nodes(self) -> int:
-        return int(self.feature.size)
+    sets: np.ndarray = field(default_factory=lambda: np.empty((0, SET_WORDS), dtype=np.uint64))
 
 
 @dataclass(frozen=True)
@@ -135,15 +102,6 @@ class BinnedForest(Trees):
     def n_outputs(self) -> int:
         return int(self.value.shape[1])
 
-    @property
-    def n_groups(self) -> int:
-        return 1
-
-    @property
-    def cover(self) -> np.ndarray:
-        """The weight of the training rows of each node."""
-        return self.weight
-
     def decode_splits(self) -> Splits:
         """Return thresholds and categories in place of bins.
 
@@ -178,7 +136,6 @@ class BinnedForest(Trees):
         return out
 
     def combine(self, sums: np.ndarray) -> np.ndarray:
-        """Return means over the trees."""
         return sums / self.n_trees
 
     def fits_categories(self, counts: Mapping[int, int]) -> bool:
@@ -228,12 +185,10 @@ class BinnedForest(Trees):
     # --- prediction ---
 
     def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
-        """Return the mean of the trees' values, (n_rows, n_outputs)."""
         parts = [self.sum_values(rows, team)[0] for _, rows in self.mapper.map_parts(X, team)]
         return np.concatenate(parts) / self.n_trees
 
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
-        """Return the leaf of each row in each tree, (n_rows, n_trees), numbered in the tree."""
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int64)
         scratch = allocate_scratch(team.n_threads)
         for first, rows in self.mapper.map_parts(X, team):

@@ -1,4 +1,4 @@
-"""Tree: the flat arrays of one finished tree."""
+"""Tree: the flat arrays of one tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -90,41 +90,30 @@ class LeafModels:
 
 
 @dataclass(frozen=True)
-class Tree:
-    """One tree. Node 0 is the root; the right child of a node is ``left + 1``.
+class GrownTree:
+    """The nodes of one tree. Node 0 is the root; the right child of a node is ``left + 1``.
 
     Attributes
     ----------
     feature : ndarray of int32
         Feature a node splits on, -1 for a leaf.
-    threshold : ndarray of float64
-        Values up to the threshold go left.
     split_bin : ndarray of uint8
-        The threshold as a bin; as a rank in the table (uint32) if splits are exact.
+        Bins from 1 up to this go left; ranks in the table (uint32) if splits are exact.
     missing_left : ndarray of uint8
-        Whether missing values go left.
+        Whether missing values, which are in bin 0, go left.
     left : ndarray of int32
         Left child, -1 for a leaf.
-    value : ndarray of float64, shape (n_nodes, n_outputs)
-        Values of all nodes, multiplied by the learning rate.
+    value : ndarray of float64, shape (n_nodes, n_columns)
+        Values of all nodes: what boosting adds, or the mean target of the rows.
     gain : ndarray of float64
         Gain of the split, 0 for a leaf.
     n_rows : ndarray of int64
         Training rows that reached the node.
     weight : ndarray of float64
         Sum of the hessians (or weights) of these rows.
-    set_node : ndarray of int32
-        Nodes that split by a set of categories, ascending. Their threshold and bin are 0.
-    set_size : ndarray of int32
-        Number of categories in each set.
-    set_categories : ndarray of int32
-        Categories of each set, ascending. These go left, all others go right.
-    models : LeafModels or None
-        Linear models of the leaves, if they have any.
     """
 
     feature: np.ndarray
-    threshold: np.ndarray
     split_bin: np.ndarray
     missing_left: np.ndarray
     left: np.ndarray
@@ -132,10 +121,6 @@ class Tree:
     gain: np.ndarray
     n_rows: np.ndarray
     weight: np.ndarray
-    set_node: np.ndarray = field(default_factory=no_sets)
-    set_size: np.ndarray = field(default_factory=no_sets)
-    set_categories: np.ndarray = field(default_factory=no_sets)
-    models: LeafModels | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_nodes:,} nodes, {self.n_leaves:,} leaves>"
@@ -147,6 +132,31 @@ class Tree:
     @property
     def n_leaves(self) -> int:
         return int((self.feature < 0).sum())
+
+
+@dataclass(frozen=True, repr=False)
+class Tree(GrownTree):
+    """A tree of boosting, or any finished tree, in values of the features.
+
+    Attributes
+    ----------
+    threshold : ndarray of float64
+        Values up to the threshold go left.
+    set_node : ndarray of int32
+        Nodes that split by a set of categories, ascending. Their threshold and bin are 0.
+    set_size : ndarray of int32
+        Number of categories in each set.
+    set_categories : ndarray of int32
+        Categories of each set, ascending. These go left, all others go right.
+    models : LeafModels or None
+        Linear models of the leaves, if they have any.
+    """
+
+    threshold: np.ndarray
+    set_node: np.ndarray = field(default_factory=no_sets)
+    set_size: np.ndarray = field(default_factory=no_sets)
+    set_categories: np.ndarray = field(default_factory=no_sets)
+    models: LeafModels | None = None
 
     @property
     def left_categories(self) -> dict[int, np.ndarray]:

@@ -66,14 +66,8 @@ class Trees(ABC):
     # Whether values are averaged over the trees; otherwise they are added up.
     averages: ClassVar[bool]
     # Arrays with one item per node.
-    by_node: ClassVar[tuple[str, ...]] = (
-        "feature",
-        "missing_left",
-        "left",
-        "gain",
-        "weight",
-        "n_rows",
-    )
+    by_node: ClassVar[tuple[str, ...]]
+    by_node = ("feature", "missing_left", "left", "gain", "weight", "n_rows")
 
     if TYPE_CHECKING:  # a field of one storage, known otherwise to the other
 
@@ -91,16 +85,6 @@ class Trees(ABC):
     @abstractmethod
     def n_outputs(self) -> int:
         """Numbers that are predicted for a row."""
-
-    @property
-    @abstractmethod
-    def n_groups(self) -> int:
-        """Groups of consecutive outputs; tree i has values for those of group i % n_groups."""
-
-    @property
-    @abstractmethod
-    def cover(self) -> np.ndarray:
-        """Training rows of each node, by number or by weight: the shares of its children."""
 
     @property
     def models(self) -> LeafModels | None:
@@ -141,6 +125,16 @@ class Trees(ABC):
         """Return the fields that :meth:`join` changes, except ``start`` and those by node."""
 
     # --- trees ---
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of consecutive outputs; tree i has values for those of group i % n_groups."""
+        return 1 if self.averages else self.n_outputs
+
+    @property
+    def cover(self) -> np.ndarray:
+        """Training rows of each node, by weight in a forest, else by number."""
+        return self.weight if self.averages else self.n_rows
 
     @property
     def n_trees(self) -> int:
