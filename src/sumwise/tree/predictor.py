@@ -1,7 +1,8 @@
-"""Predictor: the trees of an ensemble made ready for rows, few or many.
+"""Predictor: the trees of boosting, prepared for few rows or many.
 
-A few rows walk through the trees as they are. Many rows are coded first (see kernels/coding.py),
-then trees are tests of bytes (see kernels/coded_trees.py). Both ways give the same bits.
+A few rows walk through the trees as they are. Many rows are coded first, so that the splits of
+trees become tests of bytes; see ``kernels.predict.coding`` and ``coded_trees``. Both give the same
+bits.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,12 +25,13 @@ from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows,
 from sumwise.kernels.predict.walk import FlatTrees, add_predictions, flatten_trees
 from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.lazy import lazy
+from sumwise.tree.tree import make_writable
 
-# Up to as many rows walk; for more it pays to code a block.
+# Up to this many rows walk; for more, coding a block is faster.
 _FEW_ROWS = 12
-# The same, if the trees have yet to be coded and will not be used again.
+# The same, if the trees are not coded yet and will not be used again.
 _FEW_LAST_ROWS = 256
-# Codes made at a time by a thread: they should still be in its cache when they are read.
+# Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
 _BATCH_BYTES = 1 << 20
 
 
@@ -45,14 +47,14 @@ class SparseRows(NamedTuple):
 
 
 class Predictor:
-    """Adds the values of trees, or finds their leaves. What it derives from them, it keeps.
+    """Adds the values of trees, or finds their leaves. Keeps what it derives from the trees.
 
     Parameters
     ----------
     start, output, feature, threshold, missing_left, left, value : ndarray
-        As in :class:`TreeEnsemble`.
+        As in :class:`TreeEnsemble`, but ``start`` has no end, and ``left`` counts over all trees.
     sets : tuple of ndarray or None
-        Its ``set_node``, ``set_size`` and ``set_categories``, if it has any.
+        ``set_node``, ``set_size`` and ``set_categories``, if there are any.
     """
 
     def __init__(
@@ -67,15 +69,14 @@ class Predictor:
         sets: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> None:
         arrays = (start, output, feature, threshold, missing_left, left, value)
-        # Kernels are compiled for arrays that may be written to, which those of a file may not.
-        self._arrays = [np.require(np.asarray(a), requirements=["C", "A", "W"]) for a in arrays]
+        self._arrays = [make_writable(np.asarray(array)) for array in arrays]
         self._sets = None if sets is None else make_sets(feature.size, *sets)
         self._coders: dict[np.dtype, Coder] = {}
 
     def add_values(self, X: Matrix, out: np.ndarray, team: Team, is_last: bool = False) -> None:
         """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs).
 
-        ``is_last`` tells that no other rows will come, so that coding the trees pays less.
+        ``is_last``: no other rows will follow, so that coding the trees takes more rows to pay off.
         """
         if X.shape[0] > (_FEW_LAST_ROWS if is_last else _FEW_ROWS):
             arguments = (0, self._trees.start.size, self._trees)
@@ -89,7 +90,7 @@ class Predictor:
                 add_category_predictions(*part, self._flat_trees, self._sets, own)
 
     def add_stages(self, X: Matrix, n_trees: int, out: np.ndarray, team: Team) -> Iterator[None]:
-        """The same, but pause after every ``n_trees`` trees. Keeps a byte a value of X."""
+        """Do the same, but pause after every ``n_trees`` trees. Holds all codes of X."""
         shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
         for first, part in _read_parts(X):
@@ -143,21 +144,21 @@ class Predictor:
 
     @property
     def _n_columns(self) -> int:
-        """Columns of codes: by thresholds, then by sets."""
+        """Number of columns of codes: those of thresholds, then those of sets."""
         columns = self._columns
         by_set = columns.memberships
         return int(columns.feature.size if by_set is None else by_set.first_column[-1])
 
 
 def _read_parts(X: Matrix) -> Iterator[tuple[int, FlatMatrix | SparseRows]]:
-    """Yield (first row, rows as they are coded): a sparse matrix at once, and as it is."""
+    """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
     if isinstance(X, SparseMatrix):
         yield 0, SparseRows(*X.by_row, *X.shape, X.absent)
     else:
         yield from read_chunks(X)
 
 
-# What the threads of a team do
+# --- what the threads of a team run ---
 
 
 def _code_and_run(
@@ -172,7 +173,7 @@ def _code_and_run(
     arguments: tuple[Any, ...],
     out: np.ndarray,
 ) -> None:
-    """Code some of the thread's rows, run a kernel on them, and so on."""
+    """Code a batch of the thread's rows, run a kernel on it, then the next."""
     begin, end = _share_blocks(part.n_rows, thread, n_threads)
     n_rows = max(1, _BATCH_BYTES // (BLOCK * max(1, n_columns))) * BLOCK
     codes = np.empty((-(-min(n_rows, end - begin) // BLOCK), n_columns, BLOCK), dtype=np.uint8)
@@ -211,7 +212,7 @@ def _run_on_codes(
 
 
 def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
-    """The thread's rows as (first, last): whole blocks, but for the end of the last."""
+    """Return the thread's rows as (first, last): whole blocks, except at the end."""
     n_blocks = -(-n_rows // BLOCK)
     first, last = n_blocks * thread // n_threads, n_blocks * (thread + 1) // n_threads
     return first * BLOCK, min(last * BLOCK, n_rows)
