@@ -111,12 +111,10 @@ def test_selected_trees_join_to_the_whole(model):
         assert np.array_equal(np.concatenate(leaves, axis=1), trees.apply(matrix, team))
 
 
-@all_models
-def test_values_of_trees_combine_to_the_prediction(model):
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "linear leaves"])
+def test_values_of_trees_combine_to_the_prediction(name):
     """By walks through single trees: in numbers and categories, whatever the storage."""
-    trees, matrix = get_trees(model), model._check_input(X)
-    if trees.models is not None:
-        pytest.skip("leaves have no single value")
+    trees, matrix = get_trees(MODELS[name]), MODELS[name]._check_input(X)
     n_values = trees.n_outputs // trees.n_groups
     sums = np.zeros((trees.n_outputs, 80))
     with Team(1) as team:
