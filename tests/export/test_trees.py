@@ -26,7 +26,7 @@ from sumwise import (
 from sumwise.errors import ModelFileError
 from sumwise.export.container import open_file, pack_file, read_arrays
 from sumwise.export.native import dump_model, parse_model
-from sumwise.export.trees import _BINS, _FOREST, FOREST_FORMAT
+from sumwise.export.trees import _FOREST, FOREST_ARRAYS, FOREST_FORMAT
 
 GENERATOR = np.random.default_rng(0)
 X = pd.DataFrame(
@@ -42,7 +42,7 @@ DATA = dump_model(MODEL.forest_, {"some": "thing"})
 
 def open_parts():
     file = open_file(DATA, FOREST_FORMAT)
-    return dict(file.header), read_arrays(file, _FOREST | _BINS)
+    return dict(file.header), read_arrays(file, FOREST_ARRAYS)
 
 
 def read(header, arrays):
@@ -233,7 +233,7 @@ def change_about(path, change):
     file = open_file(path.read_bytes(), FOREST_FORMAT)
     header = dict(file.header)
     change(header["about"])
-    path.write_bytes(pack_file(FOREST_FORMAT, header, read_arrays(file, _FOREST | _BINS)))
+    path.write_bytes(pack_file(FOREST_FORMAT, header, read_arrays(file, FOREST_ARRAYS)))
 
 
 @pytest.mark.parametrize(

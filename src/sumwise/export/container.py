@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +30,13 @@ class OpenedFile(NamedTuple):
         """Bytes of the file."""
         return len(self.body) + _DIGEST
 
-    @property
-    def names(self) -> list[Any]:
-        """Names of the arrays."""
-        return [entry["name"] for entry in self.header["arrays"]]
+
+class ArrayGroup(NamedTuple):
+    """Arrays of a file, the format that brought them, and whether files may lack them."""
+
+    types: Mapping[str, str]  # dtypes by name, in the order of the file
+    since: int = 1
+    is_optional: bool = False
 
 
 def pack_file(version: int, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -82,9 +85,14 @@ def open_file(content: bytes | bytearray | memoryview, newest: int) -> OpenedFil
     return OpenedFile(version, header, body, header_end)
 
 
-def read_arrays(file: OpenedFile, types: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Return the arrays of a file, which must have these names and types."""
-    if file.names != list(types):
+def read_arrays(file: OpenedFile, groups: Sequence[ArrayGroup]) -> dict[str, np.ndarray]:
+    """Return the arrays of a file, which must be those of its groups."""
+    names = [entry["name"] for entry in file.header["arrays"]]
+    types: dict[str, str] = {}
+    for group in groups:
+        is_there = not group.is_optional or any(name in names for name in group.types)
+        types |= group.types if is_there and group.since <= file.version else {}
+    if names != list(types):
         raise ModelFileError("the header does not describe the arrays of a model")
     arrays = {}
     place = file.place

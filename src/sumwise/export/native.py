@@ -28,6 +28,7 @@ import numpy as np
 
 from sumwise.errors import ModelFileError
 from sumwise.export.container import (
+    ArrayGroup,
     OpenedFile,
     check_n_features,
     open_file,
@@ -38,13 +39,15 @@ from sumwise.export.container import (
 )
 from sumwise.export.files import Source, Target, name_source, read_bytes, write_bytes
 from sumwise.export.trees import (
+    ENSEMBLE_ARRAYS,
+    FOREST_ARRAYS,
     Content,
     convert_arrays,
     fits_link,
-    list_tree_arrays,
     pack_trees,
+    read_ensemble,
+    read_forest,
     read_link,
-    read_trees,
 )
 from sumwise.tree import LinearEnsemble
 from sumwise.tree.trees import Trees
@@ -54,13 +57,18 @@ LINEAR_FORMAT, _ENCODING_FORMAT = 3, 3
 # The first format whose header names the kind of model.
 _KINDS_FORMAT = 3
 _LINEAR = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
+_LINEAR_ARRAYS = (ArrayGroup(_LINEAR, since=LINEAR_FORMAT),)
 # Further arrays of a model that encodes categories by statistics.
-_ENCODING = {
-    "group_size": "<i8",
-    "group_keys": "<i8",
-    "category_sums": "<f8",
-    "category_counts": "<f8",
-}
+_ENCODING = ArrayGroup(
+    {
+        "group_size": "<i8",
+        "group_keys": "<i8",
+        "category_sums": "<f8",
+        "category_counts": "<f8",
+    },
+    since=_ENCODING_FORMAT,
+    is_optional=True,
+)
 
 
 def write_model(target: Target, model: Trees | LinearEnsemble, about: dict[str, Any]) -> None:
@@ -88,7 +96,7 @@ def _pack_model(model: Trees | LinearEnsemble, about: dict[str, Any]) -> bytes:
         version, own, arrays = pack_trees(model)
     if "arrays" in about:
         version = max(version, _ENCODING_FORMAT)
-        arrays = arrays | convert_arrays(about["arrays"], _ENCODING)
+        arrays = arrays | convert_arrays(about["arrays"], _ENCODING.types)
     description = {name: value for name, value in about.items() if name != "arrays"}
     header = {**own, "about": description, "n_features": model.n_features}
     return pack_file(version, header, arrays)
@@ -106,16 +114,14 @@ def parse_model(
     """Return what :func:`dump_model` was given."""
     file = open_file(data, FORMAT_VERSION)
     kind = file.header.get("model") if file.version >= _KINDS_FORMAT else None
-    is_linear, is_forest = kind == "linear", kind == "forest"
-    types = _LINEAR if is_linear else list_tree_arrays(file, is_forest)
-    is_encoded = file.version >= _ENCODING_FORMAT and any(name in file.names for name in _ENCODING)
-    if is_encoded and not is_forest:
-        types = types | _ENCODING
-    arrays = read_arrays(file, types)
-    encoding = {name: arrays.pop(name) for name in _ENCODING if name in arrays}
-    model = _read_linear(file, arrays) if is_linear else read_trees(file, arrays, is_forest)
-    about = file.header["about"]
-    return model, about | ({"arrays": encoding} if encoding else {})
+    if kind == "forest":
+        arrays = read_arrays(file, FOREST_ARRAYS)
+        return read_forest(file, arrays), file.header["about"]
+    is_linear = kind == "linear"
+    arrays = read_arrays(file, (*(_LINEAR_ARRAYS if is_linear else ENSEMBLE_ARRAYS), _ENCODING))
+    encoding = {name: arrays.pop(name) for name in _ENCODING.types if name in arrays}
+    model = _read_linear(file, arrays) if is_linear else read_ensemble(file, arrays)
+    return model, file.header["about"] | ({"arrays": encoding} if encoding else {})
 
 
 def _pack_linear(model: LinearEnsemble) -> Content:

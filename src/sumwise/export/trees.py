@@ -40,7 +40,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.categories.bins import MAX_CATEGORIES, CategoryBins
 from sumwise.data.thresholds import MAX_BINS
 from sumwise.errors import ModelFileError
-from sumwise.export.container import OpenedFile, read_n_features, read_number
+from sumwise.export.container import ArrayGroup, OpenedFile, read_n_features, read_number
 from sumwise.kernels.forest.layout import SET_WORDS
 from sumwise.kernels.forest.walk import MAX_FEATURES
 from sumwise.losses.links import LINKS
@@ -93,6 +93,12 @@ _BINS = {
     "n_kept": "<i4",
     "kept": "<i4",
 }
+ENSEMBLE_ARRAYS = (
+    ArrayGroup(_ENSEMBLE),
+    ArrayGroup(_SETS, since=TREE_FORMAT),
+    ArrayGroup(_MODELS, since=_MODELS_FORMAT, is_optional=True),
+)
+FOREST_ARRAYS = (ArrayGroup(_FOREST | _BINS, since=FOREST_FORMAT),)
 # The header says what rounds are unless they are these.
 _PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 _MOST_NODES = 1 << 31
@@ -154,22 +160,6 @@ def _pack_mapper(mapper: BinMapper) -> dict[str, np.ndarray]:
 # --- reading ---
 
 
-def list_tree_arrays(file: OpenedFile, is_forest: bool) -> dict[str, str]:
-    """Return the names and types of the arrays that a file of trees must have."""
-    if is_forest:
-        return _FOREST | _BINS
-    types = _ENSEMBLE | (_SETS if file.version >= TREE_FORMAT else {})
-    has_models = file.version >= _MODELS_FORMAT and "model_size" in file.names
-    return types | (_MODELS if has_models else {})
-
-
-def read_trees(file: OpenedFile, arrays: dict[str, np.ndarray], is_forest: bool) -> Trees:
-    """Return the trees of a file; raise ModelFileError for anything that is not sound."""
-    trees = _read_forest(file, arrays) if is_forest else _read_ensemble(file, arrays)
-    check_trees(trees)
-    return trees
-
-
 def read_link(file: OpenedFile) -> str:
     """Return the link of the header, which must be known."""
     link = file.header.get("link")
@@ -178,7 +168,8 @@ def read_link(file: OpenedFile) -> str:
     return link
 
 
-def _read_ensemble(file: OpenedFile, arrays: dict[str, Any]) -> TreeEnsemble:
+def read_ensemble(file: OpenedFile, arrays: dict[str, Any]) -> TreeEnsemble:
+    """Return the trees of boosting in a file; raise ModelFileError if they are not sound."""
     n_features, link = read_n_features(file), read_link(file)
     rounds = {name: file.header.get(name, default) for name, default in _PLAIN_ROUNDS.items()}
     if rounds["stages"] not in STAGES:
@@ -199,10 +190,13 @@ def _read_ensemble(file: OpenedFile, arrays: dict[str, Any]) -> TreeEnsemble:
     if not np.array_equal(output, trees.output):
         raise ModelFileError("the arrays do not fit together")
     left = np.where(trees.left < 0, trees.left, trees.left - trees.find_roots())
-    return replace(trees, left=left.astype(np.int32))
+    trees = replace(trees, left=left.astype(np.int32))
+    check_trees(trees)
+    return trees
 
 
-def _read_forest(file: OpenedFile, arrays: dict[str, np.ndarray]) -> BinnedForest:
+def read_forest(file: OpenedFile, arrays: dict[str, Any]) -> BinnedForest:
+    """Return the forest in a file; raise ModelFileError if it is not sound."""
     n_features = read_n_features(file)
     n_columns = read_number(file, "n_columns", "the number of columns")
     value, sets = arrays["value"], arrays["sets"]
@@ -212,7 +206,9 @@ def _read_forest(file: OpenedFile, arrays: dict[str, np.ndarray]) -> BinnedFores
     arrays["value"], arrays["sets"] = value.reshape(-1, n_columns), sets.reshape(-1, SET_WORDS)
     bins = {name: arrays.pop(name) for name in _BINS}
     mapper = _read_mapper(bins, n_features, min(MAX_CATEGORIES, file.size))
-    return BinnedForest(**arrays, mapper=mapper)
+    forest = BinnedForest(**arrays, mapper=mapper)
+    check_trees(forest)
+    return forest
 
 
 def _read_mapper(arrays: dict[str, np.ndarray], n_features: int, most_categories: int) -> BinMapper:

@@ -6,7 +6,7 @@ bits.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,8 @@ _FEW_LAST_ROWS = 256
 # Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
 _BATCH_BYTES = 1 << 20
 
+Kernel: TypeAlias = Callable[..., None]
+
 
 class SparseRows(NamedTuple):
     """A sparse matrix by row."""
@@ -44,6 +46,25 @@ class SparseRows(NamedTuple):
     n_rows: int
     n_features: int
     absent: float
+
+
+class CodedRows(NamedTuple):
+    """Rows, and what codes them."""
+
+    part: FlatMatrix | SparseRows
+    coder: Coder | SparseCoder
+    memberships: Memberships | None
+
+    def code(self, first: int, last: int, codes: np.ndarray) -> None:
+        """Write the codes of some rows, which begin with a block."""
+        arrays = self.part[:3]
+        if isinstance(self.coder, SparseCoder):
+            code_sparse_rows(*arrays, first, last, self.coder, codes)
+            return
+        scratch = np.zeros(BLOCK, dtype=self.part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
+        code_rows(*arrays, first, last, self.coder, *scratch, codes)
+        if self.memberships is not None:
+            code_memberships(*arrays, first, last, self.memberships, codes)
 
 
 class Predictor:
@@ -93,9 +114,8 @@ class Predictor:
         """Do the same, but pause after every ``n_trees`` trees. Holds all codes of X."""
         shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
-        for first, part in _read_parts(X):
-            coders = self._coder(part), self._columns.memberships
-            team.run(_code, part, *coders, codes[first // BLOCK :])
+        for first, rows in self._read_rows(X):
+            team.run(_code, rows, codes[first // BLOCK :])
         for first_tree in range(0, self._trees.start.size, n_trees):
             arguments = (first_tree, first_tree + n_trees, self._trees)
             team.run(_run_on_codes, codes, add_coded_predictions, arguments, out)
@@ -106,25 +126,25 @@ class Predictor:
         self._code_and_run(X, find_coded_leaves, (self._trees,), out, team)
 
     def _code_and_run(
-        self,
-        X: Matrix,
-        kernel: Callable[..., None],
-        arguments: tuple[Any, ...],
-        out: np.ndarray,
-        team: Team,
+        self, X: Matrix, kernel: Kernel, arguments: tuple[Any, ...], out: np.ndarray, team: Team
     ) -> None:
-        for first, part in _read_parts(X):
-            own = out[first : first + part.n_rows]
-            coders = self._coder(part), self._columns.memberships, self._n_columns
-            team.run(_code_and_run, part, *coders, kernel, arguments, own)
+        for first, rows in self._read_rows(X):
+            own = out[first : first + rows.part.n_rows]
+            team.run(_code_and_run, rows, self._n_columns, kernel, arguments, own)
 
-    def _coder(self, part: FlatMatrix | SparseRows) -> Coder | SparseCoder:
-        dtype = part.values.dtype
-        if isinstance(part, SparseRows):
-            return make_sparse_coder(self._columns, dtype, part.n_features, part.absent)
-        if dtype not in self._coders:
-            self._coders[dtype] = make_coder(self._columns, dtype)
-        return self._coders[dtype]
+    def _read_rows(self, X: Matrix) -> Iterator[tuple[int, CodedRows]]:
+        """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
+        memberships = self._columns.memberships
+        if isinstance(X, SparseMatrix):
+            part = SparseRows(*X.by_row, *X.shape, X.absent)
+            kind = part.values.dtype, part.n_features, part.absent
+            yield 0, CodedRows(part, make_sparse_coder(self._columns, *kind), memberships)
+            return
+        for first, chunk in read_chunks(X):
+            dtype = chunk.values.dtype
+            if dtype not in self._coders:
+                self._coders[dtype] = make_coder(self._columns, dtype)
+            yield first, CodedRows(chunk, self._coders[dtype], memberships)
 
     @lazy
     def _flat_trees(self) -> FlatTrees:
@@ -150,14 +170,6 @@ class Predictor:
         return int(columns.feature.size if by_set is None else by_set.first_column[-1])
 
 
-def _read_parts(X: Matrix) -> Iterator[tuple[int, FlatMatrix | SparseRows]]:
-    """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
-    if isinstance(X, SparseMatrix):
-        yield 0, SparseRows(*X.by_row, *X.shape, X.absent)
-    else:
-        yield from read_chunks(X)
-
-
 # --- what the threads of a team run ---
 
 
@@ -165,37 +177,29 @@ def _code_and_run(
     thread: int,
     n_threads: int,
     sync: np.ndarray,
-    part: FlatMatrix | SparseRows,
-    coder: Coder | SparseCoder,
-    memberships: Memberships | None,
+    rows: CodedRows,
     n_columns: int,
-    kernel: Callable[..., None],
+    kernel: Kernel,
     arguments: tuple[Any, ...],
     out: np.ndarray,
 ) -> None:
     """Code a batch of the thread's rows, run a kernel on it, then the next."""
-    begin, end = _share_blocks(part.n_rows, thread, n_threads)
+    begin, end = _share_blocks(rows.part.n_rows, thread, n_threads)
     n_rows = max(1, _BATCH_BYTES // (BLOCK * max(1, n_columns))) * BLOCK
     codes = np.empty((-(-min(n_rows, end - begin) // BLOCK), n_columns, BLOCK), dtype=np.uint8)
     for first in range(begin, end, n_rows):
         if sync[ABORT]:
             return
         last = min(first + n_rows, end)
-        _code_rows(part, coder, memberships, first, last, codes)
+        rows.code(first, last, codes)
         _run_kernel(kernel, codes, arguments, out[first:last])
 
 
 def _code(
-    thread: int,
-    n_threads: int,
-    sync: np.ndarray,
-    part: FlatMatrix | SparseRows,
-    coder: Coder | SparseCoder,
-    memberships: Memberships | None,
-    codes: np.ndarray,
+    thread: int, n_threads: int, sync: np.ndarray, rows: CodedRows, codes: np.ndarray
 ) -> None:
-    begin, end = _share_blocks(part.n_rows, thread, n_threads)
-    _code_rows(part, coder, memberships, begin, end, codes[begin // BLOCK :])
+    begin, end = _share_blocks(rows.part.n_rows, thread, n_threads)
+    rows.code(begin, end, codes[begin // BLOCK :])
 
 
 def _run_on_codes(
@@ -203,7 +207,7 @@ def _run_on_codes(
     n_threads: int,
     sync: np.ndarray,
     codes: np.ndarray,
-    kernel: Callable[..., None],
+    kernel: Kernel,
     arguments: tuple[Any, ...],
     out: np.ndarray,
 ) -> None:
@@ -218,25 +222,8 @@ def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
     return first * BLOCK, min(last * BLOCK, n_rows)
 
 
-def _code_rows(
-    part: FlatMatrix | SparseRows,
-    coder: Coder | SparseCoder,
-    memberships: Memberships | None,
-    first: int,
-    last: int,
-    codes: np.ndarray,
-) -> None:
-    if isinstance(coder, SparseCoder):
-        code_sparse_rows(*part[:3], first, last, coder, codes)
-        return
-    scratch = np.zeros(BLOCK, dtype=part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
-    code_rows(*part[:3], first, last, coder, *scratch, codes)
-    if memberships is not None:
-        code_memberships(*part[:3], first, last, memberships, codes)
-
-
 def _run_kernel(
-    kernel: Callable[..., None], codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray
+    kernel: Kernel, codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray
 ) -> None:
     scratch = np.empty((4, BLOCK), dtype=np.uint8), np.empty(BLOCK, dtype=np.uint32)
     kernel(codes, *arguments, *scratch, out)

@@ -74,14 +74,9 @@ class LeafModels:
     def take(self, nodes: slice) -> "LeafModels":
         """Return the models of some nodes."""
         terms = slice(*self.first[[nodes.start, nodes.stop]])
-        return LeafModels(
-            self.size[nodes],
-            self.constant[nodes],
-            self.low[nodes],
-            self.high[nodes],
-            self.feature[terms],
-            self.coefficient[terms],
-        )
+        by_node = self.size, self.constant, self.low, self.high
+        size, constant, low, high = (array[nodes] for array in by_node)
+        return LeafModels(size, constant, low, high, self.feature[terms], self.coefficient[terms])
 
     def for_kernels(self, value: np.ndarray) -> Models:
         """Return the models, with the values of their nodes, as kernels read them."""
