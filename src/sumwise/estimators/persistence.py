@@ -21,7 +21,7 @@ from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
 from sumwise.sampling import ROW_SAMPLERS, Bootstrap, Columns, Pasting, PoissonBootstrap
 from sumwise.training.boosters import BOOSTERS
-from sumwise.tree import LinearEnsemble, LinearLeaves, TreeEnsemble, Trees
+from sumwise.tree import Ensemble, LinearLeaves, Model, Trees
 
 _KINDS = ("Classifier", "Regressor")
 _PARTS: dict[str, type[Part]] = {
@@ -80,7 +80,7 @@ class SavedModelMixin(NamedParametersMixin):
     _saved_attributes: ClassVar[tuple[str, ...]] = ()
     _links: ClassVar[tuple[str, ...]] = ("identity",)
     _model_attribute: ClassVar[str] = "ensemble_"
-    _model_type: ClassVar[Any] = (TreeEnsemble, LinearEnsemble)
+    _model_type: ClassVar[Any] = Ensemble
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -181,7 +181,7 @@ def load(path: Source) -> Any:
         return _restore(*parse_model(read_bytes(path)))
 
 
-def _restore(model: Trees | LinearEnsemble, about: dict[str, Any]) -> Any:
+def _restore(model: Model, about: dict[str, Any]) -> Any:
     """Make an estimator from the contents of a file; raise ModelFileError if they do not fit."""
     try:
         kind = _find_class(about["estimator"])
@@ -209,7 +209,7 @@ def _restore(model: Trees | LinearEnsemble, about: dict[str, Any]) -> Any:
     return estimator
 
 
-def _find_n_features(model: Trees | LinearEnsemble, about: dict[str, Any]) -> int:
+def _find_n_features(model: Model, about: dict[str, Any]) -> int:
     """Return the number of features of X. The columns of an encoder may be more."""
     if "encoder" not in about:
         return model.n_features
@@ -226,7 +226,7 @@ def _find_class(name: str) -> type[SavedModelMixin]:
     return SavedModelMixin._by_name[name]
 
 
-def _check_categories(estimator: Any, model: Trees | LinearEnsemble) -> None:
+def _check_categories(estimator: Any, model: Model) -> None:
     """Raise ValueError if the trees have other categories than the features."""
     counts: Mapping[int, int] = {f: len(d) for f, d in estimator.schema_.dictionaries.items()}
     encoder = getattr(estimator, "_encoder", None)
@@ -236,7 +236,7 @@ def _check_categories(estimator: Any, model: Trees | LinearEnsemble) -> None:
         raise ValueError("the trees have other categories than the features")
 
 
-def _restore_encoder(estimator: Any, about: dict[str, Any], model: Trees | LinearEnsemble) -> None:
+def _restore_encoder(estimator: Any, about: dict[str, Any], model: Model) -> None:
     """Give an estimator the encoder of its categories; raise ValueError if it is unsound."""
     n_categories = estimator.schema_.n_categories
     encoder = CategoryEncoder.restore(about["encoder"], about["arrays"], n_categories)
@@ -324,7 +324,7 @@ def _encode_scores(scores: np.ndarray) -> list[float | None]:
     return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
-def _decode_fitted(name: str, value: Any, model: Trees | LinearEnsemble, n_features: Any) -> Any:
+def _decode_fitted(name: str, value: Any, model: Model, n_features: Any) -> Any:
     if name == "oob_score_":
         return np.nan if value is None else float(value)
     if name == "oob_score_is_optimistic_":
@@ -352,17 +352,15 @@ def _decode_fitted(name: str, value: Any, model: Trees | LinearEnsemble, n_featu
     return _decode_labels(name, value["dtype"], value["items"], lengths[name])
 
 
-def _find_n_classes(model: Trees | LinearEnsemble, items: list[Any]) -> int:
+def _find_n_classes(model: Model, items: list[Any]) -> int:
     """Return the number of classes of a model; a single output may be one class or two."""
     return model.n_outputs if model.n_outputs > 1 else min(max(len(items), 1), 2)
 
 
-def _decode_outputs(
-    name: str, outputs: list[Any], model: Trees | LinearEnsemble
-) -> list[np.ndarray]:
+def _decode_outputs(name: str, outputs: list[Any], model: Model) -> list[np.ndarray]:
     """Return the classes of several outputs; only forests have them, with one value per class."""
     counts = [len(own["items"]) for own in outputs]
-    if isinstance(model, TreeEnsemble | LinearEnsemble) or len(counts) < 2 or min(counts) < 1:
+    if isinstance(model, Ensemble) or len(counts) < 2 or min(counts) < 1:
         raise ValueError(f"{name} has {len(counts)} outputs")
     if sum(counts) != model.n_outputs:
         raise ValueError(f"{name} has {sum(counts)} classes, and the trees {model.n_outputs}")

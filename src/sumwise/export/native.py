@@ -49,8 +49,7 @@ from sumwise.export.trees import (
     read_forest,
     read_link,
 )
-from sumwise.tree import LinearEnsemble
-from sumwise.tree.trees import Trees
+from sumwise.tree import LinearEnsemble, Model
 
 FORMAT_VERSION = 4
 LINEAR_FORMAT, _ENCODING_FORMAT = 3, 3
@@ -71,12 +70,12 @@ _ENCODING = ArrayGroup(
 )
 
 
-def write_model(target: Target, model: Trees | LinearEnsemble, about: dict[str, Any]) -> None:
+def write_model(target: Target, model: Model, about: dict[str, Any]) -> None:
     """Write a model and its description; an old file stays until the new one is complete."""
     write_bytes(target, dump_model(model, about))
 
 
-def dump_model(model: Trees | LinearEnsemble, about: dict[str, Any]) -> bytes:
+def dump_model(model: Model, about: dict[str, Any]) -> bytes:
     """Return the bytes of a model file.
 
     ``about`` is ready for JSON, except for its entry ``"arrays"``: the arrays of an encoding.
@@ -89,7 +88,7 @@ def dump_model(model: Trees | LinearEnsemble, about: dict[str, Any]) -> bytes:
     return data
 
 
-def _pack_model(model: Trees | LinearEnsemble, about: dict[str, Any]) -> bytes:
+def _pack_model(model: Model, about: dict[str, Any]) -> bytes:
     if isinstance(model, LinearEnsemble):
         version, own, arrays = _pack_linear(model)
     else:
@@ -102,15 +101,13 @@ def _pack_model(model: Trees | LinearEnsemble, about: dict[str, Any]) -> bytes:
     return pack_file(version, header, arrays)
 
 
-def read_model(source: Source) -> tuple[Trees | LinearEnsemble, dict[str, Any]]:
+def read_model(source: Source) -> tuple[Model, dict[str, Any]]:
     """Read a model file; raise ModelFileError for anything that is not a sound one."""
     with name_source(source):
         return parse_model(read_bytes(source))
 
 
-def parse_model(
-    data: bytes | bytearray | memoryview,
-) -> tuple[Trees | LinearEnsemble, dict[str, Any]]:
+def parse_model(data: bytes | bytearray | memoryview) -> tuple[Model, dict[str, Any]]:
     """Return what :func:`dump_model` was given."""
     file = open_file(data, FORMAT_VERSION)
     kind = file.header.get("model") if file.version >= _KINDS_FORMAT else None

@@ -12,8 +12,9 @@ from sumwise.tree.tree import LeafModels, Tree
 from sumwise.tree.trees import Trees
 from sumwise.tree.vector_grower import VectorGrower
 
-# What boosting ends in.
+# The model of boosting, and the model of any estimator that can be saved.
 Ensemble = TreeEnsemble | LinearEnsemble
+Model = Trees | LinearEnsemble
 
 __all__ = [
     "Ensemble",
@@ -25,6 +26,7 @@ __all__ = [
     "LinearEnsemble",
     "LinearLeaves",
     "LocationFinder",
+    "Model",
     "StepFinder",
     "Tree",
     "TreeConstraints",
