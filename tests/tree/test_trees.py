@@ -128,6 +128,19 @@ def test_values_of_trees_combine_to_the_prediction(name):
 
 
 @all_models
+def test_nodes_are_decoded_together_as_one_by_one(model):
+    trees = get_trees(model)
+    nodes, sets = trees.decode(), {}
+    for number, root in enumerate(trees.start[:-1].tolist()):
+        tree, own = trees.to_tree(number), slice(root, trees.start[number + 1])
+        for name in ("feature", "threshold", "missing_left", "value", "gain", "n_rows", "weight"):
+            assert np.array_equal(getattr(nodes, name)[own], getattr(tree, name)), name
+        assert np.array_equal(nodes.left[own], np.where(tree.left < 0, -1, tree.left + root))
+        sets |= {root + node: own.tolist() for node, own in tree.left_categories.items()}
+    assert {node: own.tolist() for node, own in nodes.left_categories.items()} == sets
+
+
+@all_models
 def test_copies_are_without_what_was_derived(model):
     trees = get_trees(model)
     trees.predict_raw(model._check_input(X), Team(1))

@@ -12,36 +12,13 @@ needs only 200 values to be followed, and a product of two matrices at the end.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
-from sumwise.tree import Trees
+from sumwise.tree import Tree, Trees
 
 # Values of the grid times leaves that are followed at a time.
 _MOST_FOLLOWED = 1 << 22
-
-
-class Nodes(NamedTuple):
-    """The nodes of some trees, numbered over all of them.
-
-    Attributes
-    ----------
-    feature, threshold, missing_left, left : ndarray
-    share_left : ndarray of float64
-        Share of the node's rows that go left.
-    value : ndarray of float64, shape (n_nodes, n_columns)
-    sets : mapping of int to ndarray
-        Codes of the categories that go left, for nodes that split by a set.
-    """
-
-    feature: np.ndarray
-    threshold: np.ndarray
-    missing_left: np.ndarray
-    left: np.ndarray
-    share_left: np.ndarray
-    value: np.ndarray
-    sets: Mapping[int, np.ndarray]
 
 
 def depend_on(trees: Trees, features: Sequence[int], axes: Sequence[np.ndarray]) -> np.ndarray:
@@ -64,10 +41,12 @@ def depend_on(trees: Trees, features: Sequence[int], axes: Sequence[np.ndarray])
     sums = np.zeros((trees.n_outputs, *(axis.size for axis in axes)))
     n_values = trees.n_outputs // trees.n_groups
     for part in _split_trees(trees, sum(axis.size for axis in axes)):
-        nodes, roots = _read_nodes(part), part.start[:-1]
+        nodes = part.decode()
+        shares = _share_left(nodes.left, part.cover)
         for k in range(trees.n_groups):
-            outputs = slice(k * n_values, (k + 1) * n_values)
-            sums[outputs] += _descend(nodes, roots[k :: trees.n_groups], features, axes)
+            own = slice(k * n_values, (k + 1) * n_values)
+            roots = part.start[k : -1 : trees.n_groups]
+            sums[own] += _descend(nodes, shares, roots, features, axes)
     return trees.combine(sums)
 
 
@@ -80,27 +59,23 @@ def _split_trees(trees: Trees, n_values: int) -> Iterator[Trees]:
         yield trees.select(first, last)
 
 
-def _read_nodes(trees: Trees) -> Nodes:
-    left, weight, splits = trees.find_children(), trees.cover, trees.decode_splits()
+def _share_left(left: np.ndarray, cover: np.ndarray) -> np.ndarray:
+    """Return the share of each node's rows that go left; anything for leaves."""
     child = np.maximum(left, 0)
-    both = (weight[child] + weight[np.minimum(child + 1, weight.size - 1)]).astype(np.float64)
+    both = (cover[child] + cover[np.minimum(child + 1, cover.size - 1)]).astype(np.float64)
     # Both sides of a node that no row has reached count the same.
-    share = np.divide(weight[child], both, out=np.full(both.size, 0.5), where=both > 0)
-    return Nodes(
-        feature=trees.feature,
-        threshold=splits.threshold,
-        missing_left=trees.missing_left > 0,
-        left=left,
-        share_left=share,
-        value=trees.node_values(),
-        sets=splits.left_categories,
-    )
+    return np.divide(cover[child], both, out=np.full(both.size, 0.5), where=both > 0)
 
 
 def _descend(
-    nodes: Nodes, roots: np.ndarray, features: Sequence[int], axes: Sequence[np.ndarray]
+    nodes: Tree,
+    share_left: np.ndarray,
+    roots: np.ndarray,
+    features: Sequence[int],
+    axes: Sequence[np.ndarray],
 ) -> np.ndarray:
     """Return the sum of the trees' values at all points, (n_columns, n_values, ...)."""
+    sets = nodes.left_categories
     leaves: list[tuple[np.ndarray, list[np.ndarray]]] = []
     # Which values of each axis arrive at a node, and the weight that they arrive with.
     node, share = roots, np.ones(roots.size)
@@ -110,10 +85,10 @@ def _descend(
         value = nodes.value[node[is_leaf]] * share[is_leaf, None]
         leaves.append((value, [own[is_leaf] for own in comes]))
         node, share, comes = node[~is_leaf], share[~is_leaf], [own[~is_leaf] for own in comes]
-        left, right = nodes.share_left[node], 1.0 - nodes.share_left[node]
+        left, right = share_left[node], 1.0 - share_left[node]
         for place, (feature, axis) in enumerate(zip(features, axes, strict=True)):
             own = np.flatnonzero(nodes.feature[node] == feature)
-            goes_left = _ask(nodes, node[own], axis)
+            goes_left = _ask(nodes, sets, node[own], axis)
             left[own] = right[own] = 1.0
             to_left, to_right = comes[place].copy(), comes[place].copy()
             to_left[own] &= goes_left
@@ -141,11 +116,13 @@ def _combine(value: np.ndarray, comes: Sequence[np.ndarray]) -> np.ndarray:
     return np.moveaxis(total.reshape(sizes[0], n_columns, *sizes[1:]), 0, 1)
 
 
-def _ask(nodes: Nodes, node: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _ask(
+    nodes: Tree, sets: Mapping[int, np.ndarray], node: np.ndarray, values: np.ndarray
+) -> np.ndarray:
     """Return which values go left in each node, shape (n_nodes, n_values)."""
     goes_left = values <= nodes.threshold[node, None]
     for row, number in enumerate(node.tolist()):
-        if number in nodes.sets:
-            goes_left[row] = np.isin(values, nodes.sets[number])
-    goes_left[:, np.isnan(values)] = nodes.missing_left[node, None]
+        if number in sets:
+            goes_left[row] = np.isin(values, sets[number])
+    goes_left[:, np.isnan(values)] = nodes.missing_left[node, None] > 0
     return goes_left

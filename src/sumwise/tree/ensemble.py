@@ -15,12 +15,13 @@ from sumwise.lazy import lazy
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
 from sumwise.tree.tree import LeafModels, Tree, no_sets
-from sumwise.tree.trees import Splits, Trees
+from sumwise.tree.trees import Trees
 
 # What an ensemble of fewer rounds may be; see TreeEnsemble.
 STAGES = ("sum", "mean", "rescaled")
 # Bytes of leaf numbers that are held at a time: of all rows, in the trees of some rounds.
 _LEAF_BYTES = 1 << 28
+_BY_SET = ("set_node", "set_size", "set_categories")
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,8 @@ class TreeEnsemble(Trees):
         """The output (class) that each tree adds to."""
         return np.arange(self.n_trees, dtype=np.int32) % np.int32(self.n_outputs)
 
-    def decode_splits(self) -> Splits:
-        return Splits(self.threshold, self.set_node, self.set_size, self.set_categories)
+    def _decode_splits(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in ("threshold", *_BY_SET)}
 
     def node_values(self) -> np.ndarray:
         return self.value[:, None]

@@ -21,7 +21,7 @@ from sumwise.kernels.forest.walk import (
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.tree import GrownTree, make_writable, no_sets
-from sumwise.tree.trees import Splits, Trees
+from sumwise.tree.trees import Trees
 
 _NO_BAGS = np.empty((0, 0), dtype=np.uint8)
 
@@ -102,7 +102,7 @@ class BinnedForest(Trees):
     def n_outputs(self) -> int:
         return int(self.value.shape[1])
 
-    def decode_splits(self) -> Splits:
+    def _decode_splits(self) -> dict[str, np.ndarray]:
         """Return thresholds and categories in place of bins.
 
         A category whose bin is shared goes where the bin goes. Every category that is not in a set
@@ -117,12 +117,12 @@ class BinnedForest(Trees):
             np.flatnonzero(_unpack_set(bin_set)[self.mapper.categories[int(f)].bin_of_code])
             for f, bin_set in zip(self.feature[self.set_nodes], self.sets, strict=True)
         ]
-        return Splits(
-            threshold,
-            self.set_nodes.astype(np.int32),
-            np.array([own.size for own in codes], dtype=np.int32),
-            np.concatenate([*codes, no_sets()]).astype(np.int32),
-        )
+        return {
+            "threshold": threshold,
+            "set_node": self.set_nodes.astype(np.int32),
+            "set_size": np.array([own.size for own in codes], dtype=np.int32),
+            "set_categories": np.concatenate([*codes, no_sets()]).astype(np.int32),
+        }
 
     def node_values(self, team: Team | None = None) -> np.ndarray:
         """Return the values of all nodes, (n_nodes, n_outputs).

@@ -13,14 +13,6 @@ def no_sets() -> np.ndarray:
     return np.empty(0, dtype=np.int32)
 
 
-def group_categories(
-    set_node: np.ndarray, set_size: np.ndarray, set_categories: np.ndarray
-) -> dict[int, np.ndarray]:
-    """Return the categories of each node that splits by a set."""
-    sets = np.split(set_categories, np.cumsum(set_size)[:-1])
-    return dict(zip(set_node.tolist(), sets, strict=False))
-
-
 def make_writable(array: np.ndarray) -> np.ndarray:
     """Return an array that kernels take: those of files and of memory maps are read-only."""
     return np.require(array, requirements=["C", "A", "W"])
@@ -156,4 +148,5 @@ class Tree(GrownTree):
     @property
     def left_categories(self) -> dict[int, np.ndarray]:
         """The categories that go left, for each node that splits by a set."""
-        return group_categories(self.set_node, self.set_size, self.set_categories)
+        sets = np.split(self.set_categories, np.cumsum(self.set_size)[:-1])
+        return dict(zip(self.set_node.tolist(), sets, strict=False))

@@ -3,29 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from sumwise.data.matrix import Matrix
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.tree import LeafModels, Tree, group_categories
+from sumwise.tree.tree import LeafModels, Tree
 
 _NONE = -1
-
-
-class Splits(NamedTuple):
-    """The splits of nodes in values of the features; see :class:`Tree` for the arrays."""
-
-    threshold: np.ndarray
-    set_node: np.ndarray
-    set_size: np.ndarray
-    set_categories: np.ndarray
-
-    @property
-    def left_categories(self) -> dict[int, np.ndarray]:
-        """The categories that go left, for each node that splits by a set."""
-        return group_categories(self.set_node, self.set_size, self.set_categories)
 
 
 @dataclass(frozen=True)
@@ -92,10 +78,6 @@ class Trees(ABC):
         return None
 
     @abstractmethod
-    def decode_splits(self) -> Splits:
-        """Return the splits in values of the features."""
-
-    @abstractmethod
     def node_values(self) -> np.ndarray:
         """Return the values of all nodes, (n_nodes, n_outputs // n_groups)."""
 
@@ -114,6 +96,10 @@ class Trees(ABC):
     @abstractmethod
     def fits_categories(self, counts: Mapping[int, int]) -> bool:
         """Whether the splits suit features with so many categories; other features have none."""
+
+    @abstractmethod
+    def _decode_splits(self) -> dict[str, np.ndarray]:
+        """Return thresholds and sets of categories as in :class:`Tree`, numbered over all trees."""
 
     @abstractmethod
     def _select_rest(self, first: int, last: int, nodes: slice) -> dict[str, Any]:
@@ -170,19 +156,26 @@ class Trees(ABC):
         return self.join([self, other])
 
     def to_tree(self, number: int) -> Tree:
-        """Return one tree. Its splits have no bins."""
-        own = self.select(number, number + 1)
+        """Return one tree; see :meth:`decode`."""
+        return self.select(number, number + 1).decode()
+
+    def decode(self) -> Tree:
+        """Return all nodes with thresholds, without bins.
+
+        Nodes of several trees are numbered over all of them: node ``start[i]`` is the root of
+        tree i.
+        """
         return Tree(
-            feature=own.feature,
-            **own.decode_splits()._asdict(),
-            split_bin=np.zeros(own.n_nodes, dtype=np.uint8),
-            missing_left=np.where(own.feature < 0, np.uint8(0), own.missing_left),
-            left=own.left,
-            value=own.node_values(),
-            gain=own.gain.astype(np.float64),
-            n_rows=own.n_rows.astype(np.int64),
-            weight=own.weight.astype(np.float64),
-            models=own.models,
+            feature=self.feature,
+            **self._decode_splits(),
+            split_bin=np.zeros(self.n_nodes, dtype=np.uint8),
+            missing_left=np.where(self.feature < 0, np.uint8(0), self.missing_left),
+            left=self.find_children().astype(np.int32),
+            value=self.node_values(),
+            gain=self.gain.astype(np.float64),
+            n_rows=self.n_rows.astype(np.int64),
+            weight=self.weight.astype(np.float64),
+            models=self.models,
         )
 
     # --- nodes, numbered over all trees ---
