@@ -18,8 +18,8 @@ from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_grower import RowTable
-from sumwise.tree.tree_nodes import TreeNodes
 from sumwise.tree.prune import cost_complexity_path, measure_impurity
+from sumwise.tree.tree_nodes import TreeNodes
 
 
 class BaseDecisionTree(BaseTrees):
