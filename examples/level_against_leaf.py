@@ -29,10 +29,7 @@ class Curves(NamedTuple):
 def measure_depth(model: GradientBoostingClassifier) -> float:
     """Return the mean depth of the trees of a model."""
     trees = model.ensemble_
-    depth = np.zeros(trees.left.size, dtype=int)
-    for node in np.flatnonzero(trees.left >= 0):  # children come after their parents
-        depth[trees.left[node]] = depth[trees.left[node] + 1] = depth[node] + 1
-    return float(np.maximum.reduceat(depth, trees.start).mean())
+    return float(np.maximum.reduceat(trees.find_depths(), trees.start[:-1]).mean())
 
 
 def make_rows(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

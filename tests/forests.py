@@ -11,7 +11,7 @@ from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Bootstrap
 from sumwise.training.forest import ForestPlan, grow_forest
-from sumwise.tree.forest import Forest
+from sumwise.tree.forest import BinnedForest
 from sumwise.tree.forest_grower import ForestSettings, RowTable
 
 KINDS = ["number", "two", "three", "vector", "outputs"]
@@ -24,7 +24,7 @@ class Grown(NamedTuple):
     target: Numbers | Labels | Vectors | MultiLabels
     is_class: bool
     table: RowTable
-    forest: Forest
+    forest: BinnedForest
     in_bag: np.ndarray
     trees: list  # the ForestTree of each
     weights: list  # of the rows in each

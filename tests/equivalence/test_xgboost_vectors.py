@@ -67,7 +67,8 @@ def collect_our_nodes(X, model, output):
         def goes_left(values):
             return np.where(np.isnan(values), missing_left, values <= threshold)
 
-        return ensemble.feature[node], goes_left, ensemble.left[node], ensemble.left[node] + 1
+        left = first + ensemble.left[node]
+        return ensemble.feature[node], goes_left, left, left + 1
 
     return collect_nodes(X, first, open_node)
 

@@ -14,12 +14,12 @@ from sumwise.errors import ModelFileError
 from sumwise.export.native import (
     FORMAT_VERSION,
     LINEAR_FORMAT,
-    TREE_FORMAT,
     dump_model,
     parse_model,
     read_model,
     write_model,
 )
+from sumwise.export.trees import TREE_FORMAT
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import LinearEnsemble, TreeEnsemble
 
@@ -42,8 +42,7 @@ ABOUT = {"estimator": "Example", "note": "café"}
 def make_ensemble():
     """Two trees: a split of feature 1 whose left child is split by a set of feature 0; a leaf."""
     return TreeEnsemble(
-        start=np.array([0, 5], dtype=np.int64),
-        output=np.array([0, 0], dtype=np.int32),
+        start=np.array([0, 5, 6], dtype=np.int64),
         feature=np.array([1, 0, -1, -1, -1, -1], dtype=np.int32),
         threshold=np.array([0.5, 0, 0, 0, 0, 0]),
         missing_left=np.array([1, 0, 0, 0, 0, 0], dtype=np.uint8),
@@ -62,7 +61,13 @@ def make_ensemble():
 
 
 ENSEMBLE = make_ensemble()
+# What the file has, and the ensemble has in another form.
+NUMBERED = {"start": np.array([0, 5])}
 DATA = dump_model(ENSEMBLE, ABOUT)
+
+
+def in_file(name):
+    return NUMBERED.get(name, getattr(ENSEMBLE, name))
 
 
 def read_parts(data, expected=TREE_FORMAT):
@@ -101,14 +106,14 @@ def test_the_file_is_as_documented():
     assert header == {
         "about": ABOUT,
         "arrays": [
-            {"name": name, "dtype": dtype, "length": getattr(ENSEMBLE, name).size}
+            {"name": name, "dtype": dtype, "length": in_file(name).size}
             for name, dtype in ARRAYS.items()
         ],
         "link": "identity",
         "n_features": 2,
     }
     for name, array in arrays.items():
-        assert np.array_equal(array, getattr(ENSEMBLE, name))
+        assert np.array_equal(array, in_file(name))
     assert DATA[-32:] == hashlib.sha256(DATA[:-32]).digest()
 
 
@@ -373,6 +378,7 @@ HOSTILE = {
     "smallest child": set_item("left", 0, -(2**31)),
     "no child of a split": set_item("left", 0, -1),
     "child of a leaf": set_item("left", 2, 3),
+    "child of two nodes": set_item("left", 1, 2),
     "feature that is not there": set_item("feature", 0, 2),
     "largest feature": set_item("feature", 0, 2**31 - 1),
     "feature below -1": set_item("feature", 0, -2),
@@ -509,10 +515,11 @@ def test_any_content_is_refused_or_can_be_walked():
                 continue
             n_accepted += 1
             splits = np.flatnonzero(ensemble.feature >= 0)
-            assert np.all(ensemble.left[splits] > splits)  # else the walk might never end
+            # Otherwise the walk might never end.
+            assert np.all(ensemble.find_children()[splits] > splits)
             assert not np.isnan(ensemble.predict_raw(X, team)).any()
             leaves = ensemble.apply(X, team)
-            assert np.all(ensemble.feature[ensemble.start + leaves] == -1)
+            assert np.all(ensemble.feature[ensemble.start[:-1] + leaves] == -1)
     assert 100 < n_accepted < 900
 
 
@@ -554,9 +561,9 @@ def test_rounds_of_other_boosters():
     [
         ({"stages": "product"}, "unknown stages 'product'"),
         ({"stages": ["sum"]}, "unknown stages"),
-        ({"trees_per_round": 0}, "trees a round"),
-        ({"trees_per_round": True}, "trees a round"),
-        ({"trees_per_round": 1.0}, "trees a round"),
+        ({"trees_per_round": 0}, "trees per round"),
+        ({"trees_per_round": True}, "trees per round"),
+        ({"trees_per_round": 1.0}, "trees per round"),
         ({"trees_per_round": 3}, "do not fit together"),
         ({"model": "linear", "n_rounds": 1}, None),  # no such thing in this format
     ],

@@ -66,7 +66,7 @@ def depend_slowly(model, features):
         return np.array(found).T.reshape(-1, *shape)
     ensemble = model.ensemble_
     found = np.zeros((ensemble.n_outputs, len(points))) + ensemble.base_score[:, None]
-    for number, output in enumerate(ensemble.output):
+    for number, output in enumerate(ensemble.output.tolist()):
         tree = ensemble.to_tree(number)
         found[output] += [walk(tree, tree.n_rows, 0, point)[0] for point in points]
     return found.reshape(-1, *shape)

@@ -43,7 +43,7 @@ TREE = Tree(
 
 
 class Model:
-    ensemble_ = TreeEnsemble.from_trees([TREE, TREE], [0, 0], np.zeros(1), "identity", 2)
+    ensemble_ = TreeEnsemble.from_trees([TREE, TREE], np.zeros(1), "identity", 2)
     feature_names_in_ = np.array(["size", 'a "color"'])
 
     class schema_:  # noqa: N801
@@ -209,7 +209,7 @@ def test_a_deep_tree_is_no_recursion():
         n_rows=np.ones(n, dtype=np.int64),
         weight=np.ones(n),
     )
-    ensemble = TreeEnsemble.from_trees([chain], [0], np.zeros(1), "identity", 1)
+    ensemble = TreeEnsemble.from_trees([chain], np.zeros(1), "identity", 1)
     assert export_text(ensemble).count("truncated branch of depth 2990") == 1
     assert len(export_graphviz(ensemble).splitlines()) == 2 * n + 3
 

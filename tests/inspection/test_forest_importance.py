@@ -17,7 +17,7 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Bootstrap
 from sumwise.training.forest import ForestPlan, grow_forest
-from sumwise.tree.forest import Forest
+from sumwise.tree.forest import BinnedForest
 from sumwise.tree.forest_grower import ForestSettings, RowTable
 from tests import forests
 from tests.naive import forest_nodes as naive
@@ -154,8 +154,8 @@ def test_gains_on_the_rows_of_growth_are_the_gains():
 def test_trees_without_unseen_rows_do_not_count():
     grown = forests.grow(n_trees=2)
     full = np.full_like(grown.in_bag[:1], 255)
-    both = Forest.from_trees([grown.trees[0]] * 2, grown.table.mapper)
-    one = Forest.from_trees([grown.trees[0]], grown.table.mapper)
+    both = BinnedForest.from_trees([grown.trees[0]] * 2, grown.table.mapper)
+    one = BinnedForest.from_trees([grown.trees[0]], grown.table.mapper)
     rows = ask(grown)
     with Team(1) as team:
         twice = unbiased_importance(

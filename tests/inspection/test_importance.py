@@ -11,8 +11,7 @@ from sumwise.tree import TreeEnsemble
 def make_ensemble(feature, gain, n_features=4):
     n = len(feature)
     return TreeEnsemble(
-        start=np.array([0]),
-        output=np.zeros(1, dtype=np.int32),
+        start=np.array([0, n]),
         feature=np.array(feature, dtype=np.int32),
         threshold=np.zeros(n),
         missing_left=np.zeros(n, dtype=np.uint8),

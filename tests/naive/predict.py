@@ -89,3 +89,23 @@ def sum_values(
     for tree, output in enumerate(trees.output):
         sums[:, output] += trees.value[trees.start[tree] + leaves[:, tree]]
     return sums
+
+
+def walk_tree(tree, row):
+    """Return the leaf of a ``Tree`` that a row of values and codes reaches."""
+    ends = np.cumsum(tree.set_size)
+    sets = {
+        int(node): set(tree.set_categories[end - size : end])
+        for node, size, end in zip(tree.set_node, tree.set_size, ends, strict=True)
+    }
+    node = 0
+    while tree.feature[node] >= 0:
+        value = row[tree.feature[node]]
+        if math.isnan(value):
+            is_left = tree.missing_left[node] == 1
+        elif node in sets:
+            is_left = int(value) in sets[node]
+        else:
+            is_left = value <= tree.threshold[node]
+        node = tree.left[node] + (0 if is_left else 1)
+    return node

@@ -35,7 +35,7 @@ STUMP = Tree(
     n_rows=np.array([5, 3, 2]),
     weight=np.ones(3),
 )
-ENSEMBLE = TreeEnsemble.from_trees([STUMP, TREE], [0, 0], np.zeros(1), "identity", 2)
+ENSEMBLE = TreeEnsemble.from_trees([STUMP, TREE], np.zeros(1), "identity", 2)
 
 
 class Values:
@@ -59,6 +59,14 @@ def test_the_layout_of_a_tree():
     assert layout.is_leaf.tolist() == [False, False, True, True, True]
     assert layout.value.tolist() == [0.0, 0.5, -2.0, 0.25, 1.5]
     assert layout.n_rows.tolist() == [3000, 1200, 1000, 200, 1800]
+
+
+def test_nodes_of_a_forest_are_numbered_over_all_trees():
+    X = np.arange(20.0)[:, None]
+    forest = RandomForestRegressor(2, random_state=0).fit(X, X[:, 0]).forest_
+    layout = tree_layout(forest, 1)
+    assert sorted(layout.node.tolist()) == list(range(forest.start[1], forest.start[2]))
+    assert np.array_equal(forest.n_rows[layout.node], layout.n_rows)
 
 
 def test_nodes_say_what_they_do():

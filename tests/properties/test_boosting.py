@@ -1,6 +1,7 @@
 """Properties that hold for every table and every setting."""
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -65,12 +66,9 @@ def model_bytes(model):
 def iterate_trees(model):
     """Yield a dict of each tree's arrays, children counted within the tree."""
     ensemble = model.ensemble_
-    ends = [*ensemble.start[1:], ensemble.feature.size]
-    for start, end in zip(ensemble.start, ends, strict=True):
+    for start, end in pairwise(ensemble.start):
         names = ("feature", "left", "value", "n_rows", "weight")
-        tree = {name: getattr(ensemble, name)[start:end] for name in names}
-        tree["left"] = np.where(tree["left"] < 0, -1, tree["left"] - start)
-        yield tree
+        yield {name: getattr(ensemble, name)[start:end] for name in names}
 
 
 # Trees

@@ -141,7 +141,8 @@ def test_constraints_that_nothing_breaks_change_no_bit(growth):
 def list_paths(model):
     """The features above each leaf of each tree."""
     ensemble = model.ensemble_
-    for root in ensemble.start:
+    left_child = ensemble.find_children()
+    for root in ensemble.start[:-1]:
         pending = [(int(root), frozenset())]
         while pending:
             node, path = pending.pop()
@@ -149,7 +150,7 @@ def list_paths(model):
             if feature < 0:
                 yield path
             else:
-                left = int(ensemble.left[node])
+                left = int(left_child[node])
                 pending += [(left, path | {feature}), (left + 1, path | {feature})]
 
 

@@ -1,5 +1,7 @@
 """Rounds: old and new trees in one ensemble, and the scores of old ones."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -24,14 +26,12 @@ def fit(n_classes):
 
 def take_trees(ensemble):
     """The trees of an ensemble, one by one."""
-    ends = np.append(ensemble.start[1:], ensemble.feature.size)
-    for start, end in zip(ensemble.start, ends, strict=True):
+    for start, end in pairwise(ensemble.start):
         nodes = slice(start, end)
-        names = ("feature", "threshold", "missing_left", "gain", "n_rows", "weight")
+        names = ("feature", "threshold", "missing_left", "left", "gain", "n_rows", "weight")
         yield Tree(
             **{name: getattr(ensemble, name)[nodes] for name in names},
             split_bin=np.zeros(end - start, np.uint8),
-            left=np.where(ensemble.left[nodes] < 0, -1, ensemble.left[nodes] - start),
             value=ensemble.value[nodes, None],
         )
 
@@ -104,8 +104,7 @@ def test_rescaled_trees_are_remembered_as_they_were():
         made = rounds.make_ensemble(n_rounds)
         assert made.stages == "rescaled"
         for k, factor in enumerate(expected):
-            last = made.start[k + 1] if k + 1 < n_rounds else made.value.size
-            own = made.value[made.start[k] : last]
+            own = made.value[made.start[k] : made.start[k + 1]]
             assert np.array_equal(own, factor * trees[k].value[:, 0])
     assert np.array_equal(rounds.get_tree(0).value, 0.25 * trees[0].value)
 

@@ -50,8 +50,8 @@ STUMPS = [
 X = np.array([[0.0, 0.0], [0.5, -1.0], [1.0, -2.0], [NAN, NAN], [-INF, INF]])
 
 
-def join(trees=STUMPS, output=(0, 0, 0, 0), base=(0.0,), link="identity"):
-    return TreeEnsemble.from_trees(trees, list(output), np.array(base), link, 2)
+def join(trees=STUMPS, base=(0.0,), link="identity"):
+    return TreeEnsemble.from_trees(trees, np.array(base), link, 2)
 
 
 def predict(ensemble, X, n_threads=1):
@@ -61,8 +61,9 @@ def predict(ensemble, X, n_threads=1):
 
 def test_trees_lie_end_to_end():
     ensemble = join()
-    assert ensemble.start.tolist() == [0, 3, 4, 7]
-    assert ensemble.left.tolist() == [1, -1, -1, -1, 5, -1, -1, 8, -1, -1]
+    assert ensemble.start.tolist() == [0, 3, 4, 7, 10]
+    assert ensemble.left.tolist() == [1, -1, -1, -1, 1, -1, -1, 1, -1, -1]
+    assert ensemble.find_children().tolist() == [1, -1, -1, -1, 5, -1, -1, 8, -1, -1]
     assert ensemble.feature.tolist() == [0, -1, -1, -1, 1, -1, -1, 0, -1, -1]
     assert ensemble.value.tolist() == [0, 1, 2, 100, 0, 10, 20, 0, 1000, 2000]
     assert (ensemble.n_trees, ensemble.n_outputs, ensemble.n_rounds) == (4, 1, 4)
@@ -77,8 +78,9 @@ def test_raw_scores_by_hand():
 
 
 def test_outputs_have_their_own_trees():
-    ensemble = join(output=[0, 1, 0, 1], base=[0.5, 0.25], link="softmax")
+    ensemble = join(base=[0.5, 0.25], link="softmax")
     assert (ensemble.n_outputs, ensemble.n_rounds) == (2, 2)
+    assert ensemble.output.tolist() == [0, 1, 0, 1]
     found = predict(ensemble, X[:1])
     assert found.tolist() == [[0.5 + 1 + 20, 0.25 + 100 + 1000]]
 
@@ -125,7 +127,7 @@ def test_leaves_are_numbered_within_their_tree():
 
 
 def test_stages_lead_to_the_prediction():
-    ensemble = join(output=[0, 1, 0, 1], base=[0.5, 0.25])
+    ensemble = join(base=[0.5, 0.25])
     with Team(1) as team:
         stages = list(ensemble.staged_predict_raw(X, team))
     assert len(stages) == 2
@@ -136,7 +138,7 @@ def test_stages_lead_to_the_prediction():
 
 @pytest.mark.parametrize("n_rounds", [0, 1, 2, 5])
 def test_truncate_keeps_the_first_rounds(n_rounds):
-    ensemble = join(output=[0, 1, 0, 1], base=[0.5, 0.25])
+    ensemble = join(base=[0.5, 0.25])
     short = ensemble.truncate(n_rounds)
     kept = min(n_rounds, 2)
     assert short.n_rounds == kept
@@ -146,7 +148,7 @@ def test_truncate_keeps_the_first_rounds(n_rounds):
         assert getattr(short, name).tolist() == getattr(ensemble, name)[:n_nodes].tolist()
     expected = np.tile([0.5, 0.25], (5, 1))
     for tree, output in list(zip(STUMPS, [0, 1, 0, 1], strict=True))[: 2 * kept]:
-        expected[:, [output]] += predict(join([tree], [0]), X)
+        expected[:, [output]] += predict(join([tree]), X)
     assert predict(short, X).tolist() == expected.tolist()
 
 
@@ -170,11 +172,11 @@ def test_cannot_be_changed():
 
 def test_the_summary_is_short():
     tree = make_stump()
-    one = TreeEnsemble.from_trees([tree] * 4, [0] * 4, np.zeros(1), "identity", 2)
+    one = TreeEnsemble.from_trees([tree] * 4, np.zeros(1), "identity", 2)
     assert repr(one) == (
         "<TreeEnsemble: 4 trees in 4 rounds, 8 leaves, 2 features, link 'identity'>"
     )
-    three = TreeEnsemble.from_trees([tree] * 6, [0, 1, 2] * 2, np.zeros(3), "softmax", 2)
+    three = TreeEnsemble.from_trees([tree] * 6, np.zeros(3), "softmax", 2)
     assert repr(three) == (
         "<TreeEnsemble: 6 trees in 2 rounds, 12 leaves, 2 features, 3 outputs, link 'softmax'>"
     )
@@ -193,7 +195,7 @@ def test_a_tree_can_be_taken_out():
         )
 
     trees = [make_stump(), first_set(0, [1, 4]), make_stump(), first_set(0, [2])]
-    ensemble = TreeEnsemble.from_trees(trees, [0] * 4, np.zeros(1), "identity", 2)
+    ensemble = TreeEnsemble.from_trees(trees, np.zeros(1), "identity", 2)
     for number, tree in enumerate(trees):
         found = ensemble.to_tree(number)
         for field in dataclasses.fields(Tree):

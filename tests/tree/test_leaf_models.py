@@ -19,7 +19,10 @@ def make_tree():
         "set_size": np.array([1]),
         "set_categories": np.array([0]),
     }
-    return Tree(feature, zeros, zeros, zeros, left, zeros[:, None], zeros, zeros, zeros, **of_sets)
+    by_node = dict.fromkeys(("split_bin", "missing_left", "gain", "n_rows", "weight"), zeros)
+    return Tree(
+        feature=feature, left=left, value=zeros[:, None], threshold=zeros, **by_node, **of_sets
+    )
 
 
 def test_features_of_a_path_are_numeric_ascending_and_unique():

@@ -11,7 +11,7 @@ from sumwise.kernels.forest.many_outputs import Labels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, grow_forest
-from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import ForestSettings, RowTable
 from sumwise.tree.prune import (
     cost_complexity_path,
@@ -168,8 +168,8 @@ def test_equals_scikit_learn(name, weighted):
             model.set_params(ccp_alpha=alpha).fit(X, y, weight)
             pruned = prune_cost_complexity(tree, alpha, scale, mapper)
             assert pruned.n_nodes == model.tree_.node_count
-            forest = Forest.from_trees([pruned], mapper)
-            predicted = forest.predict(X, team)
+            forest = BinnedForest.from_trees([pruned], mapper)
+            predicted = forest.predict_raw(X, team)
             if n_classes == 2:
                 predicted = np.column_stack([1 - predicted, predicted])
             expected = model.predict_proba(X) if n_classes > 1 else model.predict(X)
@@ -274,7 +274,7 @@ def test_finishing_in_threads(kind):
 
             plan = ForestPlan(ForestSettings(), 1, 0, 8, forests.Bootstrap(), finish=finish)
             grown = grow_forest(table, target, n_columns, plan, None, None, team)
-            results.append((grown.forest, grown.forest.predict(X, team)))
+            results.append((grown.forest, grown.forest.predict_raw(X, team)))
     assert results[0][1].tobytes() == results[1][1].tobytes()
     assert np.array_equal(results[0][0].sets, results[1][0].sets)
     assert results[0][0].sets.size

@@ -181,7 +181,7 @@ def test_refitted_leaves_obey_monotone_constraints(growth):
     falling = TreeConstraints(directions=np.array([-1, 0, 0, 0], dtype=np.int8))
     _, tree, leaf, _, rows, scores = grow(LOCATIONS[0], growth=growth, constraints=falling)
     # All of y rises with the feature: what is left of it are leaves that may not rise.
-    ensemble = TreeEnsemble.from_trees([tree], [0], np.zeros(1), "identity", 4)
+    ensemble = TreeEnsemble.from_trees([tree], np.zeros(1), "identity", 4)
     X, _, _, start = make_table()
     X = np.repeat(X[:50], 40, axis=0)
     X[:, 0] = np.tile(np.linspace(-4, 4, 40), 50)

@@ -16,8 +16,7 @@ from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.input.features import FeatureSchema, read_rows
 from sumwise.inspection.dependence import depend_on
-from sumwise.tree import TreeEnsemble
-from sumwise.tree.forest import Forest
+from sumwise.inspection.tree_view import get_trees
 
 _METHODS = ("auto", "recursion", "brute")
 
@@ -128,35 +127,30 @@ def _find_obstacle(
 ) -> str | None:
     """Say why the trees alone cannot tell the answer; None if they can."""
     name = type(estimator).__name__
-    trees = _get_trees(estimator)
+    trees = get_trees(estimator)
     if trees is None:
         return f"{name} has no trees of sumwise to walk through"
     if getattr(estimator, "_encoder", None) is not None:
         return "the trees split on statistics of categories, which several features may share"
-    if isinstance(trees, TreeEnsemble) and trees.models is not None:
+    if trees.models is not None:
         return "the leaves hold linear models, which depend on other features, too"
     if sample_weight is not None:
         return "sample_weight is for means of predictions"
     if kind != "average":
         return f"kind={kind!r} is of predictions of rows"
-    raw = "decision_function" if isinstance(trees, TreeEnsemble) else "predict_proba"
+    raw = "predict_proba" if trees.averages else "decision_function"
     allowed = ("auto", raw) if is_classifier(estimator) else ("auto",)
     if response_method not in allowed:
         return f"response_method={response_method!r} must be {' or '.join(map(repr, allowed))}"
     return None
 
 
-def _get_trees(estimator: Any) -> TreeEnsemble | Forest | None:
-    trees = getattr(estimator, "forest_", getattr(estimator, "ensemble_", None))
-    return trees if isinstance(trees, (TreeEnsemble, Forest)) else None
-
-
 def _predicts(estimator: Any) -> bool:
     """Whether what the trees add up to is a prediction, or the score of a classifier."""
-    trees = _get_trees(estimator)
-    if isinstance(trees, Forest) or is_classifier(estimator):
-        return True
-    return trees is not None and trees.link == "identity" and estimator._custom_link is None
+    trees = get_trees(estimator)
+    if is_classifier(estimator) or trees is None:
+        return trees is not None
+    return trees.link == "identity" and getattr(estimator, "_custom_link", None) is None
 
 
 def _respond(
@@ -176,7 +170,7 @@ def _respond(
         values, as_numbers = grid.make_axis(index, bool(is_category[index]), own)
         axes.append(values)
         numbers.append(as_numbers)
-    trees = _get_trees(estimator)
+    trees = get_trees(estimator)
     assert trees is not None
     return Bunch(grid_values=axes, average=depend_on(trees, indices, numbers))
 

@@ -1,4 +1,4 @@
-"""Estimators to and from the native model file."""
+"""Saving estimators to native model files, and loading them."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -21,8 +21,7 @@ from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
 from sumwise.sampling import ROW_SAMPLERS, Bootstrap, Columns, Pasting, PoissonBootstrap
 from sumwise.training.boosters import BOOSTERS
-from sumwise.tree import Ensemble, LinearEnsemble, LinearLeaves, TreeEnsemble
-from sumwise.tree.forest import Forest
+from sumwise.tree import Ensemble, LinearLeaves, Model, Trees
 
 _KINDS = ("Classifier", "Regressor")
 _PARTS: dict[str, type[Part]] = {
@@ -37,9 +36,10 @@ _PARTS: dict[str, type[Part]] = {
     **{kind.__name__: kind for kind in (*BOOSTERS, *ROW_SAMPLERS)},
     **LOSS_PARTS,
 }
-# How a model was trained to run, not what it is: never in the file.
+# These parameters say how to run, not what the model is: never in the file.
 _NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_start"}
-# Parameters of later versions; at these defaults they are left out, so that older versions read on.
+# Parameters of later versions. They are left out at their defaults, so that older versions can read
+# the file.
 _ADDED = {
     "base_score": None,
     "extra_trees": False,
@@ -50,13 +50,13 @@ _ADDED = {
 }
 # Functions of the user are not saved.
 _MAY_BE_FUNCTIONS = {"learning_rate", "oob_score", "scoring"}
-# Where to find classes that are imported when they are needed.
+# Modules of classes that are imported on first use.
 _MODULES = {
     **{f"DecisionTree{kind}": "sumwise.estimators.forests.decision_tree" for kind in _KINDS},
     **{f"RandomForest{kind}": "sumwise.estimators.forests.random_forest" for kind in _KINDS},
     **{f"ExtraTrees{kind}": "sumwise.estimators.forests.extra_trees" for kind in _KINDS},
 }
-# Measured only if somebody watches, which the file does not tell.
+# Measured only on request, which the file does not record.
 _NOT_IN_HISTORY = "training_loss"
 # Not every model has names or an out-of-bag score, and files of version 0.1 have no schema.
 _OPTIONAL = {
@@ -67,20 +67,20 @@ _OPTIONAL = {
     "oob_score_is_optimistic_",
     "schema_",
 }
-# Labels that take more than this, and much more than their texts, are a trick to fill the memory.
+# Labels that take more bytes than this, and many more than their texts, would only fill the memory.
 _MOST_LABEL_BYTES = 1 << 24
-# Columns that an encoder may make of categories and numbers; each is an object in memory.
+# Most columns of an encoder; each is an object in memory.
 _MOST_COLUMNS = 1 << 20
 
 
 class SavedModelMixin(NamedParametersMixin):
-    """Adds ``save``; every public estimator that has it can be loaded by its class name."""
+    """Adds ``save``. Public estimators that have it are loaded by the names of their classes."""
 
     _by_name: ClassVar[dict[str, type["SavedModelMixin"]]] = {}
     _saved_attributes: ClassVar[tuple[str, ...]] = ()
-    _links: ClassVar[tuple[str, ...]] = ()
+    _links: ClassVar[tuple[str, ...]] = ("identity",)
     _model_attribute: ClassVar[str] = "ensemble_"
-    _model_type: ClassVar[Any] = (TreeEnsemble, LinearEnsemble)
+    _model_type: ClassVar[Any] = Ensemble
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -90,17 +90,16 @@ class SavedModelMixin(NamedParametersMixin):
     def save(self, path: Target) -> None:
         """Write the fitted model to one file that :func:`sumwise.load` reads.
 
-        The file is documented in ``sumwise.export.native``; it holds no code. It is complete before
-        it takes the place of an old one, whose permissions it gets. A loss of your own cannot be
-        saved: pickle the model, or save its trees without it by
-        ``model.set_params(loss="auto").save(path)``, which works if its link is one of the named
-        ones.
+        The format is documented in ``sumwise.export.native``; the file holds no code. An existing
+        file is replaced when the new one is complete, and keeps its permissions. A custom loss
+        cannot be saved: pickle the model, or save the trees without the loss by
+        ``model.set_params(loss="auto").save(path)`` if its link is a named one.
 
         Parameters
         ----------
         path : str, path-like or binary file object
-            File to write. A file object, such as ``io.BytesIO()`` or what ``open(..., "wb")``
-            returns, is written to from where it stands, and stays open.
+            File to write. A file object, such as ``io.BytesIO()`` or ``open(..., "wb")``, is
+            written to from its current position and stays open.
         """
         check_is_fitted(self)
         if SavedModelMixin._by_name.get(type(self).__name__) is not type(self):
@@ -128,12 +127,12 @@ class SavedModelMixin(NamedParametersMixin):
 
 
 class NotSavedMixin(NamedParametersMixin):
-    """For ensembles whose members may be anything: says why they have no ``save``."""
+    """For ensembles of members of any kind: explains why they have no ``save``."""
 
     def save(self, path: Target) -> NoReturn:
-        """Refuse: a model file holds trees of one model and no code, but members may be anything.
+        """Refuse: a model file holds the trees of one model, and members may be of any kind.
 
-        Use pickle, or skops.io for files that are loaded without running code.
+        Use pickle, or skops.io for files that load without running code.
 
         Parameters
         ----------
@@ -153,16 +152,16 @@ def load(path: Source) -> Any:
     Parameters
     ----------
     path : str, path-like, binary file object or bytes
-        File to read, or its content. A file object is read from where it stands to its end.
+        File to read, or its content. A file object is read from its current position to its end.
         Content that is damaged, not a model or too new raises
-        :class:`sumwise.errors.ModelFileError`; no file can make code run.
+        :class:`sumwise.errors.ModelFileError`. Loading never runs code from the file.
 
     Returns
     -------
     estimator
         The fitted estimator. ``callbacks``, ``n_jobs``, ``track_training_loss``, ``verbose``,
-        ``warm_start`` and a ``scoring`` or ``learning_rate`` that is a function are not stored and
-        have their defaults.
+        ``warm_start``, and functions as ``scoring`` or ``learning_rate`` are not stored; these
+        parameters have their defaults.
 
     Examples
     --------
@@ -182,8 +181,8 @@ def load(path: Source) -> Any:
         return _restore(*parse_model(read_bytes(path)))
 
 
-def _restore(model: Ensemble | Forest, about: dict[str, Any]) -> Any:
-    """Make an estimator of what a file has; raise ModelFileError if that does not fit together."""
+def _restore(model: Model, about: dict[str, Any]) -> Any:
+    """Make an estimator from the contents of a file; raise ModelFileError if they do not fit."""
     try:
         kind = _find_class(about["estimator"])
         if not isinstance(model, kind._model_type):
@@ -198,7 +197,7 @@ def _restore(model: Ensemble | Forest, about: dict[str, Any]) -> Any:
             estimator.schema_ = FeatureSchema.of_numbers(n_features)
         if "encoder" in about:
             _restore_encoder(estimator, about, model)
-        if not isinstance(model, Forest) and model.link not in kind._links:
+        if model.link not in kind._links:
             raise ValueError(f"link {model.link!r} in a {kind.__name__}")
         _check_categories(estimator, model)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
@@ -210,8 +209,8 @@ def _restore(model: Ensemble | Forest, about: dict[str, Any]) -> Any:
     return estimator
 
 
-def _find_n_features(model: Ensemble | Forest, about: dict[str, Any]) -> int:
-    """Features of X: those of the trees, or fewer where an encoder makes columns of them."""
+def _find_n_features(model: Model, about: dict[str, Any]) -> int:
+    """Return the number of features of X. The columns of an encoder may be more."""
     if "encoder" not in about:
         return model.n_features
     n_features = about["fitted"]["n_features_in_"]
@@ -221,38 +220,28 @@ def _find_n_features(model: Ensemble | Forest, about: dict[str, Any]) -> int:
 
 
 def _find_class(name: str) -> type[SavedModelMixin]:
-    """Return the class of a saved estimator; some are not imported before they are needed."""
+    """Return the class of a saved estimator, imported if need be."""
     if name not in SavedModelMixin._by_name and name in _MODULES:
         import_module(_MODULES[name])
     return SavedModelMixin._by_name[name]
 
 
-def _check_categories(estimator: Any, model: Ensemble | Forest) -> None:
-    """Raise ValueError if trees know other categories than the features have."""
+def _check_categories(estimator: Any, model: Model) -> None:
+    """Raise ValueError if the trees have other categories than the features."""
     counts: Mapping[int, int] = {f: len(d) for f, d in estimator.schema_.dictionaries.items()}
     encoder = getattr(estimator, "_encoder", None)
     if encoder is not None:
         counts = encoder.take_originals(counts)
-    if isinstance(model, Forest):
-        known = {f: bins.bin_of_code.size for f, bins in model.mapper.categories.items()}
-        fits = known == {f: count for f, count in counts.items() if count}
-    elif isinstance(model, TreeEnsemble):
-        feature_of_category = np.repeat(model.feature[model.set_node], model.set_size)
-        features, places = np.unique(feature_of_category, return_inverse=True)
-        limits = np.array([counts.get(f, 0) for f in features.tolist()], dtype=np.int64)
-        fits = bool(np.all(model.set_categories < limits[places]))
-    else:
-        fits = True
-    if not fits:
+    if isinstance(model, Trees) and not model.fits_categories(counts):
         raise ValueError("the trees have other categories than the features")
 
 
-def _restore_encoder(estimator: Any, about: dict[str, Any], ensemble: Ensemble) -> None:
-    """Give an estimator what makes numbers of its categories; raise ValueError if it is unsound."""
+def _restore_encoder(estimator: Any, about: dict[str, Any], model: Model) -> None:
+    """Give an estimator the encoder of its categories; raise ValueError if it is unsound."""
     n_categories = estimator.schema_.n_categories
     encoder = CategoryEncoder.restore(about["encoder"], about["arrays"], n_categories)
     n_values = encoder.sums.prior.size
-    if len(encoder.columns) != ensemble.n_features or n_values not in (1, ensemble.n_outputs):
+    if len(encoder.columns) != model.n_features or n_values not in (1, model.n_outputs):
         raise ValueError("the trees have other columns than the encoder of categories")
     estimator._encoder = encoder
 
@@ -264,13 +253,13 @@ def _is_saved(name: str, value: Any) -> bool:
 
 
 def _is_added_default(name: str, value: Any) -> bool:
-    # Arrays are not compared as a whole.
+    # Comparing arrays would give arrays.
     is_plain = value is None or isinstance(value, (str, bool, int, float))
     return name in _ADDED and is_plain and value == _ADDED[name]
 
 
 def _has_functions(value: Any) -> bool:
-    """Whether a parameter is a function, or has some in a list or a dict."""
+    """Whether a parameter is a function, or a list or dict with functions."""
     if isinstance(value, Mapping):
         return any(map(callable, value.values()))
     return any(map(callable, value)) if isinstance(value, (list, tuple)) else callable(value)
@@ -281,11 +270,11 @@ def _encode_param(name: str, value: Any) -> Any:
         params = value.get_params().items()
         own = {k: _encode_param(k, v) for k, v in params if not _is_added_default(k, v)}
         return {"part": type(value).__name__, "params": own}
-    if isinstance(value, Mapping):  # keys of JSON would become strings
+    if isinstance(value, Mapping):  # JSON would turn the keys into strings
         pairs = [[_plain(key), _plain(item)] for key, item in value.items()]
         return {"pairs": sorted(pairs, key=repr)}
     if name == "random_state" and not isinstance(value, (int, np.integer)):
-        return None  # a generator has moved on; it cannot be saved
+        return None  # the state of a generator cannot be saved
     return _plain(value)
 
 
@@ -299,10 +288,10 @@ def _decode_param(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy scalars as Python ones, arrays and the like as lists, for JSON."""
+    """Return a value for JSON: NumPy scalars as Python scalars, arrays as lists."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, (set, frozenset)):  # in an order that does not change from run to run
+    if isinstance(value, (set, frozenset)):  # in the same order in every run
         return sorted(map(_plain, value), key=lambda item: (isinstance(item, str), item))
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
@@ -331,11 +320,11 @@ def _encode_fitted(name: str, value: Any) -> Any:
 
 
 def _encode_scores(scores: np.ndarray) -> list[float | None]:
-    """A list for JSON, which knows no NaN; None becomes NaN again."""
+    """Return a list for JSON: None in place of NaN, which JSON does not have."""
     return [score if np.isfinite(score) else None for score in scores.tolist()]
 
 
-def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: Any) -> Any:
+def _decode_fitted(name: str, value: Any, model: Model, n_features: Any) -> Any:
     if name == "oob_score_":
         return np.nan if value is None else float(value)
     if name == "oob_score_is_optimistic_":
@@ -363,19 +352,18 @@ def _decode_fitted(name: str, value: Any, model: Ensemble | Forest, n_features: 
     return _decode_labels(name, value["dtype"], value["items"], lengths[name])
 
 
-def _find_n_classes(model: Ensemble | Forest, items: list[Any]) -> int:
-    """How many classes a model tells apart; with one column or output it may be one or two."""
-    n_columns = model.n_columns if isinstance(model, Forest) else model.n_outputs
-    return n_columns if n_columns > 1 else min(max(len(items), 1), 2)
+def _find_n_classes(model: Model, items: list[Any]) -> int:
+    """Return the number of classes of a model; a single output may be one class or two."""
+    return model.n_outputs if model.n_outputs > 1 else min(max(len(items), 1), 2)
 
 
-def _decode_outputs(name: str, outputs: list[Any], model: Ensemble | Forest) -> list[np.ndarray]:
-    """Return the classes of several outputs; a forest has a column for each class."""
+def _decode_outputs(name: str, outputs: list[Any], model: Model) -> list[np.ndarray]:
+    """Return the classes of several outputs; only forests have them, with one value per class."""
     counts = [len(own["items"]) for own in outputs]
-    if not isinstance(model, Forest) or len(counts) < 2 or min(counts) < 1:
+    if isinstance(model, Ensemble) or len(counts) < 2 or min(counts) < 1:
         raise ValueError(f"{name} has {len(counts)} outputs")
-    if sum(counts) != model.n_columns:
-        raise ValueError(f"{name} has {sum(counts)} classes, and the trees {model.n_columns}")
+    if sum(counts) != model.n_outputs:
+        raise ValueError(f"{name} has {sum(counts)} classes, and the trees {model.n_outputs}")
     return [_decode_labels(name, own["dtype"], own["items"], len(own["items"])) for own in outputs]
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,18 +12,18 @@ from sumwise.errors import ModelFileError
 _MAGIC = b"SUMWISE\0"
 _PREFIX = 24
 _DIGEST = 32
-# A model may have more features than its file has bytes: a wide matrix without names, of which its
-# trees use few. Training has no memory for more than this.
+# A model without names may have more features than its file has bytes, if its trees use only a few.
+# Training would not have the memory for more features than this.
 _MOST_UNNAMED_FEATURES = 1 << 26
 
 
 class OpenedFile(NamedTuple):
-    """A file whose checksum is right."""
+    """A file with a valid checksum."""
 
     version: int
     header: dict[str, Any]
-    body: memoryview  # all but the checksum
-    place: int  # where the header ends
+    body: memoryview  # without the checksum
+    place: int  # end of the header
 
     @property
     def size(self) -> int:
@@ -31,8 +31,16 @@ class OpenedFile(NamedTuple):
         return len(self.body) + _DIGEST
 
 
+class ArrayGroup(NamedTuple):
+    """Arrays of a file, the format that brought them, and whether files may lack them."""
+
+    types: Mapping[str, str]  # dtypes by name, in the order of the file
+    since: int = 1
+    is_optional: bool = False
+
+
 def pack_file(version: int, header: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the bytes of a file; the arrays, little-endian already, are listed in the header."""
+    """Return the bytes of a file. The arrays must be little-endian; the header lists them."""
     entries = [
         {"name": name, "dtype": array.dtype.str, "length": int(array.size)}
         for name, array in arrays.items()
@@ -48,7 +56,7 @@ def pack_file(version: int, header: dict[str, Any], arrays: Mapping[str, np.ndar
 
 
 def open_file(content: bytes | bytearray | memoryview, newest: int) -> OpenedFile:
-    """Check the bytes of a file, and read its header."""
+    """Check the bytes of a file and read its header."""
     data = memoryview(content).cast("B")
     if data[: len(_MAGIC)] != _MAGIC:
         raise ModelFileError("not a sumwise model file")
@@ -77,9 +85,14 @@ def open_file(content: bytes | bytearray | memoryview, newest: int) -> OpenedFil
     return OpenedFile(version, header, body, header_end)
 
 
-def read_arrays(file: OpenedFile, types: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Return the arrays of a file, which must be these."""
-    if [entry["name"] for entry in file.header["arrays"]] != list(types):
+def read_arrays(file: OpenedFile, groups: Sequence[ArrayGroup]) -> dict[str, np.ndarray]:
+    """Return the arrays of a file, which must be those of its groups."""
+    names = [entry["name"] for entry in file.header["arrays"]]
+    types: dict[str, str] = {}
+    for group in groups:
+        is_there = not group.is_optional or any(name in names for name in group.types)
+        types |= group.types if is_there and group.since <= file.version else {}
+    if names != list(types):
         raise ModelFileError("the header does not describe the arrays of a model")
     arrays = {}
     place = file.place
@@ -106,13 +119,13 @@ def read_number(file: OpenedFile, name: str, what: str) -> int:
 
 
 def read_n_features(file: OpenedFile) -> int:
-    """Return the number of features; refuse one that so small a file cannot have."""
+    """Return the number of features; refuse a number that is too large for the file."""
     n_features = read_number(file, "n_features", "the number of features")
     check_n_features(n_features, file.size)
     return n_features
 
 
 def check_n_features(n_features: int, size: int) -> None:
-    """Refuse more features than a file of so many bytes may have: each may cost memory."""
+    """Refuse more features than a file of so many bytes may have: each one may cost memory."""
     if n_features > max(_MOST_UNNAMED_FEATURES, size):
         raise ModelFileError(f"{n_features} features are too many for a file of {size} bytes")

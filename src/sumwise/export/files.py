@@ -1,8 +1,8 @@
-"""Where model files go to and come from: paths, open files, bytes.
+"""Reading and writing model files: paths, open files, bytes.
 
-A file on disk is never half written. Its bytes first go to a temporary file beside it, which then
-takes its place. The temporary file is locked until then: one that nobody holds was left by a
-process that was killed, and the next save of the same file removes it.
+A file on disk is never half written. The bytes go to a temporary file in the same folder, which
+then replaces the old file. The temporary file is locked until then. An unlocked one was left by a
+process that was killed; the next save of the same file removes it.
 """
 
 import contextlib
@@ -23,18 +23,18 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed
     fcntl = None  # type: ignore[assignment]
 
-# What a model is saved to and loaded from.
+# Where a model can be saved to, and loaded from.
 Target = str | os.PathLike[str] | BinaryIO
 Source = str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview
 
-# Seconds after which a temporary file is taken for abandoned where files cannot be locked.
+# Seconds after which a temporary file counts as abandoned, if files cannot be locked.
 _LONGEST_SAVE = 3600.0
 
 
 def write_bytes(target: Target, data: bytes) -> None:
-    """Write to a path, where an old file stays until the new one is complete, or to an open file.
+    """Write to an open file, or to a path, where the old file stays until the new one is complete.
 
-    A link stays a link to the file that is replaced, and a file keeps its permissions.
+    A link stays a link to the replaced file, and a file keeps its permissions.
     """
     if _is_file_object(target, "write"):
         _write_all(_check_binary(target, "wb"), data)
@@ -43,18 +43,18 @@ def write_bytes(target: Target, data: bytes) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder to save to", str(path.parent))
     try:
-        if path.exists() and not path.is_file():  # a pipe or device; a folder is refused
+        if path.exists() and not path.is_file():  # a pipe or device; a folder raises an error
             path.write_bytes(data)
         else:
             _replace_file(path, data)
     except OSError as error:
-        # The error of a full disk names no file, and others name the temporary one.
+        # The error of a full disk names no file, and other errors name the temporary one.
         name = os.fspath(target)  # type: ignore[arg-type]
         raise OSError(error.errno, error.strerror or str(error), name) from error
 
 
 def read_bytes(source: Source) -> bytes | bytearray | memoryview:
-    """Return the content of a path, the rest of an open file, or bytes as they are."""
+    """Return the content of a path, the rest of an open file, or the bytes themselves."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return source
     if not _is_file_object(source, "read"):
@@ -90,7 +90,7 @@ def _check_path(value: Any, doing: str) -> Any:
 
 
 def _check_binary(file: Any, mode: str) -> Any:
-    if hasattr(file, "encoding"):  # what text files have, and wrappers of them
+    if hasattr(file, "encoding"):  # as text files and their wrappers have
         raise TypeError(
             f"the file {getattr(file, 'name', file)!r} is open in text mode, and a model file is "
             f"bytes; open it with mode {mode!r}, or use io.BytesIO"
@@ -99,11 +99,11 @@ def _check_binary(file: Any, mode: str) -> Any:
 
 
 def _write_all(file: BinaryIO, data: bytes) -> None:
-    """Write everything: an unbuffered file may take only some of it at a time."""
+    """Write everything; an unbuffered file may accept only a part at a time."""
     rest = memoryview(data)
     while len(rest):
         n_written = file.write(rest)
-        if n_written is None:  # some writers do not say, and take all
+        if n_written is None:  # some writers accept everything and return nothing
             return
         rest = rest[n_written:]
 
@@ -119,7 +119,7 @@ def _replace_file(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
             with contextlib.suppress(FileNotFoundError):
                 os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
-            if fcntl is not None:  # while it is locked, so that nobody takes it for abandoned
+            if fcntl is not None:  # while it is locked, so that it does not count as abandoned
                 os.replace(temporary, path)
         if fcntl is None:
             os.replace(temporary, path)
@@ -133,14 +133,14 @@ def _open_temporary(folder: Path, prefix: str) -> tuple[Path, BinaryIO]:
     while True:
         path = folder / f"{prefix}{uuid.uuid4().hex}"
         file = path.open("xb")
-        # Another save may have come upon the file before it was locked, and removed it.
+        # Another save may have removed the file before it was locked.
         if _lock(file) in (True, None) and path.exists():
             return path, file
         file.close()
 
 
 def _remove_abandoned(folder: Path, prefix: str) -> None:
-    """Remove temporary files that no process is writing any more."""
+    """Remove temporary files that no process is writing."""
     for path in folder.glob(f"{prefix}*"):
         with contextlib.suppress(OSError), path.open("r+b") as file:
             is_free = _lock(file)
@@ -153,13 +153,13 @@ def _remove_abandoned(folder: Path, prefix: str) -> None:
 
 
 def _lock(file: BinaryIO) -> bool | None:
-    """Lock a file until it is closed; return whether that was possible, None if it never is."""
+    """Lock a file until it is closed; return whether it was free, None if locks do not work."""
     if fcntl is None:
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # not on this file system
+    except OSError:  # this file system has no locks
         return None
     return True

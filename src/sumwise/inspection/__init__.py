@@ -1,6 +1,6 @@
-"""What a model has learned: partial dependence, and trees as text.
+"""Inspection of fitted models: partial dependence, and trees as text.
 
-``importance`` and ``forest_importance`` are what estimators compute their importances by.
+Estimators compute their importances with ``importance`` and ``forest_importance``.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ __all__ = ["export_graphviz", "export_text", "partial_dependence"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs scikit-learn, and lies in a layer above, when it is asked for."""
+    """Import on first use what needs scikit-learn and lies in a layer above."""
     if name != "partial_dependence":
         raise AttributeError(f"module 'sumwise.inspection' has no attribute {name!r}")
     value = import_module("sumwise.estimators.partial_dependence").partial_dependence

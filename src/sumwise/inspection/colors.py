@@ -1,4 +1,4 @@
-"""Colors that color-blind readers can tell apart."""
+"""Colors that color-blind readers can distinguish."""
 
 from colorsys import hsv_to_rgb
 
@@ -7,7 +7,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 
 
 def pick_color(number: int, n_colors: int) -> str:
-    """Return one of so many different colors: the palette or, if it is too small, hues."""
+    """Return one of ``n_colors`` different colors: of the palette, or of a circle of hues."""
     if n_colors <= len(COLORS):
         return COLORS[number]
     # Neighbors differ in brightness, too.
@@ -16,10 +16,10 @@ def pick_color(number: int, n_colors: int) -> str:
 
 
 def color_of_class(number: int, share: float, n_classes: int) -> str:
-    """Return the color of a node whose best class has this share of its rows.
+    """Return the color of a node whose most frequent class has this share of its rows.
 
-    It is white where all classes have the same share, and pale enough for black text where one has
-    all.
+    It is white if all classes have the same share. It is pale enough for black text if one class
+    has all rows.
     """
     chance = 1.0 / max(n_classes, 2)
     strength = 0.65 * min(max((share - chance) / (1.0 - chance), 0.0), 1.0)

@@ -1,118 +1,83 @@
-"""Partial dependence by the trees alone: no rows are predicted.
+"""Partial dependence from the trees alone: no rows are predicted.
 
-Friedman (2001, section 8.2): a point of the grid goes down each tree. Where a node splits on one of
-the features of the grid, it goes to one side; elsewhere to both, with the shares of the training
-rows that went there. What arrives at the leaves weighs their values.
+Friedman (2001, section 8.2): a point of the grid goes down each tree. Where a node splits on a
+feature of the grid, the point goes to one side. Elsewhere it goes to both sides, weighted by the
+shares of the training rows that went there. The weights that arrive at the leaves multiply the
+values of the leaves.
 
-Whether a point arrives is told by each of its features alone. So a grid of 100 x 100 points needs
-no more than 200 values to be followed, and a product of two matrices at the end.
+Each feature of a point decides on its own whether the point arrives. So a grid of 100 x 100 points
+needs only 200 values to be followed, and a product of two matrices at the end.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
 
-from sumwise.tree import TreeEnsemble
-from sumwise.tree.forest import Forest
-from sumwise.tree.tree import Tree
+from sumwise.tree import Tree, Trees
 
-# Values of the grid times leaves of some trees, which are followed at a time.
+# Values of the grid times leaves that are followed at a time.
 _MOST_FOLLOWED = 1 << 22
 
 
-_ROOT = np.zeros(1, dtype=np.int64)
-
-
-class Nodes(NamedTuple):
-    """Nodes of trees laid end to end, as in :class:`TreeEnsemble`.
-
-    Attributes
-    ----------
-    feature, threshold, missing_left, left : ndarray
-    share_left : ndarray of float64
-        Share of the node's rows that go left.
-    value : ndarray of float64, shape (n_nodes, n_columns)
-    sets : dict of int to ndarray
-        Codes of the categories that go left, of nodes that split by a set.
-    """
-
-    feature: np.ndarray
-    threshold: np.ndarray
-    missing_left: np.ndarray
-    left: np.ndarray
-    share_left: np.ndarray
-    value: np.ndarray
-    sets: Mapping[int, np.ndarray]
-
-
-def depend_on(
-    trees: TreeEnsemble | Forest, features: Sequence[int], axes: Sequence[np.ndarray]
-) -> np.ndarray:
+def depend_on(trees: Trees, features: Sequence[int], axes: Sequence[np.ndarray]) -> np.ndarray:
     """Return the response at the points of a grid, averaged over the other features.
 
     Parameters
     ----------
-    trees : TreeEnsemble or Forest
-        The shares are those of the training rows; of a forest, of their weights.
+    trees : Trees
+        Training rows count by number in boosting, by weight in a forest.
     features : sequence of int
         Features of the grid.
     axes : sequence of ndarray of float64
-        The values of each, codes for categories; NaN for missing.
+        The values of each feature; codes for categories, NaN for missing.
 
     Returns
     -------
     ndarray of float64, shape (n_outputs, n_values of the first feature, ...)
-        Raw scores of an ensemble, with the base score; means of a forest's trees.
+        Raw scores of boosting, with the base score; means of a forest's trees.
     """
-    sizes = [axis.size for axis in axes]
-    if isinstance(trees, Forest):
-        response = np.zeros((trees.n_columns, *sizes))
-        for number in range(trees.n_trees):
-            tree = trees.to_tree(number)
-            response += _descend(_read_nodes(tree, tree.weight), _ROOT, features, axes)
-        return response / trees.n_trees
-    nodes = _read_nodes(trees, trees.n_rows)
-    response = np.empty((trees.n_outputs, *sizes))
-    response.T[:] = trees.base_score
-    for output in range(trees.n_outputs):
-        for roots in _split_trees(trees, trees.output == output, sum(sizes)):
-            response[output] += _descend(nodes, roots, features, axes)[0]
-    return response
+    sums = np.zeros((trees.n_outputs, *(axis.size for axis in axes)))
+    n_values = trees.n_outputs // trees.n_groups
+    for part in _split_trees(trees, sum(axis.size for axis in axes)):
+        nodes = part.decode()
+        shares = _share_left(nodes.left, part.cover)
+        for k in range(trees.n_groups):
+            own = slice(k * n_values, (k + 1) * n_values)
+            roots = part.start[k : -1 : trees.n_groups]
+            sums[own] += _descend(nodes, shares, roots, features, axes)
+    return trees.combine(sums)
 
 
-def _read_nodes(trees: TreeEnsemble | Tree, weight: np.ndarray) -> Nodes:
-    left = np.maximum(trees.left, 0)
-    both = (weight[left] + weight[np.minimum(left + 1, weight.size - 1)]).astype(np.float64)
-    # Of a node that no row has reached, the sides count the same.
-    share = np.divide(weight[left], both, out=np.full(both.size, 0.5), where=both > 0)
-    sets = np.split(trees.set_categories, np.cumsum(trees.set_size)[:-1])
-    return Nodes(
-        feature=trees.feature,
-        threshold=trees.threshold,
-        missing_left=trees.missing_left > 0,
-        left=trees.left,
-        share_left=share,
-        value=trees.value.reshape(trees.feature.size, -1),
-        sets=dict(zip(trees.set_node.tolist(), sets, strict=False)),
-    )
-
-
-def _split_trees(trees: TreeEnsemble, is_chosen: np.ndarray, n_values: int) -> Iterator[np.ndarray]:
-    """Yield the roots of some trees, a few trees at a time."""
-    n_leaves = np.add.reduceat(trees.feature < 0, trees.start)[is_chosen]
+def _split_trees(trees: Trees, n_values: int) -> Iterator[Trees]:
+    """Yield a few trees at a time, as many from each group."""
+    n_leaves = (np.diff(trees.start[:: trees.n_groups]) + trees.n_groups) // 2
     parts = np.cumsum(n_leaves) * n_values // _MOST_FOLLOWED
-    roots = trees.start[is_chosen]
-    yield from np.split(roots, np.flatnonzero(np.diff(parts)) + 1)
+    ends = np.flatnonzero(np.diff(parts, append=-1)) + 1
+    for first, last in pairwise([0, *(trees.n_groups * ends).tolist()]):
+        yield trees.select(first, last)
+
+
+def _share_left(left: np.ndarray, cover: np.ndarray) -> np.ndarray:
+    """Return the share of each node's rows that go left; anything for leaves."""
+    child = np.maximum(left, 0)
+    both = (cover[child] + cover[np.minimum(child + 1, cover.size - 1)]).astype(np.float64)
+    # Both sides of a node that no row has reached count the same.
+    return np.divide(cover[child], both, out=np.full(both.size, 0.5), where=both > 0)
 
 
 def _descend(
-    nodes: Nodes, roots: np.ndarray, features: Sequence[int], axes: Sequence[np.ndarray]
+    nodes: Tree,
+    share_left: np.ndarray,
+    roots: np.ndarray,
+    features: Sequence[int],
+    axes: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """Return the sum of the trees' values at all points: go down level by level, then add up."""
+    """Return the sum of the trees' values at all points, (n_columns, n_values, ...)."""
+    sets = nodes.left_categories
     leaves: list[tuple[np.ndarray, list[np.ndarray]]] = []
-    # Which values of each axis come to a node, and the share of them that does.
+    # Which values of each axis arrive at a node, and the weight that they arrive with.
     node, share = roots, np.ones(roots.size)
     comes = [np.ones((roots.size, axis.size), dtype=np.bool_) for axis in axes]
     while node.size:
@@ -120,10 +85,10 @@ def _descend(
         value = nodes.value[node[is_leaf]] * share[is_leaf, None]
         leaves.append((value, [own[is_leaf] for own in comes]))
         node, share, comes = node[~is_leaf], share[~is_leaf], [own[~is_leaf] for own in comes]
-        left, right = nodes.share_left[node], 1.0 - nodes.share_left[node]
+        left, right = share_left[node], 1.0 - share_left[node]
         for place, (feature, axis) in enumerate(zip(features, axes, strict=True)):
             own = np.flatnonzero(nodes.feature[node] == feature)
-            goes_left = _ask(nodes, node[own], axis)
+            goes_left = _ask(nodes, sets, node[own], axis)
             left[own] = right[own] = 1.0
             to_left, to_right = comes[place].copy(), comes[place].copy()
             to_left[own] &= goes_left
@@ -137,7 +102,7 @@ def _descend(
 
 
 def _combine(value: np.ndarray, comes: Sequence[np.ndarray]) -> np.ndarray:
-    """Sum the values of leaves (n_leaves, n_columns) at the points that come to each."""
+    """Sum the values of leaves (n_leaves, n_columns) at the points that arrive there."""
     n_leaves, n_columns = value.shape
     sizes = [own.shape[1] for own in comes]
     total = np.zeros((sizes[0], n_columns * math.prod(sizes[1:])))
@@ -151,11 +116,13 @@ def _combine(value: np.ndarray, comes: Sequence[np.ndarray]) -> np.ndarray:
     return np.moveaxis(total.reshape(sizes[0], n_columns, *sizes[1:]), 0, 1)
 
 
-def _ask(nodes: Nodes, node: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return which values go left in each node, (n_nodes, n_values)."""
+def _ask(
+    nodes: Tree, sets: Mapping[int, np.ndarray], node: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Return which values go left in each node, shape (n_nodes, n_values)."""
     goes_left = values <= nodes.threshold[node, None]
     for row, number in enumerate(node.tolist()):
-        if number in nodes.sets:
-            goes_left[row] = np.isin(values, nodes.sets[number])
-    goes_left[:, np.isnan(values)] = nodes.missing_left[node, None]
+        if number in sets:
+            goes_left[row] = np.isin(values, sets[number])
+    goes_left[:, np.isnan(values)] = nodes.missing_left[node, None] > 0
     return goes_left

@@ -11,7 +11,7 @@ from sumwise.errors import ParameterError
 from sumwise.inspection.colors import COLORS, blend, color_of_class
 from sumwise.inspection.tree_view import TreeView
 
-# Categories of a set that a node of a picture has room for.
+# Most categories of a set that a node of a picture lists.
 _CATEGORIES_IN_NODE = 5
 _STRONGEST = 0.65
 
@@ -39,26 +39,27 @@ def export_text(
         Which one; -1 for the last. Boosting of k classes (more than two) has k trees per round:
         tree ``round * k + class``.
     feature_names : sequence of str, default=None
-        Names of features; None for those that the estimator saw, or x0, x1, ...
+        Names of the features; None for the names seen in ``fit``, or x0, x1, ...
     class_names : sequence of str, default=None
-        Names of classes; None for the labels.
+        Names of the classes; None for the labels.
     max_depth : int or None, default=10
-        Depth of the last splits that are written, 0 for the root alone; None for all.
+        Largest depth of the splits to write: 0 for the root alone, None for no limit.
     spacing : int, default=3
-        Spaces of a level.
+        Spaces per level of indentation.
     decimals : int, default=2
-        Decimals of numbers.
+        Number of decimals.
     show_weights : bool, default=False
-        Whether leaves of classification trees tell the weight of each class.
+        Whether leaves of classification trees show the weight of each class.
     max_categories : int or None, default=10
-        Categories of a split that are written out; None for all.
+        Most categories of a split to list; None for all.
 
     Returns
     -------
     str
-        Two lines per split, its sides: "or missing" is where missing values go. Leaves of
-        boosting have what the tree adds to the raw score, a formula if it is a linear model; those
-        of regression trees their prediction, and of classification trees the class.
+        A split has two lines, one for each side; "or missing" marks the side of missing values. A
+        leaf of boosting shows what the tree adds to the raw score, as a formula if it has a linear
+        model. A leaf of a regression tree shows the prediction, that of a classification tree the
+        class.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def export_text(
     view = TreeView(model, tree, feature_names, class_names)
     writer = _TextWriter(view, max_depth, spacing, decimals, show_weights, max_categories)
     header = [view.output] if view.output else []
-    return "".join(f"{line}\n" for line in [*header, *writer.write(0, 0)])
+    return "".join(f"{line}\n" for line in [*header, *writer.write()])
 
 
 def export_graphviz(
@@ -100,8 +101,8 @@ def export_graphviz(
 ) -> str | None:
     r"""Write one tree of a model in the DOT language, as ``sklearn.tree.export_graphviz`` does.
 
-    ``dot -Tsvg tree.dot -o tree.svg`` draws it, and so does ``graphviz.Source(text)``. Nothing
-    needs to be installed to write it.
+    ``dot -Tsvg tree.dot -o tree.svg`` draws it, and so does ``graphviz.Source(text)``. Writing it
+    needs neither.
 
     Parameters
     ----------
@@ -114,21 +115,21 @@ def export_graphviz(
         Which one; -1 for the last. Boosting of k classes (more than two) has k trees per round:
         tree ``round * k + class``.
     max_depth : int or None, default=None
-        Depth of the last nodes that are drawn, 0 for the root alone; None for all.
+        Largest depth of the splits to draw: 0 for the root alone, None for no limit.
     feature_names : sequence of str, default=None
-        Names of features; None for those that the estimator saw, or x0, x1, ...
+        Names of the features; None for the names seen in ``fit``, or x0, x1, ...
     class_names : sequence of str, bool or None, default=None
-        Names of classes; None or True for the labels, False for no class in the nodes.
+        Names of the classes; None or True for the labels, False for no class in the nodes.
     filled : bool, default=False
-        Whether nodes have the color of their best class, or one for the sign and size of values.
+        Whether to color nodes by their most frequent class, or by the sign and size of their value.
     node_ids : bool, default=False
-        Whether nodes show their number.
+        Whether to show the numbers of nodes.
     rotate : bool, default=False
-        Whether the tree grows from left to right.
+        Whether to draw the tree from left to right.
     rounded : bool, default=False
-        Whether boxes have round corners.
+        Whether to draw boxes with round corners.
     precision : int, default=3
-        Decimals of numbers.
+        Number of decimals.
 
     Returns
     -------
@@ -175,22 +176,17 @@ class _TextWriter:
         self._max_categories = max_categories
         self._step, self._dashes = "|" + " " * spacing, "|" + "-" * spacing
 
-    def write(self, node: int, depth: int) -> Iterator[str]:
-        """Yield the lines of a node and of what is below; the stack is as deep as the tree."""
-        waiting: list[tuple[int, int, str | None]] = [(node, depth, None)]
-        while waiting:
-            node, depth, test = waiting.pop()
-            if test is not None:
+    def write(self) -> Iterator[str]:
+        """Yield the lines: the test that leads to a node, then the node if nothing is below it."""
+        for node, parent, depth in self._view.walk(self._max_depth + 1):
+            if parent >= 0:
+                test = self._write_sides(parent)[node - self._view.tree.left[parent]]
                 yield f"{self._step * (depth - 1)}{self._dashes} {test}"
             if self._view.is_leaf(node):
                 yield f"{self._step * depth}{self._dashes} {self._describe_leaf(node)}"
             elif depth > self._max_depth:
-                rest = self._view.find_depth(node) + 1  # of nodes, as scikit-learn counts
+                rest = self._view.find_depth(node) + 1  # levels of nodes, as scikit-learn counts
                 yield f"{self._step * depth}{self._dashes} truncated branch of depth {rest}"
-            else:
-                left = int(self._view.tree.left[node])
-                yes, no = self._write_sides(node)
-                waiting += [(left + 1, depth + 1, no), (left, depth + 1, yes)]
 
     def _write_sides(self, node: int) -> tuple[str, str]:
         view = self._view
@@ -242,16 +238,10 @@ class _DotWriter:
         yield 'edge [fontname="helvetica"] ;'
         if rotate:
             yield "rankdir=LR ;"
-        waiting = [(0, -1, 0)]
-        while waiting:
-            node, parent, depth = waiting.pop()
-            is_cut = depth > self._max_depth
-            yield f"{node} [{self._describe(node, is_cut)}] ;"
+        for node, parent, depth in self._view.walk(self._max_depth + 1):
+            yield f"{node} [{self._describe(node, depth > self._max_depth)}] ;"
             if parent >= 0:
                 yield f"{parent} -> {node}{self._label_edge(node, parent, rotate)} ;"
-            if not self._view.is_leaf(node) and not is_cut:
-                left = int(self._view.tree.left[node])
-                waiting += [(left + 1, node, depth + 1), (left, node, depth + 1)]
         yield "}"
 
     def _label_edge(self, node: int, parent: int, rotate: bool) -> str:
@@ -299,7 +289,7 @@ class _DotWriter:
 
 
 def _escape(text: str) -> str:
-    """Text of a label of DOT: within quotes, and without its escapes."""
+    """Return text for a quoted label of DOT."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
 
 

@@ -1,8 +1,8 @@
 """Importances of features from the trees of a forest.
 
-The decrease of impurity is free, but counts what splits gained on the rows that they were chosen
-by: features with many values offer more cuts, of which the best looks good by chance. The other
-two ask the rows out of each tree's bag.
+The decrease of impurity costs nothing, but it counts the gains on the rows that chose the splits:
+features with many values offer more thresholds, and the best of many looks good by chance. The
+other two use the rows out of each tree's bag.
 """
 
 from itertools import pairwise
@@ -15,12 +15,12 @@ from sumwise.kernels.forest import importance as kernels
 from sumwise.kernels.forest.nodes import guess_classes, make_truth
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.forest import Forest
+from sumwise.tree.forest import BinnedForest
 from sumwise.tree.forest_grower import Target
 
 
 class ForestImportance(NamedTuple):
-    """Mean and standard deviation over trees, one number a feature."""
+    """Mean and standard deviation over trees, one number per feature."""
 
     mean: np.ndarray
     std: np.ndarray
@@ -49,15 +49,15 @@ class OutOfBag(NamedTuple):
     weight: np.ndarray | None = None
 
 
-def impurity_importance(forest: Forest) -> ForestImportance:
-    """Share of each feature in the decrease of impurity.
+def impurity_importance(forest: BinnedForest) -> ForestImportance:
+    """Return the share of each feature in the decrease of impurity.
 
-    Shares of a tree sum to one, as do their means over the trees that have a split.
+    The shares of a tree sum to one, and so do their means over the trees that have a split.
     """
     shares = np.zeros((forest.n_trees, forest.n_features))
     for tree, (first, last) in enumerate(pairwise(forest.start)):
         own = forest.feature[first:last] >= 0
-        gain = np.maximum(forest.gain[first:last][own], 0.0)  # rounding may leave less than none
+        gain = np.maximum(forest.gain[first:last][own], 0.0)  # rounding may make them negative
         sums = np.bincount(forest.feature[first:last][own], gain, forest.n_features)
         shares[tree] = sums / sums.sum() if sums.any() else 0.0
     result = _summarize(shares, np.diff(forest.start) > 1)
@@ -65,19 +65,19 @@ def impurity_importance(forest: Forest) -> ForestImportance:
     return ForestImportance(result.mean / total, result.std) if total > 0 else result
 
 
-def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImportance:
-    """What the splits on each feature gain on the rows out of each tree's bag, a row.
+def unbiased_importance(forest: BinnedForest, rows: OutOfBag, team: Team) -> ForestImportance:
+    """Return the gain of each feature's splits on the rows out of each tree's bag, per row.
 
-    Li et al. (2019, MDI-oob) and Zhou and Hooker (2021): in the gain of a split, the difference of
-    the children's means is multiplied by that of unseen rows instead of itself. Gains are
-    decreases of Gini impurity for classes and of squared error for numbers, whatever the criterion
-    of growth. The expectation is zero for features that say nothing; values may be negative.
-    Leaves must not have been pruned or estimated by the same rows.
+    Li et al. (2019, MDI-oob) and Zhou and Hooker (2021): in the gain of a split, one of the two
+    factors, the difference of the children's means, is that of unseen rows. Gains are decreases of
+    Gini impurity for classes and of squared error for numbers, for every criterion of growth. The
+    expectation is zero for uninformative features; values may be negative. Leaves must not have
+    been pruned or estimated with the same rows.
     """
     bags = _check(forest, rows)
     out, total = _allocate(forest)
     n_nodes, n_threads = int(np.diff(forest.start).max()), team.n_threads
-    shape = n_threads, n_nodes, forest.n_columns
+    shape = n_threads, n_nodes, forest.n_outputs
     work = kernels.SumWork(np.empty(shape), np.empty(shape), np.empty((n_threads, n_nodes, 2)))
     truth = make_truth(rows.target, rows.is_class)
     team.run(
@@ -92,9 +92,9 @@ def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImp
         out,
     )
     if truth.label.shape[0] == 0:
-        out /= forest.n_columns
-    elif forest.n_columns == 1:
-        out *= 2.0  # the other class
+        out /= forest.n_outputs
+    elif forest.n_outputs == 1:
+        out *= 2.0  # for the other class
     else:
         out /= truth.first.size
     out /= np.where(total > 0, total, 1.0)[:, None]
@@ -102,13 +102,13 @@ def unbiased_importance(forest: Forest, rows: OutOfBag, team: Team) -> ForestImp
 
 
 def permutation_importance(
-    forest: Forest, rows: OutOfBag, team: Team, seed: int
+    forest: BinnedForest, rows: OutOfBag, team: Team, seed: int
 ) -> ForestImportance:
-    """By how much each tree's error on the rows out of its bag grows when a feature is permuted.
+    """Return the increase of each tree's error on the rows out of its bag by permuting a feature.
 
-    Breiman (2001): the rows of a tree swap their values of one feature at random. Errors are 0-1
-    for classes and squared for numbers, so the growth is a fall of accuracy or a rise of squared
-    error. Mean and standard deviation are over the trees that have such rows.
+    Breiman (2001): the values of one feature are permuted among the rows of a tree. Errors are 0-1
+    for classes and squared for numbers: the increase is a loss of accuracy or a rise of the
+    squared error. Mean and standard deviation are over the trees that have such rows.
     """
     bags, truth = _check(forest, rows), make_truth(rows.target, rows.is_class)
     out, total = _allocate(forest)
@@ -135,8 +135,8 @@ def permutation_importance(
     return _summarize(out, total > 0)
 
 
-def _check(forest: Forest, rows: OutOfBag) -> kernels.Bags:
-    """Bring rows to the form of the kernels; refuse a forest without out-of-bag rows."""
+def _check(forest: BinnedForest, rows: OutOfBag) -> kernels.Bags:
+    """Return the rows as kernels read them; refuse a forest without out-of-bag rows."""
     if rows.in_bag.shape[0] != forest.n_trees:
         raise DataError(
             f"the bags of {rows.in_bag.shape[0]} trees are known, the forest has {forest.n_trees}: "
@@ -150,13 +150,13 @@ def _check(forest: Forest, rows: OutOfBag) -> kernels.Bags:
     return kernels.Bags(rows.bins.reshape(-1), rows.in_bag, weight)
 
 
-def _allocate(forest: Forest) -> tuple[np.ndarray, np.ndarray]:
+def _allocate(forest: BinnedForest) -> tuple[np.ndarray, np.ndarray]:
     """Return zeros for each tree and feature, and for each tree."""
     return np.zeros((forest.n_trees, forest.n_features)), np.zeros(forest.n_trees)
 
 
 def _summarize(by_tree: np.ndarray, counts: np.ndarray) -> ForestImportance:
-    """Mean and deviation over the trees that count; zeros if there are none."""
+    """Return mean and deviation over the trees that count; zeros if there are none."""
     if not counts.any():
         return ForestImportance(np.zeros(by_tree.shape[1]), np.zeros(by_tree.shape[1]))
     return ForestImportance(by_tree[counts].mean(axis=0), by_tree[counts].std(axis=0))

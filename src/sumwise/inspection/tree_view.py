@@ -1,40 +1,44 @@
-"""One tree of a model in words: what its nodes ask, and what its leaves say."""
+"""One tree of a model in words: its tests, and the contents of its leaves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sumwise.errors import ParameterError
-from sumwise.tree import TreeEnsemble
-from sumwise.tree.forest import Forest
+from sumwise.tree import Tree, Trees
+
+
+def get_trees(model: Any) -> Trees | None:
+    """Return the trees of a fitted model, or trees themselves; None for anything else."""
+    trees = getattr(model, "forest_", getattr(model, "ensemble_", model))
+    return trees if isinstance(trees, Trees) else None
 
 
 class TreeView:
-    """A tree, and the names of what it splits on and predicts.
+    """A tree with the names of its features and classes.
 
     Parameters
     ----------
-    model : fitted estimator, TreeEnsemble or Forest
+    model : fitted estimator or Trees
         The trees; an estimator of sumwise has them as ``ensemble_`` or ``forest_``.
     number : int
         Which tree; -1 for the last.
     feature_names : sequence of str or None
-        None for the names that the estimator saw, or x0, x1, ...
+        None for the names seen in ``fit``, or x0, x1, ...
     class_names : sequence of str or None
         None for the labels.
 
     Attributes
     ----------
     tree : Tree
-        Its nodes.
     first_node : int
-        Number of its root in the arrays of the ensemble; 0 in a forest.
+        Number of its root in the arrays of the model.
     classes : tuple of str
         Names of the classes whose shares are the values of nodes; empty for numbers and for
         several outputs.
     output : str
-        What the tree adds to, where boosting has several outputs, as the score of a class; else "".
+        The score that the tree adds to, such as that of a class; "" if boosting has one output.
     """
 
     def __init__(
@@ -44,8 +48,8 @@ class TreeView:
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
-        trees = getattr(model, "forest_", getattr(model, "ensemble_", model))
-        if not isinstance(trees, (TreeEnsemble, Forest)):
+        trees = get_trees(model)
+        if trees is None:
             raise ParameterError(
                 f"{type(model).__name__} has no trees of sumwise: it is not fitted, or of another "
                 "kind"
@@ -53,12 +57,11 @@ class TreeView:
         if not -trees.n_trees <= number < trees.n_trees:
             raise ParameterError(f"tree={number}: the model has {trees.n_trees} trees")
         number %= trees.n_trees
-        self.tree = trees.to_tree(number)
-        self.first_node = 0 if isinstance(trees, Forest) else int(trees.start[number])
+        self.tree: Tree = trees.to_tree(number)
+        self.first_node = int(trees.start[number])
         self._name_features(model, trees.n_features, feature_names)
         self._name_classes(model, trees, number, class_names)
-        sets = np.split(self.tree.set_categories, np.cumsum(self.tree.set_size)[:-1])
-        self._sets = dict(zip(self.tree.set_node.tolist(), sets, strict=False))
+        self._sets = self.tree.left_categories
 
     def _name_features(
         self, model: Any, n_columns: int, feature_names: Sequence[str] | None
@@ -74,16 +77,12 @@ class TreeView:
             )
         self._names = [str(name) for name in feature_names]
         self._dictionaries = getattr(getattr(model, "schema_", None), "dictionaries", {})
-        if encoder is not None:  # trees know columns, of which a feature may have several
+        if encoder is not None:  # trees split on columns; a feature may have several
             self._names = encoder.name_columns(self._names)
             self._dictionaries = encoder.take_originals(self._dictionaries)
 
     def _name_classes(
-        self,
-        model: Any,
-        trees: TreeEnsemble | Forest,
-        number: int,
-        class_names: Sequence[str] | None,
+        self, model: Any, trees: Trees, number: int, class_names: Sequence[str] | None
     ) -> None:
         labels = getattr(model, "classes_", ())
         if isinstance(labels, list):  # several outputs: nodes show the shares of all classes
@@ -93,18 +92,32 @@ class TreeView:
             raise ParameterError(f"class_names has {len(names)} names for {len(labels)} classes")
         self.classes: tuple[str, ...] = ()
         self.output = ""
-        if isinstance(trees, Forest):
+        if trees.averages:
             self.classes = tuple(map(str, names))
-        elif trees.n_outputs > 1:
-            output = int(trees.output[number])
+        elif trees.n_groups > 1:
+            output = number % trees.n_groups
             is_class = len(names) == trees.n_outputs
             self.output = f"score of class {names[output]}" if is_class else f"output {output}"
 
     def is_leaf(self, node: int) -> bool:
         return bool(self.tree.left[node] < 0)
 
+    def walk(self, n_levels: float) -> Iterator[tuple[int, int, int]]:
+        """Yield (node, parent, depth) from the root down, left sides first.
+
+        The children of splits below the first ``n_levels`` levels are left out. The parent of the
+        root is -1.
+        """
+        waiting = [(0, -1, 0)]
+        while waiting:
+            node, parent, depth = waiting.pop()
+            yield node, parent, depth
+            if not self.is_leaf(node) and depth < n_levels:
+                left = int(self.tree.left[node])
+                waiting += [(left + 1, node, depth + 1), (left, node, depth + 1)]
+
     def find_depth(self, node: int) -> int:
-        """Return how many levels of splits there are from a node on."""
+        """Return the number of levels of splits at and below a node."""
         depth, level = 0, np.array([node])
         while (level := level[self.tree.left[level] >= 0]).size:
             depth += 1
@@ -114,11 +127,11 @@ class TreeView:
     def find_shares(self, node: int) -> np.ndarray:
         """Return the share of each class in a node of a classification tree."""
         value = self.tree.value[node]
-        # A forest of two classes knows the share of the second; of one class there is no doubt.
+        # With two classes, trees hold the share of the second only; a single class has it all.
         return np.append(1.0 - value, value)[: len(self.classes)] if value.size == 1 else value
 
     def list_terms(self, node: int) -> list[tuple[str, float]]:
-        """Return names and coefficients of a leaf's linear model; nothing if it has none."""
+        """Return names and coefficients of a leaf's linear model; empty without one."""
         models = self.tree.models
         if models is None:
             return []
@@ -143,33 +156,33 @@ class TreeView:
         longest: int | None = None,
         line: int | None = None,
     ) -> tuple[str, str]:
-        """Say what holds for rows that go left, and what for those that go right.
+        """Return the conditions for going left and for going right.
 
         Parameters
         ----------
         node : int
             A split.
         decimals : int or None
-            Decimals of thresholds; None for as many as tell something.
+            Decimals of thresholds; None for three significant digits.
         max_categories : int or None
-            Categories of a set that are written out; None for all.
+            Most categories of a set to list; None for all.
         longest : int or None
-            Longest name that is not cut short; None for any.
+            Longer names are cut; None for no limit.
         line : int or None
-            Characters after which a list of categories goes on in the next line; None for one line.
+            Longest line of a list of categories; None for one line.
         """
         feature, threshold = int(self.tree.feature[node]), float(self.tree.threshold[node])
         name = shorten(self._names[feature], longest)
         if node in self._sets:
             words = self._list_categories(feature, self._sets[node], max_categories, longest)
             return _join(f"{name} in {{", words, line), _join(f"{name} not in {{", words, line)
-        if np.isposinf(threshold):  # all values go left, what is missing goes right
+        if np.isposinf(threshold):  # only missing values go right
             return f"{name} is known", f"{name} is missing"
         number = format_number(threshold) if decimals is None else f"{threshold:.{decimals}f}"
         return f"{name} <= {number}", f"{name} >  {number}"
 
     def asks_whether_missing(self, node: int) -> bool:
-        """Whether a split parts known from missing values."""
+        """Whether a split separates missing values from all others."""
         return node not in self._sets and bool(np.isposinf(self.tree.threshold[node]))
 
     def _list_categories(
@@ -185,7 +198,7 @@ class TreeView:
 
 
 def _join(start: str, words: Sequence[str], line: int | None) -> str:
-    """Write a list, in lines that are no longer than they must be."""
+    """Write a list, broken into lines."""
     lines = [start + words[0]]
     for word in words[1:]:
         if line is None or len(lines[-1]) + len(word) <= line:
@@ -196,14 +209,14 @@ def _join(start: str, words: Sequence[str], line: int | None) -> str:
 
 
 def shorten(name: str, longest: int | None) -> str:
-    """Cut a name that is too long; None for no limit."""
+    """Cut a name to the longest length; None for no limit."""
     return name if longest is None or len(name) <= longest else name[: longest - 3] + "..."
 
 
 def format_number(number: float, digits: int = 3) -> str:
-    """Write a number with so many digits or, if it is large, with all before the point.
+    """Write a number with so many significant digits, and all digits before the point.
 
-    A threshold between two whole numbers is written in full: 2010.5, not 2.01e+03.
+    Multiples of one half, as between two integers, are written in full: 2010.5, not 2.01e+03.
     """
     size = abs(number)
     if size >= 1e15 or 0 < size < 1e-4 or not np.isfinite(number):

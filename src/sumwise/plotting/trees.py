@@ -1,4 +1,4 @@
-"""A single tree of an ensemble."""
+"""Plots of a single tree."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from sumwise.plotting.axes import check_data, get_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Categories of a set that are written out, characters of a name, and of a line.
+# Most categories of a set to list, and the longest name and line.
 _MOST_CATEGORIES = 3
 _LONGEST_NAME = 22
 _LONGEST_LINE = 28
@@ -21,28 +21,28 @@ _SPLIT, _RISE, _FALL = "#FFFFFF", "#FBE3C8", "#CFE6F5"
 
 
 class TreeLayout(NamedTuple):
-    """A tree, and places for its nodes. Nodes come parents first, left before right.
+    """Positions and texts of the nodes of a tree: parents first, left before right.
 
     Attributes
     ----------
     node : ndarray of int
-        Numbers of nodes in the ensemble's arrays.
+        Numbers of the nodes in the arrays of the model.
     parent : ndarray of int
-        Place of each one's parent in this list, -1 for the root.
+        Index of each node's parent in these arrays, -1 for the root.
     x, depth : ndarray
-        Where to draw: leaves are 1 apart, a split lies in the middle above its children.
+        Position: leaves are 1 apart, a split lies midway above its children.
     is_leaf : ndarray of bool
-        Whether a node is a leaf; a split below which nothing is drawn is none.
+        Whether a node is a leaf of the tree, not a split whose children are left out.
     value : ndarray of float
         Values.
     n_rows : ndarray of int
         Training rows.
     text : tuple of str
-        What is written in the nodes. A row goes left where it holds.
+        Texts of the nodes. Rows for which the test holds go left.
     classes : tuple of str
         Names of the classes of a classification tree; empty for other trees.
     best_class, share : ndarray
-        Index of the class that most rows of a node have, and its share; zeros for other trees.
+        Index and share of the most frequent class of a node; zeros for other trees.
 
     Examples
     --------
@@ -76,20 +76,20 @@ def tree_layout(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
 ) -> TreeLayout:
-    """Find places for the nodes of a tree.
+    """Lay out the nodes of a tree.
 
     Parameters
     ----------
-    model : fitted estimator or TreeEnsemble
+    model : fitted estimator or Trees
         The trees; an estimator of sumwise has them as ``ensemble_`` or ``forest_``.
     tree : int, default=0
         Which one; -1 for the last.
     max_depth : int or None, default=None
-        Levels of splits to show; None for all.
+        Number of levels of splits to show; None for all.
     feature_names : sequence of str, default=None
-        Names of features; None for those that the estimator saw, or x0, x1, ...
+        Names of the features; None for the names seen in ``fit``, or x0, x1, ...
     class_names : sequence of str, default=None
-        Names of classes; None for the labels.
+        Names of the classes; None for the labels.
 
     Returns
     -------
@@ -109,18 +109,18 @@ def tree_layout(
     if max_depth is not None and max_depth < 0:
         raise ParameterError(f"max_depth={max_depth}: must be at least 0, or None")
     view = TreeView(model, tree, feature_names, class_names)
-    return _Walk(view, max_depth).lay_out()
+    return _lay_out(view, np.inf if max_depth is None else max_depth)
 
 
 def plot_tree(layout: TreeLayout, ax: "Axes | None" = None) -> "Axes":
-    """Draw a tree. Where the text of a split holds, rows go left.
+    """Draw a tree. Rows for which the test of a split holds go left.
 
     Parameters
     ----------
     layout : TreeLayout
         From :func:`tree_layout`.
     ax : matplotlib Axes, default=None
-        Where to draw; None for a new figure that is large enough.
+        Axes to draw on; None for a new figure that is large enough.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def _find_color(layout: TreeLayout, i: int) -> str:
 
 
 def _explain_colors(layout: TreeLayout, ax: "Axes") -> None:
-    """Show the color of each class that a leaf has."""
+    """Add a legend of the classes of the leaves."""
     shown = sorted(set(layout.best_class[layout.is_leaf].tolist())) if layout.classes else []
     if not shown:
         return
@@ -206,80 +206,54 @@ def _explain_colors(layout: TreeLayout, ax: "Axes") -> None:
     )
 
 
-class _Writer:
-    """Says in words what a node is."""
-
-    def __init__(self, view: TreeView) -> None:
-        self._view = view
-
-    def write(self, node: int, is_cut: bool) -> str:
-        view = self._view
-        rows = f"{view.tree.n_rows[node]:,} rows"
-        if view.is_leaf(node):
-            return f"{self._describe_leaf(node)}\n{rows}"
-        if is_cut:
-            return f"...\n{rows}"
-        test, _ = view.write_test(node, None, _MOST_CATEGORIES, _LONGEST_NAME, _LONGEST_LINE)
-        # Missing values go right unless it is said.
-        return f"{test}\n{'or missing, ' if view.tree.missing_left[node] else ''}{rows}"
-
-    def _describe_leaf(self, node: int) -> str:
-        view = self._view
-        if view.classes:
-            shares = view.find_shares(node)
-            best = int(shares.argmax())
-            return f"{shorten(view.classes[best], _LONGEST_NAME)} {shares[best]:.0%}"
-        value = ", ".join(format_number(number) for number in view.tree.value[node][:4])
-        names = [shorten(name, _LONGEST_NAME) for name, _ in view.list_terms(node)[:2]]
-        return f"{value}, linear in\n{', '.join(names)}" if names else value
+def _describe_node(view: TreeView, node: int, is_cut: bool) -> str:
+    rows = f"{view.tree.n_rows[node]:,} rows"
+    if view.is_leaf(node):
+        return f"{_describe_leaf(view, node)}\n{rows}"
+    if is_cut:
+        return f"...\n{rows}"
+    test, _ = view.write_test(node, None, _MOST_CATEGORIES, _LONGEST_NAME, _LONGEST_LINE)
+    # Without a remark, missing values go right.
+    return f"{test}\n{'or missing, ' if view.tree.missing_left[node] else ''}{rows}"
 
 
-class _Walk:
-    """Visits the nodes that are drawn, parents first."""
+def _describe_leaf(view: TreeView, node: int) -> str:
+    if view.classes:
+        shares = view.find_shares(node)
+        best = int(shares.argmax())
+        return f"{shorten(view.classes[best], _LONGEST_NAME)} {shares[best]:.0%}"
+    value = ", ".join(format_number(number) for number in view.tree.value[node][:4])
+    names = [shorten(name, _LONGEST_NAME) for name, _ in view.list_terms(node)[:2]]
+    return f"{value}, linear in\n{', '.join(names)}" if names else value
 
-    def __init__(self, view: TreeView, max_depth: int | None) -> None:
-        self._view = view
-        self._max_depth = np.inf if max_depth is None else max_depth
 
-    def lay_out(self) -> TreeLayout:
-        nodes: list[int] = []
-        parents: list[int] = []
-        depths: list[int] = []
-        waiting = [(0, -1, 0)]
-        while waiting:
-            node, parent, depth = waiting.pop()
-            place = len(nodes)
-            nodes.append(node)
-            parents.append(parent)
-            depths.append(depth)
-            if self._is_open(node, depth):
-                left = int(self._view.tree.left[node])
-                waiting += [(left + 1, place, depth + 1), (left, place, depth + 1)]
-        ends = [not self._is_open(n, d) for n, d in zip(nodes, depths, strict=True)]
-        x = np.zeros(len(nodes))
-        x[ends] = np.arange(sum(ends))
-        # Children come after their parents, so from the end all have their places before.
-        for place in range(len(nodes) - 1, 0, -1):
-            x[parents[place]] += x[place] / 2
-        tree, writer = self._view.tree, _Writer(self._view)
-        is_split = tree.feature[nodes] >= 0
-        cut = np.array(ends) & is_split
-        shares = np.zeros((len(nodes), 1))
-        if self._view.classes:
-            shares = np.stack([self._view.find_shares(node) for node in nodes])
-        return TreeLayout(
-            np.array(nodes) + self._view.first_node,
-            np.array(parents),
-            x,
-            np.array(depths),
-            ~is_split,
-            tree.value[nodes, 0],
-            tree.n_rows[nodes],
-            tuple(writer.write(n, bool(c)) for n, c in zip(nodes, cut, strict=True)),
-            self._view.classes,
-            shares.argmax(axis=1),
-            shares.max(axis=1),
-        )
-
-    def _is_open(self, node: int, depth: int) -> bool:
-        return not self._view.is_leaf(node) and depth < self._max_depth
+def _lay_out(view: TreeView, n_levels: float) -> TreeLayout:
+    nodes, parents, depths = map(np.array, zip(*view.walk(n_levels), strict=True))
+    place = np.empty(view.tree.n_nodes, dtype=np.intp)
+    place[nodes] = np.arange(nodes.size)
+    parents[1:] = place[parents[1:]]
+    is_split = view.tree.feature[nodes] >= 0
+    is_cut = is_split & (depths >= n_levels)
+    ends = ~is_split | is_cut
+    x = np.zeros(nodes.size)
+    x[ends] = np.arange(ends.sum())
+    # Children come after their parents, so in this order they have their positions first.
+    for child in range(nodes.size - 1, 0, -1):
+        x[parents[child]] += x[child] / 2
+    shares = np.zeros((nodes.size, 1))
+    if view.classes:
+        shares = np.stack([view.find_shares(node) for node in nodes])
+    numbers = zip(nodes.tolist(), is_cut.tolist(), strict=True)
+    return TreeLayout(
+        nodes + view.first_node,
+        parents,
+        x,
+        depths,
+        ~is_split,
+        view.tree.value[nodes, 0],
+        view.tree.n_rows[nodes],
+        tuple(_describe_node(view, *each) for each in numbers),
+        view.classes,
+        shares.argmax(axis=1),
+        shares.max(axis=1),
+    )

@@ -14,7 +14,7 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.sampling.resample import Resampler
 from sumwise.training.callbacks import Callback, RoundState
-from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import (
     ForestGrower,
     ForestSettings,
@@ -71,7 +71,7 @@ class ForestPlan:
 class GrownForest:
     """A forest, and the rows that its trees have seen: one bit per row, (n_trees, n_bytes)."""
 
-    forest: Forest
+    forest: BinnedForest
     in_bag: np.ndarray
 
 
@@ -114,7 +114,7 @@ def grow_forest(
         return grow
 
     trees = grow_side_by_side(start_thread, plan.first, plan.last, team, shown)
-    return GrownForest(Forest.from_trees(trees, table.mapper), in_bag)
+    return GrownForest(BinnedForest.from_trees(trees, table.mapper), in_bag)
 
 
 def grow_side_by_side(

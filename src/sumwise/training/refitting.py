@@ -62,8 +62,7 @@ class _Refit:
             self._raw += rows.init_score
         self._gradient, self._hessian = np.empty_like(self._raw), np.empty_like(self._raw)
         self._value = ensemble.value.copy()
-        self._ends = np.append(ensemble.start[1:], ensemble.feature.size)
-        self._n_nodes = int((self._ends - ensemble.start).max())
+        self._n_nodes = int(np.diff(ensemble.start).max())
         # Trees of a mean do not build on each other; their values are scaled by their share.
         self._is_mean = ensemble.stages == "mean"
         self._share = ensemble.n_outputs / ensemble.n_trees if self._is_mean else 1.0
@@ -114,9 +113,8 @@ class _Refit:
     def _refit_tree(self, tree: int, leaf: np.ndarray, loss: Loss, scores: np.ndarray) -> None:
         """Update the values of a tree by the gradients at ``scores``, and add it to the scores."""
         ensemble, train = self._ensemble, self._rows.train
-        output, nodes = int(ensemble.output[tree]), slice(ensemble.start[tree], self._ends[tree])
-        left = ensemble.left[nodes]
-        left = np.where(left < 0, -1, left - nodes.start).astype(np.int32)
+        output, nodes = tree % ensemble.n_outputs, slice(*ensemble.start[tree : tree + 2])
+        left = ensemble.left[nodes].copy()
         anchor = np.arange(left.size, dtype=np.int32)
         location, growth = loss.at_output(output).location, self._growth_of(tree)
         n_rows = _count_rows(leaf[train], left)

@@ -148,14 +148,11 @@ class Rounds(Record):
 
     def make_ensemble(self, n_rounds: int) -> TreeEnsemble:
         """Return the ensemble of the first rounds."""
-        n_outputs = self._base_score.size
         trees = self._take_trees(max(0, n_rounds * self._trees_a_round - self._n_past))
         if self._past is not None and not trees:
             return self._past.truncate(n_rounds)
-        outputs = np.arange(len(trees)) % n_outputs
         new = TreeEnsemble.from_trees(
             trees,
-            outputs.tolist(),
             self._base_score,
             self._link,
             self._n_features,

@@ -391,7 +391,7 @@ class Session:
             return
         # The bins of each tree differ, so its thresholds are used.
         link, n_features = self.settings.loss.link, self.table.n_features
-        alone = TreeEnsemble.from_trees([tree], [0], np.zeros(1), link, n_features)
+        alone = TreeEnsemble.from_trees([tree], np.zeros(1), link, n_features)
         found = [alone.predict_raw(X, self.team)[:, 0] for X in self.table.matrices]
         scores[rows] += np.concatenate(found)[rows]
 

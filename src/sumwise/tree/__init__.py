@@ -1,4 +1,4 @@
-"""Trees: one flat tree, ensembles of them, and the grower that makes them."""
+"""Trees: one tree, finished trees of boosting and forests, and what grows them."""
 
 from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.ensemble import TreeEnsemble
@@ -9,10 +9,12 @@ from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.refit import LeafRefitter, LocationFinder
 from sumwise.tree.solve import LeafSolver, StepFinder, smooth_paths
 from sumwise.tree.tree import LeafModels, Tree
+from sumwise.tree.trees import Trees
 from sumwise.tree.vector_grower import VectorGrower
 
-# What a fit ends in.
+# The model of boosting, and the model of any estimator that can be saved.
 Ensemble = TreeEnsemble | LinearEnsemble
+Model = Trees | LinearEnsemble
 
 __all__ = [
     "Ensemble",
@@ -24,11 +26,13 @@ __all__ = [
     "LinearEnsemble",
     "LinearLeaves",
     "LocationFinder",
+    "Model",
     "StepFinder",
     "Tree",
     "TreeConstraints",
     "TreeEnsemble",
     "TreeGrower",
+    "Trees",
     "VectorGrower",
     "smooth_paths",
 ]

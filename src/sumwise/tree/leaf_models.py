@@ -1,4 +1,4 @@
-"""Linear leaves: the part that asks for them, models of leaves, and how they are fitted."""
+"""Linear leaves: the part of the estimator, and how the models of leaves are fitted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,22 +16,22 @@ from sumwise.tree.tree import LeafModels, Tree
 
 
 class LinearLeaves(Part):
-    """Each leaf has a linear model of the numeric features that the splits above it use.
+    """Give each leaf a linear model of the numeric features that the splits above it use.
 
-    Trees grow as they would without. Then a ridge regression gives every leaf the Newton step in
-    its coefficients (Shi, Li and Li, 2019), as LightGBM's ``linear_tree`` does. A row in which one
-    of these features is missing or infinite gets the value of the leaf without a model.
+    Trees grow as they do without models. Then a ridge regression gives the coefficients of each
+    leaf a Newton step (Shi, Li and Li, 2019), as LightGBM's ``linear_tree`` does. If one of these
+    features of a row is missing or infinite, the row gets the value of the leaf without a model.
 
     Parameters
     ----------
     l2 : float, default=1.0
-        Penalty on the squared coefficients of standardized features. It counts like that many rows
-        (by hessian) that show no slope, whatever the units of the features. LightGBM's
-        ``linear_lambda`` penalizes the coefficients of features as they are.
+        Penalty on the squared coefficients of standardized features; units do not matter. It weighs
+        as much as that many rows (by hessian) without any slope. LightGBM's ``linear_lambda``
+        penalizes the coefficients of the raw features.
     extrapolate : bool, default=False
-        Whether a leaf follows its line beyond the values of its training rows, as LightGBM's do. If
-        not, it adds no less and no more than for any of these rows. Lines that go on suit
-        trends; a single value out of range may lead them anywhere.
+        Whether a leaf follows its line beyond the values of its training rows, as in LightGBM. If
+        not, what it adds is clipped to the range over these rows. Extrapolation suits trends, but a
+        single value out of range can lead to any prediction.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class LinearLeaves(Part):
 
 
 def find_path_features(tree: Tree) -> list[np.ndarray]:
-    """Return the numeric features above each leaf, ascending; none for inner nodes."""
+    """Return the numeric features on the path to each leaf, ascending; none for inner nodes."""
     above: list[frozenset[int]] = [frozenset()] * tree.n_nodes
     by_set = set(tree.set_node.tolist())
     for node, (left, feature) in enumerate(zip(tree.left, tree.feature, strict=True)):
@@ -70,7 +70,7 @@ def find_path_features(tree: Tree) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class _Columns:
-    """All rows of a fit, column after column."""
+    """All rows of a fit, stored by column."""
 
     values: np.ndarray  # (n_features * n_rows,)
     n_rows: int
@@ -98,10 +98,10 @@ class LeafModeler:
     Parameters
     ----------
     grower : TreeGrower
-        It grows the trees.
+        Grows the trees.
     part : LinearLeaves
     matrices : sequence of Matrix
-        The rows of its table, as they were before binning.
+        The rows of its table before binning.
     team : Team
     """
 
@@ -120,7 +120,7 @@ class LeafModeler:
         n_rows = np.bincount(own, minlength=tree.n_nodes)
         features = find_path_features(tree)
         for node in np.flatnonzero(anchor != np.arange(tree.n_nodes)):
-            features[node] = features[node][:0]  # it has the value of a node above
+            features[node] = features[node][:0]  # it has the value of an ancestor
         size = np.array([len(each) for each in features], dtype=np.int32)
         models = Models(
             np.append(0, size.cumsum()).astype(np.int64),
@@ -141,7 +141,7 @@ class LeafModeler:
         return replace(tree, models=_keep_sound(size, models))
 
     def add_values(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
-        """Add to the scores of rows whose leaves the grower has found last."""
+        """Add the values of the tree grown last to the scores of rows."""
         leaf, _ = self._grower.get_leaves(tree)
         assert tree.models is not None
         models = tree.models.for_kernels(tree.value[:, 0].copy())
@@ -150,7 +150,7 @@ class LeafModeler:
 
 
 def _keep_sound(size: np.ndarray, models: Models) -> LeafModels:
-    """Keep the terms that are not zero, of leaves where all numbers are finite."""
+    """Keep the terms that are not zero, in leaves where all numbers are finite."""
     owner = np.repeat(np.arange(size.size), size)
     is_bad = ~np.isfinite(models.constant)
     is_bad[owner[~np.isfinite(models.coefficient)]] = True

@@ -1,4 +1,4 @@
-"""LinearEnsemble: a linear model, and what it was after each round."""
+"""LinearEnsemble: a linear model after each round of boosting."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,20 +12,22 @@ from sumwise.kernels.linear.dense import add_linear_scores
 from sumwise.kernels.linear.sparse import add_stored_scores
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.links import LINKS
+from sumwise.tree.tree import make_writable
 
 
 @dataclass(frozen=True)
 class LinearEnsemble:
-    """A linear model. The raw score of a row is the base score plus the intercept plus its values
-    times the coefficients, added in the order of the features; a missing value adds nothing.
+    """A linear model, with the interface of a :class:`TreeEnsemble` except for its trees.
 
-    It has what a :class:`TreeEnsemble` has, except trees.
+    The raw score of a row is the base score plus the intercept plus the values times the
+    coefficients, added in the order of the features. A missing value adds nothing.
 
     Attributes
     ----------
     coefficient : ndarray of shape (n_rounds, n_outputs, n_features)
-        After each round; the last are the model's.
+        Coefficients after each round; the last ones are those of the model.
     intercept : ndarray of shape (n_rounds, n_outputs)
+        Intercepts after each round.
     base_score : ndarray of shape (n_outputs,)
         Score before the first round.
     link : str
@@ -65,7 +67,7 @@ class LinearEnsemble:
         return self.take_rounds(0, n_rounds)
 
     def take_rounds(self, first: int, last: int) -> "LinearEnsemble":
-        """Return the model of the steps of the rounds from ``first`` up to ``last``."""
+        """Return the model of the changes in the rounds from ``first`` up to ``last``."""
         coefficient, intercept = self.coefficient[first:last], self.intercept[first:last]
         if first:
             coefficient = coefficient - self.coefficient[first - 1]
@@ -73,19 +75,19 @@ class LinearEnsemble:
         return replace(self, coefficient=coefficient, intercept=intercept)
 
     def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
-        """Raw scores, shape (n_rows, n_outputs); ``is_last`` does not matter."""
+        """Return raw scores, (n_rows, n_outputs); ``is_last`` makes no difference."""
         raw = self._start_scores(X)
         self._add_scores(X, self.n_rounds - 1, raw, team)
         return raw
 
     def staged_predict_raw(self, X: Matrix, team: Team) -> Iterator[np.ndarray]:
-        """Raw scores after each round; each array is new."""
+        """Yield raw scores after each round; each array is new."""
         raw = self._start_scores(X)
         for _ in self.add_stages(X, raw, team):
             yield raw.copy()
 
     def add_stages(self, X: Matrix, raw: np.ndarray, team: Team) -> Iterator[None]:
-        """Make ``raw`` (n_rows, n_outputs), the scores to begin with, those after each round."""
+        """Set ``raw`` (n_rows, n_outputs), the scores to start from, to those after each round."""
         start = raw.copy()
         for round_idx in range(self.n_rounds):
             raw[:] = start
@@ -96,11 +98,11 @@ class LinearEnsemble:
         add_scores(X, self.intercept[round_idx], self.coefficient[round_idx], raw, team)
 
     def predict_mean(self, raw: np.ndarray) -> np.ndarray:
-        """Predictions (n_rows,) or class probabilities (n_rows, n_classes) from raw scores."""
+        """Return predictions (n_rows,) or class probabilities (n_rows, n_classes)."""
         return LINKS[self.link](raw)
 
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
-        """Refuse: there are no leaves."""
+        """Raise an error: there are no leaves."""
         raise ParameterError("a model with booster='linear' has no trees, and so no leaves")
 
     def _start_scores(self, X: Matrix) -> np.ndarray:
@@ -114,8 +116,7 @@ def add_scores(
 ) -> None:
     """Add the scores of a linear model to ``raw`` (n_rows, n_outputs)."""
     raw += intercept
-    # Kernels are compiled for arrays that may be written to, which those of a file may not.
-    own = np.require(coefficient, requirements=["C", "A", "W"])
+    own = make_writable(coefficient)
     if isinstance(X, SparseMatrix):
         team.run(add_stored_scores, X.by_row, own, raw)
         return

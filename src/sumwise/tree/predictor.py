@@ -1,11 +1,12 @@
-"""Predictor: the trees of an ensemble made ready for rows, few or many.
+"""Predictor: the trees of boosting, prepared for few rows or many.
 
-A few rows walk through the trees as they are. Many rows are coded first (see kernels/coding.py),
-then trees are tests of bytes (see kernels/coded_trees.py). Both ways give the same bits.
+A few rows walk through the trees as they are. Many rows are coded first, so that the splits of
+trees become tests of bytes; see ``kernels.predict.coding`` and ``coded_trees``. Both give the same
+bits.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,13 +25,16 @@ from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows,
 from sumwise.kernels.predict.walk import FlatTrees, add_predictions, close_leaves
 from sumwise.kernels.runtime.threads import ABORT, Team
 from sumwise.lazy import lazy
+from sumwise.tree.tree import make_writable
 
-# Up to as many rows walk; for more it pays to code a block.
+# Up to this many rows walk; for more, coding a block is faster.
 _FEW_ROWS = 12
-# The same, if the trees have yet to be coded and will not be used again.
+# The same, if the trees are not coded yet and will not be used again.
 _FEW_LAST_ROWS = 256
-# Codes made at a time by a thread: they should still be in its cache when they are read.
+# Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
 _BATCH_BYTES = 1 << 20
+
+Kernel: TypeAlias = Callable[..., None]
 
 
 class SparseRows(NamedTuple):
@@ -44,15 +48,34 @@ class SparseRows(NamedTuple):
     absent: float
 
 
+class CodedRows(NamedTuple):
+    """Rows, and what codes them."""
+
+    part: FlatMatrix | SparseRows
+    coder: Coder | SparseCoder
+    memberships: Memberships | None
+
+    def code(self, first: int, last: int, codes: np.ndarray) -> None:
+        """Write the codes of some rows, which begin with a block."""
+        arrays = self.part[:3]
+        if isinstance(self.coder, SparseCoder):
+            code_sparse_rows(*arrays, first, last, self.coder, codes)
+            return
+        scratch = np.zeros(BLOCK, dtype=self.part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
+        code_rows(*arrays, first, last, self.coder, *scratch, codes)
+        if self.memberships is not None:
+            code_memberships(*arrays, first, last, self.memberships, codes)
+
+
 class Predictor:
-    """Adds the values of trees, or finds their leaves. What it derives from them, it keeps.
+    """Adds the values of trees, or finds their leaves. Keeps what it derives from the trees.
 
     Parameters
     ----------
     start, output, feature, threshold, missing_left, left, value : ndarray
-        As in :class:`TreeEnsemble`.
+        As in :class:`TreeEnsemble`, but ``start`` has no end, and ``left`` counts over all trees.
     sets : tuple of ndarray or None
-        Its ``set_node``, ``set_size`` and ``set_categories``, if it has any.
+        ``set_node``, ``set_size`` and ``set_categories``, if there are any.
     """
 
     def __init__(
@@ -67,8 +90,7 @@ class Predictor:
         sets: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> None:
         arrays = (start, output, feature, threshold, missing_left, left, value)
-        # Kernels are compiled for arrays that may be written to, which those of a file may not.
-        writable = (np.require(np.asarray(a), requirements=["C", "A", "W"]) for a in arrays)
+        writable = (make_writable(np.asarray(array)) for array in arrays)
         of_nodes = NO_SETS if sets is None else make_sets(feature.size, *sets)
         self._flat_trees = FlatTrees(*writable, of_nodes)
         self._coders: dict[np.dtype, Coder] = {}
@@ -76,7 +98,7 @@ class Predictor:
     def add_values(self, X: Matrix, out: np.ndarray, team: Team, is_last: bool = False) -> None:
         """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs).
 
-        ``is_last`` tells that no other rows will come, so that coding the trees pays less.
+        ``is_last``: no other rows will follow, so that coding the trees takes more rows to pay off.
         """
         if X.shape[0] > (_FEW_LAST_ROWS if is_last else _FEW_ROWS):
             arguments = (0, self._trees.start.size, self._trees)
@@ -86,12 +108,11 @@ class Predictor:
             add_predictions(*part, self._closed_trees, out[first : first + part.n_rows])
 
     def add_stages(self, X: Matrix, n_trees: int, out: np.ndarray, team: Team) -> Iterator[None]:
-        """The same, but pause after every ``n_trees`` trees. Keeps a byte a value of X."""
+        """Do the same, but pause after every ``n_trees`` trees. Holds all codes of X."""
         shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
-        for first, part in _read_parts(X):
-            coders = self._coder(part), self._columns.memberships
-            team.run(_code, part, *coders, codes[first // BLOCK :])
+        for first, rows in self._read_rows(X):
+            team.run(_code, rows, codes[first // BLOCK :])
         for first_tree in range(0, self._trees.start.size, n_trees):
             arguments = (first_tree, first_tree + n_trees, self._trees)
             team.run(_run_on_codes, codes, add_coded_predictions, arguments, out)
@@ -102,25 +123,25 @@ class Predictor:
         self._code_and_run(X, find_coded_leaves, (self._trees,), out, team)
 
     def _code_and_run(
-        self,
-        X: Matrix,
-        kernel: Callable[..., None],
-        arguments: tuple[Any, ...],
-        out: np.ndarray,
-        team: Team,
+        self, X: Matrix, kernel: Kernel, arguments: tuple[Any, ...], out: np.ndarray, team: Team
     ) -> None:
-        for first, part in _read_parts(X):
-            own = out[first : first + part.n_rows]
-            coders = self._coder(part), self._columns.memberships, self._n_columns
-            team.run(_code_and_run, part, *coders, kernel, arguments, own)
+        for first, rows in self._read_rows(X):
+            own = out[first : first + rows.part.n_rows]
+            team.run(_code_and_run, rows, self._n_columns, kernel, arguments, own)
 
-    def _coder(self, part: FlatMatrix | SparseRows) -> Coder | SparseCoder:
-        dtype = part.values.dtype
-        if isinstance(part, SparseRows):
-            return make_sparse_coder(self._columns, dtype, part.n_features, part.absent)
-        if dtype not in self._coders:
-            self._coders[dtype] = make_coder(self._columns, dtype)
-        return self._coders[dtype]
+    def _read_rows(self, X: Matrix) -> Iterator[tuple[int, CodedRows]]:
+        """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
+        memberships = self._columns.memberships
+        if isinstance(X, SparseMatrix):
+            part = SparseRows(*X.by_row, *X.shape, X.absent)
+            kind = part.values.dtype, part.n_features, part.absent
+            yield 0, CodedRows(part, make_sparse_coder(self._columns, *kind), memberships)
+            return
+        for first, chunk in read_chunks(X):
+            dtype = chunk.values.dtype
+            if dtype not in self._coders:
+                self._coders[dtype] = make_coder(self._columns, dtype)
+            yield first, CodedRows(chunk, self._coders[dtype], memberships)
 
     @lazy
     def _closed_trees(self) -> FlatTrees:
@@ -140,58 +161,42 @@ class Predictor:
 
     @property
     def _n_columns(self) -> int:
-        """Columns of codes: by thresholds, then by sets."""
+        """Number of columns of codes: those of thresholds, then those of sets."""
         columns = self._columns
         by_set = columns.memberships
         return int(columns.feature.size if by_set is None else by_set.first_column[-1])
 
 
-def _read_parts(X: Matrix) -> Iterator[tuple[int, FlatMatrix | SparseRows]]:
-    """Yield (first row, rows as they are coded): a sparse matrix at once, and as it is."""
-    if isinstance(X, SparseMatrix):
-        yield 0, SparseRows(*X.by_row, *X.shape, X.absent)
-    else:
-        yield from read_chunks(X)
-
-
-# What the threads of a team do
+# --- what the threads of a team run ---
 
 
 def _code_and_run(
     thread: int,
     n_threads: int,
     sync: np.ndarray,
-    part: FlatMatrix | SparseRows,
-    coder: Coder | SparseCoder,
-    memberships: Memberships | None,
+    rows: CodedRows,
     n_columns: int,
-    kernel: Callable[..., None],
+    kernel: Kernel,
     arguments: tuple[Any, ...],
     out: np.ndarray,
 ) -> None:
-    """Code some of the thread's rows, run a kernel on them, and so on."""
-    begin, end = _share_blocks(part.n_rows, thread, n_threads)
+    """Code a batch of the thread's rows, run a kernel on it, then the next."""
+    begin, end = _share_blocks(rows.part.n_rows, thread, n_threads)
     n_rows = max(1, _BATCH_BYTES // (BLOCK * max(1, n_columns))) * BLOCK
     codes = np.empty((-(-min(n_rows, end - begin) // BLOCK), n_columns, BLOCK), dtype=np.uint8)
     for first in range(begin, end, n_rows):
         if sync[ABORT]:
             return
         last = min(first + n_rows, end)
-        _code_rows(part, coder, memberships, first, last, codes)
+        rows.code(first, last, codes)
         _run_kernel(kernel, codes, arguments, out[first:last])
 
 
 def _code(
-    thread: int,
-    n_threads: int,
-    sync: np.ndarray,
-    part: FlatMatrix | SparseRows,
-    coder: Coder | SparseCoder,
-    memberships: Memberships | None,
-    codes: np.ndarray,
+    thread: int, n_threads: int, sync: np.ndarray, rows: CodedRows, codes: np.ndarray
 ) -> None:
-    begin, end = _share_blocks(part.n_rows, thread, n_threads)
-    _code_rows(part, coder, memberships, begin, end, codes[begin // BLOCK :])
+    begin, end = _share_blocks(rows.part.n_rows, thread, n_threads)
+    rows.code(begin, end, codes[begin // BLOCK :])
 
 
 def _run_on_codes(
@@ -199,7 +204,7 @@ def _run_on_codes(
     n_threads: int,
     sync: np.ndarray,
     codes: np.ndarray,
-    kernel: Callable[..., None],
+    kernel: Kernel,
     arguments: tuple[Any, ...],
     out: np.ndarray,
 ) -> None:
@@ -208,31 +213,14 @@ def _run_on_codes(
 
 
 def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
-    """The thread's rows as (first, last): whole blocks, but for the end of the last."""
+    """Return the thread's rows as (first, last): whole blocks, except at the end."""
     n_blocks = -(-n_rows // BLOCK)
     first, last = n_blocks * thread // n_threads, n_blocks * (thread + 1) // n_threads
     return first * BLOCK, min(last * BLOCK, n_rows)
 
 
-def _code_rows(
-    part: FlatMatrix | SparseRows,
-    coder: Coder | SparseCoder,
-    memberships: Memberships | None,
-    first: int,
-    last: int,
-    codes: np.ndarray,
-) -> None:
-    if isinstance(coder, SparseCoder):
-        code_sparse_rows(*part[:3], first, last, coder, codes)
-        return
-    scratch = np.zeros(BLOCK, dtype=part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
-    code_rows(*part[:3], first, last, coder, *scratch, codes)
-    if memberships is not None:
-        code_memberships(*part[:3], first, last, memberships, codes)
-
-
 def _run_kernel(
-    kernel: Callable[..., None], codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray
+    kernel: Kernel, codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray
 ) -> None:
     scratch = np.empty((4, BLOCK), dtype=np.uint8), np.empty(BLOCK, dtype=np.uint32)
     kernel(codes, *arguments, *scratch, out)

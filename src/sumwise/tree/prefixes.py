@@ -1,4 +1,4 @@
-"""Scores of rows by models of the rows before them, which share the splits of a tree."""
+"""Scores of rows from models of the rows before them; all models share the splits of trees."""
 
 import numpy as np
 
@@ -9,17 +9,17 @@ from sumwise.tree.tree import Tree
 
 
 class PrefixModels:
-    """Models of the first 1, 2, 4, 8, ... rows of an order: their scores, and how these change.
+    """Models of the first 1, 2, 4, 8, ... rows of a permutation, which share all splits.
 
-    All share the splits of the trees. Model j learns from the first 2^j rows, by gradients at its
-    own scores, and predicts as many more: an *entry* is a row that a model predicts.
+    Model j learns from the first 2^j rows, with gradients at its own scores, and predicts these and
+    as many more. A row that a model predicts is an *entry*.
 
     Parameters
     ----------
     grower : TreeGrower
-        It grows the trees. Leaves of rows are those it found last.
+        Grows the trees. Leaves of rows are those of its last tree.
     order : ndarray of uint32
-        The rows, first to last.
+        The permutation of the rows.
     raw : ndarray of shape (n_outputs, n_table_rows)
         Scores to start from.
     team : Team
@@ -27,7 +27,7 @@ class PrefixModels:
     Attributes
     ----------
     rows : ndarray of uint32
-        The rows of the entries, model after model.
+        Rows of the entries, model after model.
     scores : ndarray of shape (n_outputs, n_entries)
     """
 
@@ -56,10 +56,10 @@ class PrefixModels:
         hessian: np.ndarray,
         row_scores: np.ndarray,
     ) -> None:
-        """Add a tree to the scores of an output, by gradients of the entries.
+        """Add a tree to the scores of an output, with values from the gradients of the entries.
 
-        ``row_scores`` gets the score of each row, but the first, by the largest model that ends
-        before it.
+        ``row_scores`` gets the score of each row, except the first, from the largest model that has
+        not learned from the row.
         """
         leaf, anchor = self._grower.get_leaves(tree)
         models = self._numbers, self._start, self._n_learned, self.rows

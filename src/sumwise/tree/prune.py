@@ -1,9 +1,8 @@
-"""Make trees of forests smaller, or their values better, after they are grown.
+"""Prune trees of forests, or estimate their values anew, after they are grown.
 
-Functions take a tree and return a new one, whose nodes are numbered anew in the same order. They
-depend on nothing but their arguments, so that threads may call them at once: each is fit for
-``ForestPlan.finish``. Rows that judge a tree are given by their weights, 0 for all others: see
-:func:`weigh_out_of_bag`.
+Functions take a tree and return a new one, whose nodes are renumbered in the same order. They
+depend on their arguments only, so that several threads may call them as ``ForestPlan.finish``. The
+rows that judge a tree have positive weights, all others 0; see :func:`weigh_out_of_bag`.
 """
 
 import math
@@ -23,11 +22,11 @@ from sumwise.kernels.forest.prune import (
     find_links,
     mark_kept,
 )
-from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import RowTable, Target
 
-# Links that differ by less than this share of the strongest are one: their gains are differences
-# of rounded sums.
+# Links that differ by less than this share of the strongest count as equal, because gains are
+# differences of rounded sums.
 _SAME_LINK = 1e-12
 
 
@@ -37,7 +36,7 @@ class PruningPath(NamedTuple):
     Attributes
     ----------
     ccp_alphas : ndarray
-        Ascending, from 0: the price of a leaf from which on a subtree is the best.
+        Ascending, from 0: the smallest price per leaf at which each subtree is the best.
     impurities : ndarray
         Mean impurity of the leaves of each subtree.
     """
@@ -47,10 +46,10 @@ class PruningPath(NamedTuple):
 
 
 def scale_gain(criterion: str, n_columns: int) -> float:
-    """Return what a gain of a grown tree must be multiplied by to be a decrease of impurity.
+    """Return the factor that turns gains of a grown tree into decreases of impurity.
 
-    The impurities are scikit-learn's: entropy is in bits; Gini impurity of two classes counts both,
-    while the grower sees one column; several numbers to predict count by their mean.
+    Impurities are those of scikit-learn: entropy is in bits, Gini impurity of two classes counts
+    both (the grower sees one column), and several targets are averaged.
     """
     if criterion in ("entropy", "log_loss"):
         return 1.0 / math.log(2.0)
@@ -65,7 +64,7 @@ def scale_gain(criterion: str, n_columns: int) -> float:
 
 
 def measure_impurity(criterion: str, target: Target, weight: np.ndarray) -> float:
-    """Return the impurity of rows before any split, as scikit-learn measures it."""
+    """Return the impurity of rows before any split, as in scikit-learn."""
     total = weight.sum()
     if criterion in ("gini", "entropy", "log_loss"):
         outputs = make_truth(target, is_class=True).label.T
@@ -86,15 +85,15 @@ def measure_impurity(criterion: str, target: Target, weight: np.ndarray) -> floa
 
 
 def cost_complexity_path(tree: ForestTree, root_impurity: float, scale: float) -> PruningPath:
-    """Return the alphas of minimal cost-complexity pruning, and the impurities left.
+    """Return the alphas of minimal cost-complexity pruning, with the remaining impurities.
 
-    The same as scikit-learn's, but that links of equal strength are one step.
+    As in scikit-learn, except that links of equal strength are one step.
 
     Parameters
     ----------
     tree : ForestTree
     root_impurity : float
-        From :func:`measure_impurity`, of the rows the tree was grown on.
+        From :func:`measure_impurity`, for the rows that the tree was grown on.
     scale : float
         From :func:`scale_gain`.
     """
@@ -114,17 +113,17 @@ def cost_complexity_path(tree: ForestTree, root_impurity: float, scale: float) -
 def prune_cost_complexity(
     tree: ForestTree, alpha: float, scale: float, mapper: BinMapper
 ) -> ForestTree:
-    """Return the smallest subtree of least impurity plus ``alpha`` a leaf; all of it for 0.
+    """Return the smallest subtree that minimizes impurity plus ``alpha`` per leaf; all of it for 0.
 
     Parameters
     ----------
     tree : ForestTree
     alpha : float
-        In units of the impurity of the whole tree, as scikit-learn's ``ccp_alpha``.
+        In units of the impurity of the whole tree, like scikit-learn's ``ccp_alpha``.
     scale : float
         From :func:`scale_gain`.
     mapper : BinMapper
-        Knows the categorical features.
+        Has the categorical features.
     """
     if alpha <= 0:
         return tree
@@ -132,14 +131,14 @@ def prune_cost_complexity(
 
 
 def weigh_out_of_bag(weight: np.ndarray, own_weight: np.ndarray | None = None) -> np.ndarray:
-    """Return weights of rows for judging a tree: 0 in its bag, and their own out of it.
+    """Return weights of rows for judging a tree: 0 in its bag, their own out of it.
 
     Parameters
     ----------
     weight : ndarray
-        Weights of rows in the tree, as ``ForestPlan.finish`` gets them.
+        Weights of rows in the tree, as passed to ``ForestPlan.finish``.
     own_weight : ndarray or None
-        Sample weight times class weight; rows of weight 0 judge nothing. None for ones.
+        Sample weight times class weight; rows of weight 0 do not count. None for ones.
     """
     return np.where(weight > 0, 0.0, 1.0 if own_weight is None else own_weight)
 
@@ -147,20 +146,20 @@ def weigh_out_of_bag(weight: np.ndarray, own_weight: np.ndarray | None = None) -
 def prune_by_rows(
     tree: ForestTree, table: RowTable, target: Target, weight: np.ndarray, is_class: bool
 ) -> ForestTree:
-    """Reduced-error pruning (Quinlan 1987) by rows the tree has not seen.
+    """Prune by reduced error (Quinlan 1987) on rows that the tree has not seen.
 
-    From the bottom up, a node becomes a leaf where that makes no more errors on the rows that reach
-    it than the leaves below do: 0-1 errors of classes, squared errors of numbers. So ties are
-    pruned, and with them nodes that no row reaches.
+    From the bottom up, a node becomes a leaf if that makes no more errors, on the rows that reach
+    it, than the leaves below. Errors are 0-1 for classes and squared for numbers. Ties are pruned,
+    and so are nodes that no row reaches.
 
     Parameters
     ----------
     tree : ForestTree
     table : RowTable
-        What it was grown on.
+        The table that it was grown on.
     target : Numbers, Labels, Vectors or MultiLabels
     weight : ndarray
-        Of the rows that judge; 0 for others. Where all are 0, the root alone is left.
+        Weights of the rows that judge, 0 for others. If all are 0, only the root is left.
     is_class : bool
         Whether a target of ``Numbers`` is two classes.
     """
@@ -168,7 +167,7 @@ def prune_by_rows(
     truth = make_truth(target, is_class)
     cut_by_rows(
         table.bins.reshape(-1),
-        Forest.from_trees([tree], table.mapper).packed,
+        BinnedForest.from_trees([tree], table.mapper).packed,
         tree.left,
         truth,
         guess_classes(tree.value, truth),
@@ -188,25 +187,26 @@ def estimate_by_rows(
     is_class: bool,
     smoothing: float = 1.0,
 ) -> ForestTree:
-    """Estimate the values of nodes from rows the tree has not seen.
+    """Estimate the values of nodes from rows that the tree has not seen.
 
-    The value of a node becomes ``(sum + m * value of its parent) / (weight + m)``, with the sum of
-    the targets of its rows and their weight, from the root down. So a node with few rows is near
-    its parent, and one without any has its value. The root is drawn towards its old value.
-    Values need not obey monotone constraints any more.
+    From the root down, the value of a node becomes
+    ``(sum + m * value of its parent) / (weight + m)``, with the weighted sum of the targets of its
+    rows and their weight. So a node with few rows stays close to its parent, and a node without
+    rows has its parent's value. The root is shrunk towards its old value. The new values may
+    violate monotone constraints.
 
     Parameters
     ----------
     tree, table, target, weight, is_class
         As in :func:`prune_by_rows`.
     smoothing : float, default=1.0
-        m: how many rows the parent's value counts as; positive. With 1, a single row
-        counts as much as all that is known without it, and n rows outweigh it n to one.
+        m, positive: the number of rows that the parent's value counts as. With 1, a single row
+        counts as much as the parent, and n rows count n times as much.
     """
     value = tree.value.copy()
     estimate_nodes(
         table.bins.reshape(-1),
-        Forest.from_trees([tree], table.mapper).packed,
+        BinnedForest.from_trees([tree], table.mapper).packed,
         tree.left,
         make_truth(target, is_class),
         weight,
@@ -219,7 +219,7 @@ def estimate_by_rows(
 
 
 def _find_alphas(tree: ForestTree, scale: float) -> np.ndarray:
-    """Return from which alpha on the split of each node is gone; -inf for leaves."""
+    """Return the smallest alpha that removes the split of each node; -inf for leaves."""
     n = tree.n_nodes
     link = np.empty(n)
     work = LinkWork(
@@ -235,7 +235,7 @@ def _find_alphas(tree: ForestTree, scale: float) -> np.ndarray:
 
 
 def _cut(tree: ForestTree, is_cut: np.ndarray, mapper: BinMapper) -> ForestTree:
-    """Return the tree in which nodes have become leaves."""
+    """Return the tree with some nodes turned into leaves."""
     kept = np.empty(tree.n_nodes, dtype=np.bool_)
     mark_kept(tree.left, is_cut, kept)
     number = kept.cumsum(dtype=np.int32) - np.int32(1)

@@ -15,7 +15,7 @@ from sumwise.tree.tree import Tree
 
 
 class Grower(Protocol):
-    """What a refitter asks the grower of trees."""
+    """What a refitter needs of the grower of trees."""
 
     @property
     def settings(self) -> GrowthSettings: ...
@@ -26,16 +26,16 @@ class Grower(Protocol):
 
 
 class LocationFinder:
-    """Finds values of nodes: locations of the residuals of their rows, times the learning rate.
+    """Finds the values of nodes: locations of the residuals of their rows, times the learning rate.
 
     Parameters
     ----------
     target, weight : ndarray
-        Of all rows of the table; no weights stand for weights of one.
+        Of all rows of the table; an empty array of weights means ones.
     rows : ndarray
-        The rows that trees learn from, or a superset of these.
+        The rows that trees learn from, or a superset of them.
     n_nodes : int
-        The most nodes of a tree.
+        Largest number of nodes of a tree.
     team : Team
     """
 
@@ -66,7 +66,7 @@ class LocationFinder:
         )
 
     def weigh(self, rows: np.ndarray, weight: np.ndarray) -> None:
-        """Give rows other weights from now on."""
+        """Change the weights of rows from now on."""
         own = np.empty(rows.size, dtype=np.int64)
         weigh_in_units(weight, own)
         self._units[rows] = own
@@ -87,17 +87,17 @@ class LocationFinder:
         Parameters
         ----------
         settings : GrowthSettings
-            ``max_delta_step`` limits the step of a leaf, its value before the learning rate.
+            ``max_delta_step`` limits the step of a leaf: its value without the learning rate.
         rows : ndarray
             The rows to learn from.
         leaf, scores : ndarray
-            The leaves and scores of all rows of the table.
+            Leaves and scores of all rows of the table.
         left, node_weight : ndarray
-            Of the nodes; an inner node has the mean of its leaves by weight.
+            Of the nodes; the value of an inner node is the mean of its leaves by weight.
         anchor : ndarray
-            The node whose rows decide the value of each node. Changed where that has none.
+            The node whose rows determine the value of each node. Changed if that node has no rows.
         location : Location
-            What the step of a leaf is.
+            Location of the residuals: the step of a leaf.
         """
         rule = RefitRule(
             float(location.level),
@@ -116,18 +116,18 @@ class LocationFinder:
 
 
 class LeafRefitter:
-    """Gives the leaves of grown trees the location of their residuals, times the learning rate.
+    """Sets the leaves of grown trees to locations of their residuals, times the learning rate.
 
-    ``l1`` and ``l2`` act on the choice of splits only. Monotone constraints hold.
+    ``l1`` and ``l2`` affect the choice of splits only. Monotone constraints hold.
 
     Parameters
     ----------
     grower : TreeGrower or VectorGrower
-        It grew the trees.
+        Grew the trees.
     target, weight : ndarray
-        Of all rows of the table; no weights stand for weights of one.
+        Of all rows of the table; an empty array of weights means ones.
     rows : ndarray
-        The rows that trees are grown on, or drawn from.
+        The rows that trees are grown on or drawn from.
     team : Team
     """
 
@@ -144,7 +144,7 @@ class LeafRefitter:
         self._finder = LocationFinder(target, weight, rows, n_nodes, team)
 
     def weigh(self, rows: np.ndarray, weight: np.ndarray, factor: np.ndarray) -> None:
-        """Give rows other weights, for the trees from now on: factors, times weights if any."""
+        """Change the weights of rows for the next trees: to factors, times weights if any."""
         self._finder.weigh(rows, weight[rows] * factor if weight.size else factor)
 
     def refit(
@@ -165,7 +165,7 @@ class LeafRefitter:
         scores : ndarray
             Scores of all rows of the table.
         location : Location
-            What the step of a leaf is.
+            Location of the residuals: the step of a leaf.
         """
         tree = self.find_values(tree, rows, scores, location)
         leaf, _ = self._grower.get_leaves(tree)
@@ -175,7 +175,7 @@ class LeafRefitter:
     def find_values(
         self, tree: Tree, rows: np.ndarray, scores: np.ndarray, location: Location
     ) -> Tree:
-        """The same, but leave the scores as they are."""
+        """Return the tree with new values; leave the scores as they are."""
         leaf, anchor = self._grower.get_leaves(tree)
         nodes = tree.left, anchor, tree.weight
         value = self._finder.find(self._grower.settings, rows, leaf, *nodes, scores, location)

@@ -1,4 +1,4 @@
-"""New values for the leaves of a tree, from gradients that it was not grown on."""
+"""New values for the leaves of a tree, from gradients that did not choose its splits."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ class StepFinder:
     Parameters
     ----------
     n_nodes : int
-        The most nodes of a tree.
+        Largest number of nodes of a tree.
     team : Team
     """
 
@@ -41,9 +41,9 @@ class StepFinder:
     ) -> np.ndarray:
         """Return the values of all nodes, (n_nodes, 1), from the gradients of ``rows``.
 
-        ``settings`` have the penalties, the largest step and the learning rate. ``leaf``,
-        ``gradient`` and ``hessian`` are of all rows of the table; ``anchor`` says whose rows decide
-        the value of each node.
+        ``settings`` has the penalties, the largest step and the learning rate. ``leaf``,
+        ``gradient`` and ``hessian`` are of all rows of the table. ``anchor`` is the node whose rows
+        determine the value of each node.
         """
         value = np.empty((left.size, 1))
         arrays = (rows, (leaf, left, anchor), gradient, hessian, settings.leaf_rule)
@@ -60,20 +60,20 @@ def smooth_paths(
     n_rows: np.ndarray,
     value: np.ndarray,
 ) -> None:
-    """Draw the values (n_nodes, 1) of nodes to those of their parents, in place, if asked."""
+    """Shrink the values (n_nodes, 1) of nodes towards their parents, in place, if asked for."""
     if settings.path_smooth > 0.0:
         smooth_values(left, anchor, n_rows, float(settings.path_smooth), value)
 
 
 class LeafSolver:
-    """Gives leaves the Newton steps of other gradients than those that chose the splits.
+    """Sets leaves to the Newton steps of other gradients than those that chose the splits.
 
     Parameters
     ----------
     grower : TreeGrower
-        It grew the trees. Leaves of rows are those it found last.
+        Grew the trees. Leaves of rows are those of its last tree.
     n_rows : int
-        The most rows a tree is grown on.
+        Largest number of rows that a tree is grown on.
     team : Team
     """
 
@@ -94,6 +94,6 @@ class LeafSolver:
         return replace(tree, value=value)
 
     def add_values(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
-        """Add values to the scores of rows whose leaves were found."""
+        """Add the values of the last tree to the scores of rows."""
         leaf, _ = self._grower.get_leaves(tree)
         self._team.run(add_leaf_values, rows, leaf, tree.value, scores)

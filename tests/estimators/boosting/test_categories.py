@@ -78,7 +78,7 @@ def test_all_ways_to_predict_agree(growth, tmp_path):
     assert np.concatenate(few).tolist() == predictions.tolist()
     assert list(model.staged_predict(rows))[-1].tolist() == predictions.tolist()
     leaves = model.apply(rows)
-    nodes = model.ensemble_.start + leaves
+    nodes = model.ensemble_.start[:-1] + leaves
     total = np.full(len(rows), model.ensemble_.base_score[0])
     for tree in range(leaves.shape[1]):
         total += model.ensemble_.value[nodes[:, tree]]

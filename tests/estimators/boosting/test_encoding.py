@@ -1,6 +1,7 @@
 """Categories encoded by statistics of the target, in the estimators."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -336,8 +337,7 @@ def test_interactions_are_of_features_not_of_columns(rule):
     model = fit(interaction_cst=rule, n_estimators=20, max_leaves=8)
     columns, ensemble = model._encoder.columns, model.ensemble_
     assert all(len(column.features) == 1 for column in columns)
-    ends = np.append(ensemble.start[1:], ensemble.feature.size)
-    for first, last in zip(ensemble.start, ends, strict=True):
+    for first, last in pairwise(ensemble.start):
         used = ensemble.feature[first:last]
         features = {columns[f].features[0] for f in used[used >= 0]}
         assert features == {0} or 0 not in features

@@ -64,7 +64,7 @@ def test_score_is_the_sum_of_leaf_values_in_the_order_of_trees(fit):
     leaves = model.apply(X)
     assert leaves.dtype == np.int32
     raw = np.repeat(ensemble.base_score[:, None], len(X), axis=1)
-    for tree, (start, output) in enumerate(zip(ensemble.start, ensemble.output, strict=True)):
+    for tree, (start, output) in enumerate(zip(ensemble.start[:-1], ensemble.output, strict=True)):
         assert np.all(ensemble.feature[start + leaves[:, tree]] == -1)
         raw[output] += ensemble.value[start + leaves[:, tree]]
     assert np.array_equal(raw, raw_of(model, X))

@@ -19,7 +19,7 @@ from sumwise import (
     load,
 )
 from sumwise.errors import DataError, ModelFileError, ParameterError
-from sumwise.export import native
+from sumwise.export import trees
 from tests.naive import leaf_models as naive
 
 GROWTHS = ["leaf", "depth", "symmetric"]
@@ -242,7 +242,7 @@ def test_damaged_models_are_refused(tmp_path, monkeypatch):
         with pytest.raises(ModelFileError, match=r"not saved.*linear model"):
             model.save(tmp_path / "model")
         with monkeypatch.context() as patch:
-            patch.setattr(native, "_check_model", lambda model: None)
+            patch.setattr(trees, "check_trees", lambda trees: None)
             model.save(tmp_path / "model")
         array[place] = old
         with pytest.raises(ModelFileError, match="linear model"):

@@ -351,11 +351,11 @@ def test_one_tree_for_all_targets(growth, loss):
     assert model.score(X, shares) > 0.6
     ensemble = model.ensemble_
     assert ensemble.n_trees == 120
-    sizes = np.diff(np.append(ensemble.start, ensemble.feature.size)).reshape(40, 3)
+    sizes = np.diff(ensemble.start).reshape(40, 3)
     assert (sizes == sizes[:, :1]).all()
     for name in ("feature", "threshold", "missing_left", "n_rows"):
         values = getattr(ensemble, name)
-        for first, size in zip(ensemble.start.reshape(40, 3), sizes[:, 0], strict=True):
+        for first, size in zip(ensemble.start[:-1].reshape(40, 3), sizes[:, 0], strict=True):
             parts = [values[start : start + size] for start in first]
             assert all((part == parts[0]).all() for part in parts)
     leaves = model.apply(X).reshape(N_ROWS, 40, 3)

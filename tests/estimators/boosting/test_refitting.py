@@ -1,5 +1,7 @@
 """Leaves that follow other rows: against fits, LightGBM and a slow twin; for any model."""
 
+from itertools import pairwise
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -81,7 +83,7 @@ def refit_slowly(model, X, y, weight, decay, rate=0.1, l2=1.0):
     e, leaves = model.ensemble_, model.apply(X)
     base = decay * e.base_score[0] + (1 - decay) * np.average(y, weights=weight)
     scores, value = np.full(len(y), base), e.value.copy()
-    for tree, start in enumerate(e.start):
+    for tree, start in enumerate(e.start[:-1]):
         for leaf in np.unique(leaves[:, tree]):
             own = leaves[:, tree] == leaf
             step = np.sum(weight[own] * (y - scores)[own]) / (weight[own].sum() + l2)
@@ -121,8 +123,7 @@ def test_leaves_without_rows_stay():
     few = X[300:310]
     again = model.refit(few, SHIFTED[300:310], decay=0.0)
     reached = model.apply(few)
-    for tree, start in enumerate(model.ensemble_.start):
-        end = np.append(model.ensemble_.start, model.ensemble_.feature.size)[tree + 1]
+    for tree, (start, end) in enumerate(pairwise(model.ensemble_.start)):
         is_leaf = model.ensemble_.left[start:end] < 0
         is_empty = is_leaf & ~np.isin(np.arange(end - start), reached[:, tree])
         old, new = (m.ensemble_.value[start:end] for m in (model, again))

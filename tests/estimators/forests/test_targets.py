@@ -12,10 +12,9 @@ from sumwise.tree.forest import ForestTree
 
 
 def make_tree(value, gain=2.0):
-    one = np.ones(1)
-    return ForestTree(
-        one, one, one, one, np.array([gain]), one, one, np.array(value, ndmin=2, dtype=float)
-    )
+    names = ("feature", "split_bin", "missing_left", "left", "n_rows", "weight")
+    value = np.array(value, ndmin=2, dtype=float)
+    return ForestTree(**dict.fromkeys(names, np.ones(1)), gain=np.array([gain]), value=value)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,8 @@ from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.inspection.forest_importance import impurity_importance
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import Reweigher
-from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import RowTable
-from sumwise.tree.forest_view import find_paths
 
 # Cost of binning a value and of passing a row through a tree, in the steps of count_threads.
 _STEPS_PER_VALUE = 8
@@ -42,11 +41,11 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
     """What decision trees and forests share."""
 
     _model_attribute = "forest_"
-    _model_type = Forest
+    _model_type = BinnedForest
     _fitted_privately: ClassVar[tuple[str, ...]] = ("_seed",)
     _criteria: ClassVar[tuple[str, ...]]
 
-    forest_: Forest
+    forest_: BinnedForest
     schema_: FeatureSchema
     n_features_in_: int
     criterion: str
@@ -191,7 +190,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
     def _predict_values(self, X: Any) -> np.ndarray:
         """Return the mean of the trees' values, shape (n_rows, n_columns)."""
         X = self._check_input(X)
-        return self._with_team(X, lambda team: self.forest_.predict(X, team))
+        return self._with_team(X, lambda team: self.forest_.predict_raw(X, team))
 
     def _find_leaves(self, X: Any) -> np.ndarray:
         """Return the leaf of each row in each tree."""
@@ -203,7 +202,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
         leaves = self._find_leaves(X)
-        nodes, starts = find_paths(self.forest_, leaves)
+        nodes, starts = self.forest_.find_paths(leaves)
         ones = np.ones(nodes.size, dtype=np.int64)
         return csr_matrix((ones, nodes, starts), shape=(leaves.shape[0], self.forest_.feature.size))
 

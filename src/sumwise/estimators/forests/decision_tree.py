@@ -18,8 +18,8 @@ from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_grower import RowTable
-from sumwise.tree.forest_view import TreeNodes, drop_unused_bins
 from sumwise.tree.prune import cost_complexity_path, measure_impurity
+from sumwise.tree.tree_nodes import TreeNodes
 
 
 class BaseDecisionTree(BaseTrees):
@@ -39,7 +39,7 @@ class BaseDecisionTree(BaseTrees):
         return self.splitter == "random"
 
     def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
-        self.forest_ = drop_unused_bins(train.grow(train.make_plan(table), table, team).forest)
+        self.forest_ = train.grow(train.make_plan(table), table, team).forest.drop_unused_bins()
 
     @document_rows
     def apply(self, X: Any) -> np.ndarray:

@@ -198,7 +198,7 @@ class BaseTreeRegressor(RegressorMixin, BaseTrees):
     def n_outputs_(self) -> int:
         """Number of targets predicted per row."""
         check_is_fitted(self)
-        return self.forest_.n_columns
+        return self.forest_.n_outputs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,10 +208,10 @@ class BaseTreeRegressor(RegressorMixin, BaseTrees):
 
     def _encode_target(self, y: np.ndarray, start: BaseTrees | None) -> np.ndarray:
         n_columns = 1 if y.ndim == 1 else y.shape[1]
-        if start is not None and start.forest_.n_columns != n_columns:
+        if start is not None and start.forest_.n_outputs != n_columns:
             raise DataError(
                 f"y has {n_columns} targets, and the trees to continue from have "
-                f"{start.forest_.n_columns}"
+                f"{start.forest_.n_outputs}"
             )
         return y
 

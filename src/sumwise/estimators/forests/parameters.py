@@ -108,7 +108,7 @@ n_classes_ : int or list of int
 
 _TREE_ATTRIBUTES = """feature_importances_ : ndarray of shape (n_features,)
     Share of each feature in the decrease of the criterion, averaged over the trees.
-forest_ : Forest
+forest_ : BinnedForest
     The trees.
 n_features_in_ : int
     Number of features seen in ``fit``.

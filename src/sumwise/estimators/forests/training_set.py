@@ -17,7 +17,7 @@ from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, GrownForest, Reweigher, draw_bags, grow_forest
 from sumwise.training.progress import show_progress
-from sumwise.tree.forest import Forest, ForestTree
+from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import ForestSettings, RowTable
 from sumwise.tree.prune import prune_cost_complexity
 
@@ -45,7 +45,7 @@ class TrainingSet:
         Factors on the weights of drawn rows: the class weights.
     reweigh : callable or None
         Changes the weights of a tree's rows.
-    start : Forest or None
+    start : BinnedForest or None
         The trees to continue from.
     seed : int
     tree : estimator
@@ -60,7 +60,7 @@ class TrainingSet:
     total_weight: float
     row_weight: np.ndarray | None
     reweigh: Reweigher | None
-    start: Forest | None
+    start: BinnedForest | None
     seed: int
     tree: "BaseTrees"
 

@@ -24,7 +24,7 @@ from sumwise.estimators.resampled.boosted_members import (
 from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
-from sumwise.tree.forest import Forest
+from sumwise.tree.forest import BinnedForest
 
 
 def can_share_table(base: Any, draws_rows: bool) -> bool:
@@ -42,7 +42,7 @@ def can_share_table(base: Any, draws_rows: bool) -> bool:
 class BoostedTree(NamedTuple):
     """The tree of a round, and the seed of its member."""
 
-    forest: Forest
+    forest: BinnedForest
     random_state: int
 
 
@@ -100,7 +100,7 @@ class TreeLearner:
         self, trained: Sequence[BoostedTree], weights: np.ndarray, votes: np.ndarray | None
     ) -> "BoostedTrees":
         """Return the trees of all rounds."""
-        self._reader.forest_ = Forest.join([tree.forest for tree in trained])
+        self._reader.forest_ = BinnedForest.join([tree.forest for tree in trained])
         recipe = BoostedRecipe(self._base, [tree.random_state for tree in trained])
         return BoostedTrees(self._reader, recipe, weights, votes)
 
@@ -147,7 +147,7 @@ class BoostedTrees(TableTrees):
         return X if needs_no_check(self.model, X) else read_rows(self.model, X)
 
     @lazy
-    def voter(self) -> Forest:
+    def voter(self) -> BinnedForest:
         """The trees with weighted votes in their leaves."""
         assert self.votes is not None
         forest = self.model.forest_
@@ -175,6 +175,6 @@ class BoostedTrees(TableTrees):
                 yield forest.value[_find_leaves(forest, part, team).T, 0]
 
 
-def _find_leaves(forest: Forest, X: Matrix, team: Team) -> np.ndarray:
+def _find_leaves(forest: BinnedForest, X: Matrix, team: Team) -> np.ndarray:
     """Return the leaf of each row in each tree, numbered over all leaves."""
     return forest.packed.leaf[forest.apply(X, team) + forest.start[:-1]]

@@ -15,7 +15,7 @@ from sumwise.estimators.resampled.table_trees import use_threads
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import grow_side_by_side
 from sumwise.training.progress import show_progress
-from sumwise.tree.forest import Forest
+from sumwise.tree.forest import BinnedForest
 
 
 def can_share_table(recipe: NoiseRecipe) -> bool:
@@ -46,12 +46,12 @@ def grow_noisy_trees(
     ):
         table = train.bin_rows(team)
 
-        def grow(number: int) -> Forest:
+        def grow(number: int) -> BinnedForest:
             """Return one member, with its own targets and seed."""
             seed = draw_seed(recipe.make_member(number).random_state)
             own = train.retarget(recipe.disturb(number, train.y), seed)
             return own.grow(own.make_plan(table), table, Team(1)).forest
 
         forests = grow_side_by_side(lambda: grow, 0, n_members, team, shown)
-    reader.forest_ = Forest.join(forests)
+    reader.forest_ = BinnedForest.join(forests)
     return BaggedTrees(reader, recipe)

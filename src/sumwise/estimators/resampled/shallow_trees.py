@@ -151,7 +151,7 @@ class ShallowTrees:
         ensemble = self.ensemble
         with predict_with_team(X, ensemble.n_trees, n_jobs) as team:
             for part in split_rows(X):
-                yield ensemble.value[ensemble.apply(part, team) + ensemble.start].T
+                yield ensemble.value[ensemble.apply(part, team) + ensemble.start[:-1]].T
 
 
 def find_answers(tree: Tree, is_class: bool) -> np.ndarray:
@@ -170,8 +170,7 @@ def join_trees(
         for tree, value in zip(trees, values, strict=True)
         for k in range(n_outputs)
     ]
-    output = list(range(n_outputs)) * len(trees)
-    return TreeEnsemble.from_trees(parts, output, np.zeros(n_outputs), "identity", n_features)
+    return TreeEnsemble.from_trees(parts, np.zeros(n_outputs), "identity", n_features)
 
 
 class BaseShallowTree(NumbersReader, BaseEstimator):

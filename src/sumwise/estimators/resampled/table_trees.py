@@ -13,7 +13,6 @@ from sklearn.base import is_classifier
 
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.lazy import lazy
-from sumwise.tree.forest_view import narrow_features
 
 DecisionTree = DecisionTreeClassifier | DecisionTreeRegressor
 
@@ -65,7 +64,7 @@ class TableTrees:
         names = getattr(model, "feature_names_in_", None)
         schema = model.schema_
         if features is not None:
-            forest, schema = narrow_features(forest, features), schema.select(features)
+            forest, schema = forest.narrow_features(features), schema.select(features)
             names = None if names is None else names[features]
         member.forest_, member.schema_ = forest, schema
         member.n_features_in_ = forest.n_features

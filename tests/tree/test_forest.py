@@ -1,6 +1,4 @@
-"""Values of all nodes, and trees with thresholds in place of bins."""
-
-import math
+"""Forests in bins: values of all nodes, thresholds in place of bins, and other mappers."""
 
 import numpy as np
 import pytest
@@ -10,7 +8,9 @@ from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest_grower import ForestSettings, RowTable
+from sumwise.tree.tree_nodes import TreeNodes
 from tests import forests
+from tests.naive.predict import walk_tree
 
 
 @pytest.mark.parametrize("kind", forests.KINDS)
@@ -32,26 +32,6 @@ def test_leaves_have_no_split(kind):
             assert not getattr(forest, name)[forest.leaf_nodes].any()
 
 
-def find_leaf(tree, row):
-    """Walk a row of values and codes."""
-    ends = np.cumsum(tree.set_size)
-    sets = {
-        int(node): set(tree.set_categories[end - size : end])
-        for node, size, end in zip(tree.set_node, tree.set_size, ends, strict=True)
-    }
-    node = 0
-    while tree.feature[node] >= 0:
-        value = row[tree.feature[node]]
-        if math.isnan(value):
-            is_left = tree.missing_left[node] == 1
-        elif node in sets:
-            is_left = int(value) in sets[node]
-        else:
-            is_left = value <= tree.threshold[node]
-        node = tree.left[node] + (0 if is_left else 1)
-    return node
-
-
 @pytest.mark.parametrize("kind", forests.KINDS)
 @pytest.mark.parametrize("random_cuts", [False, True])
 def test_trees_with_thresholds_lead_to_the_same_leaves(kind, random_cuts):
@@ -62,7 +42,7 @@ def test_trees_with_thresholds_lead_to_the_same_leaves(kind, random_cuts):
     n_sets = 0
     for number, own in enumerate(grown.trees):
         tree = grown.forest.to_tree(number)
-        assert [find_leaf(tree, row) for row in X] == leaves[:, number].tolist()
+        assert [walk_tree(tree, row) for row in X] == leaves[:, number].tolist()
         assert tree.value == pytest.approx(own.value, rel=1e-10, abs=1e-12)
         assert np.array_equal(tree.n_rows, own.n_rows)
         assert tree.gain.dtype == tree.weight.dtype == tree.threshold.dtype == np.float64
@@ -87,7 +67,42 @@ def test_categories_that_share_a_bin_go_together():
         codes = np.append(np.arange(400.0), np.nan)[:, None]
         leaves = forest.apply(codes, team)[:, 0]
     tree = forest.to_tree(0)
-    assert [find_leaf(tree, row) for row in codes] == leaves.tolist()
+    assert [walk_tree(tree, row) for row in codes] == leaves.tolist()
     rest = np.flatnonzero(mapper.categories[0].bin_of_code == 255)
     assert rest.size > 100
     assert any(np.isin(rest, tree.set_categories[: tree.set_size[0]]))
+
+
+@pytest.mark.parametrize("kind", forests.KINDS)
+def test_dropping_unused_bins_changes_no_prediction(kind):
+    grown = forests.grow(kind, max_depth=3)
+    small = grown.forest.drop_unused_bins()
+    assert sum(map(len, small.mapper.thresholds)) <= (small.feature >= 0).sum()
+    with Team(1) as team:
+        for forest in (small, grown.forest):
+            assert np.array_equal(forest.apply(grown.X, team), small.apply(grown.X, team))
+            assert np.array_equal(
+                forest.predict_raw(grown.X, team), small.predict_raw(grown.X, team)
+            )
+    for number in range(small.n_trees):
+        pair = [TreeNodes(f.select(number, number + 1)) for f in (small, grown.forest)]
+        np.testing.assert_array_equal(pair[0].threshold, pair[1].threshold)
+
+
+def test_narrow_tables_lead_to_the_same_leaves():
+    forest, X = forests.grow().forest, forests.draw_table(50)
+    used = np.unique(forest.feature[forest.feature >= 0])
+    wide = np.insert(X, [0, 2], 0.0, axis=1)
+    features = np.delete(np.arange(7), [0, 3])[used]
+    moved = forest.narrow_features(np.arange(5))
+    with Team(1) as team:
+        expected = forest.apply(X, team)
+        assert np.array_equal(moved.apply(X, team), expected)
+        narrow = forest.narrow_features(used)
+        assert narrow.n_features == used.size
+        assert np.array_equal(narrow.apply(wide[:, features], team), expected)
+
+
+def test_the_summary_is_short():
+    assert repr(forests.grow("number").forest).startswith("<BinnedForest: 3 trees, ")
+    assert repr(forests.grow("three").forest).endswith(" leaves, 5 features, 3 outputs>")

@@ -1,4 +1,4 @@
-"""Forests in the model file: what is kept, and what is refused."""
+"""Trees in the model file: what is kept, and what is refused. See test_native.py for boosting."""
 
 import dataclasses
 import hashlib
@@ -25,7 +25,8 @@ from sumwise import (
 )
 from sumwise.errors import ModelFileError
 from sumwise.export.container import open_file, pack_file, read_arrays
-from sumwise.export.forest import _BINS, _NODES, FOREST_FORMAT, dump_forest, read_forest
+from sumwise.export.native import dump_model, parse_model
+from sumwise.export.trees import _FOREST, FOREST_ARRAYS, FOREST_FORMAT
 
 GENERATOR = np.random.default_rng(0)
 X = pd.DataFrame(
@@ -36,22 +37,22 @@ X = pd.DataFrame(
 )
 Y = GENERATOR.integers(0, 3, 60)
 MODEL = RandomForestClassifier(3, random_state=0, resampling=Pasting(0.7)).fit(X, Y)
-DATA = dump_forest(MODEL.forest_, {"some": "thing"})
+DATA = dump_model(MODEL.forest_, {"some": "thing"})
 
 
 def open_parts():
     file = open_file(DATA, FOREST_FORMAT)
-    return dict(file.header), read_arrays(file, {**_NODES, **_BINS})
+    return dict(file.header), read_arrays(file, FOREST_ARRAYS)
 
 
 def read(header, arrays):
-    return read_forest(open_file(pack_file(FOREST_FORMAT, header, arrays), FOREST_FORMAT))
+    return parse_model(pack_file(FOREST_FORMAT, header, arrays))[0]
 
 
 def test_a_forest_is_read_as_it_was_written():
-    forest = read_forest(open_file(DATA, FOREST_FORMAT))
-    assert dump_forest(forest, {"some": "thing"}) == DATA
-    for name in _NODES:
+    forest, about = parse_model(DATA)
+    assert dump_model(forest, about) == DATA
+    for name in _FOREST:
         assert np.array_equal(getattr(forest, name), getattr(MODEL.forest_, name))
         assert getattr(forest, name).dtype == getattr(MODEL.forest_, name).dtype
     bins, expected = forest.mapper.categories[0], MODEL.forest_.mapper.categories[0]
@@ -194,6 +195,26 @@ def test_a_split_after_no_bin_is_refused():
             read(header, arrays)
 
 
+def test_nodes_with_two_parents_are_refused():
+    """Five nodes, two of them leaves: values of leaves of later trees would not be there."""
+    header, arrays = open_parts()
+    first = {
+        "feature": [1, 1, 1, -1, -1],
+        "left": [1, 3, 3, -1, -1],
+        "split_bin": [1, 1, 1, 0, 0],
+    }
+    by_node = ("feature", "split_bin", "missing_left", "left", "gain", "weight", "n_rows")
+    for name in by_node:
+        arrays[name] = np.zeros(6, dtype=arrays[name].dtype)
+    for name, values in first.items():
+        arrays[name][:5] = values
+    arrays["feature"][5] = arrays["left"][5] = -1
+    arrays["start"], arrays["sets"] = np.array([0, 5, 6]), arrays["sets"][:0]
+    arrays["value"] = arrays["value"][: 3 * header["n_columns"]]
+    with pytest.raises(ModelFileError, match="not the child of exactly one"):
+        read(header, arrays)
+
+
 @pytest.mark.parametrize("kind", ["short", "flipped"])
 def test_damaged_files_are_refused(kind, tmp_path):
     MODEL.save(tmp_path / "model")
@@ -212,7 +233,7 @@ def change_about(path, change):
     file = open_file(path.read_bytes(), FOREST_FORMAT)
     header = dict(file.header)
     change(header["about"])
-    path.write_bytes(pack_file(FOREST_FORMAT, header, read_arrays(file, {**_NODES, **_BINS})))
+    path.write_bytes(pack_file(FOREST_FORMAT, header, read_arrays(file, FOREST_ARRAYS)))
 
 
 @pytest.mark.parametrize(
