@@ -1,6 +1,9 @@
 """Tables with ranks, for exact splits: every distinct value of a numeric feature is a candidate.
 
-They also serve features with more bins than one byte can number: a rank is then a bin.
+For every numeric feature such a table has the training rows in the order of their ranks.
+
+If a feature has more bins than one byte can number, all numeric features are stored this way, and
+their ranks are the bins of the mapper (``has_bins``).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,13 @@
-"""Continuing: the fitted model that a fit starts from."""
+"""Continuing: the fitted model that a fit starts from.
+
+A model stores its trees, but no state of training. To continue, a fit predicts the old trees and
+adds their values to the scores in the order of the trees, as in training: the scores have the same
+bits. The bins come from the same rows, and random numbers from the numbers of rounds and trees, so
+continued training gives the same model as one long fit on the same data.
+
+The old rounds are measured again on the validation rows of the new fit. If this reproduces the
+recorded history, early stopping resumes from them; otherwise it considers new rounds only.
+"""
 
 import os
 from dataclasses import dataclass

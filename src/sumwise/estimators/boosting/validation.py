@@ -1,4 +1,8 @@
-"""Validation rows: given by the user, or held out."""
+"""Validation rows: given by the user, or held out.
+
+Rows given by the user are binned into the table of the training rows and follow them. They affect
+neither bins nor trees. Scorers use the raw scores that training has of them, and do not predict.
+"""
 
 from typing import Any
 

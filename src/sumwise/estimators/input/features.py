@@ -35,6 +35,9 @@ _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "
 class FeatureSchema:
     """The kind of every feature, and the dictionaries of those that are categories.
 
+    A category is read as its code, its position in the sorted dictionary; NaN stands for missing
+    values and, unless :meth:`convert` gets another code for them, for unknown ones.
+
     Attributes
     ----------
     n_features : int

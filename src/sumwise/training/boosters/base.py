@@ -24,7 +24,9 @@ class BoosterRun(ABC):
     Attributes
     ----------
     session : Session
-        The fit; after each round, ``session.raw`` has the scores of the model.
+        The fit; after each round, ``session.raw`` has the scores of the model. They equal its
+        predictions bit for bit in plain boosting and in linear models. ``Dart`` and ``Forest``
+        rescale trees, so there they agree up to rounding.
     rounds : Rounds
         The model so far.
     """

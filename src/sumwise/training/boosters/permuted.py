@@ -5,6 +5,11 @@ scores. The tables after the first take turns in choosing the splits of a tree. 
 computes leaf values from its own gradients and adds them to its own scores. The model has the leaf
 values of the first table, which chooses no splits: so they are independent of the random effects of
 a permutation on the splits.
+
+Scores must not be shared, nor statistics averaged, between permutations: the model could then read
+the target of a row off the differences between them. Measured, this is worse than one permutation.
+
+All tables have the bins of one ``BinMapper``, and one ``TreeGrower`` turns from table to table.
 """
 
 import numpy as np
