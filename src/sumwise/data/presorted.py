@@ -23,7 +23,7 @@ from sumwise.kernels.predict.value_walk import order_by_rank
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import Presorted
 
-# Per value: the value, its rank, and its position in the order and in two lists of a tree.
+# Bytes per value: the value, its rank, its entry in the order, and entries in two lists of a tree.
 _BYTES_PER_VALUE = 8 + 4 + 8 + 16
 _MOST_SPARSE_BYTES = 1 << 31
 _RANK, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)

@@ -102,7 +102,8 @@ class QuantileBins:
         The last rank of every bin except the last bin.
     n_cuts : ndarray of int64
     made_of : tuple of ndarray
-        Ranks, rows and hessians. The next tree often has the same and needs no new bins.
+        The ranks, rows and hessians of these bins. If the next tree has the same, as with the
+        squared loss, it needs no new bins.
     coded : set of int
         The numbers of the tables whose rows have been put into these bins.
     """

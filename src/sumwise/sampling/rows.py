@@ -10,7 +10,7 @@ from sumwise.parts import Part
 
 
 def no_factors() -> np.ndarray:
-    """Return the empty array that means that all factors are one."""
+    """Return an empty array, which stands for factors of one."""
     return np.empty(0)
 
 

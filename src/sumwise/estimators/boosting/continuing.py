@@ -102,24 +102,24 @@ def check_start(
     _check_rounds(type(model).__name__, resolve_booster(model), old)
     if start.schema.n_features != model.n_features_in_:
         raise DataError(
-            f"X has {model.n_features_in_} features, and the model to continue from "
+            f"X has {model.n_features_in_} features, but the model to continue from has "
             f"{start.schema.n_features}"
         )
     names, old_names = getattr(model, "feature_names_in_", None), start.feature_names
     if names is not None and old_names is not None and not np.array_equal(names, old_names):
         (k, *_) = np.flatnonzero(names != old_names)
         raise DataError(
-            f"feature {k} of X is named {names[k]!r}, and in the model to continue from "
+            f"feature {k} of X is named {names[k]!r}, but the model to continue from knows it as "
             f"{old_names[k]!r}"
         )
     if not is_classifier(model) and old.n_outputs != loss.n_outputs:
         raise DataError(
-            f"y has {loss.n_outputs} targets, and the model to continue from {old.n_outputs}"
+            f"y has {loss.n_outputs} targets, but the model to continue from has {old.n_outputs}"
         )
     if (old.link, old.n_outputs) != (loss.link, loss.n_outputs):
         raise DataError(
-            f"the model to continue from has scores of the kind {old.link!r}, and the loss of this "
-            f"fit {loss.link!r}: their trees cannot be added"
+            f"the model to continue from has scores of the kind {old.link!r}, but the loss of this "
+            f"fit has {loss.link!r}: their trees cannot be added"
         )
     shifts = type(loss.at_output(0)).initial_shift is not Loss.initial_shift
     if has_init_score and old.base_score.any() and not shifts:
@@ -140,7 +140,7 @@ def _check_rounds(name: str, booster: Booster, old: Ensemble) -> None:
         kinds = ("trees", "a linear model")
         wanted, found = kinds if booster.grows_trees else kinds[::-1]
         raise DataError(
-            f"booster={booster!r} continues {wanted}, and the model to continue is {found}"
+            f"booster={booster!r} continues {wanted}, but the model to continue is {found}"
         )
     if not isinstance(old, TreeEnsemble):
         return
