@@ -1,4 +1,4 @@
-"""Drawing a single tree of an ensemble."""
+"""A single tree of an ensemble."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from sumwise.plotting.axes import check_data, get_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The most categories of a set, characters of a name, and characters of a line that are written.
+# Categories of a set that are written out, characters of a name, and of a line.
 _MOST_CATEGORIES = 3
 _LONGEST_NAME = 22
 _LONGEST_LINE = 28
@@ -21,28 +21,28 @@ _SPLIT, _RISE, _FALL = "#FFFFFF", "#FBE3C8", "#CFE6F5"
 
 
 class TreeLayout(NamedTuple):
-    """A tree, and the positions of its nodes. Parents come before children, left before right.
+    """A tree, and places for its nodes. Nodes come parents first, left before right.
 
     Attributes
     ----------
     node : ndarray of int
         Numbers of nodes in the ensemble's arrays.
     parent : ndarray of int
-        Index of each node's parent in these arrays, -1 for the root.
+        Place of each one's parent in this list, -1 for the root.
     x, depth : ndarray
-        Where to draw a node: leaves are 1 apart, and a split is centered above its children.
+        Where to draw: leaves are 1 apart, a split lies in the middle above its children.
     is_leaf : ndarray of bool
-        Whether a node is a leaf; False for splits, even if their children are not drawn.
+        Whether a node is a leaf; a split below which nothing is drawn is none.
     value : ndarray of float
-        Values of the nodes.
+        Values.
     n_rows : ndarray of int
-        Number of training rows of each node.
+        Training rows.
     text : tuple of str
-        Text of each node. That of a split is a test; rows that pass it go left.
+        What is written in the nodes. A row goes left where it holds.
     classes : tuple of str
         Names of the classes of a classification tree; empty for other trees.
     best_class, share : ndarray
-        Index of the most frequent class of each node, and its share; zeros for other trees.
+        Index of the class that most rows of a node have, and its share; zeros for other trees.
 
     Examples
     --------
@@ -76,18 +76,18 @@ def tree_layout(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
 ) -> TreeLayout:
-    """Lay out the nodes of a tree.
+    """Find places for the nodes of a tree.
 
     Parameters
     ----------
     model : fitted estimator or TreeEnsemble
-        A model with trees. Estimators of sumwise store them as ``ensemble_`` or ``forest_``.
+        The trees; an estimator of sumwise has them as ``ensemble_`` or ``forest_``.
     tree : int, default=0
-        Number of the tree; -1 for the last.
+        Which one; -1 for the last.
     max_depth : int or None, default=None
         Levels of splits to show; None for all.
     feature_names : sequence of str, default=None
-        Names of features; None for those seen in ``fit``, or x0, x1, ...
+        Names of features; None for those that the estimator saw, or x0, x1, ...
     class_names : sequence of str, default=None
         Names of classes; None for the labels.
 
@@ -113,7 +113,7 @@ def tree_layout(
 
 
 def plot_tree(layout: TreeLayout, ax: "Axes | None" = None) -> "Axes":
-    """Draw a tree. Rows that pass the test of a split go left.
+    """Draw a tree. Where the text of a split holds, rows go left.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def _find_color(layout: TreeLayout, i: int) -> str:
 
 
 def _explain_colors(layout: TreeLayout, ax: "Axes") -> None:
-    """Add a legend of the classes that are the most frequent in some leaf."""
+    """Show the color of each class that a leaf has."""
     shown = sorted(set(layout.best_class[layout.is_leaf].tolist())) if layout.classes else []
     if not shown:
         return
@@ -207,7 +207,7 @@ def _explain_colors(layout: TreeLayout, ax: "Axes") -> None:
 
 
 class _Writer:
-    """Describes nodes in words."""
+    """Says in words what a node is."""
 
     def __init__(self, view: TreeView) -> None:
         self._view = view
@@ -220,7 +220,7 @@ class _Writer:
         if is_cut:
             return f"...\n{rows}"
         test, _ = view.write_test(node, None, _MOST_CATEGORIES, _LONGEST_NAME, _LONGEST_LINE)
-        # Missing values go right unless the text says otherwise.
+        # Missing values go right unless it is said.
         return f"{test}\n{'or missing, ' if view.tree.missing_left[node] else ''}{rows}"
 
     def _describe_leaf(self, node: int) -> str:
@@ -258,7 +258,7 @@ class _Walk:
         ends = [not self._is_open(n, d) for n, d in zip(nodes, depths, strict=True)]
         x = np.zeros(len(nodes))
         x[ends] = np.arange(sum(ends))
-        # Children come after their parents: going backward, they are placed before them.
+        # Children come after their parents, so from the end all have their places before.
         for place in range(len(nodes) - 1, 0, -1):
             x[parents[place]] += x[place] / 2
         tree, writer = self._view.tree, _Writer(self._view)

@@ -38,7 +38,7 @@ Target: TypeAlias = Numbers | Labels | Vectors | MultiLabels
 class ForestSettings:
     """How the trees of a forest grow.
 
-    ``criterion`` is one of ``kernels.forest.layout``; ``is_class`` says that targets are classes.
+    ``criterion`` is one of ``kernels.forest_layout``; ``is_class`` says that targets are classes.
     ``n_drawn`` features are drawn in every node; None means all. ``min_decrease`` is that of the
     criterion, weight included. With ``by_share``, it and ``min_weight_leaf`` are multiplied by the
     weight of all rows of a tree. ``directions`` has 1 or -1 for features along which values must

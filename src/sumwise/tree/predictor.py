@@ -1,8 +1,7 @@
 """Predictor: the trees of an ensemble made ready for rows, few or many.
 
-A few rows walk through the trees as they are. Many rows are coded first (see ``coding.py`` in
-``kernels/predict``), and nodes then compare bytes (see ``coded_trees.py``). Both ways give the same
-bits.
+A few rows walk through the trees as they are. Many rows are coded first (see kernels/coding.py),
+then trees are tests of bytes (see kernels/coded_trees.py). Both ways give the same bits.
 """
 
 from collections.abc import Callable, Iterator

@@ -107,17 +107,17 @@ class SampledTable:
             source[is_alone] = np.where(was_shared[is_alone], -1, table.bundles.coding[alone, 0])
         else:
             source[is_alone] = alone
-        recoded = was_shared & is_alone
-        n_codes[recoded] = table.n_value_bins[members[first[:-1][recoded]]] + 1
-        crowds[recoded] = 1 << BLOCK_BITS  # an upper bound: all rows of a block
+        is_freed = was_shared & is_alone
+        n_codes[is_freed] = table.n_value_bins[members[first[:-1][is_freed]]] + 1
+        crowds[is_freed] = 1 << BLOCK_BITS  # an upper bound: all rows of a block
         from_tiles = np.flatnonzero(source < 0)
         source[from_tiles] = -1 - np.arange(from_tiles.size)
         meaning = np.tile(np.arange(_N_CODES, dtype=np.uint8), (from_tiles.size, 1))
-        places = np.flatnonzero(recoded[from_tiles])
-        own = np.flatnonzero(keep)[first[:-1][from_tiles[places]]]
-        meaning[places] = old.usual_bin[own, None]
+        recoded = np.flatnonzero(is_freed[from_tiles])
+        own = np.flatnonzero(keep)[first[:-1][from_tiles[recoded]]]
+        meaning[recoded] = old.usual_bin[own, None]
         which, entry = _expand(old.first_entry[own], self._n_entries[own])
-        meaning[places[which], old.entry_code[entry]] = old.entry_bin[entry]
+        meaning[recoded[which], old.entry_code[entry]] = old.entry_bin[entry]
         lanes = Lanes(
             first,
             members,
