@@ -35,7 +35,7 @@ class Grown(NamedTuple):
 
 
 def draw_table(n_rows, seed=0):
-    """Numbers, small integers, missing values, and categories 0 to 8 of which some are missing."""
+    """Numbers, small integers, missing values, and categories 0 to 8, some of them missing."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 5))
     X[:, 1] = X[:, 1].round()

@@ -17,7 +17,7 @@ def find_close_name(name: str, known: Collection[str]) -> str | None:
 
 
 def refuse_unknown_names(owner: type, names: Collection[str], known: Collection[str]) -> None:
-    """Raise UnknownParameterError for the first name that is no parameter of the class."""
+    """Raise UnknownParameterError for the first name that is not a parameter of the class."""
     for name in names:
         if name not in known:
             close = find_close_name(name, known)
@@ -82,7 +82,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def is_number(value: Any, kind: type = numbers.Real) -> bool:
-    """Whether it is a real number, or of another kind of numbers; booleans are not."""
+    """Whether a value is a number of a ``kind``, any real number by default; booleans are not."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
@@ -102,7 +102,7 @@ def check_count(part: Part, name: str, low: int, optional: bool = False) -> None
 
 
 def check_number(part: Part, name: str, low: float, high: float = math.inf) -> None:
-    """Refuse anything but a finite number of [low, high]."""
+    """Refuse anything but a finite number in [low, high]."""
     value = getattr(part, name)
     if not is_number(value) or not low <= value <= high or value == math.inf:
         upper = "" if high == math.inf else f" and at most {high:g}"

@@ -71,7 +71,7 @@ def test_own_class_only_uses_the_columns_of_the_class():
 
 
 def test_own_class_only_needs_a_column_for_each_class():
-    with pytest.raises(DataError, match="4 columns, which is no multiple of the 3 classes"):
+    with pytest.raises(DataError, match="4 columns, which is not a multiple of the 3 classes"):
         fit_responses(np.zeros((5, 4)), np.array([0, 1, 2, 0, 1]), 3, own_class_only=True)
 
 

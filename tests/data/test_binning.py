@@ -122,7 +122,7 @@ def test_zeros_of_both_signs_are_one_value():
     assert mapper.thresholds[0].tolist() == [0.5]
 
 
-def test_large_integers_are_parted_as_far_as_float64_can():
+def test_large_integers_are_separated_as_far_as_float64_can():
     X = np.array([[2**60], [2**60 + 2**9], [2**60 + 1], [0]], dtype=np.int64)
     columns, _ = codes_of(X)
     assert columns.tolist() == [[2, 3, 2, 1]]

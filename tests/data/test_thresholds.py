@@ -26,7 +26,7 @@ def test_threshold_between_equals_twin():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbors_in_their_type_are_parted(dtype):
+def test_neighbors_in_their_type_are_separated(dtype):
     rng = np.random.default_rng(0)
     low = np.concatenate([rng.normal(size=500), 10.0 ** rng.uniform(-30, 30, 500), [0.0, 1.0]])
     low = np.concatenate([low, -low]).astype(dtype)

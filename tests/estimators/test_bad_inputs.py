@@ -96,7 +96,7 @@ FIT = {
     "wide init_score": ({"init_score": np.ones((N_ROWS, 2))}, r"\(200, 2\), expected \(200,\)"),
     "X_val alone": ({"X_val": FRAME}, "X_val needs y_val, the target of its rows"),
     "y_val alone": ({"y_val": Y}, "y_val belongs to X_val, which is missing"),
-    "short y_val": ({"X_val": FRAME, "y_val": Y[1:]}, "X_val has 200 rows, and y_val 199"),
+    "short y_val": ({"X_val": FRAME, "y_val": Y[1:]}, "X_val has 200 rows, but y_val has 199"),
     "NaN in y_val": ({"X_val": FRAME[:1], "y_val": [np.nan]}, r"y_val contains NaN: y_val\[0\]"),
     "columns of X_val": ({"X_val": FRAME[["size"]], "y_val": Y}, "yet now missing:\n- age\n"),
     "kinds of X_val": (
@@ -161,7 +161,7 @@ def test_bad_classes(name):
 def test_too_many_classes():
     X = np.arange(2002.0)[:, None]
     y = [f"label {i % 1001}" for i in range(2002)]
-    with pytest.raises(DataError, match="y has 1001 classes, and 1000 are the most; if it is a"):
+    with pytest.raises(DataError, match="y has 1001 classes, and at most 1000 are supported"):
         GradientBoostingClassifier().fit(X, y)
 
 

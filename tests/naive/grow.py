@@ -37,7 +37,7 @@ NO_CHILD = -1
 class GrowOptions(SplitOptions):
     """What shapes a tree. `features(node_idx, depth)` lists the allowed features.
 
-    Symmetric growth asks once a level, with its leftmost node.
+    Symmetric growth asks once per level, with its leftmost node.
     """
 
     growth: Growth = "leaf"

@@ -18,7 +18,7 @@ def find_candidates(
     """Return the thresholds for a tree that is grown on `rows`, some of those that train.
 
     Distinct values count with the sum of their rows' hessians, and not at all without one. Up to
-    `max_bins` of them are parted each from the next; more lie in bins of about equal weight. A
+    `max_bins` of them get one bin each; more values lie in bins of about equal weight. A
     threshold is one between neighboring values of the training rows: of the neighbors that `rows`
     have, those in the middle.
     """
@@ -35,7 +35,7 @@ def find_candidates(
     candidates = []
     for end in ends:
         below, above = distinct.index(seen[end]), distinct.index(seen[end + 1])
-        # Counted from one, as ranks are: 3 and 4 are parted after 3, 3 and 6 after 4.
+        # Counted from one, like ranks: the cut between 3 and 4 is after 3, between 3 and 6 after 4.
         middle = (below + 1 + above + 1) // 2 - 1
         candidates.append(threshold_between(distinct[middle], distinct[middle + 1]))
     return candidates

@@ -184,7 +184,7 @@ def test_pairwise_paths_have_two_features(problem):
 @few
 @given(problems())
 def test_groups_add_up(problem):
-    """A model whose groups do not share a feature is a sum of functions, one a group."""
+    """A model whose groups do not share a feature is a sum of functions, one per group."""
     X, y, weight, params = problem
     X = np.hstack([X, np.roll(X, 1, axis=0)])
     n_features = X.shape[1]

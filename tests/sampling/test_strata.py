@@ -61,7 +61,7 @@ def test_rates_that_cannot_be(rates):
 
 
 def test_rates_that_do_not_fit_the_classes():
-    with pytest.raises(DataError, match="rates has 'z', which is no class of y"):
+    with pytest.raises(DataError, match="rates has 'z', which is not a class of y"):
         ClassSubsample({"z": 0.5}).draw(make_source(classes=CLASSES))
     with pytest.raises(DataError, match="2 rates for 3 classes"):
         ClassSubsample([0.5, 0.5]).draw(make_source(classes=CLASSES))

@@ -40,7 +40,7 @@ def no_rich(monkeypatch):
 
 
 def show(n_shown, n_rounds, first=1, pause=1.0):
-    """Show some rounds, each of which takes a time."""
+    """Show some rounds that each take some time."""
     with show_progress(True) as (callback,):
         for k in range(n_shown):
             scores = {"training_loss": 1 / (k + 1)}

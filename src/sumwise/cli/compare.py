@@ -232,7 +232,7 @@ def describe_dataset(data: Dataset) -> str:
 
 
 def format_heading(n_folds: int, n_rounds: int, n_jobs: int | None, warm_up_seconds: float) -> str:
-    """Format what all data sets share: settings, versions, machine."""
+    """Format the information that all data sets share: settings, versions, machine."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn"))
     return (
         "# sumwise compare\n\n"

@@ -1,7 +1,7 @@
 """`sumwise warmup`: compile every kernel now, so that no later fit waits for the compiler.
 
-The kinds of table, target and X decide what is compiled. Each step is a few tiny fits; steps can
-run in several processes, which share the kernel cache on disk.
+The kinds of table, target and X determine which kernels are compiled. Each step is a few tiny fits;
+steps can run in several processes, which share the kernel cache on disk.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import REGRESSION_LOSSES
 
 _TYPES = (np.float32, np.float64)
-# Level-wise trees use the grower of leaf-wise ones.
+# Level-wise trees use the same grower as leaf-wise trees.
 _GROWTHS = ("leaf", "symmetric")
 _DRAWN: dict[str, Any] = {"sampler": Subsample(), "early_stopping": True, "n_estimators": 2}
 
@@ -78,7 +78,7 @@ def _boost_numbers() -> None:
         team.run(lambda *_: None)
 
 
-# Kinds of tables, which have kernels of their own.
+# Kinds of tables. Each has its own kernels.
 _TABLES: dict[str, dict[str, Any]] = {
     "numbers": {},
     "categories": {"categorical_features": [0, 1]},
@@ -164,7 +164,7 @@ def _reweigh() -> None:
 
 
 def list_steps() -> list[dict[str, Callable[[], None]]]:
-    """Return the steps by name, in two phases: the first compiles what those of the second share.
+    """Return the steps by name, in two phases: the first compiles the kernels that others share.
 
     Steps of a phase have few kernels in common. Those that take longest come first.
     """

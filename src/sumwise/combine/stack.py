@@ -38,7 +38,7 @@ def gather_folds(
 def average_models(outputs: Sequence[np.ndarray], is_label: bool) -> np.ndarray:
     """Return the mean output of several models, or the class that most of them predict.
 
-    Of classes with equally many votes the lowest wins.
+    If several classes have the most votes, the lowest wins.
     """
     if not is_label:
         return np.mean(outputs, axis=0)
@@ -90,7 +90,7 @@ def fit_responses(
     n_rows, n_features = features.shape
     if own_class_only and n_features % n_classes:
         raise DataError(
-            f"own_class_only: there are {n_features} columns, which is no multiple of the "
+            f"own_class_only: there are {n_features} columns, which is not a multiple of the "
             f"{n_classes} classes; every member must give one column per class"
         )
     features, exponent = _scale(features)

@@ -76,14 +76,14 @@ def break_ties_by_hash(is_tied: np.ndarray, keys: np.ndarray, seed: int) -> np.n
     """
     draws = scramble(keys ^ scramble(np.array(seed, dtype=np.uint64)))
     n_tied = is_tied.sum(axis=1)
-    # The upper 53 bits as a number of [0, 1).
+    # The upper 53 bits as a number in [0, 1).
     chosen = ((draws >> np.uint64(11)) * 2.0**-53 * n_tied).astype(np.intp)
     rank = is_tied.cumsum(axis=1) - 1
     return (is_tied & (rank == chosen[:, np.newaxis])).argmax(axis=1)
 
 
 def break_ties_by_confidence(is_tied: np.ndarray, confidence: np.ndarray) -> np.ndarray:
-    """Return the tied class of each row with the highest confidence; of equal ones the first."""
+    """Return the tied class of each row with the highest confidence; ties go to the first."""
     return np.where(is_tied, confidence, -np.inf).argmax(axis=1)
 
 

@@ -58,7 +58,9 @@ class BinnedData:
     table : Table
         The arrays as kernels read them.
     usable : ndarray of uint8
-        Features that can split the training rows. Other features are not in the tiles.
+        Features that can split the training rows with enough rows on both sides. Other features
+        have no lane, no sparse entries and no histogram. In a dense table their columns remain,
+        but are never read.
     """
 
     table: Table

@@ -1,5 +1,15 @@
 """Exclusive feature bundling: sparse features that rarely have entries in the same row share a
 column.
+
+Features are placed in descending order of their conflicts with all others, which one pass over the
+entries counts. Each goes into the first open bundle that has codes left and stays within the limit
+of conflicts. Features that found no bundle go through another round, as long as a round finds
+bundles. Validation rows are in the same table, so their conflicts count, too.
+
+A bundle with entries in few rows is not worth one byte per row. Its features get no column; their
+entries are stored by feature, to partition rows, and by row, to sum histograms. So features that
+cannot be bundled take memory in proportion to their entries. But if a few columns can hold all that
+is left, they do: looking up the entries of a row takes time even if it has none.
 """
 
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ _SAME = np.arange(_CODES)
 _SAME.flags.writeable = False
 
 
-# The features of a column, and the bin of the feature for each code: see bundling.py.
+# The features of a column, and the bin of the feature for each code: see BundledColumns.
 Contents = Sequence[tuple[int, np.ndarray]]
 
 

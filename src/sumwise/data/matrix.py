@@ -28,7 +28,9 @@ class FlatMatrix(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnMatrix:
-    """A matrix of separate columns of any types, which is read in chunks of rows.
+    """A matrix of separate columns of any types.
+
+    The columns are never converted as a whole: kernels read 65,536 rows at a time as floats.
 
     Attributes
     ----------

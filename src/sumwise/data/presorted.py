@@ -1,6 +1,9 @@
 """Tables with ranks, for exact splits: every distinct value of a numeric feature is a candidate.
 
-They also serve features with more bins than one byte can number: a rank is then a bin.
+For every numeric feature such a table has the training rows in the order of their ranks.
+
+If a feature has more bins than one byte can number, all numeric features are stored this way, and
+their ranks are the bins of the mapper (``has_bins``).
 """
 
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import Presorted
 from sumwise.kernels.table.ranks import order_by_rank
 
-# Per value: the value, its rank, and its position in the order and in two lists of a tree.
+# Bytes per value: the value, its rank, its entry in the order, and entries in two lists of a tree.
 _BYTES_PER_VALUE = 8 + 4 + 8 + 16
 _MOST_SPARSE_BYTES = 1 << 31
 _RANK, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)

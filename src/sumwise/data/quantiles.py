@@ -3,7 +3,20 @@
 This is the approximate algorithm of XGBoost (Chen and Guestrin, 2016, section 3.3 and appendix A).
 Rows with small hessians change little wherever they are split, so candidates are as dense as the
 hessians. The rank function of the paper is exact here: hessians are summed by the rank of each
-value.
+value, and the ranks are cut into bins of about equal weight, as values are for histograms.
+
+Ranks take two bytes per value. The columns, tiles and crowds of a table are rewritten in place for
+each tree. ``n_value_bins``, ``bin_start`` and ``n_codes`` change with it, within the room for
+``max_bins`` bins. Features with at most ``max_bins`` values keep their bins, and only they share
+lanes.
+
+A cut lies between two ranks. Thresholds lie between neighboring values of the training rows, so
+validation rows are coded by their ranks, too. If the rows of a tree lack some values, the cut
+lies in the middle of those.
+
+The bins of a tree are lost when the next tree is grown. Code that needs older trees, as ``Dart``
+does, goes by thresholds: see ``Session.add_old_tree``. Tables of other permutations are coded when
+their leaves are needed.
 """
 
 from collections.abc import Sequence
@@ -73,7 +86,7 @@ class FineRanks:
 
 @dataclass
 class QuantileBins:
-    """The current bins of all tables of a fit.
+    """The current bins of a fit, which all its tables share.
 
     Attributes
     ----------
@@ -89,7 +102,8 @@ class QuantileBins:
         The last rank of every bin except the last bin.
     n_cuts : ndarray of int64
     made_of : tuple of ndarray
-        Ranks, rows and hessians. The next tree often has the same and needs no new bins.
+        The ranks, rows and hessians of these bins. If the next tree has the same, as with the
+        squared loss, it needs no new bins.
     coded : set of int
         The numbers of the tables whose rows have been put into these bins.
     """

@@ -19,7 +19,7 @@ MAX_BINS = 255
 MOST_BINS = (1 << 16) - 1
 # Quantiles of larger data come from a sample of this many rows.
 SAMPLE_ROWS = 200_000
-# Features and sort keys processed at a time: these bound the memory.
+# Features and sort keys processed at a time. Both limit the memory.
 _FEATURES = 128
 _KEYS = 1 << 21
 

@@ -130,7 +130,7 @@ def vote_decomposition(
         True labels.
     vote : array-like of shape (n_rows,), default=None
         Labels that the ensemble predicts; the equation holds for any. None for the label with the
-        largest sum of weights, of equal ones the first.
+        largest sum of weights; ties go to the first.
     weights, sample_weight : array-like, default=None
         As in :func:`ambiguity_decomposition`, but no weight may be negative.
 
@@ -336,7 +336,7 @@ def bias_variance_covariance(
 
 
 def _vote(labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The label with the largest weight in each row; of equal ones the first."""
+    """Return the label with the largest weight in each row; ties go to the first."""
     answers = np.unique(labels)
     tally = np.stack([(labels == answer) @ weight for answer in answers], axis=1)
     # Sums of the same weights in different orders differ by rounding.

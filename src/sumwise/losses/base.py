@@ -19,7 +19,7 @@ _FEW_SCORES = 50_000
 
 
 class Location(NamedTuple):
-    """The statistic that leaves are refitted to; see kernels/leaves/location.py."""
+    """The statistic that leaves are refitted to; see ``kernels/leaves/location.py``."""
 
     level: float
     delta: float = np.inf  # inf: the quantile itself
@@ -41,7 +41,7 @@ class Loss:
     hessian_is_weight: bool = False
     # Whether the loss is a sum over outputs, each with its own loss: see :meth:`at_output`.
     is_separable: bool = False
-    # Kernels of kernels.losses.
+    # Kernels from kernels/losses.
     _gradient_kernel: Any
     _value_kernel: Any
 

@@ -7,8 +7,8 @@
                                  ``verbose``
 ``initial_score(y, weight)``     optional: the initial score, one number per output; 0 if absent.
                                  ``weight`` is None if all weights are one
-``link``                         optional: the name of a link of links.py, or a method ``link(raw)``
-                                 that returns the predictions
+``link``                         optional: the name of a link in losses/links.py, or a method
+                                 ``link(raw)`` that returns the predictions
 ``n_outputs``                    optional: 1 if absent
 ===============================  ===================================================================
 

@@ -12,7 +12,7 @@ so g = -tanh(e). Like Huber's loss, both turn from e^2 / 2 into a straight line.
 Their second derivative is 0 almost everywhere, or falls to 0 as the error grows, so a Newton step
 would be undefined or far too long. Trees are grown with h = 1, where the score of a node comes from
 its mean gradient. Then each leaf is refitted to the median, quantile or robust location of its
-residuals (kernels/leaves/location.py).
+residuals (``kernels/leaves/location.py``).
 """
 
 import math

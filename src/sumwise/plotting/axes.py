@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 else:
     Axes = Any  # matplotlib is imported when something is drawn
 
-# Markers and lines differ as colors do, for readers who cannot tell colors apart.
+# Markers and lines vary along with colors, for readers who cannot tell colors apart.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 
-# At most so many labels are written on an axis; of more, every n-th is.
+# An axis shows at most this many labels; if there are more, it shows every n-th.
 MOST_LABELS = 40
 
 document_plot = fill_docstring(

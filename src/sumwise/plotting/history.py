@@ -1,4 +1,4 @@
-"""Learning curves: what was measured after each round of training."""
+"""Learning curves: losses and scores after each round of training."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,14 +11,14 @@ from sumwise.plotting.axes import LINES, Axes, check_data, document_plot, get_ax
 
 
 class LearningCurves(NamedTuple):
-    """What was measured after each round.
+    """Losses and scores after each round.
 
     Attributes
     ----------
     rounds : ndarray of int
         Numbers of rounds: 1, 2, ...
     scores : dict of str to ndarray of float
-        Those of "training_loss", "validation_loss" and "validation_score" that were measured.
+        By name, such as "training_loss", "validation_loss" and "validation_score".
     best_round : int
         Number of rounds that the model kept.
 

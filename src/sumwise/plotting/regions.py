@@ -143,7 +143,7 @@ def plot_decision_regions(data: DecisionRegions, ax: Axes | None = None) -> Axes
     grid = (data.horizontal, data.vertical, data.regions)
     ax.pcolormesh(*grid, cmap=tints, vmin=-0.5, vmax=n_classes - 0.5, rasterized=True)
     for k in range(n_classes - 1):
-        # Borders, so that regions differ not by color alone.
+        # Borders, so that regions do not differ by color alone.
         above = (data.regions > k).astype(np.float64)
         if above.min() < above.max():
             ax.contour(*grid[:2], above, levels=[0.5], colors="0.35", linewidths=0.8)

@@ -43,8 +43,8 @@ def reject_curve(
     Parameters
     ----------
     probabilities : array-like of shape (n_rows, n_classes)
-        Probabilities, or shares of votes. The class with the largest value is the prediction (of
-        equal ones the first), and that value is its confidence.
+        Probabilities, or shares of votes. The class with the largest value is the prediction (ties
+        go to the first), and that value is its confidence.
     y : array-like of shape (n_rows,)
         True labels.
     classes : array-like of shape (n_classes,), default=None

@@ -1,6 +1,6 @@
 """Row sampling for the members of an ensemble: every member gets one weight per row.
 
-A row of sample weight 2 should count like the same row twice. ``Bootstrap`` and
+A row with a sample weight of 2 should count like the same row twice. ``Bootstrap`` and
 ``PoissonBootstrap``, which draw with replacement, therefore draw rows in proportion to their
 weights, and members see the counts only; scikit-learn's forests and bagging do the same since
 version 1.7. Without replacement this is impossible, because a row is drawn at most once.

@@ -10,7 +10,7 @@ from sumwise.parts import Part
 
 
 def no_factors() -> np.ndarray:
-    """Return the empty array that means that all factors are one."""
+    """Return an empty array, which stands for factors of one."""
     return np.empty(0)
 
 
@@ -60,7 +60,8 @@ class DrawnRows:
     rows : ndarray of uint32
         Ascending, each once.
     factor : ndarray of float64
-        Factors of gradient and hessian, one per row; empty if all are one.
+        Factors of gradient and hessian, one per row; empty if all are one. They are applied before
+        gradients are quantized, and also to the weights of rows where leaves are refitted.
     left_out : ndarray of uint32 or None
         All other rows, ascending; None if the sampler would have to search for them.
     """

@@ -84,8 +84,8 @@ class ClassSubsample(RowSampler):
             unknown = [label for label in self.rates if label not in labels]
             if unknown:
                 raise DataError(
-                    f"ClassSubsample: rates has {unknown[0]!r}, which is no class of y; they are "
-                    f"{labels[:20]}"
+                    f"ClassSubsample: rates has {unknown[0]!r}, which is not a class of y; the "
+                    f"classes are {labels[:20]}"
                 )
             return np.array([self.rates.get(label, 1.0) for label in labels], dtype=np.float64)
         if len(self.rates) != len(labels):

@@ -43,7 +43,7 @@ class AdaBoostResult:
     members : list
         Learners that were kept.
     weights, errors : list of float
-        Of each member.
+        Weight and error of each member.
     log_losses : list of float
         Logarithm of the exponential loss after each round; of no meaning for numbers.
     stop_reason : str
@@ -75,7 +75,7 @@ class Rule(Protocol):
         """Return the weight of a learner with this error."""
 
     def change(self, error: float, member_weight: float, weight: np.ndarray) -> float:
-        """Change the weights of rows, after ``measure``; return the logarithm of Z."""
+        """Change the weights of rows after ``measure``; return log Z, see :class:`WeightChange`."""
 
 
 class ClassRule:
@@ -113,7 +113,7 @@ class ClassRule:
 
 
 class NumberRule:
-    """AdaBoost.R2: losses relative to the largest."""
+    """AdaBoost.R2: losses are relative to the largest error."""
 
     chance_error = find_chance_error(0)
 
@@ -156,12 +156,12 @@ def boost_learners(
     max_restarts: int,
     shown: Sequence[Callback] = (),
 ) -> AdaBoostResult:
-    """Train up to ``n_rounds`` learners, and weigh them by their errors.
+    """Train up to ``n_rounds`` learners, and weight them by their errors.
 
     Parameters
     ----------
     learn : callable
-        From weights of rows to a member and its predictions.
+        Returns a member and its predictions for given weights of rows: see ``Learn``.
     rule : ClassRule or NumberRule
     weight : ndarray of shape (n_rows,)
         Initial weights, which sum to one. They are changed in place.

@@ -1,4 +1,9 @@
-"""Gradient boosting: the training loop."""
+"""Gradient boosting: the training loop of all boosters.
+
+A :class:`Booster` defines a round. It starts a :class:`BoosterRun`, which adds each round to its
+``rounds`` and to ``session.raw``. The :class:`Session` holds what boosters share: gradients at any
+scores, samples of rows, and trees grown on both.
+"""
 
 import time
 from collections.abc import Sequence

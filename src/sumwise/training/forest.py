@@ -1,4 +1,4 @@
-"""Forests: whole trees grow side by side, each on a draw of the rows."""
+"""Forests: threads grow whole trees side by side, each on its own sample of the rows."""
 
 import math
 import threading

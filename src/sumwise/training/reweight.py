@@ -55,7 +55,7 @@ class WeightChange(NamedTuple):
     wrong : float
         Factor of the others.
     log_normalizer : float
-        Logarithm of Z, by which the round multiplies the exponential loss.
+        Logarithm of Z, the factor by which the round changes the exponential loss.
     """
 
     right: float
@@ -68,7 +68,7 @@ def change_weights(error: float, weight: float, n_classes: int) -> WeightChange:
 
     The exponential loss of a row is ``exp(-2 (K - 1) / K * a)`` times as large if the learner is
     right, and ``exp(2 / K * a)`` times if it is wrong: ``exp(-a)`` and ``exp(a)`` for two classes.
-    Written so that nothing overflows, however large the weight.
+    Nothing overflows, even for large weights.
     """
     ratio = math.exp(-2.0 * weight)  # of right to wrong
     share = error + (1.0 - error) * ratio

@@ -70,6 +70,8 @@ class Record(ABC):
 class Rounds(Record):
     """Rounds of trees, added one tree at a time.
 
+    Every change of scale is recorded, so the model of any earlier round can be made again.
+
     Parameters
     ----------
     base_score : ndarray of shape (n_outputs,)
@@ -101,7 +103,7 @@ class Rounds(Record):
         self._trees_per_round = trees_per_round
         self._stages = stages
         self._trees: list[Tree] = []
-        # (number of trees at that time, tree, factor), in the order of time; current values.
+        # (number of trees at that time, tree, factor), in order of time; and the current values.
         self._rescaled: list[tuple[int, int, float]] = []
         self._values: dict[int, np.ndarray] = {}
 

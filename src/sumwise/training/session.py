@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 # would take a tenth of the time of a round.
 MOST_LEFT_OUT = 1 << 14
 
-# A function of the raw scores of the validation rows (n_rows, n_outputs), and of a function that
-# makes the ensemble so far if it is needed.
+# Takes the raw scores of the validation rows (n_rows, n_outputs), and a function that makes the
+# ensemble so far, to be called only if needed.
 ValidationScorer = Callable[[np.ndarray, Callable[[], Ensemble]], float]
 
 
@@ -50,7 +50,7 @@ ValidationScorer = Callable[[np.ndarray, Callable[[], Ensemble]], float]
 class EvaluatedRows:
     """Rows that are measured after each round by the loss and by scorers.
 
-    The history calls a score by ``name`` and the name of the scorer: ``valid_0_loss``.
+    In the history, a score has this ``name`` followed by that of the scorer: ``valid_0_loss``.
     """
 
     name: str
@@ -203,7 +203,7 @@ class Session:
         return TreeGrower(*self.table.binned, settings.growth, columns, n_rows, self.team)
 
     def get_refitter(self, output: int) -> LeafRefitter:
-        """Return the refitter of an output, for losses whose leaves are medians and the like."""
+        """Return the refitter of an output, for losses that refit leaves to locations."""
         return self._refitters[output % len(self._refitters)]
 
     @lazy

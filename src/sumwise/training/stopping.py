@@ -23,9 +23,10 @@ class EarlyStopping:
     tol : float
         A new best must be better by more than this.
     watched : str
-        The name in the history of what is watched: "validation_loss", "oob_improvement" or another.
+        The watched score, by its name in the history: "validation_loss", "oob_improvement" or
+        another.
     lower : bool or None
-        Whether lower is better; None: only for the validation loss.
+        Whether lower is better. None: lower is better only for the validation loss.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class EarlyStopping:
     def _refuse(self, score: float) -> None:
         if not self.lower and self.watched != OOB:
             raise TrainingError(
-                f"scoring gave {score} on the validation rows, so that rounds cannot be compared; "
+                f"scoring gave {score} on the validation rows, so rounds cannot be compared; "
                 "choose another scoring, or validation rows that it can judge"
             )
         raise TrainingError(

@@ -1,4 +1,4 @@
-"""The grower: settings in, trees out. Owns the buffers that live as long as a fit."""
+"""The grower: settings in, trees out. It owns the buffers that live as long as a fit."""
 
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -69,8 +69,8 @@ class TreeGrower:
         The most rows a tree is grown on.
     team : Team
     exact_rows : int
-        Up to this many rows histograms sum exact values, beyond it packed ones. On a presorted
-        table they always do.
+        Up to this many rows, histograms sum exact values; beyond it, packed ones. On a presorted
+        table, sums are always exact.
     """
 
     def __init__(
@@ -120,7 +120,10 @@ class TreeGrower:
         key: np.uint64,
         scores: np.ndarray,
     ) -> Tree:
-        """Grow a tree on gradients and add its values to the scores of ``rows``."""
+        """Grow a tree on gradients and add its values to the scores of ``rows``.
+
+        A table with new bins for each tree makes them first.
+        """
         if isinstance(self._data, QuantileData):
             self._data.refresh(rows, hessian, self._team)
         self._mark_rows(rows)
@@ -135,7 +138,7 @@ class TreeGrower:
     def _prepare_jobs(
         self, gradient: np.ndarray, hessian: np.ndarray, rows: np.ndarray, key: np.uint64
     ) -> Stored:
-        """Return what the threads work with; the same for all trees, as long as tables are."""
+        """Return what the threads work with. All trees share it, as long as the table stays."""
         data, work = self._data, self._work
         is_sampled = self._samples and rows.size > 0
         if is_sampled:
@@ -173,7 +176,7 @@ class TreeGrower:
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add a tree's values to the scores of rows it was not grown on.
 
-        If the table has new bins for each tree, it must be the last one.
+        If the table has new bins for each tree, this must be the tree grown last.
         """
         if isinstance(self._data, QuantileData):
             self._data.catch_up(self._team)
@@ -190,8 +193,9 @@ class TreeGrower:
             self._settings, self._jobs = replace(self._settings, learning_rate=rate), None
 
     def turn_to(self, data: BinnedData) -> None:
-        """From now on use another table, which has the same rows and the same bins (or ranks of its
-        own, which trees do not depend on).
+        """From now on use another table.
+
+        It has the same rows and the same bins. Ranks may differ, since trees do not depend on them.
         """
         if data is self._data:
             return
@@ -208,7 +212,8 @@ class TreeGrower:
     def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Return the leaf of each of ``rows``, among all rows of the table.
 
-        As after growth, :meth:`get_leaves` has them, too, and the rules of the tree grown last.
+        As after growth, :meth:`get_leaves` returns them, too, with the anchors of the tree grown
+        last.
         """
         if isinstance(self._data, QuantileData):
             self._data.catch_up(self._team)
@@ -225,16 +230,18 @@ class TreeGrower:
         return leaf
 
     def get_leaves(self, tree: Tree) -> tuple[np.ndarray, np.ndarray]:
-        """Of the tree grown last: the leaf of each of its rows, and the node whose rows decide the
-        value of each node.
+        """Return the leaf of each row of the last tree, and the anchor of each node.
+
+        The rows of its anchor determine the value of a node.
         """
         return self._work.leaf, self._nodes["anchor"][: tree.n_nodes].copy()
 
     def constrain_values(self, value: np.ndarray) -> np.ndarray:
         """Return values for the nodes of the tree just grown that obey the monotone constraints.
 
-        ``value`` has shape (n_nodes,), the learning rate in it. Values outside the bounds of their
-        nodes are clipped to these; the leaves of a symmetric tree are projected.
+        All code that changes leaf values after growth must call this. ``value`` has shape
+        (n_nodes,) and includes the learning rate. Values are clipped to the bounds of their nodes;
+        the leaves of a symmetric tree are projected.
         """
         limits = self._constraints
         if not limits.any_direction:
@@ -313,7 +320,7 @@ class TreeGrower:
         return threshold
 
     def _collect_sets(self, by_node: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the sets of categories of the last tree; its bins are not needed any more."""
+        """Return the sets of categories of the last tree, which replace the bins of its splits."""
         categories, scratch = self._data.table.categories, self._work.categories
         if not categories.n_bins.size:
             return {}
@@ -332,7 +339,7 @@ class TreeGrower:
         }
 
     def _count_sums(self) -> int:
-        """Integers of a histogram: those of the most bins that a tree can have."""
+        """Return the number of integers in a histogram, for the most bins that a tree can have."""
         table = self._data.table
         n_bins = np.diff(table.bin_start)
         if self._samples:

@@ -1,8 +1,12 @@
-"""The table of the features that one tree has drawn, so that its cost is theirs alone.
+"""A table of the features that one tree has drawn, so that the tree costs no more than these.
 
-A tile is summed as a whole. With a tenth of the features most tiles would have one of them, and
-drawing would save next to nothing. So the lanes of the tree's features are copied into tiles of
-their own; a pass over these bytes is less than what summing up the others would take.
+A tile is summed as a whole. If a tenth of the features is drawn, four tiles of five contain one of
+them, and sampling would save next to nothing. So the lanes of the drawn features are copied into
+their own tiles: copying these bytes takes less time than summing those of the other features.
+
+Features are drawn before the tree is grown, by the function and with the key that growth would use,
+and they keep their numbers, so models have the same bytes. Their histograms lie next to each other,
+so that the pool holds more of them. Whether all this pays is estimated once per fit.
 """
 
 import numpy as np
@@ -12,9 +16,9 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.gather import BLOCK, gather_entries, gather_lanes
 from sumwise.kernels.table.layout import BLOCK_BITS, Bundles, Lanes
 
-# What a tree takes, in nanoseconds: a byte that is summed, in all nodes together, and an entry.
+# Costs in nanoseconds. To sum a byte in all nodes of a tree, and an entry:
 _SUM_BYTE, _SUM_ENTRY = 2.0, 4.0
-# A byte that is copied; an entry that is looked at; and what is to be done for any tree.
+# To copy a byte, to look at an entry, and to prepare any table:
 _COPY_BYTE, _LOOK_AT_ENTRY, _PREPARE = 0.5, 1.0, 200_000.0
 _N_CODES = 256
 
@@ -36,7 +40,7 @@ def sampling_pays(data: BinnedData, by_tree: float, n_rows: int) -> bool:
 
 
 class SampledTable:
-    """Makes tables of some features out of that of all. Each takes the place of the one before.
+    """Makes tables of some features from the table of all. Each overwrites the one before.
 
     Parameters
     ----------
@@ -55,9 +59,9 @@ class SampledTable:
         self._entries: tuple[np.ndarray, np.ndarray] | None = None
 
     def take(self, chosen: np.ndarray, first: int, last: int) -> BinnedData:
-        """Return the table of the features that are marked, in which rows [first, last) train.
+        """Return the table of the ``chosen`` features, which are marked; rows [first, last) train.
 
-        Features have their numbers. Others have neither lanes nor bins.
+        Features keep their numbers. All others have neither lanes nor histograms.
         """
         data, table = self._data, self._data.table
         lanes, source, old_place, meaning, crowds = self._choose_lanes(chosen)
@@ -94,7 +98,7 @@ class SampledTable:
         n_entries = self._n_entries[keep]
         of_kept = np.repeat(keep, self._n_entries)
         n_codes, crowds = old.n_codes[kept], table.crowds[kept]
-        # A feature that had company and is alone now has its bins as codes again.
+        # A feature that shared its lane and is alone now has its bins as codes again.
         was_shared = np.diff(old.first)[kept] > 1
         is_alone = n_members[kept] == 1
         source = np.full(kept.size, -1, dtype=np.int64)
@@ -103,13 +107,13 @@ class SampledTable:
             source[is_alone] = np.where(was_shared[is_alone], -1, table.bundles.coding[alone, 0])
         else:
             source[is_alone] = alone
-        parted = was_shared & is_alone
-        n_codes[parted] = table.n_value_bins[members[first[:-1][parted]]] + 1
-        crowds[parted] = 1 << BLOCK_BITS  # as many rows as there can be
+        is_freed = was_shared & is_alone
+        n_codes[is_freed] = table.n_value_bins[members[first[:-1][is_freed]]] + 1
+        crowds[is_freed] = 1 << BLOCK_BITS  # an upper bound: all rows of a block
         from_tiles = np.flatnonzero(source < 0)
         source[from_tiles] = -1 - np.arange(from_tiles.size)
         meaning = np.tile(np.arange(_N_CODES, dtype=np.uint8), (from_tiles.size, 1))
-        recoded = np.flatnonzero(parted[from_tiles])
+        recoded = np.flatnonzero(is_freed[from_tiles])
         own = np.flatnonzero(keep)[first[:-1][from_tiles[recoded]]]
         meaning[recoded] = old.default_bin[own, None]
         which, entry = _expand(old.first_entry[own], self._n_entries[own])
@@ -126,7 +130,7 @@ class SampledTable:
         return lanes, source, self._place[kept[from_tiles]], meaning, crowds
 
     def _choose_entries(self, chosen: np.ndarray, first: int, last: int) -> Bundles:
-        """Return what the features have of sparse entries."""
+        """Return the sparse entries of the features."""
         bundles = self._data.table.bundles
         if bundles.entries.size == 0:
             return bundles
@@ -147,13 +151,13 @@ class SampledTable:
 
 
 def _expand(start: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of all ranges, end to end, and which range each is of."""
+    """Return the range that each number belongs to, and all numbers, range after range."""
     which = np.repeat(np.arange(size.size), size)
     return which, start[which] + np.arange(which.size) - (size.cumsum() - size)[which]
 
 
 def _find_lanes(data: BinnedData) -> np.ndarray:
-    """Return where each lane is: its first word, the words of a row, and the place of its byte."""
+    """Return the first word of each lane, its words per row, and the shift of its byte."""
     table = data.table
     widths = np.diff(table.tile_first)
     tile = np.repeat(np.arange(widths.size), widths)

@@ -76,5 +76,5 @@ def test_numbers_that_are_no_codes_are_missing():
 
 
 def test_too_many_categories():
-    with pytest.raises(DataError, match="16777217 categories together"):
+    with pytest.raises(DataError, match="16777217 categories in total"):
         BinMapper.fit(np.zeros((1, 2)), n_categories=np.array([MAX_CATEGORIES, 1]))

@@ -320,9 +320,9 @@ def test_ordered_boosting_cannot_go_on():
 
 def test_trees_do_not_follow_coefficients():
     linear, trees = fit(booster="linear"), fit()
-    with pytest.raises(DataError, match=r"continues trees, and .* is a linear model"):
+    with pytest.raises(DataError, match=r"continues trees, but .* is a linear model"):
         fit(n_estimators=20, fitting={"init_model": linear})
-    with pytest.raises(DataError, match=r"continues a linear model, and .* is trees"):
+    with pytest.raises(DataError, match=r"continues a linear model, but .* is trees"):
         fit(booster="linear", n_estimators=20, fitting={"init_model": trees})
     with pytest.raises(DataError, match="has 1 trees per round"):
         fit(booster=Plain(3), n_estimators=20, fitting={"init_model": trees})

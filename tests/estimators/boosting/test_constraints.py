@@ -85,7 +85,7 @@ def test_wrong_directions(given, message):
 
 
 def test_names_need_names():
-    with pytest.raises(ParameterError, match="X has no feature names, so that 'a' is unknown"):
+    with pytest.raises(ParameterError, match="X has no feature names, so 'a' is unknown"):
         fit(monotonic_cst={"a": 1})
     with pytest.raises(ParameterError, match="X has no feature names"):
         fit(interaction_cst=[["a", "b"]])
@@ -141,7 +141,7 @@ def test_categories_have_no_order():
 )
 def test_groups(given, groups, most):
     if groups is None:
-        with pytest.raises(ParameterError, match="'ac' is no group"):
+        with pytest.raises(ParameterError, match="'ac' is not a group"):
             read(FRAME, interaction_cst=given)
         return
     constraints = read(FRAME, interaction_cst=given)
@@ -155,7 +155,7 @@ def test_groups(given, groups, most):
         ("all", "must be None, 'no_interactions', 'pairwise', or a list of groups"),
         (3, "or a list of groups"),
         ({"a": 1}, "or a list of groups"),
-        ([0, 1], "0 is no group"),
+        ([0, 1], "0 is not a group"),
         ([[0], []], "group 1 is empty; leave it out"),
         ([[0, 4]], "feature 4 is not one of 0 to 3"),
         ([[-1]], "feature -1 is not one of 0 to 3"),

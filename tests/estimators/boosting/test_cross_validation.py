@@ -202,7 +202,7 @@ def test_progress_of_the_mean(capfd):
         ({"estimator": LinearRegression()}, ParameterError, "a LinearRegression has none"),
         ({"early_stopping": "oob", "sampler": "subsample"}, ParameterError, "give True or False"),
         ({"l2": -1}, ParameterError, "l2=-1"),
-        ({"sample_weight": np.ones(9)}, DataError, "sample_weight has 9 entries, and y 240"),
+        ({"sample_weight": np.ones(9)}, DataError, "sample_weight has 9 entries, but y has 240"),
         ({"cv": 1}, ValueError, "at least one train/test split"),
     ],
 )

@@ -198,7 +198,7 @@ def test_early_stopping_of_dart_on_sets():
         ({"eval_set": X}, "must be a list of pairs"),
         ({"eval_set": [X]}, "must be a list of pairs"),
         ({"eval_set": [(X, Y, Y)]}, "must be a list of pairs"),
-        ({"eval_set": [(X, Y), (X, Y[:9])]}, r"eval_set\[1\]: X_val has 300 rows, and y_val 9"),
+        ({"eval_set": [(X, Y), (X, Y[:9])]}, r"eval_set\[1\]: X_val has 300 rows, but y_val has 9"),
         ({"eval_set": [(None, Y)]}, r"eval_set\[0\]"),
         ({"eval_set": [(X[:, :2], Y)]}, "2 features"),
         ({"eval_set": [(X, Y)], "eval_names": ["a", "b"]}, "eval_names has 2 entries for 1 sets"),

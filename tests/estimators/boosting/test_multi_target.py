@@ -172,7 +172,7 @@ def test_warm_start_goes_on(strategy):
     assert model.n_trees_ == 24
     at_once = fit(Y, multi_strategy=strategy)
     np.testing.assert_array_equal(model.predict(X_NEW), at_once.predict(X_NEW))
-    with pytest.raises(DataError, match="y has 2 targets, and the model to continue from 3"):
+    with pytest.raises(DataError, match="y has 2 targets, but the model to continue from has 3"):
         model.set_params(n_estimators=9).fit(X, Y[:, :2])
 
 
@@ -298,9 +298,9 @@ def test_a_loss_may_be_a_function(strategy):
 
 
 def test_targets_that_cannot_be_used():
-    with pytest.raises(DataError, match="y_val has 2 targets, and y 3"):
+    with pytest.raises(DataError, match="y_val has 2 targets, but y has 3"):
         GradientBoostingRegressor(**SMALL).fit(X, Y, X_val=X, y_val=Y[:, :2])
-    with pytest.raises(DataError, match="y_val has 1 targets, and y 3"):
+    with pytest.raises(DataError, match="y_val has 1 targets, but y has 3"):
         GradientBoostingRegressor(**SMALL).fit(X, Y, X_val=X, y_val=Y[:, 0])
     with pytest.raises(DataError, match="Input y contains NaN"):
         fit(np.where(Y > 2, np.nan, Y))

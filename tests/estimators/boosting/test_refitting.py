@@ -250,9 +250,9 @@ def test_bad_input():
     for decay in (-0.1, 1.1, None, True, "0.9", np.nan):
         with pytest.raises(ParameterError, match=r"decay=.*from 0 to 1"):
             model.refit(X[NEW], Y[NEW], decay=decay)
-    with pytest.raises(DataError, match="X has 300 rows, and y 299"):
+    with pytest.raises(DataError, match="X has 300 rows, but y has 299"):
         model.refit(X[NEW], Y[NEW][1:])
-    with pytest.raises(DataError, match="X has 300 rows, and y none"):
+    with pytest.raises(DataError, match="X has 300 rows, but y has none"):
         model.refit(X[NEW], None)
     with pytest.raises(ValueError, match="3 features"):
         model.refit(X[NEW][:, :3], Y[NEW])

@@ -38,5 +38,5 @@ def test_numbers_have_as_many_columns_as_in_training():
     assert target.flags.f_contiguous
     assert target.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert task.weigh(target, None) is None
-    with pytest.raises(DataError, match="y_val has 1 targets, and y 2"):
+    with pytest.raises(DataError, match="y_val has 1 targets, but y has 2"):
         task.encode(np.array([1.0, 2.0]), "y_val")

@@ -178,9 +178,9 @@ BAD_VALIDATION = {
     "no X": ({"y_val": BINARY}, "y_val belongs to X_val"),
     "weights only": ({"sample_weight_val": np.ones(5)}, "sample_weight_val belongs to X_val"),
     "scores only": ({"init_score_val": np.ones(5)}, "init_score_val belongs to X_val"),
-    "lengths": ({"X_val": X, "y_val": BINARY[1:]}, "X_val has 160 rows, and y_val 159"),
+    "lengths": ({"X_val": X, "y_val": BINARY[1:]}, "X_val has 160 rows, but y_val has 159"),
     "features": ({"X_val": X[:, :3], "y_val": BINARY}, "3 features"),
-    "class": ({"X_val": X, "y_val": BINARY + 1}, r"y_val has classes.*\[2\].*known are \[0, 1\]"),
+    "class": ({"X_val": X, "y_val": BINARY + 1}, r"y_val has .*\[2\].*known classes are \[0, 1\]"),
     "kinds": ({"X_val": X, "y_val": BINARY.astype(str)}, "y_val has classes"),
     "missing label": ({"X_val": X, "y_val": np.full(160, np.nan)}, "NaN"),
     "weight": (

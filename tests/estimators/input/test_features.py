@@ -235,8 +235,8 @@ def test_no_categories():
     [
         ("color", "must be 'auto', None, or a list"),
         (["shape"], "X has no column 'shape'"),
-        ([4], "X has 4 features, and none of index 4"),
-        ([-5], "none of index -5"),
+        ([4], "X has 4 features, none with index 4"),
+        ([-5], "none with index -5"),
         ([True], "has 1 booleans, and X has 4 features"),
         ([1, "color"], "must be 'auto', None, or a list"),
         ([1.5], "must be 'auto', None, or a list"),

@@ -152,7 +152,7 @@ def test_heavy_tails_and_few_rows(tmp_path):
 
 @pytest.mark.usefixtures("few_columns")
 def test_many_rows_share_a_bin(tmp_path):
-    """Entries of which more than 4,095 rows have one bin are not summed in packed words."""
+    """Entries are not summed in packed words if more than 4,095 rows share a bin."""
     rng = np.random.default_rng(0)
     n_rows = 30_000
     dense = (rng.random((n_rows, 6)) < 0.155).astype(float)

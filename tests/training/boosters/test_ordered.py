@@ -242,7 +242,7 @@ def test_what_cannot_be_is_told(params, message):
 
 def test_all_prefixes_are_for_small_data():
     X = np.zeros((5_001, 1))
-    with pytest.raises(ParameterError, match=r"5000 are the most; use prefixes='log'"):
+    with pytest.raises(ParameterError, match=r"at most 5000 are supported; use prefixes='log'"):
         GradientBoostingRegressor(booster=Ordered(1, "all")).fit(X, X[:, 0])
 
 

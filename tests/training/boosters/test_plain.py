@@ -1,4 +1,4 @@
-"""Plain boosting with several trees a round; with one, see test_boost."""
+"""Plain boosting with several trees per round; with one, see test_boost."""
 
 import numpy as np
 import pytest

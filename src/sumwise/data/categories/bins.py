@@ -39,8 +39,8 @@ class CategoryBins:
     def from_counts(cls, counts: np.ndarray, native: Native) -> "CategoryBins":
         """Give a bin to every category that a split may choose.
 
-        ``counts`` has the number of training rows of each category. A category with fewer rows than
-        the smoothing can be chosen in no node, so it needs no bin.
+        ``counts`` has the number of training rows of each category. No node can choose a category
+        with fewer rows than the smoothing, so such a category needs no bin.
         """
         one_hot = int((counts > 0).sum()) <= native.onehot_limit
         kept = np.flatnonzero(counts >= (1 if one_hot else max(1, native.smoothing)))
@@ -84,10 +84,10 @@ class CategoryBins:
 
 
 def check_number(n_categories: np.ndarray) -> None:
-    """Raise DataError if there are more categories than the tables of prediction can hold."""
+    """Raise DataError if there are more categories than the tables for prediction can hold."""
     if n_categories.sum() > MAX_CATEGORIES:
         raise DataError(
-            f"the categorical features have {n_categories.sum()} categories together, at most "
+            f"the categorical features have {n_categories.sum()} categories in total, at most "
             f"{MAX_CATEGORIES} are possible: merge rare ones, or leave identifiers out"
         )
 

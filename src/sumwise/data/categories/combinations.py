@@ -19,7 +19,7 @@ from sumwise.kernels.table.target_statistics import shuffle_rows
 
 # Combinations are compared on this many rows; more would hardly change the choice.
 _ROWS = 30_000
-# Bins of a statistic. A combination must explain this many times as much as noise would.
+# Bins of a statistic, and how many times as much as noise a combination must explain.
 _BINS = 32
 _NOISE_FACTOR = 2.0
 # The most pairs of features to try, times values; the best single features are paired.

@@ -1,4 +1,10 @@
-"""CategoryEncoder: turns a matrix with categories into numbers, in training and at prediction."""
+"""CategoryEncoder: turns a matrix with categories into numbers, in training and at prediction.
+
+The encoder stands between the codes of a ``FeatureSchema`` and the trees. Trees know its columns
+(``ensemble_.n_features``), users know the features of X (``n_features_in_``); importances,
+constraints and names are translated here. Estimators keep it as ``_encoder``. Model files store its
+sums and counts, and statistics are computed from these.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +18,8 @@ from sumwise.data.categories.target_statistics import CategorySums
 from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.lazy import lazy
 
-# Kinds of encoded columns: a column of the original matrix, a statistic, the size of a category.
+# Kinds of encoded columns: a column of the original matrix (numbers, or categories that trees split
+# by sets), a statistic, the size of a category.
 ORIGINAL, STATISTIC, COUNT = "original", "statistic", "count"
 
 
@@ -29,7 +36,9 @@ class EncodedFeature(NamedTuple):
 class CategoryEncoder:
     """Replaces categorical features by statistics, and adds statistics of combinations.
 
-    The statistics of a feature take its position; combinations follow after all features.
+    The statistics of a feature take its position; combinations follow after all features. A
+    category that was not in training has code -1: its statistic is the prior, and where features
+    are split by sets of categories it is missing.
 
     Attributes
     ----------

@@ -154,6 +154,9 @@ class CategorySums:
     ) -> "CategorySums":
         """Sum some rows by category.
 
+        One thread sums a group, in the order of the rows: sums do not depend on the number of
+        threads.
+
         ``places`` (n_groups, n_rows) has the category of each row, -1 for none; ``sizes`` has the
         number of categories of each group. ``values`` has shape (n_values, n_rows). ``weight`` is
         empty if all weights are one.

@@ -1,1 +1,1 @@
-"""Whatever users pass as X, read by columns; rows and columns taken from it."""
+"""Any X that users pass: read by columns, and rows and columns taken from it."""

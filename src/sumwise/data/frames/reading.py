@@ -1,4 +1,4 @@
-"""Whatever users pass as X: a frame becomes columns, and a list becomes an array.
+"""Reading any X that users pass: a frame becomes columns, and a list becomes an array.
 
 Frames are read through narwhals, which is imported only if X is neither an array nor a list.
 """

@@ -1,6 +1,8 @@
 """Sparse matrices as tables of one byte per value, by row or by column.
 
-Some trees need such tables. Their size is checked before they are made.
+Forests, AdaBoost's trees, and boosted trees with vector leaves need such tables. A table of more
+than half of the machine's memory is refused. Forests and AdaBoost predict some rows at a time, so
+they need no table of all rows then.
 """
 
 import os

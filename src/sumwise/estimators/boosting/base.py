@@ -1,4 +1,4 @@
-"""What the gradient boosting estimators share: ``fit``, step by step, and ``refit``."""
+"""The base of the gradient boosting estimators: ``fit``, step by step, and ``refit``."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ _STEPS_PER_VALUE = 8
 
 
 class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
-    """What classifier and regressor share."""
+    """Shared by classifier and regressor."""
 
     _fitted_privately = ("_custom_link", "_encoder", "_seed", "_watched")
     schema_: FeatureSchema
@@ -111,7 +111,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         y : array-like of shape (n_rows,) or, for a regressor, (n_rows, n_targets)
             Target, or several of them.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights; a weight of 2 counts as the row twice, of 0 as not at all.
+            Weights; a row of weight 2 counts twice, and a row of weight 0 is ignored.
         init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
             Raw scores to start from, in place of the best constant (with a log link, the best
             constant is added to them). Predictions do not contain them: add them to
@@ -282,7 +282,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         Every leaf (and the constant to start from) becomes ``decay`` times its value plus
         ``1 - decay`` times the value that a fit would give it on these rows, tree by tree: later
         trees learn from the errors that the new values of earlier ones leave. A leaf that no row
-        reaches keeps its value. LightGBM calls it ``refit`` with ``decay_rate``.
+        reaches keeps its value. This is LightGBM's ``refit`` with ``decay_rate``.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         init_score : array-like of shape (n_rows,) or (n_rows, n_classes), default=None
             Raw scores to start from, if ``fit`` had them.
         decay : float, default=0.9
-            Share of the old values, from 0 (new values alone) to 1 (no change).
+            Share of the old values, from 0 (only new values) to 1 (no change).
 
         Returns
         -------
@@ -313,7 +313,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         labels = read_target(y, is_number, many=is_number)
         if labels is None or len(labels) != matrix.shape[0]:
             found = "none" if labels is None else len(labels)
-            raise DataError(f"X has {matrix.shape[0]} rows, and y {found}")
+            raise DataError(f"X has {matrix.shape[0]} rows, but y has {found}")
         task, target = model._learn_task(labels, getattr(self, "classes_", None))
         check_loss(model.loss, task.loss, ensemble)
         train = LabeledRows.label(task, X, matrix, labels, target, sample_weight, init_score)

@@ -17,7 +17,7 @@ _PATH_FEATURES = {"no_interactions": 1, "pairwise": 2}
 def read_constraints(owner: KnowsFeatures, is_categorical: np.ndarray) -> TreeConstraints | None:
     """Return the constraints of an estimator that knows its features and classes, or None.
 
-    ``is_categorical`` says of each feature whether its values are categories.
+    ``is_categorical`` marks the features whose values are categories.
     """
     directions = read_directions(owner, is_categorical)
     groups, most = _read_groups(FeatureParameter.of(owner, "interaction_cst"))
@@ -74,7 +74,7 @@ def _read_groups(parameter: FeatureParameter) -> tuple[list[list[int]], int]:
     for place, group in enumerate(groups):
         members = _list_group(group)
         if members is None:
-            parameter.refuse(f"{rule}; {group!r} is no group")
+            parameter.refuse(f"{rule}; {group!r} is not a group")
         if not members:
             parameter.refuse(f"group {place} is empty; leave it out")
         read.append(sorted({parameter.find(member) for member in members}))

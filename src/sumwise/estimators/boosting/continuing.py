@@ -1,4 +1,13 @@
-"""Continuing: the fitted model that a fit starts from."""
+"""Continuing: the fitted model that a fit starts from.
+
+A model stores its trees, but no state of training. To continue, a fit predicts the old trees and
+adds their values to the scores in the order of the trees, as in training: the scores have the same
+bits. The bins come from the same rows, and random numbers from the numbers of rounds and trees, so
+continued training gives the same model as one long fit on the same data.
+
+The old rounds are measured again on the validation rows of the new fit. If this reproduces the
+recorded history, early stopping resumes from them; otherwise it considers new rounds only.
+"""
 
 import os
 from dataclasses import dataclass
@@ -93,24 +102,24 @@ def check_start(
     _check_rounds(type(model).__name__, resolve_booster(model), old)
     if start.schema.n_features != model.n_features_in_:
         raise DataError(
-            f"X has {model.n_features_in_} features, and the model to continue from "
+            f"X has {model.n_features_in_} features, but the model to continue from has "
             f"{start.schema.n_features}"
         )
     names, old_names = getattr(model, "feature_names_in_", None), start.feature_names
     if names is not None and old_names is not None and not np.array_equal(names, old_names):
         (k, *_) = np.flatnonzero(names != old_names)
         raise DataError(
-            f"feature {k} of X is named {names[k]!r}, and in the model to continue from "
+            f"feature {k} of X is named {names[k]!r}, but the model to continue from knows it as "
             f"{old_names[k]!r}"
         )
     if not is_classifier(model) and old.n_outputs != loss.n_outputs:
         raise DataError(
-            f"y has {loss.n_outputs} targets, and the model to continue from {old.n_outputs}"
+            f"y has {loss.n_outputs} targets, but the model to continue from has {old.n_outputs}"
         )
     if (old.link, old.n_outputs) != (loss.link, loss.n_outputs):
         raise DataError(
-            f"the model to continue from has scores of the kind {old.link!r}, and the loss of this "
-            f"fit {loss.link!r}: their trees cannot be added"
+            f"the model to continue from has scores of the kind {old.link!r}, but the loss of this "
+            f"fit has {loss.link!r}: their trees cannot be added"
         )
     shifts = type(loss.at_output(0)).initial_shift is not Loss.initial_shift
     if has_init_score and old.base_score.any() and not shifts:
@@ -131,7 +140,7 @@ def _check_rounds(name: str, booster: Booster, old: Ensemble) -> None:
         kinds = ("trees", "a linear model")
         wanted, found = kinds if booster.grows_trees else kinds[::-1]
         raise DataError(
-            f"booster={booster!r} continues {wanted}, and the model to continue is {found}"
+            f"booster={booster!r} continues {wanted}, but the model to continue is {found}"
         )
     if not isinstance(old, TreeEnsemble):
         return

@@ -108,7 +108,7 @@ def cv(
     estimator : GradientBoostingClassifier or GradientBoostingRegressor
         It is not changed. Its ``scoring`` has the metrics to measure in addition to the loss, and
         early stopping watches the last one. Its ``callbacks`` are called for the rounds of every
-        fold; one that returns True stops all folds.
+        fold; if one returns True, all folds stop.
     X : frame, array-like or sparse matrix of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     sample_weight : array-like of shape (n_rows,), default=None
@@ -185,7 +185,7 @@ class _Rows:
                 return values
             own = np.asarray(read_array(values))
             if own.shape[0] != n_rows:
-                raise DataError(f"{name} has {own.shape[0]} entries, and y {n_rows}")
+                raise DataError(f"{name} has {own.shape[0]} entries, but y has {n_rows}")
             return own[rows]
 
         weight, score = take("sample_weight", self.weight), take("init_score", self.init_score)
@@ -212,8 +212,8 @@ class _Steps:
         self._states: list[RoundState] = [None] * n_folds  # type: ignore[list-item]
         self._barrier = threading.Barrier(n_folds, action=self._judge)
         self._shown, self._verbose = shown, bool(estimator.verbose)
-        # _is_asked: a callback asks to stop. _is_done: stop. It changes only while all folds wait;
-        # otherwise a slow fold might read it when others are a round ahead.
+        # _is_asked: a callback asks to stop. _is_done: all folds stop; this changes only while all
+        # folds wait, otherwise a slow fold might read it when others are a round ahead.
         self._is_asked = self._is_done = False
         self._begin = time.perf_counter()
         # A model of DART cannot be truncated, so the best one is kept.

@@ -69,8 +69,8 @@ categorical_encoding : str, Native or TargetStatistics, default="auto"
     :class:`TargetStatistics`. "auto": "ordered" if a feature has more than 50 categories,
     else "native".
 unknown_category : {"missing", "error"}, default="missing"
-    How a category that was not in the training data is predicted: as a missing value (the prior
-    if statistics encode it), or not at all, with an error.
+    What to do with a category that was not in the training data: treat it as a missing value
+    (as the prior, if statistics encode it), or raise an error.
 extra_columns : {"error", "ignore"}, default="error"
     Whether to refuse or ignore columns of a frame that were not there in ``fit``.
 sparse_zeros : {"value", "missing"}, default="value"
@@ -94,7 +94,7 @@ validation_fraction : float, default=0.1
     Share of the rows held out for early stopping.
 validation_rows : {"random", "last"}, default="random"
     Which rows are held out: random ones, stratified by class (whole groups if ``groups`` are
-    passed to ``fit``), or the last ones, for rows in the order of time.
+    passed to ``fit``), or the last ones, for rows in chronological order.
 scoring : str, callable, list or dict of these, default="loss"
     Metrics of validation rows in addition to the loss: "loss" for none, a scikit-learn scorer
     by name, a function of (estimator, X, y), or a metric, a function of (y_true, y_pred).
@@ -107,7 +107,7 @@ tol : float, default=0.0
 track_training_loss : bool, default=False
     Whether ``history_`` has the "training_loss" after each round, which takes time.
 callbacks : list of callables or None, default=None
-    Called after each round with a :class:`RoundState`; one that returns True stops training.
+    Called after each round with a :class:`RoundState`; training stops if one returns True.
 warm_start : bool, default=False
     Whether ``fit`` continues from the rounds of the last ``fit``; ``n_estimators`` is the
     total.

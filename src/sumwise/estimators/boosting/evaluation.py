@@ -106,9 +106,9 @@ def _name_metric(metric: Any) -> str:
 
 
 def name_watched(metrics: Metrics, set_name: str) -> tuple[str, bool]:
-    """Return what early stopping watches, and whether lower is better.
+    """Return the score that early stopping watches, and whether lower is better.
 
-    It is the last metric on a set, under its name in the history.
+    It is the last metric on a set, by its name in the history.
     """
     name = list(metrics)[-1]
     return f"{set_name}_{name}", metrics[name] is None
@@ -119,7 +119,7 @@ def make_evaluations(
 ) -> list[EvaluatedRows]:
     """Return what is measured after each round.
 
-    ``model`` has all that ``fit`` knows before training, for scorers to predict with.
+    ``model`` has everything that ``fit`` learns before training; scorers get copies of it.
     """
     scorers = {name: scorer for name, scorer in metrics.items() if scorer is not None}
     valid = data.rows.valid
@@ -150,9 +150,9 @@ def _make_scorer(
     weight: np.ndarray | None,
     link: str,
 ) -> ValidationScorer:
-    """Return a function that scores some rows by the raw scores that training has of them.
+    """Return a function that scores rows by their raw scores in training, without predicting them.
 
-    The scorer sees a copy of ``model`` with the rounds so far, which predicts other rows as usual.
+    The scorer gets a copy of ``model`` with the rounds so far, which can predict other rows.
     """
 
     def score(raw: np.ndarray, make_ensemble: Callable[[], Ensemble]) -> float:

@@ -25,7 +25,7 @@ from sumwise.tree import Ensemble, LinearEnsemble
 # Number of trees that a row passes in one elementary step of count_threads.
 _TREES_PER_STEP = 4
 
-# Code of a category that fit has not seen; an encoder tells it from a missing value.
+# Code of a category that fit has not seen; an encoder distinguishes it from a missing value.
 UNKNOWN = -1.0
 
 _Model = TypeVar("_Model", bound="BaseFittedBoosting")

@@ -17,7 +17,7 @@ def check_strategy(params: BoostingParameters) -> str:
 
 
 def resolve_strategy(params: BoostingParameters, booster: Booster, n_targets: int) -> Booster:
-    """Return the booster for a number of targets; ``booster`` is that of one target."""
+    """Return the booster for a number of targets; ``booster`` is the one for a single target."""
     if n_targets == 1 or check_strategy(params) == ONE_OUTPUT_PER_TREE:
         return booster
     is_plain = isinstance(booster, Plain) and booster.trees_per_round == 1
@@ -27,8 +27,8 @@ def resolve_strategy(params: BoostingParameters, booster: Booster, n_targets: in
         "leaves": (params.leaves != "constant", "its leaves hold one value per target"),
         "path_smooth": (params.path_smooth > 0, "its leaves are not smoothed"),
         "extra_trees": (params.extra_trees, "it looks at all splits"),
-        "monotonic_cst": (params.monotonic_cst is not None, "it knows no constraints"),
-        "interaction_cst": (params.interaction_cst is not None, "it knows no constraints"),
+        "monotonic_cst": (params.monotonic_cst is not None, "it supports no constraints"),
+        "interaction_cst": (params.interaction_cst is not None, "it supports no constraints"),
     }
     for name, (is_conflict, reason) in conflicts.items():
         if is_conflict:

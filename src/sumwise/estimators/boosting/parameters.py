@@ -15,7 +15,7 @@ from sumwise.tree import LinearLeaves
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostingParameters:
-    """The constructor of gradient boosting, and what functions that resolve parameters take."""
+    """The constructor of gradient boosting; functions that resolve parameters take this type."""
 
     loss: Any = "auto"
     n_estimators: int = 100

@@ -141,7 +141,7 @@ def holds_out(params: BoostingParameters, sets: Sequence[LabeledRows]) -> bool:
 
 
 def draws_held_out(params: BoostingParameters, sets: Sequence[LabeledRows]) -> bool:
-    """Whether held-out rows depend on a seed that ``random_state`` does not tell."""
+    """Whether held-out rows depend on a seed that ``random_state`` does not determine."""
     is_random = params.validation_rows == "random" and holds_out(params, sets)
     return is_random and not isinstance(params.random_state, Integral)
 

@@ -41,8 +41,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     {parameters}
     multi_strategy : {"one_output_per_tree", "multi_output_tree"}, default="one_output_per_tree"
         How several targets are learned: "one_output_per_tree", each round adds one tree per target,
-        as if each were learned alone; "multi_output_tree", each round adds one tree for all, whose
-        leaves hold a value per target. See ``docs/guide/multi_target.md``.
+        as if each were learned alone; "multi_output_tree", each round adds one tree for all, with
+        one value per target in each leaf. See ``docs/guide/multi_target.md``.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ def read_rounds(rounds: Any, n_rounds: int) -> tuple[int, int]:
         )
     if not 0 <= first < last <= n_rounds:
         raise ParameterError(
-            f"rounds={rounds!r}: from {first} up to {last} there is no round, or not all of them "
-            f"are in the model, which has rounds 0 to {n_rounds - 1}"
+            f"rounds={rounds!r}: the range from {first} up to {last} is empty or goes beyond the "
+            f"model, which has rounds 0 to {n_rounds - 1}"
         )
     return int(first), int(last)

@@ -38,7 +38,7 @@ class LabeledRows:
     rows : ndarray or None
         Numbers of the rows to use, None for all.
     name : str
-        What the history calls a validation set.
+        The name of a validation set in the history.
     """
 
     given: Any

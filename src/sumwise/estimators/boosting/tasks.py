@@ -77,7 +77,7 @@ class Regression(Task):
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         if count_targets(y) != self.n_targets:
-            raise DataError(f"{name} has {count_targets(y)} targets, and y {self.n_targets}")
+            raise DataError(f"{name} has {count_targets(y)} targets, but y has {self.n_targets}")
         return as_target(y)
 
 

@@ -1,4 +1,8 @@
-"""Validation rows: given by the user, or held out."""
+"""Validation rows: given by the user, or held out.
+
+Rows given by the user are binned into the table of the training rows and follow them. They affect
+neither bins nor trees. Scorers use the raw scores that training has of them, and do not predict.
+"""
 
 from typing import Any
 
@@ -38,7 +42,7 @@ def read_validation(
     matrix = read_rows(model, X, unknown_code)
     labels = task.read(y, "y_val")
     if len(labels) != matrix.shape[0]:
-        raise DataError(f"X_val has {matrix.shape[0]} rows, and y_val {len(labels)}")
+        raise DataError(f"X_val has {matrix.shape[0]} rows, but y_val has {len(labels)}")
     target = task.encode(labels, "y_val")
     return LabeledRows.label(task, X, matrix, labels, target, sample_weight, init_score, name)
 

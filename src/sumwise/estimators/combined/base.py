@@ -1,4 +1,4 @@
-"""Ensembles of given members: how they are fitted, held out, weighted and asked to predict."""
+"""Ensembles of given members: fitting, out-of-fold predictions, weights and prediction."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -236,7 +236,7 @@ class MemberEnsemble(TransformerMixin, MemberList):
         return y
 
     def _freeze(self, member: Any) -> Any:
-        """Return a fitted member that predicts what the other members do."""
+        """Return a fitted member that predicts in the terms of the other members."""
         return member
 
     def _fit_members(self, job: FitJob) -> None:
@@ -312,11 +312,11 @@ class MemberEnsemble(TransformerMixin, MemberList):
     # --- prediction ---
 
     def _read(self, model: Any, X: Any, method: str) -> np.ndarray:
-        """Return what one model predicts."""
+        """Return the predictions of one model."""
         return column_or_1d(getattr(model, method)(X))
 
     def _collect(self, X: Any, method: str) -> np.ndarray:
-        """Return what each fitted member predicts, members first."""
+        """Return the predictions of each fitted member, members first."""
         X = read_members_rows(X)
         if getattr(X, "ndim", 2) > 1:  # members refuse one row without its second dimension
             check_features(self, X, reset=False)
@@ -341,12 +341,12 @@ class MemberEnsemble(TransformerMixin, MemberList):
         return self.weights_
 
     def _to_labels(self, predicted: np.ndarray) -> np.ndarray:
-        """Return what members predict in the user's terms: class indices become labels."""
+        """Return predictions of members in the user's terms: class indices become labels."""
         return predicted
 
     @document_rows
     def predict_members(self, X: Any) -> np.ndarray:
-        """Return what each member predicts.
+        """Return the predictions of each member.
 
         {rows}
         ndarray of shape (n_members, n_rows) or (n_members, n_rows, n_classes)
@@ -359,7 +359,7 @@ class MemberEnsemble(TransformerMixin, MemberList):
 
     @document_rows
     def transform(self, X: Any) -> np.ndarray:
-        """Return what each member predicts, side by side.
+        """Return the predictions of all members, side by side.
 
         {rows}
         ndarray of shape (n_rows, n_members) or (n_rows, n_members * n_classes)

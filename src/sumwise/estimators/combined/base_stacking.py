@@ -1,4 +1,4 @@
-"""What stacked classifiers and regressors share: out-of-fold outputs train a meta-learner."""
+"""The base of stacked classifiers and regressors: out-of-fold outputs train a meta-learner."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

@@ -100,7 +100,7 @@ class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble)
 
     @document_rows
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class with the largest share of the votes; of equal ones the first.
+        """Return the class with the largest share of the votes; ties go to the first class.
 
         Where members vote with probabilities, the share of a class is its mean probability.
 

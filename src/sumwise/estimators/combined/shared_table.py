@@ -33,7 +33,7 @@ _TREES_PER_STEP = 4
 class SharedTable:
     """X and y as tree estimators read them, and the bins of X.
 
-    Thresholds come from all rows of X, and from nothing but X and the sample weights.
+    Thresholds come from all rows of X and the sample weights, and from nothing else.
     """
 
     given: Any  # X as the user passed it

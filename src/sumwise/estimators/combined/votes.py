@@ -172,7 +172,7 @@ def decide_votes(
 def hash_rows(X: Any, rows: np.ndarray) -> np.ndarray:
     """Return a 64-bit hash of the values of each given row of X.
 
-    It depends on no other row, so neither does what is drawn for a row.
+    It does not depend on other rows, so neither does the random choice for a row.
     """
     part = _safe_indexing(indexable(X)[0], rows)
     values = np.asarray(part.toarray() if hasattr(part, "toarray") else part)

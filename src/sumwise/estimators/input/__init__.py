@@ -1,1 +1,1 @@
-"""Checks of what estimators are given: X, y, weights and parameters."""
+"""Checks of the input of estimators: X, y, weights and parameters."""

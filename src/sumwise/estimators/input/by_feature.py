@@ -67,7 +67,7 @@ class FeatureParameter:
         """Return the index of a feature given by its name or, if allowed, by its index."""
         if isinstance(feature, str):
             if not len(self.names):
-                self.refuse(f"X has no feature names, so that {feature!r} is unknown")
+                self.refuse(f"X has no feature names, so {feature!r} is unknown")
             places = np.flatnonzero(np.asarray(self.names, dtype=object) == feature)
             if not places.size:
                 self.refuse(f"X has no feature {feature!r}")
@@ -79,11 +79,11 @@ class FeatureParameter:
         return int(feature)
 
     def refuse(self, rule: str) -> NoReturn:
-        """Raise an error that shows the parameter and what it may be."""
+        """Raise an error that shows the parameter and its valid values."""
         raise ParameterError(f"{self.owner}: {self.name}={self.value!r}; {rule}")
 
     def refuse_item(self, place: str, item: Any, rule: str) -> NoReturn:
-        """Raise an error that shows the value of one feature and what it may be."""
+        """Raise an error that shows the value of one feature and the valid ones."""
         raise ParameterError(f"{self.owner}: {self.name}[{place}]={item!r}; {rule}")
 
 

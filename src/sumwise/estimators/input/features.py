@@ -35,6 +35,9 @@ _PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "
 class FeatureSchema:
     """The kind of every feature, and the dictionaries of those that are categories.
 
+    A category is read as its code, its position in the sorted dictionary; NaN stands for missing
+    values and, unless :meth:`convert` gets another code for them, for unknown ones.
+
     Attributes
     ----------
     n_features : int
@@ -63,7 +66,7 @@ class FeatureSchema:
         return cls(n_features, {}, {})
 
     def __repr__(self) -> str:
-        """Return a line for all features, and one for each of the first that are no numbers."""
+        """Return a line for all features, and one for each of the first that are not numbers."""
         counts = Counter(self.special.values())
         counts[NUMBER] = self.n_features - len(self.special)
         kinds = ", ".join(f"{counts[k]:,} {_PLURAL[k]}" for k in KINDS if counts[k])
@@ -196,9 +199,10 @@ def read_training_data(
     Parameters
     ----------
     estimator : estimator
-    X, y : what ``fit`` got
+    X, y : any
+        The arguments of ``fit``.
     known : FeatureSchema or None
-        The schema to use if training continues a model, whose trees know categories by its codes.
+        The schema of the model that training continues: its trees know categories by these codes.
     many_targets : bool
         Whether y may have several columns.
     unknown_code : float
@@ -244,7 +248,7 @@ def read_training_data(
 
 
 def _sums_may_overflow() -> Any:
-    """Silence NumPy: scikit-learn sums y to test whether it is finite, which we have done."""
+    """Silence NumPy: scikit-learn sums y to test whether it is finite; we have checked this."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
@@ -258,7 +262,7 @@ def check_features(estimator: object, X: Any, y: Any = "no_validation", reset: b
 
 
 def read_rows(estimator: KnowsSchema, X: Any, unknown_code: float = np.nan) -> Any:
-    """Check X of ``predict`` against what ``fit`` has seen; return it as kernels read it.
+    """Check X of ``predict`` against the schema of ``fit``; return it as kernels read it.
 
     Categories that ``fit`` has not seen get the ``unknown_code``.
     """
@@ -353,7 +357,7 @@ def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> n
     elif all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in items):
         outside = [item for item in items if not -n_features <= item < n_features]
         if outside:
-            raise refuse(f"X has {n_features} features, and none of index {outside[0]}")
+            raise refuse(f"X has {n_features} features, none with index {outside[0]}")
         mask[items] = True
     else:
         raise refuse("must be 'auto', None, or a list of names, indices or booleans")
@@ -387,7 +391,7 @@ def _find_surprises(columns: Sequence[Column], schema: FeatureSchema) -> Iterato
     times = [column.label for column, kind in own if kind in (DATE, DURATION)]
     if times:
         yield (
-            "dates and durations are read as numbers: seconds, of dates since 1970-01-01 UTC "
+            "dates and durations are read as numbers: in seconds, dates since 1970-01-01 UTC "
             f"({_list(times)})"
         )
     rounded = [column.label for column, kind in own if kind == NUMBER and column.rounds_integers()]

@@ -1,4 +1,4 @@
-"""Checks of estimator parameters, with messages that name the parameter and what it may be."""
+"""Checks of estimator parameters, with messages that name the parameter and its valid values."""
 
 import inspect
 import math
@@ -70,7 +70,7 @@ def _find_parameters(kind: type) -> tuple[tuple[str, ...] | None, float]:
 def check_number(
     owner: object, name: str, low: float, high: float = math.inf, open_low: bool = False
 ) -> float:
-    """Return a finite number of [low, high], or (low, high] if open."""
+    """Return a finite number in [low, high], or in (low, high] if open."""
     value = getattr(owner, name)
     if not is_number(value) or not (low < value if open_low else low <= value) or value > high:
         above = "above" if open_low else "at least"
@@ -84,7 +84,7 @@ def check_number(
 def check_integer(
     owner: object, name: str, low: int, high: int | None = None, optional: bool = False
 ) -> int | None:
-    """Return an integer of [low, high], or None where that is allowed."""
+    """Return an integer in [low, high], or None if that is allowed."""
     value = getattr(owner, name)
     if optional and value is None:
         return None
@@ -185,5 +185,5 @@ def extend_parameters(base: type) -> Callable[[Callable[..., None]], Callable[..
 
 
 def refuse(owner: object, name: str, rule: str) -> NoReturn:
-    """Raise an error that shows a parameter of an estimator and what it may be."""
+    """Raise an error that shows a parameter of an estimator and its valid values."""
     raise ParameterError(f"{type(owner).__name__}: {name}={getattr(owner, name)!r}; {rule}")

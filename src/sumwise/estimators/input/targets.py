@@ -147,7 +147,7 @@ def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarr
     classes, indices = np.unique(y, return_inverse=True)
     if classes.size > MOST_CLASSES:
         raise DataError(
-            f"y has {classes.size} classes, and {MOST_CLASSES} are the most; if it is a "
+            f"y has {classes.size} classes, and at most {MOST_CLASSES} are supported; if it is a "
             "quantity use a regressor, if it is an identifier there is nothing to learn"
         )
     if classes.size < at_least:
@@ -165,7 +165,7 @@ def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if unknown:
         raise DataError(
             f"{name} has classes that are not among those to learn: {unknown[:5]}; "
-            f"known are {classes.tolist()[:20]}"
+            f"the known classes are {classes.tolist()[:20]}"
         )
     return np.array([place[label] for label in found.tolist()], dtype=np.intp)[inverse]
 
@@ -215,6 +215,6 @@ def check_init_score(
 def describe_rounding(where: str) -> str:
     """Return a warning that integers are too large for the precision of float64."""
     return (
-        f"{where} has integers beyond 2**53; they are rounded to float64, so that neighbors may "
+        f"{where} has integers beyond 2**53; they are rounded to float64, so neighbors may "
         "become equal. If they are identifiers, subtract an offset or encode them."
     )

@@ -1,4 +1,4 @@
-"""The base of boosters: a part with parameters, and the run that it starts for a fit."""
+"""Base classes of boosters: a part with parameters, and the run that it starts for a fit."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol
@@ -24,7 +24,9 @@ class BoosterRun(ABC):
     Attributes
     ----------
     session : Session
-        The fit; after each round, ``session.raw`` has the scores of the model.
+        The fit; after each round, ``session.raw`` has the scores of the model. They equal its
+        predictions bit for bit in plain boosting and in linear models. ``Dart`` and ``Forest``
+        rescale trees, so there they agree up to rounding.
     rounds : Rounds
         The model so far.
     """
@@ -34,7 +36,7 @@ class BoosterRun(ABC):
 
     @abstractmethod
     def add_round(self, round_idx: int) -> None:
-        """Add a round to ``rounds``, and what it predicts to ``session.raw``."""
+        """Add a round to ``rounds``, and its predictions to ``session.raw``."""
 
 
 class Booster(Part):
@@ -51,7 +53,7 @@ class Booster(Part):
         """Raise ParameterError if a parameter cannot be used."""
 
     def check_use(self, estimator: BoosterUser) -> None:
-        """Raise ParameterError if it does not support another parameter of the estimator."""
+        """Raise ParameterError if the booster does not support a parameter of the estimator."""
 
     def adapt(self, settings: BoostingSettings) -> BoostingSettings:
         """Return the settings of a fit as this booster uses them."""

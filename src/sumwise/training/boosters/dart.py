@@ -23,9 +23,9 @@ class Dart(Booster):
     (``normalize="forest"``: the weight of all dropped trees together). If nothing is dropped, a
     round is one of plain boosting. These are XGBoost's rules.
 
-    The model of fewer rounds cannot be recovered from the finished one, whose values have changed
-    since: ``truncate``, ``staged_predict`` and continued training are refused. Early stopping is
-    exact, because training keeps the old values.
+    Later rounds change the values of earlier trees, so the model of fewer rounds cannot be
+    recovered from the finished one: ``truncate``, ``staged_predict`` and continued training are
+    refused. Early stopping is exact, because training keeps the old values.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class _DartRun(BoosterRun):
         return [n * int(round_idx) + output for round_idx in dropped for output in range(n)]
 
     def _add_up(self, dropped: np.ndarray) -> np.ndarray:
-        """Return what the trees of some rounds add to the scores."""
+        """Return the sum of the values of the trees of some rounds, by output and row."""
         session = self.session
         total = np.zeros_like(session.raw)
         for tree_idx in self._list_trees(dropped):

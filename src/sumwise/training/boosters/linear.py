@@ -182,7 +182,7 @@ class _LinearRun(BoosterRun):
 
 
 def _read_columns(X: DenseMatrix, train: np.ndarray) -> np.ndarray:
-    """Return ones and the features of the training rows, one per row; missing values are zeros."""
+    """Return ones and the features of the training rows by column; missing values are zeros."""
     columns = np.ones((1 + X.shape[1], train.size))
     for first, part in read_chunks(X):
         own = slice(*np.searchsorted(train, [first, first + part.n_rows]))

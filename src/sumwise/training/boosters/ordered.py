@@ -63,7 +63,7 @@ class Ordered(Booster):
         if self.prefixes == "all" and self.permutations != 1:
             raise ParameterError(
                 f"Ordered(permutations={self.permutations!r}, prefixes='all'): models of all "
-                "prefixes have their own splits, so that one permutation serves for splits and "
+                "prefixes have their own splits, so one permutation serves both splits and "
                 "values; pass permutations=1"
             )
 
@@ -95,7 +95,7 @@ def _check_session(session: Session, prefixes: str) -> None:
     if session.settings.loss.location is not None:
         raise ParameterError(
             "booster='ordered': models of prefixes update leaf values by sums, row by row, and the "
-            "leaves of this loss are medians or quantiles, which are no sums; use another loss, or "
+            "leaves of this loss are medians or quantiles, not sums; use another loss, or "
             "booster='plain'"
         )
     if prefixes != "all":
@@ -103,8 +103,8 @@ def _check_session(session: Session, prefixes: str) -> None:
     n_rows = session.rows.train.size
     if n_rows > _MOST_ROWS:
         raise ParameterError(
-            f"Ordered(prefixes='all'): a round grows a tree for each of {n_rows} rows, and "
-            f"{_MOST_ROWS} are the most; use prefixes='log'"
+            f"Ordered(prefixes='all'): a round grows a tree for each of {n_rows} rows, and at most "
+            f"{_MOST_ROWS} are supported; use prefixes='log'"
         )
 
 

@@ -6,7 +6,7 @@ from sumwise.training.session import Session
 
 
 class VectorLeaves(Booster):
-    """Plain boosting with one tree per round, whose leaves hold a value for every output.
+    """Plain boosting with one tree per round; its leaves hold a value for every output.
 
     Users choose it by ``multi_strategy``. The model has one tree per output and round, as with
     :class:`Plain`; the trees of a round have the same splits.
