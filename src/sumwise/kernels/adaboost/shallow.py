@@ -17,7 +17,7 @@ import numpy as np
 
 from sumwise.kernels.grow.layout import NOISE
 from sumwise.kernels.grow.missing import follows_larger
-from sumwise.kernels.grow.partition import goes_left, left_range
+from sumwise.kernels.grow.partition import is_left_code, left_range
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
@@ -309,7 +309,7 @@ def _decide_level(n_threads, depth_left, work, nodes):
 def _find_child(columns, nodes, node, row):
     """Return the child that a row goes to; if missing is _WITH_LARGER, the row is not missing."""
     skip, bound = left_range(nodes.split_bin[node], nodes.missing_left[node])
-    is_left = goes_left(columns[nodes.feature[node], row], skip, bound)
+    is_left = is_left_code(columns[nodes.feature[node], row], skip, bound)
     return np.int64(nodes.left[node]) + np.int64(not is_left)
 
 

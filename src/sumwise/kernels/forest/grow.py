@@ -15,7 +15,7 @@ from sumwise.kernels.forest.targets import gather, write_value
 from sumwise.kernels.grow.heap import pop_node, push_node
 from sumwise.kernels.grow.layout import LEAF_WISE, N_HEAP
 from sumwise.kernels.grow.missing import follows_larger
-from sumwise.kernels.grow.partition import goes_left, left_range
+from sumwise.kernels.grow.partition import is_left_code, left_range
 from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.random import extend_key
 
@@ -91,7 +91,7 @@ def _partition_rows(table, work, node, number):
         skip, bound = left_range(node.split_bin, node.missing_left)
         for i in range(np.uint64(node.first), np.uint64(node.last)):
             row = rows[i]
-            is_left = np.uint64(goes_left(bins[np.uint64(row) * stride + feature], skip, bound))
+            is_left = np.uint64(is_left_code(bins[np.uint64(row) * stride + feature], skip, bound))
             place, n_right = _move_row(rows, spare, row, is_left, place, n_right)
     for i in range(n_right):
         rows[place + i] = spare[i]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.forest.bins import has_bin
-from sumwise.kernels.grow.partition import goes_left, left_range
+from sumwise.kernels.grow.partition import is_left_code, left_range
 from sumwise.kernels.runtime.jit import inlined, kernel, routine
 from sumwise.kernels.runtime.threads import share
 
@@ -62,7 +62,7 @@ def _step(words, bins, place, node):
     """Return the child a row goes to if no value is missing and no split is by a set."""
     meta = words[_TWO * node + _ONE]
     b = bins[place + np.uint64(meta >> FEATURE_SHIFT)]
-    is_left = goes_left(b, _NOTHING, np.uint8(meta))
+    is_left = is_left_code(b, _NOTHING, np.uint8(meta))
     return np.uint64(words[_TWO * node]) + np.uint64(not is_left)
 
 
@@ -87,7 +87,7 @@ def choose_child(forest, node, value_bin):
     else:
         split_bin = np.uint8(forest.words[_TWO * node + _ONE])
         skip, bound = left_range(split_bin, flags & MISSING_LEFT)
-        is_left = goes_left(value_bin, skip, bound)
+        is_left = is_left_code(value_bin, skip, bound)
     return left_child(forest, node) + np.uint64(not is_left)
 
 
