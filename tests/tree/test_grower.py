@@ -5,12 +5,12 @@ import pytest
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
-from sumwise.errors import ParameterError, TrainingError
+from sumwise.errors import TrainingError
 from sumwise.kernels.grow import layout
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower, workspace
+from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower
 from tests.naive import grow as naive
 from tests.naive.random import choose_share, extend
 
@@ -317,30 +317,6 @@ def test_levels_draw_from_the_tree_and_nodes_from_the_level():
         assert all(len(features) <= 3 for features in by_level)
 
 
-# The pool of histograms
-
-
-@pytest.mark.parametrize("growth", ["leaf", "depth"])
-@pytest.mark.parametrize("n_bytes", [1, 50_000])
-def test_a_small_pool_changes_no_bit(growth, n_bytes, monkeypatch):
-    problem = make_problem(3, n_features=18)
-    options = naive.GrowOptions(growth=growth, max_leaves=30, min_samples_leaf=3, l2=1.0)
-    large = [grow_compiled(*problem, options, n, 10**9)[0] for n in (1, 2)]
-    assert large[0].n_leaves > 20
-    monkeypatch.setattr(workspace, "_POOL_BYTES", n_bytes)
-    for n_threads in (1, 2, 4):
-        tree, _ = grow_compiled(*problem, options, n_threads, 10**9)
-        assert_equal_bytes(tree, large[0])
-    assert_equal_bytes(large[1], large[0])
-
-
-def test_symmetric_growth_needs_its_histograms(monkeypatch):
-    monkeypatch.setattr(workspace, "_SYMMETRIC_POOL_BYTES", 1000)
-    options = naive.GrowOptions(growth="symmetric", max_depth=6)
-    with pytest.raises(ParameterError, match="GiB of histograms; lower max_depth"):
-        grow_compiled(*make_problem(0), options, 1, 0)
-
-
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_trees_of_one_grower_do_not_meet(growth):
     """Buffers are used again; nothing of one tree is left for the next."""
@@ -363,45 +339,6 @@ def test_trees_of_one_grower_do_not_meet(growth):
 
 
 # Limits
-
-
-@pytest.mark.parametrize(
-    ("settings", "n_rows", "expected"),
-    [
-        ({}, 10**6, (31, None)),
-        ({"max_depth": 3}, 10**6, (8, 3)),
-        ({"max_depth": 40}, 10**6, (31, 40)),
-        ({"max_leaves": 100}, 10**6, (100, None)),
-        ({"max_leaves": 100, "max_depth": 5}, 10**6, (32, 5)),
-        ({"max_leaves": 100}, 200, (10, None)),  # no more than rows / min_samples_leaf
-        ({"max_leaves": 100, "min_samples_leaf": 1}, 200, (100, None)),
-        ({"max_leaves": 100, "min_samples_leaf": 0}, 30, (30, None)),
-        ({}, 5, (1, None)),
-        ({"max_depth": 0}, 10**6, (1, 0)),
-        ({"max_leaves": 1}, 10**6, (1, None)),
-        ({"growth": "depth"}, 10**6, (64, 6)),
-        ({"growth": "depth", "max_leaves": 10}, 10**6, (10, None)),
-        ({"growth": "depth", "max_depth": 2}, 10**6, (4, 2)),
-        ({"growth": "depth", "max_depth": 31}, 1000, (50, 31)),
-        ({"growth": "symmetric"}, 10**6, (64, 6)),
-        ({"growth": "symmetric", "max_leaves": 20}, 10**6, (16, 4)),
-        ({"growth": "symmetric", "max_leaves": 1}, 10**6, (1, 0)),
-        ({"growth": "symmetric", "max_leaves": 64, "max_depth": 3}, 10**6, (8, 3)),
-        ({"growth": "symmetric", "max_depth": 16}, 10, (2**16, 16)),
-    ],
-    ids=str,
-)
-def test_limits(settings, n_rows, expected):
-    leaves, depth = GrowthSettings(**settings).limits(n_rows)
-    assert leaves == expected[0]
-    assert depth == expected[1] or (expected[1] is None and depth > 10**9)
-
-
-def test_symmetric_trees_cannot_be_too_deep():
-    with pytest.raises(ParameterError, match=r"max_depth=17.*at most 16"):
-        GrowthSettings(growth="symmetric", max_depth=17).limits(100)
-    with pytest.raises(ParameterError, match="max_leaves=131072"):
-        GrowthSettings(growth="symmetric", max_leaves=2**17).limits(100)
 
 
 @pytest.mark.parametrize("growth", GROWTHS)

@@ -123,3 +123,11 @@ def test_stored_tuples_are_passed_by_reference():
     tasks.replace(work=Work(np.zeros(5, dtype=np.int64), np.zeros(2)))
     assert set_threads(tasks, 3, np.zeros(5)) == 21
     assert work.total.tolist() == [1, 1, 1, 0, 0]
+
+
+def test_other_types_are_refused():
+    work, verbs, _ = make_task()
+    tasks = Stored(Task(0, work, False, verbs), 1)
+    for array in (np.zeros(5), np.zeros((5, 1), dtype=np.int64), np.zeros(9, dtype=np.int64)[::2]):
+        with pytest.raises(TypeError, match="work has other types"):
+            tasks.replace(work=Work(array, work.weight))

@@ -63,6 +63,7 @@ class _Layout(NamedTuple):
     reference: Reference
     size: int
     fields: dict[str, tuple[int, Struct]]  # where each begins, and what it holds
+    sketch: dict[str, Any]  # and the type of its value
 
 
 _known: dict[Any, _Layout] = {}
@@ -83,7 +84,8 @@ def _find_layout(values: Any) -> _Layout:
             assert fields[name][1].size <= end - begin
         size = context.get_abi_sizeof(context.get_value_type(kind))
         assert end <= size < end + 8
-        _known[key] = _Layout(Reference(kind), size, fields)
+        sketch = {name: _sketch(value) for name, value in values._asdict().items()}
+        _known[key] = _Layout(Reference(kind), size, fields, sketch)
     return _known[key]
 
 
@@ -91,7 +93,8 @@ def _sketch(value: Any) -> Any:
     """What the type of a value depends on; Numba takes milliseconds to tell it of a job."""
     if isinstance(value, np.ndarray):
         flags = value.flags
-        return value.dtype, value.ndim, flags.c_contiguous, flags.writeable, flags.aligned
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return value.dtype, value.ndim, order, flags.writeable, flags.aligned
     if isinstance(value, tuple):
         return type(value), *map(_sketch, value)
     return type(value)
@@ -131,10 +134,16 @@ class Stored:
         self._values: dict[str, Any] = {}
         self._memory = np.zeros((n_copies, layout.size), dtype=np.uint8)
         self.address = self._memory.ctypes.data
-        self.replace(**values._asdict())
+        self._write(values._asdict())
 
     def replace(self, **values: Any) -> None:
         """Write other values of the same types, by the names of their fields."""
+        for name, value in values.items():
+            if _sketch(value) != self._layout.sketch[name]:
+                raise TypeError(f"{name} has other types than what kernels were compiled for")
+        self._write(values)
+
+    def _write(self, values: dict[str, Any]) -> None:
         self._values |= values
         for name, value in values.items():
             offset, struct = self._layout.fields[name]
