@@ -59,5 +59,5 @@ def code_sparse_rows(start, index, values, first, last, coder, codes):
                 f, value = index[e], values[e]
                 for k in range(coder.first[f], coder.first[f + 1]):
                     c = coder.column[k]
-                    begin, end = coder.start[c], coder.start[c + 1]
-                    own[c, i] = find_bin(value, coder.threshold, begin, end)
+                    low, high = coder.start[c], coder.start[c + 1]
+                    own[c, i] = find_bin(value, coder.threshold, low, high)
