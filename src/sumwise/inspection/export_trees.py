@@ -142,7 +142,7 @@ def export_graphviz(
     >>> from sumwise.inspection import export_graphviz
     >>> model = DecisionTreeRegressor().fit([[14], [16], [24], [26]], [1.0, 1.0, 3.0, 3.0])
     >>> print(export_graphviz(model, feature_names=["age"]).splitlines()[3])
-    0 [label="age <= 20.000\nsamples = 4\nvalue = 2.000"] ;
+    0 [label="age <= 20.000 or missing\nsamples = 4\nvalue = 2.000"] ;
     """
     _check_count("max_depth", max_depth, 0, optional=True)
     _check_count("precision", precision, 0)
