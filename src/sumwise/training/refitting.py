@@ -84,11 +84,10 @@ class _Refit:
 
     def run(self) -> TreeEnsemble:
         start = self._raw.copy()
-        kind = np.uint16 if self._n_nodes <= 1 << 16 else np.uint32  # the types of the grower
         for first_tree, leaves in self._ensemble.read_rounds(self._X, self._team):
             scores = start if self._is_mean else self._raw.copy()
             loss = self._take_gradient(scores)
-            for k, leaf in enumerate(leaves.T.astype(kind, order="C")):
+            for k, leaf in enumerate(leaves.T.astype(np.uint32, order="C")):
                 self._refit_tree(first_tree + k, leaf, loss, scores)
         return replace(self._ensemble, value=self._value, base_score=self._base_score)
 

@@ -18,7 +18,7 @@ from sumwise.kernels.grow.linking import bind_jobs
 from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
 from sumwise.kernels.predict.table_walk import TableTree, add_table_predictions, mark_sets
-from sumwise.kernels.runtime.reference import Stored
+from sumwise.kernels.runtime.reference import TupleMemory
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import BEYOND, Table
 from sumwise.sampling.columns import Columns
@@ -109,7 +109,7 @@ class TreeGrower:
         self._values = np.zeros(self._nodes.size)
         self._exact_rows = data.n_rows if isinstance(data, PresortedData) else exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
-        self._jobs: Stored | None = None
+        self._jobs: TupleMemory | None = None
         self._sampled_tables: dict[int, SampledTable] = {}
 
     def grow_on_gradients(
@@ -137,7 +137,7 @@ class TreeGrower:
 
     def _prepare_jobs(
         self, gradient: np.ndarray, hessian: np.ndarray, rows: np.ndarray, key: np.uint64
-    ) -> Stored:
+    ) -> TupleMemory:
         """Return what the threads work with. All trees share it, as long as the table stays."""
         data, work = self._data, self._work
         is_sampled = self._samples and rows.size > 0

@@ -19,7 +19,7 @@ from sumwise.kernels.predict.category_sets import (
     make_sets,
 )
 from sumwise.kernels.predict.coded_trees import CodedTrees, code_trees
-from sumwise.kernels.predict.coding import BLOCK, Coder, Columns, code_rows, make_coder
+from sumwise.kernels.predict.coding import BLOCK, CodeColumns, Coder, code_rows, make_coder
 from sumwise.kernels.predict.scoring import add_coded_predictions, find_coded_leaves
 from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
 from sumwise.kernels.predict.walk import FlatTrees, add_predictions, close_leaves
@@ -148,7 +148,7 @@ class Predictor:
         return close_leaves(self._flat_trees)
 
     @lazy
-    def _trees_and_columns(self) -> tuple[CodedTrees, Columns]:
+    def _trees_and_columns(self) -> tuple[CodedTrees, CodeColumns]:
         return code_trees(self._flat_trees)
 
     @property
@@ -156,7 +156,7 @@ class Predictor:
         return self._trees_and_columns[0]
 
     @property
-    def _columns(self) -> Columns:
+    def _columns(self) -> CodeColumns:
         return self._trees_and_columns[1]
 
     @property

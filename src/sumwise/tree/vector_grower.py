@@ -174,7 +174,7 @@ class VectorGrower:
         return VectorWork(
             control=np.zeros(layout.CONTROL_LENGTH, dtype=np.int64),
             records=np.empty((2, n_rows), dtype=np.uint64),
-            leaf=np.empty(data.n_rows, np.uint16 if n_nodes <= 1 << 16 else np.uint32),
+            leaf=np.empty(data.n_rows, dtype=np.uint32),
             first=np.empty((n_threads, n_nodes), dtype=np.int64),
             last=np.empty((n_threads, n_nodes), dtype=np.int64),
             totals=np.empty((n_nodes, n_stats), dtype=np.int64),

@@ -11,7 +11,7 @@ from sklearn.model_selection import (
 from sklearn.tree import DecisionTreeClassifier
 
 from sumwise.errors import DataError
-from sumwise.estimators.combined.meta_features import Columns, FoldRecord
+from sumwise.estimators.combined.meta_features import FoldRecord, OutputColumns
 from sumwise.estimators.combined.out_of_fold import Folds, Member, take_if_by_row
 
 X = np.arange(24.0).reshape(12, 2)
@@ -88,7 +88,7 @@ def test_parameters_of_fit_go_by_row_if_they_have_as_many():
 def arrange(method, output, *, labels=None, of_all_classes=False, known=None):
     model = DecisionTreeClassifier().fit([[k] for k in range(len(known))], known)
     member = Member("tree", model, method, {})
-    return Columns(labels, of_all_classes).arrange(member, model, output)
+    return OutputColumns(labels, of_all_classes).arrange(member, model, output)
 
 
 def test_of_two_classes_one_probability_is_enough():

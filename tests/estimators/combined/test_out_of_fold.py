@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sumwise import GradientBoostingRegressor
 from sumwise.errors import DataError
 from sumwise.estimators.combined import out_of_fold
-from sumwise.estimators.combined.meta_features import Columns
+from sumwise.estimators.combined.meta_features import OutputColumns
 from sumwise.estimators.combined.out_of_fold import (
     FoldModels,
     Folds,
@@ -33,7 +33,7 @@ X, Y = load_diabetes(return_X_y=True)
 def fit_on_folds(estimator, X, y, cv, method="predict", *, refit=False, keep_folds=False, **params):
     is_class = is_classifier(estimator)
     folds = Folds.split(find_splitter(cv, y, is_class), X, y, {})
-    reader = Columns(np.unique(y) if is_class else None, of_all_classes=True)
+    reader = OutputColumns(np.unique(y) if is_class else None, of_all_classes=True)
     (fitted,) = fit_members(
         [Member("only", estimator, method, params)],
         X,
@@ -152,7 +152,7 @@ def test_a_fold_without_weight_is_refused(share_bins):
             X,
             Y,
             folds,
-            Columns(None, of_all_classes=True),
+            OutputColumns(None, of_all_classes=True),
             refit=True,
             keep_folds=False,
             share_bins=share_bins,

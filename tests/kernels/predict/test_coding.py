@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.kernels.predict.coding import BLOCK, Columns, code_rows, make_coder, round_down
+from sumwise.kernels.predict.coding import BLOCK, CodeColumns, code_rows, make_coder, round_down
 from tests.naive.trees import MAX, SPECIAL
 
 FLOATS = [np.float32, np.float64]
@@ -21,7 +21,7 @@ def count_below(values, thresholds):
 def code(X, thresholds_by_column, features):
     """The codes of a matrix, one column after the other."""
     sizes = [len(thresholds) for thresholds in thresholds_by_column]
-    columns = Columns(
+    columns = CodeColumns(
         feature=np.array(features),
         threshold=np.concatenate(thresholds_by_column).astype(np.float64),
         start=np.concatenate(([0], np.cumsum(sizes))),
@@ -87,7 +87,7 @@ def test_blocks_and_layouts(n_rows, order, kind):
 def test_rows_from_the_middle():
     X = rng.normal(size=(1000, 1))
     thresholds = np.sort(rng.normal(size=50))
-    columns = Columns(np.array([0]), thresholds, np.array([0, 50]))
+    columns = CodeColumns(np.array([0]), thresholds, np.array([0, 50]))
     codes = np.full((3, 1, BLOCK), 77, dtype=np.uint8)
     scratch = np.zeros(BLOCK), np.empty(BLOCK, dtype=np.uint16)
     coder = make_coder(columns, X.dtype)

@@ -7,7 +7,7 @@ import pytest
 
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.reference import (
-    Stored,
+    TupleMemory,
     call_verb,
     find_address,
     item,
@@ -58,7 +58,7 @@ def run(thread, work, is_doubled, verbs, n_places):
 
 
 def describe(task):
-    return Stored(task, 1).reference
+    return TupleMemory(task, 1).reference
 
 
 def make_task():
@@ -116,7 +116,7 @@ def set_threads(tasks, n_tasks, weight):
 
 def test_stored_tuples_are_passed_by_reference():
     work, verbs, _ = make_task()
-    tasks = Stored(Task(0, work, False, verbs), 3)
+    tasks = TupleMemory(Task(0, work, False, verbs), 3)
     # each place gets 1, and returns it with the thread's number; then 5 weights each
     assert set_threads(tasks, 3, np.zeros(5)) == 3 * 1 + (0 + 1 + 2) + 3 * 5
     assert work.total.tolist() == [1, 1, 1, 0, 0]
@@ -127,7 +127,7 @@ def test_stored_tuples_are_passed_by_reference():
 
 def test_other_types_are_refused():
     work, verbs, _ = make_task()
-    tasks = Stored(Task(0, work, False, verbs), 1)
+    tasks = TupleMemory(Task(0, work, False, verbs), 1)
     for array in (np.zeros(5), np.zeros((5, 1), dtype=np.int64), np.zeros(9, dtype=np.int64)[::2]):
         with pytest.raises(TypeError, match="work has other types"):
             tasks.replace(work=Work(array, work.weight))

@@ -28,7 +28,7 @@ from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import describe_member, report_fit
-from sumwise.estimators.combined.meta_features import Columns
+from sumwise.estimators.combined.meta_features import OutputColumns
 from sumwise.estimators.combined.out_of_fold import (
     Folds,
     Member,
@@ -262,7 +262,7 @@ class MemberEnsemble(TransformerMixin, MemberList):
 
     def _predict_held_out(self, job: FitJob) -> HeldOut:
         """Return out-of-fold predictions; members fitted before predict all rows."""
-        reader = Columns(self._list_labels(), of_all_classes=True)
+        reader = OutputColumns(self._list_labels(), of_all_classes=True)
         members = [
             Member(name, member, self._method, params)
             for name, member, params in zip(job.names, job.members, job.params, strict=True)

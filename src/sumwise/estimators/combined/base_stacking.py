@@ -28,9 +28,9 @@ from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import report_fit
 from sumwise.estimators.combined.meta_features import (
-    Columns,
     FoldRecord,
     LeakReport,
+    OutputColumns,
     choose_method,
 )
 from sumwise.estimators.combined.multi_response import MultiResponseLinear
@@ -214,7 +214,7 @@ class BaseStacking(TransformerMixin, MemberList):
         given = {name: value for name, value in fit_params.items() if value is not None}
         params = self._route(final, given)
         self._members = self._list_members(used, params)
-        self._columns = Columns(self._labels, isinstance(final, MultiResponseLinear))
+        self._columns = OutputColumns(self._labels, isinstance(final, MultiResponseLinear))
         outputs, rows = self._hold_out_outputs(X, y, params["splitter"], given.get("groups"))
         # Parameters of fit are as long as X: the model must not keep them.
         self._members = [replace(member, params={}) for member in self._members]

@@ -86,7 +86,7 @@ class LeakReport:
 
 
 @dataclass(frozen=True)
-class Columns:
+class OutputColumns:
     """Turns the outputs of a member into columns."""
 
     labels: np.ndarray | None  # the classes as members know them; None for regression

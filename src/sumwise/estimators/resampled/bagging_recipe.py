@@ -20,7 +20,7 @@ from sumwise.kernels.sampling import bootstrap as resample
 from sumwise.sampling import Bootstrap, Resampler
 
 
-class FittedMember(NamedTuple):
+class TrainedMember(NamedTuple):
     """A member, and its out-of-bag loss after each epoch if it was stopped by that."""
 
     member: Any
@@ -85,7 +85,7 @@ class BaggingRecipe(Recipe):
         """Return the out-of-bag rows that score a member."""
         return self.find_out_of_bag(self.draw_weights(number, n_rows, weight), number)[1]
 
-    def fit(self, number: int, X: Any, y: np.ndarray, weight: np.ndarray | None) -> FittedMember:
+    def fit(self, number: int, X: Any, y: np.ndarray, weight: np.ndarray | None) -> TrainedMember:
         member = self.make_member(number)
         X = take_features(X, self.draw_features(number))
         drawn = self.draw_weights(number, len(y), weight)
@@ -97,7 +97,7 @@ class BaggingRecipe(Recipe):
         if row_weight is not None and np.all(row_weight == 1.0):
             row_weight = None
         fit = self.fit_rows if self.n_classes is None else self.fit_or_stay_constant
-        return FittedMember(fit(number, member, X, y, rows, row_weight), [])
+        return TrainedMember(fit(number, member, X, y, rows, row_weight), [])
 
     def _fit_epochs(
         self,
@@ -107,7 +107,7 @@ class BaggingRecipe(Recipe):
         y: np.ndarray,
         drawn: np.ndarray,
         weight: np.ndarray | None,
-    ) -> FittedMember:
+    ) -> TrainedMember:
         assert self.stopping is not None
         watched, _ = self.find_out_of_bag(drawn, number)
         if watched.size == 0:
@@ -129,7 +129,7 @@ class BaggingRecipe(Recipe):
                 self.n_classes,
                 params,
             )
-        return FittedMember(fitted, losses)
+        return TrainedMember(fitted, losses)
 
 
 def _list_rows(drawn: np.ndarray, takes_weights: bool) -> tuple[np.ndarray, np.ndarray | None]:

@@ -20,7 +20,7 @@ from sumwise.kernels.grow.verbs import (
     NODE_VERBS,
     OF_TREE,
 )
-from sumwise.kernels.runtime.reference import Stored, find_address
+from sumwise.kernels.runtime.reference import TupleMemory, find_address
 from sumwise.kernels.runtime.threads import SYNC_LENGTH
 from sumwise.kernels.table.layout import BUNDLED, CATEGORICAL, DENSE, PRESORTED, Table
 
@@ -48,13 +48,13 @@ def bind_jobs(
     work: Workspace,
     nodes: np.ndarray,
     n_threads: int,
-) -> Stored:
+) -> TupleMemory:
     """Return the jobs of all threads; compile the verbs that no fit has needed so far."""
     storages = list_storages(table)
     verbs = np.zeros((N_STORAGES + 1, len(NAMES)), dtype=np.int64)
     sync, key = np.zeros(SYNC_LENGTH, dtype=np.int64), np.uint64(0)
     parts = (table, payload, constraints, options, work, nodes, False, False, key, storages, verbs)
-    jobs = Stored(Job(0, n_threads, sync, *parts), n_threads)
+    jobs = TupleMemory(Job(0, n_threads, sync, *parts), n_threads)
     is_symmetric = options.growth == SYMMETRIC
     unused = NODE_VERBS if is_symmetric else LEVEL_VERBS
     for storage in storages:

@@ -32,7 +32,7 @@ NO_SETS = CategorySets(
 
 
 class Memberships(NamedTuple):
-    """Columns of codes that say whether a row's category is in a set.
+    """CodeColumns of codes that say whether a row's category is in a set.
 
     The columns of a feature follow one another. Each of its categories lists the columns whose sets
     have it.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.predict.category_sets import find_memberships
-from sumwise.kernels.predict.coding import MAX_THRESHOLDS, Columns
+from sumwise.kernels.predict.coding import MAX_THRESHOLDS, CodeColumns
 from sumwise.kernels.predict.walk import FlatTrees
 from sumwise.kernels.runtime.jit import kernel, routine
 
@@ -62,7 +62,7 @@ class _Plan(NamedTuple):
     clears_right: Any  # bool: whether these are the leaves of its right side
 
 
-def code_trees(trees: FlatTrees) -> tuple[CodedTrees, Columns]:
+def code_trees(trees: FlatTrees) -> tuple[CodedTrees, CodeColumns]:
     """Return trees as tests, and the columns of codes that they test.
 
     Children come after their parents. A node that splits by a set of categories tests whether a row
@@ -127,7 +127,7 @@ def code_trees(trees: FlatTrees) -> tuple[CodedTrees, Columns]:
 
 def _find_columns(
     feature: np.ndarray, threshold: np.ndarray
-) -> tuple[Columns, np.ndarray, np.ndarray]:
+) -> tuple[CodeColumns, np.ndarray, np.ndarray]:
     """Return the columns of codes, and for each split its column and the last bin on the left."""
     split = np.flatnonzero(feature >= 0)
     split = split[np.lexsort((threshold[split], feature[split]))]
@@ -138,7 +138,7 @@ def _find_columns(
     rank = is_new.cumsum() - 1
     rank -= np.maximum.accumulate(np.where(is_new_feature, rank, 0))  # within the feature
     is_new_column = is_new & (rank % MAX_THRESHOLDS == 0)
-    columns = Columns(
+    columns = CodeColumns(
         feature=own_feature[is_new_column].astype(np.int64),
         threshold=own_threshold[is_new],
         start=np.append(np.flatnonzero(is_new_column[is_new]), is_new.sum()),

@@ -24,7 +24,7 @@ _N_BUCKETS = 1024
 _ONE = np.uint64(1)
 
 
-class Columns(NamedTuple):
+class CodeColumns(NamedTuple):
     """The feature and the thresholds of each column of codes."""
 
     feature: Any  # int64 (n_columns,)
@@ -45,7 +45,7 @@ class Coder(NamedTuple):
     n_steps: Any  # int64 (n_columns,): steps of a binary search in the fullest bucket
 
 
-def make_coder(columns: Columns, dtype: np.dtype) -> Coder:
+def make_coder(columns: CodeColumns, dtype: np.dtype) -> Coder:
     """Make the tables for values of a type, float32 or float64."""
     n_thresholds = np.diff(columns.start)
     n_columns = n_thresholds.size

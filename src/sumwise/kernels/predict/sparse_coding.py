@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.predict.coding import BLOCK, Columns, round_down
+from sumwise.kernels.predict.coding import BLOCK, CodeColumns, round_down
 from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.table.binning import find_bin
 
 
 class SparseCoder(NamedTuple):
-    """Columns of codes for values of one type."""
+    """CodeColumns of codes for values of one type."""
 
     first: Any  # int64 (n_features + 1,): the columns of a feature are ``column[first[f]:...]``
     column: Any  # int64 (n_columns,)
@@ -24,7 +24,7 @@ class SparseCoder(NamedTuple):
 
 
 def make_sparse_coder(
-    columns: Columns, dtype: np.dtype, n_features: int, absent: float
+    columns: CodeColumns, dtype: np.dtype, n_features: int, absent: float
 ) -> SparseCoder:
     """Make the tables for values of a type; ``absent`` is the value of what is not stored."""
     order = np.argsort(columns.feature, kind="stable")

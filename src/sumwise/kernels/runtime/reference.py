@@ -3,7 +3,7 @@
 A grower needs a hundred arrays, in nested named tuples. Passed by value, each array is seven words
 of each call, and compiling that takes most of the time; converting them from Python takes longer
 than growing a small tree. A :class:`Reference` is one word: it is passed instead, and an attribute
-is loaded where it is read. :class:`Stored` is what Python passes.
+is loaded where it is read. :class:`TupleMemory` is what Python passes.
 
 A *verb* takes such a reference and integers, and returns an integer. It is compiled and cached
 apart from its callers, which call it by its address: so one grower serves every kind of table, and
@@ -121,7 +121,7 @@ def _flatten(value: Any, numbers: list[Any]) -> None:
         numbers.append(value)
 
 
-class Stored:
+class TupleMemory:
     """Copies of a named tuple in memory, end to end: what Python passes as a reference.
 
     Kernels refer to the first; :func:`item` to any. It keeps the arrays alive.
