@@ -85,7 +85,7 @@ def make_table(
     alone = None
     if needs_columns and isinstance(X, SparseMatrix):
         refuse_large_table(*X.shape)
-        alone = np.zeros(X.shape[1], dtype=np.bool_)  # a dense table
+        alone = np.empty(0, dtype=np.int64)  # a dense table
     screened = (rows, settings.growth.min_samples_leaf, alone)
     layout = (team, X_val, resolve_bundling(model), *screened)
     table, *variants = (bins.transform(own, *layout) for own in (X, *data.variants))
