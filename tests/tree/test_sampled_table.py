@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor
+from sumwise import Columns, GradientBoostingClassifier, GradientBoostingRegressor, Native
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.bundling import Bundling
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree import sampled_table
+from sumwise.tree import grower, sampled_table
 from sumwise.tree.sampled_table import SampledTable, sampling_pays
 
 ARRAYS = ("start", "feature", "threshold", "missing_left", "left", "value", "set_categories")
@@ -168,3 +168,19 @@ def test_features_too_rare_to_be_split_are_not_drawn():
     dense = GradientBoostingRegressor(**own).fit(X, y).ensemble_
     assert_same(dense, GradientBoostingRegressor(**own).fit(sparse.csr_matrix(X), y).ensemble_)
     assert (dense.feature[dense.start[:-1]] >= 40).all()
+
+
+def test_a_first_tree_without_tiles_changes_no_other(monkeypatch):
+    """Wide categorical features lie in no tile; trees that draw a narrow one need tiles."""
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, n, 3000) for n in (300, 300, 12)])
+    y = rng.normal(size=300)[codes[:, 0]] + rng.normal(size=12)[codes[:, 2]]
+    model = GradientBoostingRegressor(n_estimators=6, columns=Columns(by_tree=0.34), n_jobs=1)
+    model.set_params(categorical_features=[0, 1, 2], categorical_encoding=Native(smoothing=1.0))
+    for seed in range(4):
+        model.set_params(random_state=seed)
+        predictions = []
+        for pays in (False, True):
+            monkeypatch.setattr(grower, "sampling_pays", lambda *_, pays=pays: pays)
+            predictions.append(model.fit(codes.astype(float), y).predict(codes[:300].astype(float)))
+        assert predictions[0].tolist() == predictions[1].tolist()

@@ -14,7 +14,7 @@ from sumwise.errors import TrainingError
 from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.feature_sampling import draw_tree_features
 from sumwise.kernels.grow.isotonic import project_leaf_values
-from sumwise.kernels.grow.linking import bind_jobs
+from sumwise.kernels.grow.linking import bind_jobs, list_storages
 from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
 from sumwise.kernels.predict.table_walk import TableTree, add_table_predictions, mark_sets
@@ -148,7 +148,7 @@ class TreeGrower:
         if self._jobs is None:
             payload = self._make_payload(gradient, hessian)
             fixed = (self._constraints, self._options, work, self._nodes, self._team.n_threads)
-            self._jobs = bind_jobs(data.table, payload, *fixed)
+            self._jobs = bind_jobs(list_storages(self._data.table), data.table, payload, *fixed)
         elif is_sampled:
             self._jobs.replace(table=data.table, work=work)
         return self._jobs

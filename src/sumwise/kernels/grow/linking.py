@@ -41,6 +41,7 @@ def list_storages(table: Table) -> np.ndarray:
 
 
 def bind_jobs(
+    storages: np.ndarray,
     table: Table,
     payload: Gradients,
     constraints: Constraints,
@@ -49,8 +50,11 @@ def bind_jobs(
     nodes: np.ndarray,
     n_threads: int,
 ) -> TupleMemory:
-    """Return the jobs of all threads; compile the verbs that no fit has needed so far."""
-    storages = list_storages(table)
+    """Return the jobs of all threads; compile the verbs that no fit has needed so far.
+
+    ``storages`` are those of the table with all features; the tables of single trees may hold
+    fewer.
+    """
     verbs = np.zeros((N_STORAGES + 1, len(NAMES)), dtype=np.int64)
     sync, key = np.zeros(SYNC_LENGTH, dtype=np.int64), np.uint64(0)
     parts = (table, payload, constraints, options, work, nodes, False, False, key, storages, verbs)
