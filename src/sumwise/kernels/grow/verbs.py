@@ -24,6 +24,9 @@ note_sides(job, node, middle)
     Learn the side of each row after the thread's records of a node were moved.
 project_leaves(job, n_nodes)
     Project the leaves of a symmetric tree onto what monotone constraints allow; see isotonic.py.
+
+Beside its verbs, a storage has ``goes_left(table, tree, node, row)``, by which rows of the table
+walk down finished trees; see predict/table_walk.py.
 """
 
 from sumwise.kernels.runtime.jit import routine

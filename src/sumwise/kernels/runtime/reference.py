@@ -1,9 +1,9 @@
 """Named tuples by reference, and routines that are compiled on their own and called by address.
 
 A grower needs a hundred arrays, in nested named tuples. Passed by value, each array is seven words
-of each call, and compiling that takes most of the time; converting them from Python takes longer
-than growing a small tree. A :class:`Reference` is one word: it is passed instead, and an attribute
-is loaded where it is read. :class:`TupleMemory` is what Python passes.
+of each call, which takes long to compile; and every thread would convert them from Python for every
+tree. A :class:`Reference` is one word: it is passed instead, and an attribute is loaded where it is
+read. :class:`TupleMemory` is what Python passes.
 
 A *verb* takes such a reference and integers, and returns an integer. It is compiled and cached
 apart from its callers, which call it by its address: so one grower serves every kind of table, and
