@@ -18,7 +18,7 @@ from sumwise.kernels.grow.linking import bind_jobs, list_storages
 from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
 from sumwise.kernels.predict.table_walk import TableTree, add_table_predictions, mark_sets
-from sumwise.kernels.runtime.reference import TupleMemory
+from sumwise.kernels.runtime.arguments import TupleMemory
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import BEYOND, Table
 from sumwise.sampling.columns import Columns

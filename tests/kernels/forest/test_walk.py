@@ -14,13 +14,15 @@ from sumwise.kernels.forest.walk import (
     pack_nodes,
 )
 from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.runtime.threads import SYNC_LENGTH
 
 ALL_BINS = np.arange(256)
+NO_SYNC = np.zeros(SYNC_LENGTH, dtype=np.int64)
 
 
 @kernel
 def run_choose(forest, node, value_bin):
-    return choose_child(forest, np.uint64(node), value_bin)
+    return choose_child(forest, np.uint64(node), np.uint8(value_bin))
 
 
 @kernel
@@ -39,7 +41,7 @@ def pack(split_bins, missing_left):
     words, flags = np.empty(6 * n_trees, dtype=np.uint32), np.empty(3 * n_trees, dtype=np.uint8)
     leaf = np.empty(3 * n_trees, dtype=np.int32)
     nodes = feature.reshape(-1), *by_node.reshape(2, -1), left.reshape(-1)
-    pack_nodes(0, 1, None, start, *nodes, words, flags, leaf)
+    pack_nodes(0, 1, NO_SYNC, start, *nodes, words, flags, leaf)
     no_sets = np.empty(0, dtype=np.int32), np.empty((0, 4), dtype=np.uint64)
     return PackedForest(start, words, flags, leaf, *no_sets)
 
@@ -49,10 +51,10 @@ def pack(split_bins, missing_left):
 def test_every_bin_goes_its_way(split_bin, missing_left):
     forest = pack([split_bin], [missing_left])
     is_left = np.where(ALL_BINS == 0, missing_left, np.less_equal(ALL_BINS, split_bin))
-    children = [run_choose(forest, 0, np.uint8(b)) for b in ALL_BINS]
+    children = [run_choose(forest, 0, int(b)) for b in ALL_BINS]
     assert np.array_equal(children, np.where(is_left, 1, 2))
     for leaf in (1, 2):
-        assert {run_choose(forest, leaf, np.uint8(b)) for b in ALL_BINS} == {leaf}
+        assert {run_choose(forest, leaf, int(b)) for b in ALL_BINS} == {leaf}
 
 
 def test_sets_send_their_bins_left():
@@ -61,7 +63,7 @@ def test_sets_send_their_bins_left():
     own = np.random.default_rng(0).random(256) < 0.5
     sets = np.packbits(own, bitorder="little").view(np.uint64)[np.newaxis]
     forest = forest._replace(set_of_node=np.zeros(3, dtype=np.int32), sets=sets)
-    children = [run_choose(forest, 0, np.uint8(b)) for b in ALL_BINS]
+    children = [run_choose(forest, 0, int(b)) for b in ALL_BINS]
     assert np.array_equal(children, np.where(own, 1, 2))
 
 
@@ -76,14 +78,14 @@ def test_walks_of_many_rows(is_plain, n_rows):
     leaves = np.where(np.where(own == 0, missing_left, own <= split_bins), 1, 2)
     found = np.empty((n_rows, 5), dtype=np.int64)
     scratch = allocate_scratch(1)
-    find_forest_leaves(0, 1, None, bins.reshape(-1), is_plain, forest, scratch, found)
+    find_forest_leaves(0, 1, NO_SYNC, bins.reshape(-1), is_plain, forest, scratch, found)
     assert np.array_equal(found, leaves)
     value = rng.normal(size=(10, 3))
     bags = rng.random((5, n_rows)) < 0.4
     for in_bag in (np.empty((0, 0), np.uint8), np.packbits(bags, axis=1, bitorder="little")):
         out, counts = np.zeros((n_rows, 3)), np.zeros(n_rows, dtype=np.int64)
         arguments = (bins.reshape(-1), is_plain, forest, value, in_bag, scratch, out, counts)
-        add_forest_values(0, 1, None, *arguments)
+        add_forest_values(0, 1, NO_SYNC, *arguments)
         expected = np.zeros((n_rows, 3))
         for tree in range(5):
             is_used = ~bags[tree] if in_bag.size else np.full(n_rows, True)

@@ -11,7 +11,7 @@ UNTOUCHED = np.uint64(0xDEAD)
 
 @kernel
 def run_partition(source, target, first, last, column, split_bin, missing_left):
-    skip, bound = left_range(split_bin, missing_left)
+    skip, bound = left_range(np.uint8(split_bin), np.uint8(missing_left))
     return partition_records(source, target, first, last, column, skip, bound)
 
 
@@ -20,9 +20,7 @@ def partition(column, rows, first, last, split_bin, missing_left):
     source = (rows.astype(np.uint64) << np.uint64(32)) | np.arange(rows.size, dtype=np.uint64)
     before = source.copy()
     target = np.full(rows.size, UNTOUCHED)
-    middle = run_partition(
-        source, target, first, last, column, np.uint8(split_bin), np.uint8(missing_left)
-    )
+    middle = run_partition(source, target, first, last, column, int(split_bin), int(missing_left))
     assert np.array_equal(source, before)
     assert np.all(target[:first] == UNTOUCHED)
     assert np.all(target[last:] == UNTOUCHED)

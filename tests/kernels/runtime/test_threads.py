@@ -15,7 +15,7 @@ import pytest
 
 from sumwise.errors import ThreadError
 from sumwise.kernels.runtime import threads
-from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.runtime.jit import AbortError, kernel
 from sumwise.kernels.runtime.threads import (
     ABORT,
     SYNC_LENGTH,
@@ -75,7 +75,7 @@ def work_until_told(thread, n_threads, sync, signs):
 def fail_before_the_barrier(thread, n_threads, sync, who):
     wait_for_all(sync, n_threads)
     if thread == who:
-        raise ZeroDivisionError("in compiled code")
+        raise AbortError
     wait_for_all(sync, n_threads)
     wait_for_all(sync, n_threads)
 
@@ -191,7 +191,7 @@ def test_nobody_waits_for_one_who_has_failed(n_threads, who, interruptible):
     errors = np.zeros(1, dtype=np.int64)
     with Team(n_threads, interruptible) as team:
         for _ in range(3):
-            with pytest.raises(ZeroDivisionError, match="in compiled code"):
+            with pytest.raises(AbortError):
                 team.run(fail_before_the_barrier, who)
             team.run(meet_often, 10, np.full(16 * n_threads, -1), errors)
     assert errors[0] == 0
@@ -312,14 +312,58 @@ def test_threads_end_with_the_team(interruptible):
     wait_until(lambda: not members & set(sys._current_frames()))
 
 
+@kernel
+def count_members(thread, n_threads, sync, counter):
+    atomic_add(counter, 0, 1)
+
+
 @both_ways
-def test_idle_threads_keep_no_arguments(interruptible):
-    data = np.zeros(10)
+@pytest.mark.parametrize("work", [lambda *_: None, count_members], ids=["python", "kernel"])
+def test_idle_threads_keep_no_arguments(interruptible, work):
+    data = np.zeros(10, dtype=np.int64)
     alive = weakref.ref(data)
     with Team(2, interruptible) as team:
-        team.run(lambda *_: None, data)
+        team.run(work, data)
         del data
         wait_until(lambda: alive() is None)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 9])
+def test_jobs_of_both_kinds_follow_each_other(n_threads):
+    """Members wait for kernels in compiled code, and for functions in Python; they miss none."""
+    counter, calls, rng = np.zeros(1, dtype=np.int64), [], np.random.default_rng(n_threads)
+    with Team(n_threads) as team:
+        for _ in range(60):
+            kinds = rng.integers(0, 3, size=4)
+            for kind in kinds:
+                if kind == 0:
+                    team.run(lambda thread, *_: calls.append(thread))
+                elif kind == 1:
+                    team.run(count_members, counter)
+                else:  # long enough for some to go to sleep
+                    time.sleep(rng.uniform(0, 0.003))
+                    team.run(count_members, counter)
+            n_python = len(calls) // n_threads
+            assert len(calls) == n_python * n_threads
+            assert counter[0] % n_threads == 0
+    assert calls.count(0) + counter[0] // n_threads == 240
+
+
+def test_an_interrupt_between_call_and_work_ends_the_job(monkeypatch):
+    """The members wait at a barrier for the caller, which does not come."""
+    errors, at_round = np.zeros(1, dtype=np.int64), np.full(16 * 3, -1)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with Team(3) as team:
+        team.run(lambda *_: None)  # all sleep in Python now
+        with monkeypatch.context() as patch:
+            patch.setattr(threads, "_lead_job", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                team.run(meet_often, 10, at_round, errors)
+        team.run(meet_often, 10, at_round, errors)
+    assert errors[0] == 0
 
 
 @both_ways

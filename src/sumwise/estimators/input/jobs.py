@@ -18,8 +18,9 @@ from sumwise.kernels.runtime.threads import Team
 _LIMITS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
 # Starting a second thread costs about as much as this many elementary steps.
 STEPS_PER_THREAD = 100_000
-# Calls with more steps may take so long that they must react to an interrupt.
-LONG_STEPS = 10_000_000
+# A single kernel of a fit with more steps may take seconds: it must react to an interrupt. Others
+# are interrupted between kernels.
+LONG_STEPS = 10_000_000_000
 
 
 class _Taken:

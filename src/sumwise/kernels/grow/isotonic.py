@@ -21,8 +21,7 @@ of the features before, because a maximum of ordered values is ordered.
 
 import numpy as np
 
-from sumwise.kernels.runtime.jit import ZERO, kernel, routine
-from sumwise.kernels.runtime.reference import verb
+from sumwise.kernels.runtime.jit import ZERO, kernel, routine, verb
 
 # Rows of ``chains``; a tree has at most 16 levels.
 FIRST, MASK, SIGN, PATTERN = range(4)

@@ -13,14 +13,13 @@ from sumwise.kernels.grow.layout import (
 )
 from sumwise.kernels.grow.storage import bundled, categorical, dense, presorted
 from sumwise.kernels.grow.verbs import (
-    LAYOUT,
     LEVEL_VERBS,
     N_STORAGES,
     NAMES,
     NODE_VERBS,
     OF_TREE,
 )
-from sumwise.kernels.runtime.reference import TupleMemory, find_address
+from sumwise.kernels.runtime.arguments import TupleMemory
 from sumwise.kernels.runtime.threads import SYNC_LENGTH
 from sumwise.kernels.table.layout import BUNDLED, CATEGORICAL, DENSE, PRESORTED, Table
 
@@ -65,9 +64,8 @@ def bind_jobs(
         for number, name in enumerate(NAMES):
             verb = getattr(_MODULES[int(storage)], name, None)
             if verb is not None and name not in unused:
-                verbs[storage, number] = find_address(verb, jobs.reference)
+                verbs[storage, number] = verb.find_address(jobs.reference)
     if is_symmetric and constraints.any_direction:
         project = NAMES.index("project_leaves")
-        verbs[OF_TREE, project] = find_address(isotonic.project_leaves, jobs.reference)
-    verbs[LAYOUT] = jobs.reference.number
+        verbs[OF_TREE, project] = isotonic.project_leaves.find_address(jobs.reference)
     return jobs

@@ -22,9 +22,9 @@ from sumwise.kernels.grow.partition import ROW
 from sumwise.kernels.grow.quantize import quantize_rows
 from sumwise.kernels.grow.symmetric import grow_symmetric
 from sumwise.kernels.grow.values import set_values
-from sumwise.kernels.grow.verbs import LAYOUT, build_histogram, merge_parts
+from sumwise.kernels.grow.verbs import build_histogram, merge_parts
 from sumwise.kernels.runtime.jit import YES, ZERO, inlined, kernel
-from sumwise.kernels.runtime.reference import item, layout_number
+from sumwise.kernels.runtime.reference import item
 from sumwise.kernels.runtime.threads import wait_for_all
 
 
@@ -74,7 +74,6 @@ def _sum_root(job):
 def _begin(thread, n_threads, sync, jobs, gradient, hessian, rows, key):
     """Make records of the rows and plant the root; return the job and whether to go on."""
     job = item(jobs, thread)
-    assert layout_number(job) == job.verbs[LAYOUT]
     job.thread, job.n_threads, job.sync, job.key = thread, n_threads, sync, key
     payload, work, nodes, options = job.payload, job.work, job.nodes, job.options
     payload.gradient, payload.hessian = gradient, hessian

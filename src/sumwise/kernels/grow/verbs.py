@@ -64,8 +64,6 @@ NAMES = (
 # What leaf-wise and level-wise growth do not need, and what symmetric growth does not need.
 LEVEL_VERBS = ("score_level", "take_level_side", "take_level_gain")
 NODE_VERBS = ("score_node", "take_side")
-# Where ``job.verbs`` has the number of the layout that the verbs were compiled for.
-LAYOUT = (OF_TREE, 0)
 
 
 @routine

@@ -7,14 +7,10 @@ of a row is always taken in the order of the trees.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from sumwise.kernels.predict.coded_trees import BY_LEAF, BY_WALK
 from sumwise.kernels.predict.coding import BLOCK
-from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.runtime.jit import cgutils, inlined, intrinsic, ir, kernel, routine, types
 
 _ONE = np.uint64(1)
 # A byte can number this many leaves. For trees with more, ``wide`` takes the numbers.

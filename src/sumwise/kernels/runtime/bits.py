@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from sumwise.kernels.runtime.jit import intrinsic, ir, types
 
 
 @intrinsic

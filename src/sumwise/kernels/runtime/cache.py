@@ -1,12 +1,12 @@
 """Compiled kernels kept on disk: what a file is named after, which folders are trusted.
 
-A file holds one kernel compiled for one list of argument types and one CPU. Its folder is named
-after a hash of the kernel's module and of every module that this one imports, directly or not:
-an edit recompiles what depends on it and nothing else. (Numba's own cache looks at one file's
-time stamp and misses edits in files that a kernel calls into.)
+A file holds one kernel compiled for one list of argument kinds and one CPU: an object file, with a
+checksum before it. Its folder is named after a hash of the kernel's module and of every module that
+this one imports, directly or not: an edit recompiles what depends on it and nothing else. (Numba's
+own cache looks at one file's time stamp and misses edits in files that a kernel calls into.)
 
-Files are unpickled and hold machine code, so they are read only from folders that belong to this
-user or to root and that nobody else can write to, and only if their checksum is right. A cache
+Files hold machine code, so they are read only from folders that belong to this user or to root and
+that nobody else can write to, and only if their checksum is right. A cache
 that cannot be read or written is never an error: the kernel is compiled. Set
 ``SUMWISE_CACHE_DIR`` to choose the folder.
 """
@@ -14,7 +14,6 @@ that cannot be read or written is never an error: the kernel is compiled. Set
 import hashlib
 import logging
 import os
-import pickle
 import re
 import stat
 import sys
@@ -24,15 +23,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-
 logger = logging.getLogger("sumwise")
 
-# Of the files.
-_FORMAT = 1
+# How machine code is kept and loaded changes nothing in it.
+_UNRELATED = ("cache", "library", "loading", "machine_code")
 _DIGEST_LENGTH = hashlib.sha256().digest_size
 # "import a.b", "from a import b, c" and the same with names in parentheses, on several lines.
 _IMPORT = re.compile(
@@ -60,8 +54,8 @@ def find_closure(module: str, file: str) -> set[str]:
     while waiting:
         _, names = _read_source(_path_of(waiting.pop(), module, file))
         for name in names:
-            # How files are kept changes nothing in them.
-            is_ours = name not in found and name.startswith(f"{package}.") and name != __name__
+            is_ours = name not in found and name.startswith(f"{package}.")
+            is_ours = is_ours and name.rpartition(".")[2] not in _UNRELATED
             if is_ours and _path_of(name, module, file).is_file():
                 found.add(name)
                 waiting.append(name)
@@ -71,7 +65,7 @@ def find_closure(module: str, file: str) -> set[str]:
 @cache
 def _read_source(path: Path) -> tuple[bytes, list[str]]:
     """Return the text of a module, and the names that may be those of modules it imports."""
-    text = path.read_bytes()
+    text = path.read_bytes() if path.is_file() else b""  # none of what was typed in
     names = []
     for plain, source, members in _IMPORT.findall(text.decode()):
         module = plain or source
@@ -194,73 +188,44 @@ def _write_checked(path: Path, description: bytes, data: bytes) -> None:
 # --- the cache of a kernel ---
 
 
-class KernelCache(_Cache):
-    """What a kernel's dispatcher loads compiled code from and saves it to."""
+def name_folder(function: Callable[..., Any]) -> str:
+    """Return the name of the folder for the kernels of a function's module, as it is now."""
+    module, file = function.__module__, function.__code__.co_filename
+    return f"{module.rpartition('.')[2]}-{hash_sources(module, file)}"
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._code = hashlib.sha256(function.__code__.co_code).hexdigest()
-        module, file = function.__module__, function.__code__.co_filename
-        self._stem = f"{function.__qualname__}-{function.__code__.co_firstlineno}".replace("<", "")
-        self._folder = f"{module.rpartition('.')[2]}-{hash_sources(module, file)}"
 
-    @property
-    def cache_path(self) -> str | None:
-        root = find_writable_root()
-        return None if root is None else str(root / self._folder)
+def _path_in(root: Path, folder: str, symbol: str, machine: str) -> Path:
+    own = hashlib.sha256(machine.encode()).hexdigest()[:8]
+    return root / folder / f"{symbol}-{own}.kernel"
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        description = self._describe(sig, target_context.codegen())
-        for root in find_roots():
-            try:
-                data = _read_checked(self._path(root, description), description)
-                if data is not None:
-                    return CompileResult._rebuild(target_context, *pickle.loads(data))
-            except Exception:
-                logger.debug("unreadable kernel cache entry %s", self._stem, exc_info=True)
-        _announce_compilation()
-        return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        root = find_writable_root()
-        if root is None or data.lifted or data.library.has_dynamic_globals:
-            return
-        description = self._describe(sig, data.codegen)
+def load(folder: str, symbol: str, machine: str) -> bytes | None:
+    """Return the object file with a symbol for a machine, if it was kept."""
+    for root in find_roots():
         try:
-            _write_checked(self._path(root, description), description, dumps(data._reduce()))
-        except OSError:
-            logger.debug("could not write the kernel cache for %s", self._stem, exc_info=True)
-
-    def enable(self) -> None:
-        """Nothing to do: it cannot be disabled."""
-
-    def disable(self) -> None:
-        """Nothing to do: a file that is there is right."""
-
-    def flush(self) -> None:
-        """Nothing to do: files of other sources are in other folders."""
-
-    def _describe(self, sig: Any, codegen: Any) -> bytes:
-        """Everything that the machine code depends on, apart from the sources."""
-        python = sys.implementation.cache_tag
-        parts = _FORMAT, python, numba.__version__, codegen.magic_tuple(), self._code
-        return repr((*parts, spell_out(sig))).encode()
-
-    def _path(self, root: Path, description: bytes) -> Path:
-        name = hashlib.sha256(description).hexdigest()[:16]
-        return root / self._folder / f"{self._stem.replace('>', '')}-{name}.kernel"
+            path = _path_in(root, folder, symbol, machine)
+            code = _read_checked(path, _describe(symbol, machine))
+            if code is not None:
+                return code
+        except Exception:
+            logger.debug("unreadable kernel cache entry %s", symbol, exc_info=True)
+    return None
 
 
-def spell_out(kind: Any) -> Any:
-    """Describe a type; a named tuple with its fields, which its name in Numba does not tell."""
-    if isinstance(kind, tuple):
-        return tuple(map(spell_out, kind))
-    if hasattr(kind, "target"):  # a reference
-        return "reference", spell_out(kind.target)
-    if hasattr(kind, "fields") and hasattr(kind, "types"):
-        owner = kind.instance_class
-        own = f"{owner.__module__}.{owner.__qualname__}", *kind.fields
-        return (own, *map(spell_out, kind.types))
-    return str(kind)
+def save(folder: str, symbol: str, machine: str, code: bytes) -> None:
+    """Keep an object file, if there is a folder for it."""
+    root = find_writable_root()
+    if root is None:
+        return
+    try:
+        path = _path_in(root, folder, symbol, machine)
+        _write_checked(path, _describe(symbol, machine), code)
+    except OSError:
+        logger.debug("could not write the kernel cache for %s", symbol, exc_info=True)
+
+
+def _describe(symbol: str, machine: str) -> bytes:
+    return f"{symbol} {machine}".encode()
 
 
 # --- what users are told ---
@@ -274,7 +239,7 @@ def announce_nothing() -> None:
     _announced = True
 
 
-def _announce_compilation() -> None:
+def announce_compilation() -> None:
     """Tell once why the first fit takes long: on a terminal or in a notebook, else in the log."""
     global _announced
     if _announced:

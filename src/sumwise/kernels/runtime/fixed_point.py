@@ -1,7 +1,5 @@
 """Floats as integers under a power-of-two scale: sums of them depend on no order."""
 
-import math
-
 import numpy as np
 
 from sumwise.kernels.runtime.elementary import round_to_integer
@@ -13,15 +11,18 @@ EXACT_BITS = 50
 
 
 @routine
+def _power_of_two(exponent):
+    return np.int64((np.int64(exponent) + 1023) << 52).view(np.float64)
+
+
+@routine
 def power_scale(maximum, limit):
     """The largest power of two that keeps ``maximum`` times it within ``limit``."""
     if maximum == 0.0:
         return 1.0
-    ratio = limit / maximum
-    if ratio == np.inf:  # the maximum is subnormal
-        return math.ldexp(1.0, 1000)
-    exponent = math.frexp(ratio)[1] - 1
-    return math.ldexp(1.0, min(max(exponent, -1000), 1000))
+    # Infinite if the maximum is subnormal: then its exponent is 1024.
+    bits = np.float64(limit / maximum).view(np.int64)
+    return _power_of_two(min(max((bits >> 52) - 1023, -1000), 1000))
 
 
 @routine
@@ -30,7 +31,7 @@ def exact_limit(n_rows):
     bits = 62
     while (1 << (62 - bits)) < n_rows:
         bits -= 1
-    return math.ldexp(1.0, min(bits, EXACT_BITS))
+    return _power_of_two(min(bits, EXACT_BITS))
 
 
 @routine

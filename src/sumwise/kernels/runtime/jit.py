@@ -1,151 +1,222 @@
-"""How kernels are compiled: a few decorators.
+"""How kernels are made: a few decorators.
 
-A *kernel* is called from Python: it is cached on disk and releases the GIL. A *routine* is called
-from kernels only and is compiled into them. Neither counts references, which halves the time to
-compile; in return, kernels must not allocate, and a routine can return a view of an array only if
-it is inlined. The classes of Numba that this needs are private; they are used here, in ``cache``
-and in ``reference`` alone.
+A *kernel* is called from Python: its machine code is kept on disk, and it runs without the GIL. A
+*routine* is called from kernels only and is compiled into them. A *verb* is called from kernels by
+its address. An *intrinsic* is written in the language of LLVM.
+
+Nothing here needs Numba. It is imported when a kernel must be compiled, that is, when neither the
+library of a wheel nor the cache on disk has its machine code; see ``machine_code``. What Numba
+makes of these functions is in ``compiling``.
 """
 
-import os
-import sys
+import ctypes
+import importlib
+import inspect
 from collections.abc import Callable
+from struct import Struct
 from typing import Any
 
-import numba
 import numpy as np
-from llvmlite.binding import ffi
-from numba import _dynfunc
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.compiler_lock import global_compiler_lock
 
-from sumwise.kernels.runtime.cache import KernelCache
+from sumwise.kernels.runtime import machine_code
+from sumwise.kernels.runtime.arguments import (
+    ReferenceKind,
+    TupleKind,
+    find_kind,
+    flatten,
+    spell_words,
+)
 
 # Numba compiles a routine anew for every literal it is called with; NumPy scalars are none.
 ZERO, NONE, YES, NO = np.int64(0), np.int64(-1), np.bool_(True), np.bool_(False)
 
-# "numpy": a division by zero gives inf or nan instead of a branch that stops vectorization.
-# Never fastmath: it lets the compiler reorder sums, and the model's bytes would follow.
-# No counting of references: kernels allocate nothing, and without it they compile faster.
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
+# In the block of a call that many threads of a team copy.
+MOST_WORDS = 512
 
 
-class _RoutineLibrary(JITCodeLibrary):
-    """Code that is linked into kernels and optimized there: no machine code of its own."""
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
+class AbortError(Exception):
+    """Ends a member's part in a job that another member or the caller cannot finish."""
 
 
-class _RoutineCompiler(Compiler):
-    """Numba's compiler, but for what a routine does not need; saves a quarter of the time."""
+class LazyModule:
+    """A module that is imported when something in it is needed."""
 
-    def __init__(self, typing_context: Any, target_context: Any, *args: Any) -> None:
-        super().__init__(typing_context, target_context, *args)
-        self.state.flags.no_compile = True
-        self.state.library = _RoutineLibrary(target_context.codegen(), "routine")
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-    def compile_extra(self, function: Callable[..., Any]) -> Any:
-        # Numba knows a function by the object that Python would call, so there must be one.
-        result = super().compile_extra(function)
-        parts = (result.library,)
-        module, name = sys.modules[__name__], function.__name__
-        entry = _dynfunc.make_function(module, name, "", 0, result.environment, parts)
-        self.state.targetctx.insert_user_function(entry, result.fndesc, parts)
-        return result._replace(entry_point=entry)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
 
 
-# Python never calls a routine, so it needs no way in.
-ROUTINE_OPTIONS = {
-    **_OPTIONS,
-    "no_cpython_wrapper": True,
-    "pipeline_class": _RoutineCompiler,
-}
-MERGED_OPTIONS = {**ROUTINE_OPTIONS, "forceinline": True}
-
-_names: set[tuple[str, str]] = set()
+# What intrinsics are written with.
+cgutils, ir, types = map(LazyModule, ("numba.core.cgutils", "llvmlite.ir", "numba.types"))
 
 
-def rename(function: Callable[..., Any], name: str) -> Any:
-    """Give a function that another function has made a name of its own.
+class Compiled:
+    """A function that Numba compiles where a kernel calls it.
 
-    Numba names machine code by the name and the types of a function, and a number that tells
-    functions of one name apart in one process. A kernel from the cache has the numbers of another
-    process: of two routines with one name, it would bring the wrong one into this.
+    To Numba it is what ``prepare``, a function of the module ``compiling``, makes of it.
     """
-    function.__name__ = function.__qualname__ = name
-    return function
+
+    def __init__(self, function: Callable[..., Any], prepare: str) -> None:
+        self.py_func, self._prepare = function, prepare
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self._prepared: Any = None
+
+    def prepare(self) -> Any:
+        """Return what Numba knows the function by."""
+        if self._prepared is None:
+            # Import here, because Numba may not be installed.
+            from sumwise.kernels.runtime import compiling
+
+            self._prepared = getattr(compiling, self._prepare)(self.py_func)
+        return self._prepared
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Numba asks for it where it meets a global variable that it does not know."""
+        from sumwise.kernels.runtime import compiling
+
+        return compiling.find_type(self.prepare())
+
+    @property
+    def targetoptions(self) -> Any:
+        """Numba asks for it to see whether the function is to be inlined."""
+        return self.prepare().targetoptions
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"{self.__name__} is called from kernels only")
 
 
-def _claim_name(function: Callable[..., Any]) -> None:
-    """Refuse a second routine of the same name; see :func:`rename`."""
-    name = function.__module__, function.__qualname__
-    if name in _names:
-        raise ValueError(f"there is a routine {name[1]} in {name[0]} already: rename this one")
-    _names.add(name)
-
-
-def routine(function: Callable[..., Any]) -> Any:
+def routine(function: Callable[..., Any]) -> Compiled:
     """Compile a function that only kernels call."""
-    _claim_name(function)
-    return numba.njit(**ROUTINE_OPTIONS)(function)
+    return Compiled(function, "prepare_routine")
 
 
-def merged(function: Callable[..., Any]) -> Any:
+def merged(function: Callable[..., Any]) -> Compiled:
     """Compile a routine whose machine code becomes part of its caller's.
 
     For small works with many arrays: to pass an array takes seven words.
     """
-    _claim_name(function)
-    return numba.njit(**MERGED_OPTIONS)(function)
+    return Compiled(function, "prepare_merged")
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any]) -> Compiled:
     """Put a routine's code into its caller before that is compiled.
 
     For routines called from one place: it saves most of their compile time. And for those that
     return a view of an array, which others cannot.
     """
-    _claim_name(function)
-    return numba.njit(**ROUTINE_OPTIONS, inline="always")(function)
+    return Compiled(function, "prepare_inlined")
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, and keep the result on disk."""
-    dispatcher = numba.njit(**_OPTIONS)(function)
-    dispatcher._cache = KernelCache(function)
-    return dispatcher
+def intrinsic(function: Callable[..., Any]) -> Compiled:
+    """Make a function whose code is given in the language of LLVM; see Numba's documentation."""
+    return Compiled(function, "prepare_intrinsic")
 
 
-def export(function: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call by its address, and keep the result on disk."""
-    _claim_name(function)
-    return kernel(function)
+def rename(function: Callable[..., Any], name: str) -> Any:
+    """Give a function that another function has made a name of its own."""
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
-def _lock_compiler() -> None:
-    global_compiler_lock.acquire()
-    ffi.lib._lock.__enter__()
+class Entry:
+    """The machine code of a kernel for one list of kinds: takes a block of words."""
+
+    def __init__(self, address: int, kinds: tuple[Any, ...], result: str) -> None:
+        self.address = address
+        self.arguments = Struct(spell_words(kinds))
+        self._kinds = result
+        self._result = Struct(result.replace("?", "q"))
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)
+        self._function = prototype(address)
+
+    def call(self, words: list[Any]) -> Any:
+        """Call it with the words of the arguments; return what the kernel returns."""
+        block = self.arguments.pack(*words)
+        if not self._kinds:
+            if self._function(block):
+                raise AbortError
+            return None
+        buffer = ctypes.create_string_buffer(block, len(block) + self._result.size)
+        if self._function(buffer):
+            raise AbortError
+        numbers = self._result.unpack_from(buffer, len(block))
+        found = tuple(
+            bool(number) if kind == "?" else number
+            for number, kind in zip(numbers, self._kinds, strict=True)
+        )
+        return found if len(found) > 1 else found[0]
 
 
-def _unlock_compiler() -> None:
-    ffi.lib._lock.__exit__()
-    global_compiler_lock.release()
+class Kernel(Compiled):
+    """A function that Python calls."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, "prepare_routine")
+        self._entries: dict[tuple[Any, ...], Entry] = {}
+        # With *args, which are passed as a tuple: the number of parameters before it.
+        code = function.__code__
+        has_rest = code.co_flags & inspect.CO_VARARGS
+        self._n_named = code.co_argcount if has_rest else None
+
+    @property
+    def signatures(self) -> list[tuple[Any, ...]]:
+        """What it has been called with."""
+        return list(self._entries)
+
+    def __call__(self, *args: Any) -> Any:
+        entry, words = self.find_entry(args)
+        return entry.call(words)
+
+    def find_entry(self, args: tuple[Any, ...]) -> tuple[Entry, list[Any]]:
+        """Return the machine code for these arguments, and the words to call it with."""
+        key: list[Any] = []
+        words: list[Any] = []
+        flatten(args, key, words)
+        entry = self._entries.get(tuple(key))
+        if entry is None:
+            kinds = tuple(map(find_kind, args))
+            if self._n_named is not None:
+                rest = TupleKind(tuple, kinds[self._n_named :])
+                kinds = (*kinds[: self._n_named], rest)
+            address, result = machine_code.find_entry(self.py_func, kinds)
+            entry = self._entries[tuple(key)] = Entry(address, kinds, result)
+        return entry, words
 
 
-# A child of a fork has one thread. If another held these locks while it loaded or compiled a
-# kernel, nobody would ever release them in the child: so a fork waits until that is done.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_lock_compiler, after_in_parent=_unlock_compiler, after_in_child=_unlock_compiler
-    )
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Compile a function that Python calls, and keep the machine code on disk.
+
+    It takes numbers, arrays and (named) tuples of them, and returns nothing, a number or a tuple
+    of numbers.
+    """
+    return Kernel(function)
+
+
+class Verb(Compiled):
+    """A function of a reference and integers that returns an integer, compiled on its own."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, "prepare_routine")
+        self._addresses: dict[ReferenceKind, int] = {}
+
+    @property
+    def signatures(self) -> list[ReferenceKind]:
+        """What it has been compiled for."""
+        return list(self._addresses)
+
+    def find_address(self, reference: ReferenceKind) -> int:
+        """Return its address for references of a kind; compile it if need be."""
+        address = self._addresses.get(reference)
+        if address is None:
+            n_numbers = len(inspect.signature(self.py_func).parameters) - 1
+            kinds = (reference, *("int64",) * n_numbers)
+            address = self._addresses[reference] = machine_code.find_verb(self.py_func, kinds)
+        return address
+
+
+def verb(function: Callable[..., Any]) -> Verb:
+    """Compile a function that kernels call by its address, and keep the machine code on disk."""
+    return Verb(function)

@@ -5,10 +5,8 @@ does. A missing value has the largest key.
 """
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
-from sumwise.kernels.runtime.jit import inlined, routine
+from sumwise.kernels.runtime.jit import inlined, intrinsic, routine, types
 
 # Bits of a digit; a sort needs a counter for each of its values.
 _DIGIT = np.uint64(11)

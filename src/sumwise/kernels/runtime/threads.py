@@ -4,6 +4,10 @@ Every member runs the same kernel as ``kernel(thread, n_threads, sync, ...)`` wi
 what each does follows from its number. The threads are plain Python ones, started once a fit:
 nothing here breaks after ``fork``, and many teams may work at once. If a member fails or the caller
 is interrupted, the abort flag goes up: it makes the barrier raise, so that nobody waits for ever.
+
+A thread that has done its part of a kernel waits for the next one in compiled code for a while:
+waking sixteen threads through Python, one after the other because of the GIL, would take longer
+than a small tree. A member that waits in vain goes to sleep in Python.
 """
 
 import _thread
@@ -16,30 +20,43 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.extending import intrinsic
 
 from sumwise.errors import ThreadError
-from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.jit import (
+    MOST_WORDS,
+    AbortError,
+    Kernel,
+    cgutils,
+    intrinsic,
+    ir,
+    kernel,
+    routine,
+    types,
+)
+from sumwise.kernels.runtime.library import name_architecture
 
-# Places in the ``sync`` array, a cache line apart so that they do not disturb each other.
-ARRIVED, GENERATION, ABORT = 0, 16, 32
-SYNC_LENGTH = 48
+# Places in the ``sync`` array, two cache lines apart so that they do not disturb each other.
+_APART = 16
+ARRIVED, GENERATION, ABORT = 0, _APART, 2 * _APART
+SYNC_LENGTH = 3 * _APART
 # A few microseconds of spinning; then give the core away, or an oversubscribed machine crawls.
-SPIN_LIMIT = 2000
+SPIN_LIMIT = 500
+# Places in the ``post`` array, where members find their jobs: the number of jobs so far, the entry
+# of the kernel, the address and length of its block; how many members have done it; and from WAITS
+# on, where each member waits.
+_NUMBER, _ENTRY, _BLOCK, _N_WORDS, _DONE, _WAITS = (_APART * i for i in range(6))
+# A member waits in compiled code, in Python, or in Python but has been called.
+_SPINS, _SLEEPS, _CALLED = 0, 1, 2
+# How often a member yields its core before it goes to sleep: for about half a millisecond.
+_YIELDS = 1000
+# Instead of an entry: the job is in the inbox.
+_FOR_PYTHON = 0
 # For one thread, which meets nobody.
 _NO_SYNC = np.zeros(SYNC_LENGTH, dtype=np.int64)
 # Seconds after which a waiting caller looks up: Windows does not let an interrupt wake it.
 _INTERRUPT_DELAY = 0.1
 # Seconds for which an interrupted caller waits for the members to stop.
 _PATIENCE = 0.5
-
-
-class AbortError(Exception):
-    """Ends a member's part in a job that another member or the caller cannot finish."""
 
 
 def _item_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -49,7 +66,7 @@ def _item_pointer(context: Any, builder: Any, array_type: Any, array: Any, index
 
 def _check_int64_array(array: Any) -> None:
     if not isinstance(array, types.Array) or array.dtype != types.int64:
-        raise TypingError("atomics work on arrays of int64")
+        raise TypeError("atomics work on arrays of int64")
 
 
 @intrinsic
@@ -91,6 +108,64 @@ def yield_core(typing_context):
         return context.get_dummy_value()
 
     return types.none(), generate
+
+
+@intrinsic
+def compare_exchange(typing_context, array, index, expected, value):
+    """Replace an item if it is what is expected; return whether it was."""
+    _check_int64_array(array)
+
+    def generate(context, builder, signature, args):
+        index = context.cast(builder, args[1], signature.args[1], types.intp)
+        pointer = _item_pointer(context, builder, signature.args[0], args[0], index)
+        expected, value = (
+            context.cast(builder, args[i], signature.args[i], types.int64) for i in (2, 3)
+        )
+        found = builder.cmpxchg(pointer, expected, value, "seq_cst", "seq_cst")
+        return builder.extract_value(found, 1)
+
+    return types.boolean(array, index, expected, value), generate
+
+
+@intrinsic
+def _pause(typing_context):
+    """Tell the CPU that this thread only waits: its sibling on the same core gets more of it."""
+
+    def generate(context, builder, signature, args):
+        if name_architecture() == "aarch64":
+            name, arguments = "llvm.aarch64.hint", [ir.IntType(32)(1)]
+        elif name_architecture() == "x86_64":
+            name, arguments = "llvm.x86.sse2.pause", []
+        else:
+            return context.get_dummy_value()
+        function_type = ir.FunctionType(ir.VoidType(), [value.type for value in arguments])
+        function = cgutils.get_or_insert_function(builder.module, function_type, name)
+        builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
+@intrinsic
+def _call_entry(typing_context, entry, block, n_words, thread):
+    """Call the entry of a kernel with a copy of a block, whose first word is the thread's number.
+
+    Return 0, or 1 if it has failed.
+    """
+
+    def generate(context, builder, signature, args):
+        word = ir.IntType(64)
+        entry, block, n_words, thread = args
+        own = cgutils.alloca_once(builder, word, size=MOST_WORDS)
+        given = builder.inttoptr(block, word.as_pointer())
+        cgutils.raw_memcpy(builder, own, given, n_words, 8)
+        builder.store(thread, own)
+        function_type = ir.FunctionType(ir.IntType(32), [word.as_pointer()])
+        function = builder.inttoptr(entry, function_type.as_pointer())
+        return builder.zext(builder.call(function, [own]), word)
+
+    kinds = (types.int64,) * 4
+    return types.int64(*kinds), generate
 
 
 def _make_prefetch(locality):
@@ -139,10 +214,12 @@ def wait_for_all(sync, n_threads):
     spins = 0
     while atomic_load(sync, GENERATION) == generation:
         spins += 1
-        if spins > SPIN_LIMIT:
-            if atomic_load(sync, ABORT):  # someone may never come
-                raise AbortError
-            yield_core()
+        if spins < SPIN_LIMIT:
+            _pause()
+            continue
+        if atomic_load(sync, ABORT):  # someone may never come
+            raise AbortError
+        yield_core()
 
 
 @routine
@@ -151,10 +228,82 @@ def share(n, thread, n_threads):
     return n * thread // n_threads, n * (thread + 1) // n_threads
 
 
+@routine
+def _wait_for_members(post, n_threads):
+    """Return when all members but the caller have done their part of a job."""
+    spins = 0
+    while atomic_load(post, _DONE) < n_threads - 1:
+        spins += 1
+        if spins < SPIN_LIMIT:
+            _pause()
+        else:
+            yield_core()
+
+
 @kernel
-def _finish(thread, n_threads, sync):
-    """The last barrier of every job: to spin here is quicker than to sleep and be woken up."""
-    wait_for_all(sync, n_threads)
+def _serve_jobs(thread, post, sync, n_posted):
+    """Do one job after the other, until none comes for a while or one is for Python.
+
+    Return the number of jobs that were posted so far.
+    """
+    wait = _WAITS + _APART * thread
+    while True:
+        spins = 0
+        while atomic_load(post, _NUMBER) == n_posted:
+            spins += 1
+            if spins < SPIN_LIMIT:
+                _pause()
+                continue
+            yield_core()
+            if spins > SPIN_LIMIT + _YIELDS:
+                compare_exchange(post, wait, _SPINS, _SLEEPS)
+                # If a job has come just now, the caller may have seen that this member spins.
+                has_come = atomic_load(post, _NUMBER) != n_posted
+                if not has_come or not compare_exchange(post, wait, _SLEEPS, _SPINS):
+                    return n_posted
+        n_posted = atomic_load(post, _NUMBER)
+        if post[_ENTRY] == _FOR_PYTHON:
+            compare_exchange(post, wait, _SPINS, _SLEEPS)
+            return n_posted
+        if _call_entry(post[_ENTRY], post[_BLOCK], post[_N_WORDS], thread):
+            atomic_add(sync, ABORT, 1)
+        atomic_add(post, _DONE, 1)
+
+
+@kernel
+def _post_job(post, sync, n_threads, entry, block, n_words):
+    """Tell all members of a job, and do it; but if some sleep, return that they must be called."""
+    post[_ENTRY], post[_BLOCK], post[_N_WORDS], post[_DONE] = entry, block, n_words, 0
+    atomic_add(post, _NUMBER, 1)
+    someone_sleeps = False
+    if entry == _FOR_PYTHON:
+        return someone_sleeps
+    for thread in range(1, n_threads):
+        if compare_exchange(post, _WAITS + _APART * thread, _SLEEPS, _CALLED):
+            someone_sleeps = True
+    if not someone_sleeps:
+        _lead(post, sync, n_threads)
+    return someone_sleeps
+
+
+@routine
+def _lead(post, sync, n_threads):
+    if _call_entry(post[_ENTRY], post[_BLOCK], post[_N_WORDS], 0):
+        atomic_add(sync, ABORT, 1)
+    _wait_for_members(post, n_threads)
+
+
+@kernel
+def _lead_job(post, sync, n_threads):
+    """Do the caller's part of a job, and wait for the others."""
+    _lead(post, sync, n_threads)
+
+
+@kernel
+def _end_job(post, sync, n_threads):
+    """Have all members stop at the next barrier, and wait for them."""
+    atomic_add(sync, ABORT, 1)
+    _wait_for_members(post, n_threads)
 
 
 class _Job:
@@ -172,7 +321,6 @@ class _Job:
         """Call the kernel as a member; without an error, all have done so when this returns."""
         try:
             self._kernel(thread, self._n_threads, self._sync, *self._args)
-            _finish(thread, self._n_threads, self._sync)
         except BaseException as error:
             self.abort(error)
         finally:
@@ -194,10 +342,61 @@ class _Job:
         return next((error for error in errors if not isinstance(error, AbortError)), errors[0])
 
 
-def _serve(thread: int, inbox: "queue.SimpleQueue[_Job | None]") -> None:
+class _Mail:
+    """Where the members of a team find jobs that are kernels, in compiled code."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self.post = np.zeros(_WAITS + _APART * n_threads, dtype=np.int64)
+        self.post[_WAITS::_APART] = _SLEEPS
+        self.sync = np.zeros(SYNC_LENGTH, dtype=np.int64)
+        self._block = np.zeros(MOST_WORDS, dtype=np.int64)
+        self._address = self._block.ctypes.data
+
+    def run(self, kernel: Kernel, args: tuple[Any, ...], inboxes: "list[_Inbox]") -> None:
+        """Run a kernel with all members; the caller is one of them."""
+        entry, words = kernel.find_entry((0, self.n_threads, self.sync, *args))
+        entry.arguments.pack_into(self._block, 0, *words)
+        job = (self.post, self.sync, self.n_threads)
+        try:
+            if _post_job(*job, entry.address, self._address, len(words)):
+                self._call(inboxes)
+                _lead_job(*job)
+        except BaseException:  # Ctrl-C, before the caller did its part
+            _end_job(*job)
+            self.sync[:] = 0
+            raise
+        if self.sync[ABORT]:
+            self.sync[:] = 0
+            raise AbortError
+
+    def send_to_python(self) -> None:
+        """Have the members that wait in compiled code look into their inboxes."""
+        _post_job(self.post, self.sync, self.n_threads, _FOR_PYTHON, 0, 0)
+
+    def _call(self, inboxes: "list[_Inbox]") -> None:
+        waits = self.post[_WAITS + _APART :: _APART]
+        for thread in np.flatnonzero(waits == _CALLED):
+            inboxes[thread].put(self)
+
+    def serve(self, thread: int, n_posted: int) -> int:
+        """Do the jobs of a member that was called."""
+        self.post[_WAITS + _APART * thread] = _SPINS
+        return _serve_jobs(thread, self.post, self.sync, n_posted)
+
+
+# What a thread waits for in Python: a job of Python, or the mail, or None to end.
+_Inbox = queue.SimpleQueue["_Job | _Mail | None"]
+
+
+def _serve(thread: int, inbox: _Inbox) -> None:
     """What a thread of a team does until it is sent None."""
+    n_posted = 0
     while (job := inbox.get()) is not None:
-        job.take_part(thread)
+        if isinstance(job, _Mail):
+            n_posted = job.serve(thread, n_posted)
+        else:
+            job.take_part(thread)
         del job  # an idle thread must not keep the data alive
 
 
@@ -218,7 +417,8 @@ class Team:
         # Interrupts reach the main thread only.
         is_main = threading.current_thread() is threading.main_thread()
         self._caller_works = not (interruptible and is_main)
-        self._inboxes: list[queue.SimpleQueue[_Job | None]] = []
+        self._inboxes: list[_Inbox] = []
+        self._mail: _Mail | None = None
         self._process = 0
 
     def __enter__(self) -> "Team":
@@ -237,17 +437,27 @@ class Team:
         if self._caller_works and self.n_threads == 1:
             self.run_alone(kernel, *args)
             return
-        job = _Job(kernel, args, self.n_threads)
         try:
             if self._process != os.getpid():  # the first run, or the first of a forked child
                 self._assemble()
+        except BaseException:
+            self._dismiss()
+            raise
+        if self._mail is not None and isinstance(kernel, Kernel):
+            self._mail.run(kernel, args, self._inboxes)
+        else:
+            self._run_python(kernel, args)
+
+    def _run_python(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        job = _Job(function, args, self.n_threads)
+        try:
             for inbox in self._inboxes:
                 inbox.put(job)
-            if self._caller_works:
+            if self._mail is not None:
+                self._mail.send_to_python()
                 job.take_part(0)
-            else:
-                while not job.wait(_INTERRUPT_DELAY) and not job.errors:
-                    pass
+            while not job.wait(_INTERRUPT_DELAY) and not job.errors:
+                pass
         except BaseException as error:  # Ctrl-C, most likely
             job.abort(error)
         if job.errors:
@@ -265,7 +475,7 @@ class Team:
         """Start the threads, by the plain function that takes half as long as a Thread does."""
         self._inboxes = []
         for thread in range(int(self._caller_works), self.n_threads):
-            inbox: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+            inbox: _Inbox = queue.SimpleQueue()
             try:
                 _thread.start_new_thread(_serve, (thread, inbox))
             except RuntimeError as error:  # a limit of the system; run() dismisses those started
@@ -275,10 +485,13 @@ class Team:
                     "the limit of processes (ulimit -u, or that of the container)"
                 ) from None
             self._inboxes.append(inbox)
+        self._mail = _Mail(self.n_threads) if self._caller_works else None
         self._process = os.getpid()
 
     def _dismiss(self) -> None:
         """Let the threads end when they have nothing to do; the next run starts new ones."""
         for inbox in self._inboxes:
             inbox.put(None)
-        self._inboxes, self._process = [], 0
+        if self._mail is not None and self._process == os.getpid():
+            self._mail.send_to_python()
+        self._inboxes, self._mail, self._process = [], None, 0

@@ -5,12 +5,8 @@ and column-major input need no copy and only one compiled version per type.
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from sumwise.kernels.runtime.jit import inlined, kernel, routine
+from sumwise.kernels.runtime.jit import cgutils, inlined, intrinsic, ir, kernel, routine, types
 from sumwise.kernels.runtime.sort import (
     MISSING,
     as_bits,

@@ -16,12 +16,7 @@ bits. So histograms have exact sums, and leaf values come from the totals of nod
 
 from typing import Any, NamedTuple
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from sumwise.kernels.runtime.jit import inlined
+from sumwise.kernels.runtime.jit import cgutils, inlined, intrinsic, ir, types
 
 # Integers that are added by one instruction.
 LANES = 4

@@ -17,8 +17,7 @@ from sumwise.kernels.grow.partition import (
     partition_records,
 )
 from sumwise.kernels.grow.storage import dense
-from sumwise.kernels.runtime.jit import NO, ZERO, inlined, routine
-from sumwise.kernels.runtime.reference import verb
+from sumwise.kernels.runtime.jit import NO, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.threads import prefetch_far
 from sumwise.kernels.table.sparse.columns import find_entry
 

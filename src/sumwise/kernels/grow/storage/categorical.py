@@ -22,9 +22,8 @@ from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.packed import pack_sums, unpack_sums
 from sumwise.kernels.grow.partition import name_members, own_records, partition_members
 from sumwise.kernels.grow.storage.ratio_order import select_ends, sort_by_ratio
-from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.random import RANDOM_SPLITS, choose_between, extend_key
-from sumwise.kernels.runtime.reference import verb
 from sumwise.kernels.table.layout import CATEGORICAL
 
 _ROW = np.uint64(32)

@@ -36,9 +36,8 @@ from sumwise.kernels.grow.partition import (
     partition_records,
 )
 from sumwise.kernels.grow.split import best_candidate
-from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine
+from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.random import RANDOM_SPLITS, choose_between, extend_key
-from sumwise.kernels.runtime.reference import verb
 from sumwise.kernels.table.layout import BUNDLED, DENSE
 
 # Histograms

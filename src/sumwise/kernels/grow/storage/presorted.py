@@ -16,9 +16,8 @@ from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.partition import is_left_value, own_records, partition_records
 from sumwise.kernels.grow.split import best_candidate
 from sumwise.kernels.grow.storage import dense
-from sumwise.kernels.runtime.jit import NO, NONE, YES, ZERO, inlined, routine
+from sumwise.kernels.runtime.jit import NO, NONE, YES, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.random import RANDOM_SPLITS, choose_between, extend_key
-from sumwise.kernels.runtime.reference import verb
 from sumwise.kernels.table.layout import PRESORTED
 
 _ROW = np.uint64(32)
