@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --editable
 
 .DEFAULT_GOAL := help
-.PHONY: run test lint kernels bench clean help
+.PHONY: run test lint kernels bench wheel clean help
 
 run: $(VENV)/.core  ## compare sumwise with scikit-learn; writes build/report.md
 	$(BIN)/sumwise compare --report build/report.md
@@ -29,6 +29,10 @@ lint: $(VENV)/.dev  ## style, types, import layers, spelling
 
 bench: $(VENV)/.dev  ## measure sumwise side by side with its rivals
 	$(BIN)/python -m benchmarks.compare
+
+wheel: $(VENV)/.dev  ## build a wheel for this platform, with compiled kernels
+	$(BIN)/python -m build_tools.library build/compiled_kernels
+	SUMWISE_LIBRARY=build/compiled_kernels $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove everything that make and the tools created
 	rm -rf $(VENV) build dist catboost_info .hypothesis .*_cache

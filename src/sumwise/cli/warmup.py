@@ -30,6 +30,7 @@ from sumwise import (
 )
 from sumwise.kernels.runtime.cache import announce_nothing
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.losses import REGRESSION_LOSSES
 
 _TYPES = (np.float32, np.float64)
@@ -74,8 +75,8 @@ def _boost_numbers() -> None:
         GradientBoostingRegressor(**_DRAWN, growth="symmetric").fit(X, total)
         # Columns with quantiles get new bins for each tree.
         GradientBoostingClassifier(**_DRAWN, splits="approx", booster="dart").fit(X, classes > 0)
-    with Team(2) as team:  # such small fits use a single thread, which compiles no barrier
-        team.run(lambda *_: None)
+    with Team(2) as team:  # such small fits use a single thread, which calls no other
+        team.run(multiply_rows, np.arange(1, dtype=np.uint32), np.ones(1), np.ones((1, 1)))
 
 
 # Kinds of tables. Each has its own kernels.

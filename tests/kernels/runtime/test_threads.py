@@ -359,7 +359,7 @@ def test_an_interrupt_between_call_and_work_ends_the_job(monkeypatch):
     with Team(3) as team:
         team.run(lambda *_: None)  # all sleep in Python now
         with monkeypatch.context() as patch:
-            patch.setattr(threads, "_lead_job", interrupt)
+            patch.setattr(team._mail, "_lead_job", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 team.run(meet_often, 10, at_round, errors)
         team.run(meet_often, 10, at_round, errors)

@@ -111,7 +111,7 @@ def flatten(values: Iterable[Any], key: list[Any], words: list[Any]) -> None:
             words.append(id(value) + _HEAD)
         elif kind in _NUMBERS:
             key.append(_NUMBERS[kind])
-            words.append(value)
+            words.append(bool(value) if kind is np.bool_ else value)
         elif isinstance(value, tuple):
             key.append(kind)
             key.append(len(value))

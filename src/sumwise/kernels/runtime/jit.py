@@ -13,6 +13,7 @@ import ctypes
 import importlib
 import inspect
 from collections.abc import Callable
+from functools import partial
 from struct import Struct
 from typing import Any
 
@@ -132,9 +133,8 @@ class Entry:
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)
         self._function = prototype(address)
 
-    def call(self, words: list[Any]) -> Any:
+    def call(self, block: bytes) -> Any:
         """Call it with the words of the arguments; return what the kernel returns."""
-        block = self.arguments.pack(*words)
         if not self._kinds:
             if self._function(block):
                 raise AbortError
@@ -168,7 +168,15 @@ class Kernel(Compiled):
 
     def __call__(self, *args: Any) -> Any:
         entry, words = self.find_entry(args)
-        return entry.call(words)
+        return entry.call(entry.arguments.pack(*words))
+
+    def bind(self, *args: Any) -> Callable[[], Any]:
+        """Return a function that calls it with these arguments, which takes half the time.
+
+        Arrays may change what is in them, but neither move nor go: keep them.
+        """
+        entry, words = self.find_entry(args)
+        return partial(entry.call, entry.arguments.pack(*words))
 
     def find_entry(self, args: tuple[Any, ...]) -> tuple[Entry, list[Any]]:
         """Return the machine code for these arguments, and the words to call it with."""

@@ -8,6 +8,7 @@ name of a level to choose another, or to ``compiled`` to do without it.
 import ctypes
 import os
 import platform
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def name_architecture() -> str:
 
 def path_of(level: str) -> Path:
     """Return where the library of a level is, if there is one."""
-    return FOLDER / f"{level}.lib"
+    suffix = ".dll" if sys.platform == "win32" else ".so"
+    return FOLDER / f"{level}{suffix}"
 
 
 def _has_feature(name: str) -> bool:

@@ -17,30 +17,21 @@ def describe_machine() -> str:
     return repr((version("numba"), version("llvmlite"), *own))
 
 
-def start_llvm() -> None:
-    """Prepare LLVM for making and loading machine code of this machine."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-
-
 @cache
 def _get_engine() -> Any:
-    start_llvm()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     module = llvm.parse_assembly("")
     triple = llvm.get_process_triple()
     machine = llvm.Target.from_triple(triple).create_target_machine(reloc="pic", jit=True)
     return llvm.create_mcjit_compiler(module, machine)
 
 
-def load(code: bytes, symbol: str) -> bool:
-    """Load an object file; return whether it has a symbol."""
+def load(code: bytes) -> None:
+    """Load an object file."""
     engine = _get_engine()
-    try:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-    except RuntimeError:
-        return False
-    return find_address(symbol) != 0
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
 
 
 def find_address(symbol: str) -> int:

@@ -63,16 +63,25 @@ def _find(
     # Import here, because llvmlite may not be installed.
     from sumwise.kernels.runtime import loading
 
-    folder = cache.name_folder(function)
-    code = cache.load(folder, symbol, loading.describe_machine())
-    if code is None or not loading.load(code, symbol):
-        cache.announce_compilation()
-        from sumwise.kernels.runtime import compiling
-
-        code = compiling.compile_to_object(function, kinds, symbol, is_verb)
-        cache.save(folder, symbol, loading.describe_machine(), code)
-        loading.load(code, symbol)
+    loading.load(make_object(function, kinds, symbol, is_verb))
     return loading.find_address
+
+
+def make_object(
+    function: Callable[..., Any], kinds: tuple[Any, ...], symbol: str, is_verb: bool
+) -> bytes:
+    """Return the object file of a kernel, from the cache or compiled now."""
+    from sumwise.kernels.runtime.loading import describe_machine
+
+    place = cache.name_folder(function), symbol, describe_machine()
+    code = cache.load(*place)
+    if code is None:
+        from sumwise.kernels.runtime.compiling import compile_to_object
+
+        cache.announce_compilation()
+        code = compile_to_object(function, kinds, symbol, is_verb)
+        cache.save(*place, code)
+    return code
 
 
 def _check_compiler(function: Callable[..., Any]) -> None:

@@ -271,12 +271,12 @@ def _serve_jobs(thread, post, sync, n_posted):
 
 
 @kernel
-def _post_job(post, sync, n_threads, entry, block, n_words):
+def _post_job(post, sync, n_threads):
     """Tell all members of a job, and do it; but if some sleep, return that they must be called."""
-    post[_ENTRY], post[_BLOCK], post[_N_WORDS], post[_DONE] = entry, block, n_words, 0
+    post[_DONE] = 0
     atomic_add(post, _NUMBER, 1)
     someone_sleeps = False
-    if entry == _FOR_PYTHON:
+    if post[_ENTRY] == _FOR_PYTHON:
         return someone_sleeps
     for thread in range(1, n_threads):
         if compare_exchange(post, _WAITS + _APART * thread, _SLEEPS, _CALLED):
@@ -351,19 +351,23 @@ class _Mail:
         self.post[_WAITS::_APART] = _SLEEPS
         self.sync = np.zeros(SYNC_LENGTH, dtype=np.int64)
         self._block = np.zeros(MOST_WORDS, dtype=np.int64)
-        self._address = self._block.ctypes.data
+        self.post[_BLOCK] = self._block.ctypes.data
+        job = (self.post, self.sync, n_threads)
+        self._post_job, self._lead_job, self._end_job = (
+            kernel.bind(*job) for kernel in (_post_job, _lead_job, _end_job)
+        )
 
     def run(self, kernel: Kernel, args: tuple[Any, ...], inboxes: "list[_Inbox]") -> None:
         """Run a kernel with all members; the caller is one of them."""
         entry, words = kernel.find_entry((0, self.n_threads, self.sync, *args))
         entry.arguments.pack_into(self._block, 0, *words)
-        job = (self.post, self.sync, self.n_threads)
+        self.post[_ENTRY], self.post[_N_WORDS] = entry.address, len(words)
         try:
-            if _post_job(*job, entry.address, self._address, len(words)):
+            if self._post_job():
                 self._call(inboxes)
-                _lead_job(*job)
+                self._lead_job()
         except BaseException:  # Ctrl-C, before the caller did its part
-            _end_job(*job)
+            self._end_job()
             self.sync[:] = 0
             raise
         if self.sync[ABORT]:
@@ -372,7 +376,8 @@ class _Mail:
 
     def send_to_python(self) -> None:
         """Have the members that wait in compiled code look into their inboxes."""
-        _post_job(self.post, self.sync, self.n_threads, _FOR_PYTHON, 0, 0)
+        self.post[_ENTRY] = _FOR_PYTHON
+        self._post_job()
 
     def _call(self, inboxes: "list[_Inbox]") -> None:
         waits = self.post[_WAITS + _APART :: _APART]

@@ -1,0 +1,1 @@
+"""What builds wheels with compiled kernels. Not part of the package."""
