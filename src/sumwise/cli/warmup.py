@@ -83,7 +83,7 @@ def _boost_numbers() -> None:
 _TABLES: dict[str, dict[str, Any]] = {
     "numbers": {},
     "categories": {"categorical_features": [0, 1]},
-    "sparse features": {},
+    "sparse features": {"max_bins": 32},
     "exact splits": {"splits": "exact"},
     "exact splits, categories": {"splits": "exact", "categorical_features": [0, 1]},
 }
