@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 logger = logging.getLogger("sumwise")
 
@@ -32,9 +32,17 @@ _DIGEST_LENGTH = hashlib.sha256().digest_size
 _IMPORT = re.compile(
     r"^\s*(?:import\s+([\w.]+)|from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*))", re.M
 )
+_WORD = re.compile(r"\w+")
 
 
 # --- what a kernel is made of ---
+
+
+class _Source(NamedTuple):
+    """What a module consists of."""
+
+    digest: bytes
+    needs: list[str]  # modules of its package that it imports
 
 
 @cache
@@ -42,8 +50,8 @@ def hash_sources(module: str, file: str) -> str:
     """Hash the text of a module and of all modules of its package that it needs."""
     digest = hashlib.sha256()
     for name in sorted(find_closure(module, file)):
-        text, _ = _read_source(_path_of(name, module, file))
-        digest.update(name.encode() + b"\0" + text + b"\0")
+        source = _read_source(_path_of(name, module, file), module.partition(".")[0])
+        digest.update(name.encode() + b"\0" + (b"" if source is None else source.digest))
     return digest.hexdigest()[:16]
 
 
@@ -52,33 +60,38 @@ def find_closure(module: str, file: str) -> set[str]:
     package = module.partition(".")[0]
     found, waiting = {module}, [module]
     while waiting:
-        _, names = _read_source(_path_of(waiting.pop(), module, file))
-        for name in names:
-            is_ours = name not in found and name.startswith(f"{package}.")
-            is_ours = is_ours and name.rpartition(".")[2] not in _UNRELATED
-            if is_ours and _path_of(name, module, file).is_file():
+        source = _read_source(_path_of(waiting.pop(), module, file), package)
+        for name in source.needs if source is not None else ():
+            if name not in found and _read_source(_path_of(name, module, file), package):
                 found.add(name)
                 waiting.append(name)
     return found
 
 
 @cache
-def _read_source(path: Path) -> tuple[bytes, list[str]]:
-    """Return the text of a module, and the names that may be those of modules it imports."""
-    text = path.read_bytes() if path.is_file() else b""  # none of what was typed in
+def _read_source(path: str, package: str) -> _Source | None:
+    """Read a module; None if there is no such file, as for a name that is no module."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
     names = []
     for plain, source, members in _IMPORT.findall(text.decode()):
         module = plain or source
-        names += [module, *(f"{module}.{member}" for member in re.findall(r"\w+", members))]
-    return text, names
+        if module.startswith(package):
+            names += [module, *(f"{module}.{member}" for member in _WORD.findall(members))]
+    needs = [name for name in names if name.rpartition(".")[2] not in _UNRELATED]
+    return _Source(hashlib.sha256(text).digest(), needs)
 
 
-def _path_of(name: str, module: str, file: str) -> Path:
+@cache
+def _path_of(name: str, module: str, file: str) -> str:
     """Return the file of a module, given the name and the file of one of the same package."""
     if name == module:
-        return Path(file)
+        return file
     top = Path(file).parents[module.count(".") - 1]
-    return top.joinpath(*name.split(".")[1:]).with_suffix(".py")
+    return os.path.join(top, *name.split(".")[1:]) + ".py"
 
 
 # --- where it is kept ---
