@@ -48,7 +48,6 @@ from sumwise.training.boost import BoostingSettings, TrainingTable, boost
 from sumwise.training.boosters import BOOSTERS, Booster
 from sumwise.training.callbacks import Callback
 from sumwise.training.progress import show_best_round, show_progress
-from sumwise.training.refitting import refit_ensemble
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, SCORE
 from sumwise.tree import GrowthSettings
@@ -302,6 +301,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         estimator
             A new model. Its ``history_`` is empty; its nodes keep the rows and weights of ``fit``.
         """
+        from sumwise.training.refitting import refit_ensemble  # only needed here
+
         check_is_fitted(self)
         share = check_decay(decay)
         model = copy(self)
