@@ -58,6 +58,8 @@ class Classification(Task):
         return as_target(encode_labels(name, y, self.classes))
 
     def weigh(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+        if self._balance is None and self._ratio == 1:
+            return weight
         class_idx = target.astype(np.intp)
         by_class = find_class_weights(self.classes, self._balance, self._ratio, class_idx, weight)
         if by_class is None:
