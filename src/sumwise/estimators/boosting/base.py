@@ -183,7 +183,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             own_weight = task.weigh(own, None if table.weight is None else table.weight[rows])
             task.loss.check_target(own, as_array(own_weight))
             # The other rows get a target that is valid for every loss, and is not used.
-            target, weight = as_target(np.repeat(own[:1], table.n_rows, axis=0)), None
+            every = np.repeat(own[:1], table.n_rows, axis=0)
+            target, weight = as_target(every, own.dtype), None
             target[rows] = own
             if own_weight is not None:
                 weight = np.zeros(table.n_rows)
