@@ -1,13 +1,14 @@
-"""Attributes that are computed when they are first asked for."""
+"""Attributes that are computed, and modules that are imported, when first asked for."""
 
 import os
 import pickle
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sumwise.lazy import lazy
+from sumwise.lazy import defer_import, import_on_use, lazy
 
 
 class Slow:
@@ -72,3 +73,55 @@ def test_a_forked_child_waits_for_nobody():
         go_on.set()
         assert waiting.result(60) == 42
     assert status == 0
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with a submodule; nothing of it is imported yet."""
+    folder = tmp_path / "slow_package"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "part.py").write_text("answer = 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "slow_package"
+    for name in ("slow_package.part", "slow_package"):
+        sys.modules.pop(name, None)
+
+
+def test_names_are_imported_when_asked_for(package):
+    module = __import__(package)
+    module.__getattr__ = import_on_use(package, {"answer": f"{package}.part"})
+    assert f"{package}.part" not in sys.modules
+    assert module.answer == 42
+    assert vars(module)["answer"] == 42  # kept
+    with pytest.raises(AttributeError, match="module 'slow_package' has no attribute 'question'"):
+        module.question  # noqa: B018
+
+
+def test_a_deferred_import_imports_the_parent_alone(package):
+    part = f"{package}.part"
+    with defer_import(part):
+        assert __import__(part) is sys.modules[package]
+        assert not hasattr(sys.modules[package], "part")
+    assert part not in sys.modules
+    with defer_import("sys"):  # it is there already
+        assert sys.modules["sys"] is sys
+    assert __import__(part).part.answer == 42
+
+
+def test_a_deferred_module_that_is_used_is_imported(package):
+    part = f"{package}.part"
+    with defer_import(part):
+        __import__(part)
+        stand_in = sys.modules[part]
+        assert stand_in.answer == 42  # as another thread might ask
+        found = sys.modules[part]
+        assert found is not stand_in
+        assert stand_in.answer == found.answer
+    assert sys.modules[part] is found
+
+
+def test_an_error_leaves_no_deferred_module(package):
+    with pytest.raises(ModuleNotFoundError), defer_import(f"{package}.part"):
+        __import__(f"{package}.other")
+    assert f"{package}.part" not in sys.modules

@@ -1,7 +1,6 @@
 """sumwise: ensemble learning on one engine, with the scikit-learn API."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sumwise.data.bundling import Bundling
 from sumwise.data.categories.set_splits import Native
@@ -9,6 +8,7 @@ from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.estimators.boosting.classifier import GradientBoostingClassifier
 from sumwise.estimators.boosting.regressor import GradientBoostingRegressor
 from sumwise.estimators.persistence import load
+from sumwise.lazy import import_on_use
 from sumwise.losses import Fair, Huber, Quantile, Tweedie, check_loss
 from sumwise.sampling import (
     BayesianBootstrap,
@@ -163,13 +163,9 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import what combines members, or looks at them."""
-    if name not in _LATER:
-        raise AttributeError(f"module 'sumwise' has no attribute {name!r}")
-    value = getattr(import_module(f"sumwise.estimators.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = import_on_use(
+    __name__, {name: f"sumwise.estimators.{place}" for name, place in _LATER.items()}
+)
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Exponential, Logistic
 from sumwise.losses.links import LINKS
 
@@ -40,3 +41,19 @@ def test_loss_of_a_sure_error_is_its_score():
     raw = np.array([[800.0]])
     assert Logistic().value(np.zeros(1), raw, NO_WEIGHT, ROWS[:1]) == 800.0
     assert Logistic().value(np.ones(1), raw, NO_WEIGHT, ROWS[:1]) < 1e-300
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Exponential()])
+@pytest.mark.parametrize("n_weights", [0, 50])
+def test_classes_as_bytes_have_the_gradients_of_floats(loss, n_weights):
+    rng = np.random.default_rng(0)
+    target, raw = rng.integers(0, 2, 50), 4 * rng.normal(size=(1, 50))
+    rows, weight = np.arange(50, dtype=np.uint32), rng.random(n_weights)
+    found = []
+    for kind in (np.float64, loss.target_type):
+        y, derivatives = target.astype(kind), np.empty((2, 1, 50))
+        with Team(1) as team:
+            loss.gradient(team, y, raw, weight, *derivatives)
+        value = loss.value(y, raw, weight, rows)
+        found.append([*derivatives.ravel(), value, *loss.initial_score(y, weight, rows)])
+    assert found[0] == found[1]

@@ -1,5 +1,7 @@
 """The compiled grower against its naive twin, node by node."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
 from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower
+from sumwise.tree import grower as grower_module
 from tests.naive import grow as naive
 from tests.naive.random import choose_share, extend
 
@@ -336,6 +339,31 @@ def test_trees_of_one_grower_do_not_meet(growth):
         grow(-(g**3), rows[::3].copy())
         assert np.array_equal(first.value, before)  # a tree owns its arrays
         assert_equal_bytes(grow(g, rows), first)
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_another_learning_rate_scales_the_values_and_binds_nothing_again(growth, monkeypatch):
+    codes, n_value_bins, g, h, rows = make_problem(2)
+    settings = GrowthSettings(growth=growth, max_depth=4, learning_rate=0.1)
+    mapper, key = make_mapper(n_value_bins), np.uint64(3)
+    with Team(2) as team:
+        data = BinnedData.from_columns(codes, n_value_bins, team)
+
+        def make_grower(rate):
+            own = replace(settings, learning_rate=rate)
+            return TreeGrower(data, mapper, own, Columns(), rows.size, team)
+
+        def grow(grower, gradient):
+            return grower.grow_on_gradients(
+                gradient, h, rows.astype(np.uint32), key, np.zeros(rows.size)
+            )
+
+        grower = make_grower(0.1)
+        grow(grower, g)
+        expected = grow(make_grower(0.5), -g)
+        monkeypatch.setattr(grower_module, "bind_jobs", None)
+        grower.set_learning_rate(0.5)
+        assert_equal_bytes(grow(grower, -g), expected)
 
 
 # Limits

@@ -16,7 +16,6 @@ from sumwise.estimators.boosting.losses import LOSS_PARTS
 from sumwise.estimators.input.features import FeatureSchema
 from sumwise.estimators.input.parameters import NamedParametersMixin
 from sumwise.export.files import Source, Target, name_source, read_bytes
-from sumwise.export.native import parse_model, write_model
 from sumwise.losses import is_custom_loss
 from sumwise.parts import Part
 from sumwise.sampling import ROW_SAMPLERS, Bootstrap, Columns, Pasting, PoissonBootstrap
@@ -123,6 +122,8 @@ class SavedModelMixin(NamedParametersMixin):
         encoder = getattr(self, "_encoder", None)
         if encoder is not None:
             about |= {"encoder": encoder.to_json(), "arrays": encoder.to_arrays()}
+        from sumwise.export.native import write_model  # fits need not wait for it
+
         write_model(path, getattr(self, self._model_attribute), about)
 
 
@@ -177,6 +178,8 @@ def load(path: Source) -> Any:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    from sumwise.export.native import parse_model  # fits need not wait for it
+
     with name_source(path):
         return _restore(*parse_model(read_bytes(path)))
 

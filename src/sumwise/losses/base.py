@@ -29,12 +29,14 @@ class Location(NamedTuple):
 class Loss:
     """A loss of (target, raw score); raw scores have shape (n_outputs, n_rows).
 
-    Targets are float64: the response, 0 or 1 for two classes, the class index for more. An empty
-    ``weight`` means that all weights are one.
+    Targets are the response, 0 or 1 for two classes, the class index for more. An empty ``weight``
+    means that all weights are one.
     """
 
     link: str
     n_outputs: int = 1
+    # The type of the targets that kernels are compiled for.
+    target_type: ClassVar[type[np.number[Any]]] = np.float64
     # Whether the hessian is the second derivative; otherwise it is an upper bound.
     exact_hessian: ClassVar[bool] = True
     # Whether the hessian of a row is its weight for any score.

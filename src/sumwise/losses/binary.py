@@ -18,12 +18,13 @@ class Logistic(Loss):
     """Negative log likelihood of two classes; scores are log odds."""
 
     link = "logistic"
+    target_type = np.uint8  # an eighth of the memory
     _log_odds: ClassVar[float] = 1.0  # the score in units of log odds
     _gradient_kernel = kernels.logistic_gradient
     _value_kernel = kernels.logistic_value
 
     def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
-        p = weighted_mean(target, weight)
+        p = weighted_mean(target.astype(np.float64), weight)
         p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
         return self._log_odds * natural_log(p / (1.0 - p))
 

@@ -26,16 +26,15 @@ from sumwise.tree import (
     Ensemble,
     GrowthSettings,
     LeafModeler,
-    LeafRefitter,
     LinearLeaves,
     Tree,
     TreeEnsemble,
     TreeGrower,
-    VectorGrower,
 )
 
 if TYPE_CHECKING:
     from sumwise.training.boosters.base import Booster
+    from sumwise.tree import LeafRefitter, VectorGrower
 
 # Most left-out rows that are measured if early stopping does not depend on them: the loss of all
 # would take a tenth of the time of a round.
@@ -202,12 +201,14 @@ class Session:
         columns = settings.columns or Columns()
         return TreeGrower(*self.table.binned, settings.growth, columns, n_rows, self.team)
 
-    def get_refitter(self, output: int) -> LeafRefitter:
+    def get_refitter(self, output: int) -> "LeafRefitter":
         """Return the refitter of an output, for losses that refit leaves to locations."""
         return self._refitters[output % len(self._refitters)]
 
     @lazy
-    def _refitters(self) -> list[LeafRefitter]:
+    def _refitters(self) -> list["LeafRefitter"]:
+        from sumwise.tree import LeafRefitter  # few losses need it
+
         rows, sampler = self.rows, self.settings.sampler
         refitters = []
         for output, weight in enumerate(self._location_weights):
@@ -227,8 +228,10 @@ class Session:
         ]
 
     @lazy
-    def vector_grower(self) -> VectorGrower:
+    def vector_grower(self) -> "VectorGrower":
         """The grower of trees that serve all outputs."""
+        from sumwise.tree import VectorGrower  # only needed here
+
         settings, columns = self.settings, self.settings.columns or Columns()
         sizes = (self.rows.train.size, self.n_outputs, self._count_hessians())
         return VectorGrower(*self.table.binned, settings.growth, columns, *sizes, self.team)
@@ -242,7 +245,7 @@ class Session:
         return 1 if self.rows.weight.size or has_factors else 0
 
     @property
-    def _own_grower(self) -> TreeGrower | VectorGrower:
+    def _own_grower(self) -> "TreeGrower | VectorGrower":
         booster = self.settings.booster
         shares_splits = booster is not None and booster.shares_splits
         return self.vector_grower if shares_splits else self.grower

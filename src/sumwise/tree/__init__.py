@@ -1,16 +1,21 @@
 """Trees: one tree, finished trees of boosting and forests, and what grows them."""
 
+from typing import TYPE_CHECKING
+
+from sumwise.lazy import import_on_use
 from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.ensemble import TreeEnsemble
 from sumwise.tree.grower import TreeGrower
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.leaf_models import LeafModeler, LinearLeaves
 from sumwise.tree.linear import LinearEnsemble
-from sumwise.tree.refit import LeafRefitter, LocationFinder
-from sumwise.tree.solve import LeafSolver, StepFinder, smooth_paths
 from sumwise.tree.tree import LeafModels, Tree
 from sumwise.tree.trees import Trees
-from sumwise.tree.vector_grower import VectorGrower
+
+if TYPE_CHECKING:
+    from sumwise.tree.refit import LeafRefitter, LocationFinder
+    from sumwise.tree.solve import LeafSolver, StepFinder, smooth_paths
+    from sumwise.tree.vector_grower import VectorGrower
 
 # The model of boosting, and the model of any estimator that can be saved.
 Ensemble = TreeEnsemble | LinearEnsemble
@@ -36,3 +41,16 @@ __all__ = [
     "VectorGrower",
     "smooth_paths",
 ]
+
+# A plain fit needs none of these.
+__getattr__ = import_on_use(
+    __name__,
+    {
+        "LeafRefitter": "sumwise.tree.refit",
+        "LeafSolver": "sumwise.tree.solve",
+        "LocationFinder": "sumwise.tree.refit",
+        "StepFinder": "sumwise.tree.solve",
+        "VectorGrower": "sumwise.tree.vector_grower",
+        "smooth_paths": "sumwise.tree.solve",
+    },
+)

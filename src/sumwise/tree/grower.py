@@ -110,6 +110,7 @@ class TreeGrower:
         self._exact_rows = data.n_rows if isinstance(data, PresortedData) else exact_rows
         self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
         self._jobs: TupleMemory | None = None
+        self._payload: layout.Gradients | None = None
         self._sampled_tables: dict[int, SampledTable] = {}
 
     def grow_on_gradients(
@@ -146,7 +147,7 @@ class TreeGrower:
             shares = share_features(data, self._team.n_threads)
             work = work._replace(**shares | {"allowed": work.allowed})
         if self._jobs is None:
-            payload = self._make_payload(gradient, hessian)
+            payload = self._payload = self._make_payload(gradient, hessian)
             fixed = (self._constraints, self._options, work, self._nodes, self._team.n_threads)
             self._jobs = bind_jobs(list_storages(self._data.table), data.table, payload, *fixed)
         elif is_sampled:
@@ -189,8 +190,12 @@ class TreeGrower:
 
     def set_learning_rate(self, rate: float) -> None:
         """From the next tree on, values are multiplied by another rate."""
-        if rate != self._settings.learning_rate:
-            self._settings, self._jobs = replace(self._settings, learning_rate=rate), None
+        if rate == self._settings.learning_rate:
+            return
+        self._settings = replace(self._settings, learning_rate=rate)
+        if self._jobs is not None and self._payload is not None:
+            self._payload = self._payload._replace(learning_rate=float(rate))
+            self._jobs.replace(payload=self._payload)
 
     def turn_to(self, data: BinnedData) -> None:
         """From now on use another table.

@@ -19,6 +19,12 @@ def test_classes_become_their_indices():
         task.encode(np.array(["a", "d"]), "y_val")
 
 
+def test_two_classes_take_a_byte_per_row():
+    target = Classification(Logistic(), CLASSES[:2], None, 1.0).encode(np.array(["b", "a"]), "y")
+    assert target.dtype == np.uint8
+    assert target.tolist() == [1, 0]
+
+
 def test_weights_of_classes_multiply_those_of_rows():
     target, weight = np.array([0.0, 1.0, 1.0]), np.array([1.0, 2.0, 4.0])
     plain = Classification(Logistic(), CLASSES[:2], None, 1.0)

@@ -537,3 +537,21 @@ def test_the_summary_is_a_few_lines():
     many = FeatureSchema.of_kinds(["date"] * 20, {})
     assert repr(many).splitlines()[-1] == "  and 12 more"
     assert len(repr(many).splitlines()) == 10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_plain_arrays_are_read_as_by_scikit_learn(dtype, order):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    X = np.array(X, dtype=dtype, order=order)
+    plain = GradientBoostingClassifier(n_estimators=3).fit(X, y)
+    checked = GradientBoostingClassifier(n_estimators=3).fit(X, y.astype(str))
+    assert plain.n_features_in_ == 3
+    assert not hasattr(plain, "feature_names_in_")
+    np.testing.assert_array_equal(plain.predict_proba(X), checked.predict_proba(X))
+    for bad in (X[:, :0], X[:0], X[:-1]):
+        with pytest.raises(ValueError, match=r"minimum of 1 is required|inconsistent numbers"):
+            plain.fit(bad, y[: len(bad)] if len(bad) == 0 else y)
+    with pytest.raises(ValueError, match="contains NaN"):
+        plain.fit(X, np.where(y, np.nan, 0.0))

@@ -11,7 +11,12 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from sumwise.errors import DataError
-from sumwise.estimators.input.targets import check_init_score, check_sample_weight, read_target
+from sumwise.estimators.input.targets import (
+    check_init_score,
+    check_sample_weight,
+    number_labels,
+    read_target,
+)
 
 # Targets
 
@@ -112,6 +117,33 @@ def test_objects_that_are_numbers():
 
 
 # Weights
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([3, 1, 3, -2]),
+        np.array([-128, 127, 0], dtype=np.int8),
+        np.array([2**64 - 1, 2**64 - 3], dtype=np.uint64),
+        np.array([2**63 - 1, 2**63 - 4, 2**63 - 1]),
+        np.array([-(2**63), 2**63 - 1]),
+        np.array([True, False, True]),
+        np.array([True]),
+        np.array([0, 1 << 20, 5]),
+        np.array([7, 7, 1], dtype=">i4"),
+        np.array([[1, 2], [3, 4]])[:, 1],
+        np.array([0.5, -1.0, 0.5]),
+        np.array(["b", "a", "b"]),
+        np.empty(0, dtype=np.int64),
+    ],
+)
+def test_labels_are_numbered_as_numpy_does(y):
+    labels, indices = number_labels(y)
+    expected_labels, expected_indices = np.unique(y, return_inverse=True)
+    assert labels.dtype == expected_labels.dtype
+    assert indices.dtype == expected_indices.dtype
+    assert labels.tolist() == expected_labels.tolist()
+    assert indices.tolist() == expected_indices.tolist()
 
 
 def test_no_weights():

@@ -285,6 +285,20 @@ def test_cuts_of_many_rows_equal_twin(dtype, n_threads, order, n_calls, weighted
         assert pairs == expected_cuts(X[:, f], weight, 255)
 
 
+@many
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=60),
+    max_bins=st.integers(1, 12),
+    n_missing=st.integers(0, 3),
+)
+def test_runs_of_equal_values_are_cut_as_their_weights(sizes, max_bins, n_missing):
+    column = np.append(np.repeat(np.arange(len(sizes), dtype=np.float32), sizes), [NAN] * n_missing)
+    X = np.random.default_rng(0).permutation(column.astype(np.float32)).reshape(-1, 1)
+    found = cut_columns(X, None, max_bins)
+    assert found == cut_columns(X, np.ones(X.size), max_bins)
+    assert found == [expected_cuts(X[:, 0], None, max_bins)]
+
+
 # Bins
 
 

@@ -48,7 +48,6 @@ from sumwise.training.boost import BoostingSettings, TrainingTable, boost
 from sumwise.training.boosters import BOOSTERS, Booster
 from sumwise.training.callbacks import Callback
 from sumwise.training.progress import show_best_round, show_progress
-from sumwise.training.refitting import refit_ensemble
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, SCORE
 from sumwise.tree import GrowthSettings
@@ -184,7 +183,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             own_weight = task.weigh(own, None if table.weight is None else table.weight[rows])
             task.loss.check_target(own, as_array(own_weight))
             # The other rows get a target that is valid for every loss, and is not used.
-            target, weight = as_target(np.repeat(own[:1], table.n_rows, axis=0)), None
+            every = np.repeat(own[:1], table.n_rows, axis=0)
+            target, weight = as_target(every, own.dtype), None
             target[rows] = own
             if own_weight is not None:
                 weight = np.zeros(table.n_rows)
@@ -302,6 +302,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         estimator
             A new model. Its ``history_`` is empty; its nodes keep the rows and weights of ``fit``.
         """
+        from sumwise.training.refitting import refit_ensemble  # only needed here
+
         check_is_fitted(self)
         share = check_decay(decay)
         model = copy(self)

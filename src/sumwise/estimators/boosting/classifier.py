@@ -94,7 +94,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         self.classes_ = classes
         loss = make_class_loss(self, classes.size)
         task = Classification(loss, classes, self.class_weight, self.scale_pos_weight)
-        return task, task.encode(y, "y") if class_idx is None else as_target(class_idx)
+        if class_idx is None:
+            return task, task.encode(y, "y")
+        return task, as_target(class_idx, loss.target_type)
 
     @property
     def n_classes_(self) -> int:

@@ -189,7 +189,8 @@ class _Encoding:
 def _make_values(target: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     """Return what statistics summarize, (n_values, n_rows): targets, or indicators of classes."""
     if classes is None or classes.size <= 2:
-        return np.array(target[None, :] if target.ndim == 1 else target.T, order="C")
+        by_row = target[None, :] if target.ndim == 1 else target.T
+        return np.array(by_row, dtype=np.float64, order="C")
     return (target == np.arange(classes.size)[:, None]).astype(np.float64)
 
 

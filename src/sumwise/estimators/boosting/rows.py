@@ -30,7 +30,7 @@ class LabeledRows:
         X as kernels read it.
     y : ndarray
         The target as users know it.
-    target : ndarray of float64
+    target : ndarray
         The target as the loss takes it.
     weight : ndarray or None
         None if all weights are one.

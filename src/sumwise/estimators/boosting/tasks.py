@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from sumwise.errors import DataError
@@ -55,9 +56,11 @@ class Classification(Task):
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         check_classification_targets(y)
-        return as_target(encode_labels(name, y, self.classes))
+        return as_target(encode_labels(name, y, self.classes), self.loss.target_type)
 
     def weigh(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+        if self._balance is None and self._ratio == 1:
+            return weight
         class_idx = target.astype(np.intp)
         by_class = find_class_weights(self.classes, self._balance, self._ratio, class_idx, weight)
         if by_class is None:
@@ -86,6 +89,6 @@ def count_targets(y: np.ndarray) -> int:
     return 1 if y.ndim == 1 else y.shape[1]
 
 
-def as_target(y: np.ndarray) -> np.ndarray:
-    """Return y as losses take it: float64, each of several targets contiguous."""
-    return np.asarray(y, dtype=np.float64, order="F")
+def as_target(y: np.ndarray, kind: npt.DTypeLike = np.float64) -> np.ndarray:
+    """Return y as losses take it: of their type, each of several targets contiguous."""
+    return np.asarray(y, dtype=kind, order="F")

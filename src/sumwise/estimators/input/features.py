@@ -220,11 +220,13 @@ def read_training_data(
             X, y = read_sparse_training_data(estimator, X, y, many_targets)
         return X, y, FeatureSchema.of_numbers(X.shape[1])
     if not isinstance(X, ColumnFrame):
-        with _sums_may_overflow():
-            X, y = validate_data(
-                estimator, X, y, dtype="numeric", ensure_all_finite=False, multi_output=many_targets
-            )
-        check_matrix(X)
+        if _are_plain(X, y) and not hasattr(estimator, "feature_names_in_"):
+            estimator.n_features_in_ = X.shape[1]  # type: ignore[attr-defined]
+        else:
+            with _sums_may_overflow():
+                options = {"dtype": "numeric", "ensure_all_finite": False}
+                X, y = validate_data(estimator, X, y, **options, multi_output=many_targets)
+            check_matrix(X)
         if only_numbers:
             if rounds_integers(X):
                 warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
@@ -245,6 +247,26 @@ def read_training_data(
     for message in _find_surprises(X.columns, schema):
         warnings.warn(message, DataWarning, stacklevel=3)
     return schema.convert(X, "missing"), y, schema
+
+
+def _are_plain(X: Any, y: Any) -> bool:
+    """Whether scikit-learn's checks would return X and y, a checked target, as they are.
+
+    They take longer than a fit on a few rows.
+    """
+    return (
+        _is_plain_matrix(X)
+        and type(y) is np.ndarray
+        and y.dtype.kind in "biuf"
+        and y.shape == X.shape[:1]
+    )
+
+
+def _is_plain_matrix(X: Any) -> bool:
+    """Whether X is a matrix of float32 or float64 that is not empty."""
+    return (
+        type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and X.size > 0
+    )
 
 
 def _sums_may_overflow() -> Any:
@@ -294,10 +316,7 @@ def needs_no_check(estimator: KnowsSchema, X: Any) -> bool:
     longer than predicting one row.
     """
     return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in (np.float32, np.float64)
-        and X.shape[0] > 0
+        _is_plain_matrix(X)
         and estimator.__sklearn_is_fitted__()
         and X.shape[1] == estimator.n_features_in_
         and estimator.schema_.is_numeric

@@ -15,6 +15,8 @@ from sumwise.errors import DataError
 SMALLEST_WEIGHT = 1e-200
 # The sum of a few million larger targets would overflow.
 LARGEST_TARGET = 2.0**1000
+# Integers in a range of at most this size are told apart without sorting.
+_FEW_INTEGERS = 1 << 16
 # Every class costs one tree per round, and memory for one score per row.
 MOST_CLASSES = 1000
 
@@ -56,7 +58,8 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] > 1:
             return np.column_stack([read_target(column, is_number, name) for column in y.T])
-    y = column_or_1d(y, warn=True)
+    if not _is_plain(y):
+        y = column_or_1d(y, warn=True)
     _refuse_missing(y, name)
     if not is_number:
         _refuse_mixed_labels(y, name)
@@ -73,6 +76,11 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
     _refuse_missing(converted, name)
     refuse_huge_target(converted, name)
     return converted
+
+
+def _is_plain(y: Any) -> bool:
+    """Whether scikit-learn's check would return y as it is, after a while."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.flags.c_contiguous
 
 
 def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
@@ -144,7 +152,7 @@ def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarr
     """
     if y.dtype.kind not in "biu":  # integers are always classes
         check_classification_targets(y)
-    classes, indices = np.unique(y, return_inverse=True)
+    classes, indices = number_labels(y)
     if classes.size > MOST_CLASSES:
         raise DataError(
             f"y has {classes.size} classes, and at most {MOST_CLASSES} are supported; if it is a "
@@ -157,10 +165,27 @@ def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarr
     return classes, indices
 
 
+def number_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct labels, sorted, and the index of each row's label.
+
+    As :func:`numpy.unique`, which sorts all rows: slow if there are many and few labels.
+    """
+    if y.dtype.kind in "biu" and y.size:
+        low, high = int(y.min()), int(y.max())
+        if high - low < _FEW_INTEGERS and high <= np.iinfo(np.intp).max:
+            place = y.astype(np.intp) - low
+            is_label = np.zeros(high - low + 1, dtype=np.bool_)
+            is_label[place] = True
+            labels = (np.flatnonzero(is_label) + low).astype(y.dtype)
+            return labels, (np.cumsum(is_label) - 1)[place]
+    labels, indices = np.unique(y, return_inverse=True)
+    return labels, indices
+
+
 def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return the index of each label among the classes."""
     place = {label: k for k, label in enumerate(classes.tolist())}
-    found, inverse = np.unique(y, return_inverse=True)
+    found, inverse = number_labels(y)
     unknown = [label for label in found.tolist() if label not in place]
     if unknown:
         raise DataError(

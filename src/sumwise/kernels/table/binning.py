@@ -185,6 +185,76 @@ def cut_keys(keys, weights, total, max_bins, ends, neighbors):
     return n_ends
 
 
+@routine
+def _count_equal(keys, other_keys):
+    """Return how many keys are equal to the ones at the same places of others."""
+    n_equal = 0
+    for i in range(np.uint64(keys.size)):
+        n_equal += np.int64(keys[i] == other_keys[i])
+    return n_equal
+
+
+@inlined
+def _is_even(keys, n_bins):
+    """Whether sorted keys have more values than bins, and none has a bin's share of them."""
+    n = keys.size
+    if n <= n_bins:
+        return False
+    share_each = np.int64(np.ceil(n / n_bins))
+    n_distinct = n - _count_equal(keys[1:], keys[:-1])
+    n_heavy = _count_equal(keys[share_each - 1 :], keys[: n - share_each + 1])
+    return n_distinct > n_bins and n_heavy == 0
+
+
+@routine
+def _end_of_run(keys, place):
+    """Return where the keys end that are equal to the one at a place; keys are sorted."""
+    step, key = 1, keys[place]
+    while place + step < keys.size and keys[place + step] == key:
+        place += step
+        step += step
+    while step > 0:  # the key at the place is the same, and the one a step ahead is not
+        while place + step < keys.size and keys[place + step] == key:
+            place += step
+        step >>= 1
+    return place + 1
+
+
+@inlined
+def cut_even_keys(keys, n_bins, neighbors):
+    """Cut sorted keys, of which each counts one, as :func:`cut_keys` would after a merge.
+
+    They must be even, see :func:`_is_even`. A bin ends where it has its share, with the last of
+    equal keys; so only the ends of bins are looked at.
+    """
+    n_bits = 8 * keys.itemsize
+    start, n_ends = 0, 0
+    while n_ends < n_bins - 1:
+        share_each = (keys.size - start) / (n_bins - n_ends)
+        end = _end_of_run(keys, start + np.int64(np.ceil(share_each)) - 1)
+        if end >= keys.size:
+            break
+        neighbors[0, n_ends] = bits_of_key(keys[end - 1], n_bits)
+        neighbors[1, n_ends] = bits_of_key(keys[end], n_bits)
+        start = end
+        n_ends += 1
+    return n_ends
+
+
+@routine
+def _count_known(keys):
+    """Return how many of sorted keys are not those of missing values."""
+    missing = keys.dtype.type(MISSING)
+    low, high = 0, keys.size
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] == missing:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 @kernel
 def cut_columns(
     thread,
@@ -213,6 +283,11 @@ def cut_columns(
             mass[i] = sample_weight[i]
         if sort_keys(own, other, mass, other_mass, weighted, counters[thread]):
             own, mass = other, other_mass
+        if not weighted:
+            known = own[: _count_known(own)]
+            if _is_even(known, max_bins):
+                n_ends[k] = cut_even_keys(known, max_bins, neighbors[k])
+                continue
         n_distinct, total = merge_equal(own, mass, weighted)
         ends = counters[thread]  # free again
         n_ends[k] = cut_keys(own, mass[:n_distinct], total, max_bins, ends, neighbors[k])

@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from sumwise.training.boosters.permuted import PermutedRun
 from sumwise.training.rounds import Rounds
 from sumwise.training.session import Sample, Session
 from sumwise.tree import Tree
-from sumwise.tree.prefixes import PrefixModels
+
+if TYPE_CHECKING:
+    from sumwise.tree.prefixes import PrefixModels
 
 # "all" grows a tree for every row in every round.
 _MOST_ROWS = 5_000
@@ -119,8 +122,10 @@ class _OrderedRun(PermutedRun):
         self._order_numbers = numbers
 
     @lazy
-    def _models(self) -> list[PrefixModels]:
+    def _models(self) -> list["PrefixModels"]:
         """The prefix models of each permutation that chooses splits."""
+        from sumwise.tree.prefixes import PrefixModels  # only needed here
+
         session = self.session
         rows, seed = session.rows.train, session.settings.seed
         orders = [permute_rows(rows, seed, number) for number in self._order_numbers]

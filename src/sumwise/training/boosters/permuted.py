@@ -22,7 +22,7 @@ from sumwise.losses import Loss
 from sumwise.training.boosters.base import BoosterRun, start_rounds
 from sumwise.training.rounds import Rounds
 from sumwise.training.session import Sample, Session
-from sumwise.tree import LeafSolver, Tree
+from sumwise.tree import Tree
 
 
 class PermutedRun(BoosterRun):
@@ -38,6 +38,8 @@ class PermutedRun(BoosterRun):
     rounds: Rounds
 
     def __init__(self, session: Session, tables: list[BinnedData]) -> None:
+        from sumwise.tree import LeafSolver  # only needed here
+
         self.session, self._tables = session, tables
         self.rounds = start_rounds(session)
         self._solver = LeafSolver(session.grower, session.rows.train.size, session.team)
