@@ -9,18 +9,32 @@ remembered, because nodes are not visited in the order of their paths.
 import numpy as np
 
 from sumwise.kernels.forest.bins import has_bin
-from sumwise.kernels.forest.layout import CHUNK, SET_WORDS, WITH_LARGER
-from sumwise.kernels.forest.split import clear_totals, find_split
+from sumwise.kernels.forest.by_type import choose_by_type
+from sumwise.kernels.forest.entries import partition_entries
+from sumwise.kernels.forest.layout import (
+    CHUNK,
+    NOWHERE,
+    SET_WORDS,
+    WITH_LARGER,
+    ByteRows,
+    SparseRows,
+)
+from sumwise.kernels.forest.sparse_split import find_sparse_split
+from sumwise.kernels.forest.split import clear_totals, find_byte_split
 from sumwise.kernels.forest.targets import gather, write_value
 from sumwise.kernels.grow.heap import pop_node, push_node
 from sumwise.kernels.grow.layout import LEAF_WISE, N_HEAP
 from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.partition import is_left_code, left_range
-from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
+from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, merged, routine
 from sumwise.kernels.runtime.random import extend_key
 
 _ONE = np.uint64(1)
 _BY_GAIN = np.int64(LEAF_WISE)
+
+_find_split = choose_by_type(
+    "find_split", {ByteRows: find_byte_split, SparseRows: find_sparse_split}
+)
 
 
 @routine
@@ -53,7 +67,7 @@ def _settle_node(table, target, options, work, nodes, number, value, key):
         or node.weight < 2.0 * options.min_weight_leaf
     ):
         return False
-    find_split(table, target, options, work, node, extend_key(key, number))
+    _find_split(table, target, options, work, node, extend_key(key, number))
     if node.feature < 0 or node.gain < options.min_decrease:
         node.feature, node.gain = -1, 0.0
         return False
@@ -71,8 +85,8 @@ def _move_row(rows, spare, row, is_left, n_left, n_right):
     return n_left + is_left, n_right + (_ONE - is_left)
 
 
-@inlined
-def _partition_rows(table, work, node, number):
+@merged
+def _partition_bytes(table, work, node, number, is_known):
     """Move the rows that go left before the others, both in order; return where the others begin.
 
     Missing values may be WITH_LARGER: then the node has none.
@@ -98,6 +112,11 @@ def _partition_rows(table, work, node, number):
     return np.int64(place)
 
 
+_partition_rows = choose_by_type(
+    "partition_rows", {ByteRows: _partition_bytes, SparseRows: partition_entries}
+)
+
+
 @inlined
 def _begin_node(nodes, number, depth, first, last, n_constant, lower, upper):
     """Write what is known of a node before its rows are summed."""
@@ -113,6 +132,10 @@ def _begin_tree(table, work, nodes):
     for row in range(work.weight.size):
         work.rows[n_rows] = row
         n_rows += work.weight[row] > 0.0
+    place, n_placed = work.entries.place, 0
+    for row in range(place.size):
+        place[row] = n_placed if work.weight[row] > 0.0 else NOWHERE
+        n_placed += work.weight[row] > 0.0
     for i in range(work.order.size):
         work.order[i] = table.features[i]
         work.is_constant[table.features[i]] = 0
@@ -147,7 +170,7 @@ def _split_node(table, work, nodes, parent, left, best_first):
     """Partition the rows of a node between its children, ``left`` and the next."""
     node = nodes[parent]
     node.left = left
-    middle = _partition_rows(table, work, node, parent)
+    middle = _partition_rows(table, work, node, parent, not best_first)
     if node.missing_left == WITH_LARGER:
         node.missing_left = np.uint8(follows_larger(middle - node.first, node.last - node.first))
         if table.is_category[node.feature]:

@@ -18,6 +18,10 @@ Statistics
 Chunks
     A node of up to ``CHUNK`` rows is summed feature by feature. A larger one is summed chunk by
     chunk: a chunk stays in the cache while it is added to the histograms of all drawn features.
+Sparse tables
+    A sparse table is a list of entries, once by column and once by row; see :class:`SparseRows` and
+    entries.py. Its trees are grown from sums that are exact, such as counts of classes. Then the
+    rows of a node need no order, and what the entries do not sum to belongs to the default bin.
 Bootstrap
     A row that is drawn several times is one row with a larger weight. Limits on rows count distinct
     rows, and so does the rule for missing values that a node has not seen (``grow/missing.py``).
@@ -45,6 +49,8 @@ QUADRATIC, LOGARITHMIC, TWO_CLASS_LOG, POISSON = 0, 1, 2, 3
 FREE = 2
 # In place of a direction for missing values, if a node has none: that of the larger child.
 WITH_LARGER = np.uint8(2)
+# The place of a row that a tree is not grown on.
+NOWHERE = np.uint32(0xFFFFFFFF)
 
 
 class ByteRows(NamedTuple):
@@ -59,6 +65,39 @@ class ByteRows(NamedTuple):
     features: Any  # int32: features with more than one bin
     centers: Any  # float64 (n_features, N_BINS), or empty: a value per bin; see cuts.py
     direction: Any  # int8 (n_features,), or empty: 1 or -1 if values must rise or fall, else 0
+
+
+class SparseRows(NamedTuple):
+    """The binned table as entries: the rows of a feature that are not in its default bin."""
+
+    default: Any  # uint8 (n_features,)
+    start: Any  # int64 (n_features + 1,): the entries of feature f are [start[f], start[f + 1])
+    rows: Any  # uint32 (n_entries,)
+    bins: Any  # uint8 (n_entries,)
+    row_start: Any  # int64 (n_rows + 1,): the same entries by row
+    row_features: Any  # int32 (n_entries,)
+    row_bins: Any  # uint8 (n_entries,)
+    n_bins: Any  # the rest is that of ByteRows
+    is_category: Any
+    is_plain: Any
+    features: Any
+    centers: Any
+    direction: Any
+
+
+class NodeEntries(NamedTuple):
+    """Entries of a node's rows; all arrays are empty if the table is not sparse."""
+
+    place: Any  # uint32 (n_rows,): where a row is in TreeWork.rows, NOWHERE if the tree lacks it
+    head: Any  # int32 (n_features,): the first entry of a feature in a small node, -1 for none
+    chain: Any  # int32 (n_chained,): the next entry of the same feature, -1 for none
+    chain_row: Any  # uint32 (n_chained,)
+    chain_bin: Any  # uint8 (n_chained,)
+    own_row: Any  # uint32 (n_rows + 1,): the entries of the feature that is examined
+    own_bin: Any  # uint8 (n_rows + 1,)
+    best_row: Any  # uint32 (n_rows + 1,): those of the best feature so far
+    best_bin: Any  # uint8 (n_rows + 1,)
+    n_best: Any  # int64 (1,)
 
 
 class TreeOptions(NamedTuple):
@@ -107,6 +146,7 @@ class TreeWork(NamedTuple):
     waiting: Any  # int32 (n_nodes,): nodes to be split, a heap or a stack
     sets: Any  # uint64 (n_nodes, SET_WORDS), or empty: bins that a categorical split sends left
     best_set: Any  # uint64 (SET_WORDS,)
+    entries: Any  # NodeEntries
 
 
 # A node while the tree grows.

@@ -23,6 +23,12 @@ from sumwise.kernels.forest.bins import (
     sort_by_ratio,
 )
 from sumwise.kernels.forest.cuts import draw_value, find_bin, gather_bins
+from sumwise.kernels.forest.drawing import (
+    draw_feature,
+    note_constant,
+    put_back,
+    recall_constants,
+)
 from sumwise.kernels.forest.layout import (
     ALL_BUT_NOISE,
     BOUNDED_ROWS,
@@ -58,7 +64,7 @@ def clear_totals(totals):
 
 
 @inlined
-def _between(low, high):
+def between(low, high):
     """Half way between two bins of the node."""
     return (low + high) >> 1
 
@@ -89,7 +95,7 @@ def _collect_set(present, place, best_set):
 # One feature
 
 
-@routine
+@inlined
 def _examine(table, target, options, work, node, f, slot, key, best):
     """Write the best split on a feature to the node if it gains more than ``best``.
 
@@ -103,12 +109,21 @@ def _examine(table, target, options, work, node, f, slot, key, best):
     else:
         histogram = work.histograms[slot * N_BINS * n_stats :]
         n_present = list_filled(histogram, table.n_bins[f], n_stats, present)
+    if n_present > 1 and options.min_rows_leaf > 1:
+        for i in range(n_present):
+            work.counts[present[i]] = 0
+        stride, feature = np.uint64(table.stride), np.uint64(f) * np.uint64(table.step)
+        count_rows(table.bins, stride, feature, work.rows, node.first, node.last, work.counts)
+    return n_present, examine_bins(
+        table, target, options, work, node, f, slot, n_present, key, best
+    )
+
+
+@routine
+def examine_bins(table, target, options, work, node, f, slot, n_present, key, best):
+    """The same, given the present bins; counts of rows are known if leaves need several."""
+    present, n_rows = work.present, node.last - node.first
     if n_present > 1:
-        if options.min_rows_leaf > 1:
-            for i in range(n_present):
-                work.counts[present[i]] = 0
-            stride, feature = np.uint64(table.stride), np.uint64(f) * np.uint64(table.step)
-            count_rows(table.bins, stride, feature, work.rows, node.first, node.last, work.counts)
         has_missing, is_ordered = present[0] == 0, not table.is_category[f]
         cut, split_bin = np.int64(-1), np.int64(0)
         feature_key = extend_key(key, work.order.size + f)
@@ -137,10 +152,10 @@ def _examine(table, target, options, work, node, f, slot, key, best):
             elif place == n_present - 1:
                 split_bin = table.n_bins[f] - 1  # all values on the left
             elif cut < 0:
-                split_bin = _between(present[place], present[place + 1])
+                split_bin = between(present[place], present[place + 1])
             node.split_bin = np.uint8(split_bin)
     clear_bins(target, work, slot, n_present)
-    return n_present, best
+    return best
 
 
 @inlined
@@ -179,43 +194,11 @@ def _examine_plain(table, target, work, node, f, best):
     if gain > best:
         best = gain
         node.feature, node.missing_left = f, WITH_LARGER
-        node.split_bin = np.uint8(_between(low, high))
+        node.split_bin = np.uint8(between(low, high))
     return n_bins, best, is_perfect
 
 
-# Drawing features
-
-
-@inlined
-def _recall_constants(work, n_constant):
-    """Keep the first features known to be constant: those of the node's ancestors."""
-    for i in range(n_constant, work.n_constant[0]):
-        work.is_constant[work.constant[i]] = 0
-    work.n_constant[0] = n_constant
-
-
-@inlined
-def _note_constant(work, f):
-    """Remember a feature that is constant in a node, and so in all nodes below."""
-    work.constant[work.n_constant[0]] = f
-    work.n_constant[0] += 1
-    work.is_constant[f] = 1
-
-
-@inlined
-def _draw_feature(key, order, swaps, n_seen):
-    """Draw one of the features that have not been drawn."""
-    j = n_seen + np.int64(uniform(key, n_seen) * (order.size - n_seen))
-    swaps[n_seen] = j
-    order[n_seen], order[j] = order[j], order[n_seen]
-    return np.int64(order[n_seen])
-
-
-@inlined
-def _put_back(order, swaps, n_seen):
-    """Undo the draws, so that those of the next node do not depend on them."""
-    for i in range(n_seen - 1, -1, -1):
-        order[i], order[swaps[i]] = order[swaps[i]], order[i]
+# All features
 
 
 @inlined
@@ -239,7 +222,7 @@ def _sum_large_node(table, target, work, first, last, n_drawn):
 
 
 @merged
-def find_split(table, target, options, work, node, key):
+def find_byte_split(table, target, options, work, node, key):
     """Write the best split of a node to it; the totals of its rows are known.
 
     A node of up to CHUNK rows has been gathered; features are drawn one by one. In a larger node,
@@ -248,7 +231,7 @@ def find_split(table, target, options, work, node, key):
     first, last, order = node.first, node.last, work.order
     n_slots = work.histograms.size // (N_BINS * work.totals.size)
     is_small = last - first <= CHUNK
-    _recall_constants(work, np.int64(node.n_constant))
+    recall_constants(work, np.int64(node.n_constant))
     best, found, is_done, n_seen = -np.inf, False, False, np.int64(0)
     most = np.inf
     if last - first <= BOUNDED_ROWS and options.is_plain and not options.is_class:
@@ -261,7 +244,7 @@ def find_split(table, target, options, work, node, key):
             and n_seen < order.size
             and (n_seen < options.n_drawn or not (found or n_drawn))
         ):
-            f = _draw_feature(key, order, work.swaps, n_seen)
+            f = draw_feature(key, order, work.swaps, n_seen)
             n_seen += 1
             work.drawn[n_drawn] = f
             n_drawn += work.is_constant[f] == 0
@@ -289,7 +272,7 @@ def find_split(table, target, options, work, node, key):
                     best >= most or last - first == 2 or (is_perfect and options.is_class)
                 )
             else:
-                _note_constant(work, f)
-    _put_back(order, work.swaps, n_seen)
+                note_constant(work, f)
+    put_back(order, work.swaps, n_seen)
     node.gain = best
     node.n_constant = work.n_constant[0]

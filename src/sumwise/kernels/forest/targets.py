@@ -41,6 +41,19 @@ weigh_bins = _choose(
 )
 # Vectors and several outputs are never plain: their scan is never called.
 scan = _choose("scan", one_output.scan, many_outputs.scan_labels, many_outputs.scan_labels)
+scan_entries = _choose(
+    "scan_entries",
+    one_output.scan_entries,
+    many_outputs.scan_entries,
+    many_outputs.scan_nothing,
+)
+try_cut_of_entries = _choose(
+    "try_cut_of_entries",
+    one_output.try_cut_of_entries,
+    many_outputs.try_cut_of_entries,
+    many_outputs.try_nothing,
+)
+add_entries = _choose_by_name("add_entries")
 bound_gain = _choose_by_name("bound_gain")
 clear_bins = _choose_by_name("clear_bins")
 rate_bins = _choose_by_name("rate_bins")
