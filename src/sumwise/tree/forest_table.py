@@ -188,14 +188,24 @@ def _find_centers(thresholds: list[np.ndarray], lows: np.ndarray, highs: np.ndar
     The first and the last bin have only one threshold: their centers are the ends of the range.
     Centers ascend. If there is no float between some thresholds, they are the numbers of bins.
     """
-    centers = np.zeros((len(thresholds), N_BINS))
-    for f, ends in enumerate(thresholds):
-        if ends.size:
-            halves = np.clip(ends, -_LARGEST_CENTER, _LARGEST_CENTER) / 2  # no sum overflows
-            between = halves[:-1] + halves[1:]
-            low, high = min(lows[f], ends[0]), max(highs[f], ends[-1])
-            own = np.clip([low, *between, high], -_LARGEST_CENTER, _LARGEST_CENTER)
-            if (own[1:] <= own[:-1]).any():
-                own = np.arange(own.size)
-            centers[f, 1 : own.size + 1] = own
+    sizes = np.array([ends.size for ends in thresholds], dtype=np.int64)
+    centers = np.zeros((sizes.size, N_BINS))
+    some = np.flatnonzero(sizes)
+    if some.size == 0:
+        return centers
+    ends, last = np.concatenate(thresholds), sizes.cumsum()[some] - 1
+    first = last - sizes[some] + 1
+    halves = np.clip(ends, -_LARGEST_CENTER, _LARGEST_CENTER) / 2  # no sum overflows
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    # Bin 1 lies before the first threshold of a feature, bin 2 after it.
+    place = owner * N_BINS + 1 + np.arange(ends.size) - np.repeat(first, sizes[some])
+    flat = centers.reshape(-1)
+    flat[place[1:]] = halves[:-1] + halves[1:]
+    low, high = lows[some], highs[some]
+    low = np.where(ends[first] < low, ends[first], low)
+    high = np.where(ends[last] > high, ends[last], high)
+    flat[place[first]] = np.clip(low, -_LARGEST_CENTER, _LARGEST_CENTER)
+    flat[place[last] + 1] = np.clip(high, -_LARGEST_CENTER, _LARGEST_CENTER)
+    for f in np.unique(owner[flat[place + 1] <= flat[place]]):
+        centers[f, 1 : sizes[f] + 2] = np.arange(sizes[f] + 1)
     return centers
