@@ -9,7 +9,7 @@ without one cost nothing. All sums are exact, so the rows of a node have no orde
 import numpy as np
 
 from sumwise.kernels.grow.partition import is_left_code, left_range
-from sumwise.kernels.runtime.jit import NONE, inlined, merged, routine
+from sumwise.kernels.runtime.jit import NONE, inlined, merged
 
 _ONE = np.uint64(1)
 
@@ -114,7 +114,7 @@ def _move(rows, place, row, to):
     rows[to], place[row] = row, to
 
 
-@routine
+@merged
 def partition_entries(table, work, node, number, is_known):
     """Move the rows that go left before the others; return where the others begin.
 

@@ -37,7 +37,7 @@ _find_split = choose_by_type(
 )
 
 
-@routine
+@merged
 def _sum_rows(target, work, first, last):
     """Sum the rows of a node; return whether all have the same target."""
     clear_totals(work.totals)
@@ -50,7 +50,7 @@ def _sum_rows(target, work, first, last):
     return is_pure
 
 
-@routine
+@merged
 def _settle_node(table, target, options, work, nodes, number, value, key):
     """Write a node's value and, if it may be split, its best split; return whether it has one."""
     node = nodes[number]
@@ -145,24 +145,17 @@ def _begin_tree(table, work, nodes):
 
 
 @inlined
-def _push(work, nodes, number, best_first):
-    """Add a node to those that wait: a heap by gain, or a stack."""
-    if best_first:
-        push_node(work.control, work.waiting, nodes, _BY_GAIN, number)
-    else:
-        work.waiting[work.control[N_HEAP]] = number
-        work.control[N_HEAP] += 1
+def _push_unsettled(work, number):
+    """Add a node to the stack of those that wait to be settled."""
+    work.waiting[work.control[N_HEAP]] = number
+    work.control[N_HEAP] += 1
 
 
 @inlined
-def _pop(work, nodes, best_first):
-    """Remove the node that is next and return it."""
-    if best_first:
-        number = np.int64(pop_node(work.control, work.waiting, nodes, _BY_GAIN))
-    else:
-        work.control[N_HEAP] -= 1
-        number = np.int64(work.waiting[work.control[N_HEAP]])
-    return number
+def _pop_unsettled(work):
+    """Remove the top of the stack and return it."""
+    work.control[N_HEAP] -= 1
+    return np.int64(work.waiting[work.control[N_HEAP]])
 
 
 @inlined
@@ -215,13 +208,25 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
     """
     _begin_tree(table, work, nodes)
     n_nodes, n_leaves, best_first = np.int64(1), 1, options.best_first
-    if not best_first or _settle_node(table, target, options, work, nodes, ZERO, values[0], key):
-        _push(work, nodes, ZERO, best_first)
-    while work.control[N_HEAP] > 0 and n_leaves < options.max_leaves:
-        parent = _pop(work, nodes, best_first)
-        if not best_first and not _settle_node(
-            table, target, options, work, nodes, parent, values[parent], key
-        ):
+    number, n_unsettled = ZERO, 1
+    while True:
+        # The only call: nodes are many, and the arrays would be passed for each of them.
+        can_split = _settle_node(table, target, options, work, nodes, number, values[number], key)
+        parent = number
+        if best_first:
+            if can_split:
+                push_node(work.control, work.waiting, nodes, _BY_GAIN, number)
+            n_unsettled -= 1
+            if n_unsettled > 0:
+                number -= 1  # the left sibling
+                continue
+            if work.control[N_HEAP] == 0 or n_leaves >= options.max_leaves:
+                break
+            parent = np.int64(pop_node(work.control, work.waiting, nodes, _BY_GAIN))
+        elif not can_split:
+            if work.control[N_HEAP] == 0:
+                break
+            number = _pop_unsettled(work)
             continue
         left = n_nodes
         n_nodes += 2
@@ -230,10 +235,10 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
         direction = table.direction[nodes[parent].feature] if table.direction.size else np.int8(0)
         if direction != 0:
             _bound_children(target, work, nodes, left, direction, values)
-        for number in range(left + 1, left - 1, -1):  # the left child goes on top of the stack
-            if not best_first or _settle_node(
-                table, target, options, work, nodes, number, values[number], key
-            ):
-                _push(work, nodes, number, best_first)
+        if best_first:
+            number, n_unsettled = left + 1, 2
+        else:
+            _push_unsettled(work, left + 1)
+            number = left
     _clear_leaves(nodes, n_nodes)
     return n_nodes
