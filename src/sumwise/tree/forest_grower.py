@@ -133,10 +133,10 @@ class ForestGrower:
 
     def grow(self, key: np.uint64) -> ForestTree:
         """Grow a tree on the rows that have weight."""
-        table = self._source
-        if isinstance(table, EntryTable) and not sums_exactly(self._settings, self.weight):
+        table, is_exact = self._source, sums_exactly(self._settings, self.weight)
+        if isinstance(table, EntryTable) and not is_exact:
             return self._grow_on_bytes(table.as_rows, key)
-        options = self._scale_limits()
+        options = self._scale_limits()._replace(is_exact=is_exact)
         if options.is_plain and find_weight_ratio(self.weight) > _LARGEST_DRAWN_RATIO:
             options = options._replace(is_plain=False)
         n = grow_forest_tree(
@@ -222,6 +222,7 @@ class ForestGrower:
             is_plain=s.criterion == layout.QUADRATIC
             and not is_limited
             and not isinstance(self._target, Vectors | MultiLabels),
+            is_exact=False,
             is_class=s.is_class,
             n_drawn=_UNLIMITED if s.n_drawn is None else s.n_drawn,
             random_cuts=s.random_cuts,
@@ -251,7 +252,8 @@ class ForestGrower:
             left=np.zeros(n_stats),
             chunk=np.empty(2 * layout.CHUNK),
             chunk_label=np.empty(layout.CHUNK, dtype=np.int64),
-            codes=np.empty(layout.CHUNK, dtype=np.uint8),
+            codes=np.zeros(layout.CHUNK + layout.PACKED_BLOCK, dtype=np.uint8),
+            packed=_allocate_packed(n_stats),
             next_row=np.empty(layout.CHUNK, dtype=np.int32),
             bin_row=np.empty(layout.N_BINS, dtype=np.int32),
             histograms=np.zeros(n_slots * layout.N_BINS * n_stats),
@@ -295,3 +297,16 @@ def find_weight_ratio(weight: np.ndarray) -> float:
     smallest, largest = weight.min(initial=1.0, where=weight > 0), weight.max(initial=1.0)
     with np.errstate(over="ignore"):
         return float(largest / smallest)
+
+
+def _allocate_packed(n_stats: int) -> layout.PackedCounts:
+    n_rows = layout.CHUNK + layout.PACKED_BLOCK
+    return layout.PackedCounts(
+        words=np.zeros(n_rows, dtype=np.uint64),
+        word_of_row=np.zeros(n_rows, dtype=np.uint8),
+        word_of_class=np.zeros(n_stats, dtype=np.uint8),
+        shift=np.zeros(n_stats, dtype=np.uint8),
+        histogram=np.zeros(layout.N_BINS * layout.MOST_WORDS, dtype=np.uint64),
+        total=np.zeros(layout.MOST_WORDS, dtype=np.uint64),
+        left=np.zeros(layout.MOST_WORDS, dtype=np.uint64),
+    )

@@ -7,8 +7,10 @@ the smallest and the largest value of the feature.
 
 import numpy as np
 
-from sumwise.kernels.runtime.jit import ZERO, inlined, merged, routine
+from sumwise.kernels.runtime.jit import ZERO, merged
 from sumwise.kernels.runtime.random import uniform
+
+_ONE = np.uint64(1)
 
 
 @merged
@@ -19,22 +21,16 @@ def draw_value(key, centers, low, high):
     return value if value < centers[high] else centers[low]
 
 
-@routine
+@merged
 def find_bin(centers, value, low, high):
     """Return the last bin of [low, high) whose center is not above a value, or ``low``."""
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if centers[middle] <= value:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@inlined
-def is_before(centers, code, value, low):
-    """Whether rows of a bin are on the left of a cut; those of bin ``low`` always are."""
-    return (centers[np.uint64(code)] <= value) | (code == low)
+    n = np.uint64(high - low)
+    place = np.uint64(low)
+    while n > _ONE:  # branch-free but for the length: the branch would be unpredictable
+        half = n >> _ONE
+        place += half * np.uint64(centers[place + half] <= value)
+        n -= half
+    return np.int64(place)
 
 
 @merged

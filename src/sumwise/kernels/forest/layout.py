@@ -43,6 +43,9 @@ ALL_BUT_NOISE = 1.0 - 1e-12
 N_BINS = 256
 SET_WORDS = 4
 
+# Words of packed counts; a field has 16 bits. Rows are summed in blocks.
+MOST_WORDS, FIELDS, PACKED_BLOCK = 8, 4, 8
+
 # Criteria; see impurity.py.
 QUADRATIC, LOGARITHMIC, TWO_CLASS_LOG, POISSON = 0, 1, 2, 3
 # The direction of a feature if there are no monotone constraints at all.
@@ -100,11 +103,24 @@ class NodeEntries(NamedTuple):
     n_best: Any  # int64 (1,)
 
 
+class PackedCounts(NamedTuple):
+    """Counts of classes as fields of words; see packing.py."""
+
+    words: Any  # uint64 (CHUNK + PACKED_BLOCK,): the weight of a gathered row, in its class's field
+    word_of_row: Any  # uint8 (the same): the word that the field is in
+    word_of_class: Any  # uint8 (n_stats,)
+    shift: Any  # uint8 (n_stats,): where the field of a class begins
+    histogram: Any  # uint64 (N_BINS * MOST_WORDS,): zero when not in use
+    total: Any  # uint64 (MOST_WORDS,): of the node
+    left: Any  # uint64 (MOST_WORDS,): of one side
+
+
 class TreeOptions(NamedTuple):
     """What the parameters allow, as plain numbers."""
 
     criterion: int
     is_plain: bool  # QUADRATIC, and no limits on leaves: the common case, which is faster
+    is_exact: bool  # all sums are: counts of classes, with whole weights
     is_class: bool  # targets are classes: a split may be perfect
     n_drawn: int  # features that a node draws; all if there are not more
     random_cuts: bool  # one random cut per feature instead of the best
@@ -134,6 +150,7 @@ class TreeWork(NamedTuple):
     chunk: Any  # float64 (2 * CHUNK,): weights of gathered rows, or weight and weight times target
     chunk_label: Any  # int64 (CHUNK,)
     codes: Any  # uint8 (CHUNK,): bins of gathered rows
+    packed: Any  # PackedCounts
     next_row: Any  # int32 (CHUNK,): the next gathered row of the same bin, -1 for none
     bin_row: Any  # int32 (N_BINS,): the first gathered row of a bin
     histograms: Any  # float64 (n_slots * N_BINS * n_stats,): zero when not in use

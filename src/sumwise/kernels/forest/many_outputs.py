@@ -9,9 +9,10 @@ import numpy as np
 
 from sumwise.kernels.forest.bins import add_bin, list_touched
 from sumwise.kernels.forest.by_type import choose_by_type
-from sumwise.kernels.forest.cuts import is_before, keep_if
+from sumwise.kernels.forest.cuts import keep_if
 from sumwise.kernels.forest.impurity import has_enough, score_columns, score_others
 from sumwise.kernels.forest.layout import N_BINS, POISSON, QUADRATIC, SET_WORDS
+from sumwise.kernels.forest.packing import scan_packed
 from sumwise.kernels.runtime.bits import find_lowest_bit
 from sumwise.kernels.runtime.jit import NO, ZERO, merged, routine
 
@@ -49,16 +50,17 @@ class MultiLabels(NamedTuple):
 @merged
 def gather_labels(target, weight, rows, first, last, lead, work):
     """Copy the weights and classes of rows to ``work``, and add them to the totals."""
-    start = target.label[lead]
+    start, total_weight = target.label[lead], work.totals[0]
     is_pure = True
     for i in range(np.uint64(last - first)):
         row = np.uint64(rows[np.uint64(first) + i])
         w, label = weight[row], target.label[row]
         work.chunk[i] = w
         work.chunk_label[i] = label + 1
-        work.totals[0] += w
+        total_weight += w
         work.totals[np.uint64(label + 1)] += w
         is_pure &= label == start
+    work.totals[0] = total_weight
     return is_pure
 
 
@@ -203,13 +205,21 @@ def rate_bins(target, work, slot, n_present):
 
 
 @merged
-def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins):
+def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins, n_words):
     """Find the best split of a gathered node on a plain feature, with plain options.
 
     Returns what ``scan`` of one_output.py does. Rows of the same bin are chained. Then they move
     from the right side to the left, bin by bin, and each updates the sums of squares: the time per
-    row does not depend on the number of classes.
+    row does not depend on the number of classes. Rows of packed counts are summed instead.
     """
+    if n_words > 0:
+        return scan_packed(work, bins, stride, feature, rows, first, last, n_words)
+    return _scan_chains(work, bins, stride, feature, rows, first, last)
+
+
+@merged
+def _scan_chains(work, bins, stride, feature, rows, first, last):
+    """Find the best split of a gathered node; see :func:`scan_labels`."""
     totals, left, touched = work.totals, work.left, work.touched
     next_row, bin_row, labels, chunk = work.next_row, work.bin_row, work.chunk_label, work.chunk
     for i in range(np.uint64(last - first)):
@@ -320,14 +330,14 @@ def scan_entries(target, work, n_entries, n_rows, default):
 
 
 @merged
-def try_cut(target, work, n_rows, centers, value, low):
+def try_cut(target, work, n_rows, split_bin):
     """Return the gain of a random cut of the gathered rows, and whether both sides are pure."""
     codes, chunk, labels = work.codes, work.chunk, work.chunk_label
     totals, left = work.totals, work.left
     for k in range(totals.size):
         left[k] = 0.0
     for i in range(np.uint64(n_rows)):
-        more = keep_if(is_before(centers, codes[i], value, low), chunk[i])
+        more = keep_if(codes[i] <= split_bin, chunk[i])
         left[0] += more
         left[np.uint64(labels[i])] += more
     score = score_columns(QUADRATIC, left) + score_others(QUADRATIC, totals, left)
@@ -335,15 +345,15 @@ def try_cut(target, work, n_rows, centers, value, low):
 
 
 @merged
-def try_cut_of_entries(target, work, n_entries, default, centers, value, low):
+def try_cut_of_entries(target, work, n_entries, default, split_bin):
     """:func:`try_cut` for a sparse node."""
     totals, left, entries = work.totals, work.left, work.entries
-    is_default_left = is_before(centers, default, value, low)
+    is_default_left = default <= split_bin
     for k in range(totals.size):
         left[k] = totals[k] if is_default_left else 0.0
     for i in range(np.uint64(n_entries)):
         row = np.uint64(entries.own_row[i])
-        is_left = is_before(centers, entries.own_bin[i], value, low)
+        is_left = entries.own_bin[i] <= split_bin
         more = keep_if(is_left != is_default_left, work.weight[row])
         more = -more if is_default_left else more
         left[0] += more
@@ -365,7 +375,7 @@ def scan_nothing(target, work, n_entries, n_rows, default):
 
 
 @routine
-def try_nothing(target, work, n_entries, default, centers, value, low):
+def try_nothing(target, work, n_entries, default, split_bin):
     """Try no cut, for the same reason."""
     return -np.inf, NO
 

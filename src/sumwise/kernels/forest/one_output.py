@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.forest.bins import add_bin, sort_by_ratio
-from sumwise.kernels.forest.cuts import is_before, keep_if
+from sumwise.kernels.forest.cuts import keep_if
 from sumwise.kernels.forest.impurity import (
     has_enough,
     keeps_order,
@@ -128,7 +128,7 @@ def rate_bins(target, work, slot, n_present):
 
 
 @merged
-def scan(target, work, bins, stride, feature, rows, first, last, n_bins):
+def scan(target, work, bins, stride, feature, rows, first, last, n_bins, n_words):
     """Find the best split of a gathered node on a plain feature, with plain options.
 
     Returns (number of distinct bins, gain, bin below the split, bin above it, whether the split
@@ -197,27 +197,24 @@ def scan_entries(target, work, n_entries, n_rows, default):
 
 
 @merged
-def try_cut(target, work, n_rows, centers, value, low):
-    """Return the gain of a random cut of the gathered rows, and whether it separates two classes.
-
-    See cuts.py for ``centers``, ``value`` and ``low``.
-    """
+def try_cut(target, work, n_rows, split_bin):
+    """Return the gain of a random cut of the gathered rows, and whether it separates two classes."""
     codes, chunk = work.codes, work.chunk
     total_weight, total = work.totals[0], work.totals[1]
     # Two sums of each kind, for even and odd rows: neither has to wait for the other.
     w, s, other_w, other_s = 0.0, 0.0, 0.0, 0.0
     n = np.uint64(n_rows)
     for i in range(_ZERO, n - _ONE, _TWO):
-        is_left = is_before(centers, codes[i], value, low)
+        is_left = codes[i] <= split_bin
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
         j = i + _ONE
-        is_left = is_before(centers, codes[j], value, low)
+        is_left = codes[j] <= split_bin
         other_w += keep_if(is_left, chunk[_TWO * j])
         other_s += keep_if(is_left, chunk[_TWO * j + _ONE])
     if n & _ONE:
         i = n - _ONE
-        is_left = is_before(centers, codes[i], value, low)
+        is_left = codes[i] <= split_bin
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
     w += other_w
@@ -227,14 +224,14 @@ def try_cut(target, work, n_rows, centers, value, low):
 
 
 @merged
-def try_cut_of_entries(target, work, n_entries, default, centers, value, low):
+def try_cut_of_entries(target, work, n_entries, default, split_bin):
     """:func:`try_cut` for a sparse node."""
     entries, total_weight, total = work.entries, work.totals[0], work.totals[1]
-    is_default_left = is_before(centers, default, value, low)
+    is_default_left = default <= split_bin
     w, s = 0.0, 0.0  # of the rows on the other side than the default bin
     for i in range(np.uint64(n_entries)):
         row = np.uint64(entries.own_row[i])
-        is_left = is_before(centers, entries.own_bin[i], value, low)
+        is_left = entries.own_bin[i] <= split_bin
         more = keep_if(is_left != is_default_left, work.weight[row])
         w += more
         s += more * target.value[row]

@@ -56,11 +56,12 @@ def _examine_cut(table, target, work, node, f, n_entries, key, best):
     low, high = find_extremes(work, n_entries, node.last - node.first, default)
     if low < high:
         value = draw_value(extend_key(key, work.order.size + f), centers, low, high)
-        gain, is_perfect = try_cut_of_entries(target, work, n_entries, default, centers, value, low)
+        split_bin = np.uint8(find_bin(centers, value, low, high))
+        gain, is_perfect = try_cut_of_entries(target, work, n_entries, default, split_bin)
         if gain > best:
             best = gain
             node.feature, node.missing_left = f, WITH_LARGER
-            node.split_bin = np.uint8(find_bin(centers, value, low, high))
+            node.split_bin = split_bin
     return np.int64(1) + (low < high), best, is_perfect
 
 

@@ -44,10 +44,12 @@ from sumwise.kernels.forest.targets import (
     bound_gain,
     clear_bins,
     gather,
+    pack_rows,
     rate_bins,
     scan,
     sweep,
     try_cut,
+    try_packed_cut,
     weigh_bins,
 )
 from sumwise.kernels.runtime.jit import NO, ZERO, inlined, merged, routine
@@ -159,26 +161,30 @@ def examine_bins(table, target, options, work, node, f, slot, n_present, key, be
 
 
 @inlined
-def _examine_plain_cut(table, target, work, node, f, key, best):
+def _examine_plain_cut(table, target, work, node, f, n_words, key, best):
     """The same for a random cut, if all is plain; also returns whether the split is perfect."""
     feature = np.uint64(f) * np.uint64(table.step)
     low, high = gather_bins(
         table.bins, np.uint64(table.stride), feature, work.rows, node.first, node.last, work.codes
     )
-    is_perfect = False
+    is_perfect, n_rows = False, node.last - node.first
     if low < high:
         centers = table.centers[f]
         value = draw_value(extend_key(key, work.order.size + f), centers, low, high)
-        gain, is_perfect = try_cut(target, work, node.last - node.first, centers, value, low)
+        split_bin = np.uint8(find_bin(centers, value, low, high))
+        if n_words > 0:
+            gain, is_perfect = try_packed_cut(target, work, n_rows, split_bin, n_words)
+        else:
+            gain, is_perfect = try_cut(target, work, n_rows, split_bin)
         if gain > best:
             best = gain
             node.feature, node.missing_left = f, WITH_LARGER
-            node.split_bin = np.uint8(find_bin(centers, value, low, high))
+            node.split_bin = split_bin
     return np.int64(1) + (low < high), best, is_perfect
 
 
 @inlined
-def _examine_plain(table, target, work, node, f, best):
+def _examine_plain(table, target, work, node, f, n_words, best):
     """The same for the best cut, if all is plain."""
     n_bins, gain, low, high, is_perfect = scan(
         target,
@@ -190,6 +196,7 @@ def _examine_plain(table, target, work, node, f, best):
         node.first,
         node.last,
         table.n_bins[f],
+        n_words,
     )
     if gain > best:
         best = gain
@@ -233,7 +240,9 @@ def find_byte_split(table, target, options, work, node, key):
     is_small = last - first <= CHUNK
     recall_constants(work, np.int64(node.n_constant))
     best, found, is_done, n_seen = -np.inf, False, False, np.int64(0)
-    most = np.inf
+    most, n_words = np.inf, ZERO
+    if is_small and options.is_plain and options.is_exact:
+        n_words = pack_rows(target, work, last - first)
     if last - first <= BOUNDED_ROWS and options.is_plain and not options.is_class:
         most = ALL_BUT_NOISE * bound_gain(target, work, last - first)
     while n_seen < order.size and (n_seen < options.n_drawn or not found) and not is_done:
@@ -256,10 +265,12 @@ def find_byte_split(table, target, options, work, node, key):
             is_perfect = False
             if is_plain and options.random_cuts:
                 n_bins, best, is_perfect = _examine_plain_cut(
-                    table, target, work, node, f, key, best
+                    table, target, work, node, f, n_words, key, best
                 )
             elif is_plain:
-                n_bins, best, is_perfect = _examine_plain(table, target, work, node, f, best)
+                n_bins, best, is_perfect = _examine_plain(
+                    table, target, work, node, f, n_words, best
+                )
             else:
                 if is_small:
                     marks = last - first <= FEW_ROWS

@@ -12,7 +12,7 @@ by_type.py explains how the routine is chosen; one_output.py documents the argum
 
 from typing import Any
 
-from sumwise.kernels.forest import many_outputs, one_output
+from sumwise.kernels.forest import many_outputs, one_output, packing
 from sumwise.kernels.forest.by_type import choose_by_type
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
@@ -52,6 +52,13 @@ try_cut_of_entries = _choose(
     one_output.try_cut_of_entries,
     many_outputs.try_cut_of_entries,
     many_outputs.try_nothing,
+)
+pack_rows = _choose("pack_rows", packing.pack_numbers, packing.pack_labels, packing.pack_nothing)
+try_packed_cut = _choose(
+    "try_packed_cut",
+    packing.try_cut_of_numbers,
+    packing.try_cut_of_labels,
+    packing.try_cut_of_labels,
 )
 add_entries = _choose_by_name("add_entries")
 bound_gain = _choose_by_name("bound_gain")
