@@ -252,7 +252,7 @@ class ForestGrower:
             left=np.zeros(n_stats),
             chunk=np.empty(2 * layout.CHUNK),
             chunk_label=np.empty(layout.CHUNK, dtype=np.int64),
-            codes=np.zeros(layout.CHUNK + layout.PACKED_BLOCK, dtype=np.uint8),
+            codes=np.empty(layout.CHUNK, dtype=np.uint8),
             packed=_allocate_packed(n_stats),
             next_row=np.empty(layout.CHUNK, dtype=np.int32),
             bin_row=np.empty(layout.N_BINS, dtype=np.int32),
@@ -260,6 +260,7 @@ class ForestGrower:
             touched=np.zeros(layout.SET_WORDS, dtype=np.uint64),
             present=np.zeros(layout.N_BINS, dtype=np.int64),
             prefix=np.zeros(2 * layout.N_BINS),
+            best_cut=np.zeros(3),
             counts=np.zeros(layout.N_BINS, dtype=np.int64),
             ratio=np.zeros(layout.N_BINS),
             control=np.zeros(CONTROL_LENGTH, dtype=np.int64),
@@ -300,10 +301,9 @@ def find_weight_ratio(weight: np.ndarray) -> float:
 
 
 def _allocate_packed(n_stats: int) -> layout.PackedCounts:
-    n_rows = layout.CHUNK + layout.PACKED_BLOCK
     return layout.PackedCounts(
-        words=np.zeros(n_rows, dtype=np.uint64),
-        word_of_row=np.zeros(n_rows, dtype=np.uint8),
+        words=np.zeros(layout.CHUNK, dtype=np.uint64),
+        word_of_row=np.zeros(layout.CHUNK, dtype=np.uint8),
         word_of_class=np.zeros(n_stats, dtype=np.uint8),
         shift=np.zeros(n_stats, dtype=np.uint8),
         histogram=np.zeros(layout.N_BINS * layout.MOST_WORDS, dtype=np.uint64),

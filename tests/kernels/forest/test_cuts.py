@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.kernels.forest.cuts import draw_value, find_bin, gather_bins, keep_if
+from sumwise.kernels.forest.cuts import draw_value, find_bin, gather_bins, is_before, keep_if
 from sumwise.kernels.runtime.jit import kernel
 from tests.naive.random import uniform
 
@@ -17,10 +17,9 @@ def run_draw(key, centers, low, high):
 
 
 @kernel
-def run_sides(centers, codes, value, low, high, weight, out):
-    split_bin = find_bin(centers, value, low, high)
+def run_sides(centers, codes, value, low, weight, out):
     for i in range(codes.size):
-        out[i] = keep_if(codes[i] <= split_bin, weight[i])
+        out[i] = keep_if(is_before(centers, codes[i], value, low), weight[i])
 
 
 @kernel
@@ -44,7 +43,7 @@ def test_equal_centers_leave_the_first_bin_on_the_left():
     value, split_bin = run_draw(np.uint64(1), np.ones(4), 1, 3)
     assert (value, split_bin) == (1.0, 2)
     codes, out = np.array([1, 2, 3], dtype=np.uint8), np.empty(3)
-    run_sides(CENTERS, codes, 0.5, 1, 3, np.array([0.1, 0.2, 0.3]), out)
+    run_sides(CENTERS, codes, 0.5, 1, np.array([0.1, 0.2, 0.3]), out)
     assert out.tolist() == [0.1, 0.0, 0.0]
 
 
@@ -52,7 +51,7 @@ def test_equal_centers_leave_the_first_bin_on_the_left():
 def test_sides_of_a_cut(value):
     codes = np.array([5, 1, 2, 3, 1, 4], dtype=np.uint8)
     weight, out = np.arange(1.0, 7.0), np.empty(6)
-    run_sides(CENTERS, codes, value, 1, 5, weight, out)
+    run_sides(CENTERS, codes, value, 1, weight, out)
     assert np.array_equal(out, np.where(CENTERS[codes] <= value, weight, 0.0))
 
 

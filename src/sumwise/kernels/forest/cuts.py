@@ -7,10 +7,8 @@ the smallest and the largest value of the feature.
 
 import numpy as np
 
-from sumwise.kernels.runtime.jit import ZERO, merged
+from sumwise.kernels.runtime.jit import ZERO, inlined, merged, routine
 from sumwise.kernels.runtime.random import uniform
-
-_ONE = np.uint64(1)
 
 
 @merged
@@ -21,16 +19,38 @@ def draw_value(key, centers, low, high):
     return value if value < centers[high] else centers[low]
 
 
-@merged
+@routine
 def find_bin(centers, value, low, high):
     """Return the last bin of [low, high) whose center is not above a value, or ``low``."""
-    n = np.uint64(high - low)
-    place = np.uint64(low)
-    while n > _ONE:  # branch-free but for the length: the branch would be unpredictable
-        half = n >> _ONE
-        place += half * np.uint64(centers[place + half] <= value)
-        n -= half
-    return np.int64(place)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if centers[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def is_before(centers, code, value, low):
+    """Whether rows of a bin are on the left of a cut; those of bin ``low`` always are.
+
+    To compare bins would need the bin of the cut, and a search for every cut that is tried.
+    """
+    return (centers[np.uint64(code)] <= value) | (code == low)
+
+
+@inlined
+def keep_cut(work, value, low, high):
+    """Keep a cut: it is the best so far."""
+    work.best_cut[0], work.best_cut[1], work.best_cut[2] = value, low, high
+
+
+@inlined
+def find_kept_bin(work, centers):
+    """Return the bin of the cut that was kept. It takes a search, hence only for the best cut."""
+    low, high = np.int64(work.best_cut[1]), np.int64(work.best_cut[2])
+    return np.uint8(find_bin(centers, work.best_cut[0], low, high))
 
 
 @merged

@@ -43,8 +43,8 @@ ALL_BUT_NOISE = 1.0 - 1e-12
 N_BINS = 256
 SET_WORDS = 4
 
-# Words of packed counts; a field has 16 bits. Rows are summed in blocks.
-MOST_WORDS, FIELDS, PACKED_BLOCK = 8, 4, 8
+# Words of packed counts, and fields of a word: a field has 16 bits.
+MOST_WORDS, FIELDS = 8, 4
 
 # Criteria; see impurity.py.
 QUADRATIC, LOGARITHMIC, TWO_CLASS_LOG, POISSON = 0, 1, 2, 3
@@ -106,7 +106,7 @@ class NodeEntries(NamedTuple):
 class PackedCounts(NamedTuple):
     """Counts of classes as fields of words; see packing.py."""
 
-    words: Any  # uint64 (CHUNK + PACKED_BLOCK,): the weight of a gathered row, in its class's field
+    words: Any  # uint64 (CHUNK,): the weight of a gathered row, in its class's field
     word_of_row: Any  # uint8 (the same): the word that the field is in
     word_of_class: Any  # uint8 (n_stats,)
     shift: Any  # uint8 (n_stats,): where the field of a class begins
@@ -157,6 +157,7 @@ class TreeWork(NamedTuple):
     touched: Any  # uint64 (SET_WORDS,): bins of a small node; zero when not in use
     present: Any  # int64 (N_BINS,): bins that have rows, in order
     prefix: Any  # float64 (2 * N_BINS,): sums of the bins before a present one
+    best_cut: Any  # float64 (3,): value, lowest and highest bin of the best random cut
     counts: Any  # int64 (N_BINS,): rows of the present bins, if leaves need several rows
     ratio: Any  # float64 (N_BINS,): the order of categories
     control: Any  # int64 (CONTROL_LENGTH,): see grow/layout.py; N_HEAP is the only place in use

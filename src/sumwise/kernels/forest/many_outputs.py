@@ -9,7 +9,7 @@ import numpy as np
 
 from sumwise.kernels.forest.bins import add_bin, list_touched
 from sumwise.kernels.forest.by_type import choose_by_type
-from sumwise.kernels.forest.cuts import keep_if
+from sumwise.kernels.forest.cuts import is_before, keep_if
 from sumwise.kernels.forest.impurity import has_enough, score_columns, score_others
 from sumwise.kernels.forest.layout import N_BINS, POISSON, QUADRATIC, SET_WORDS
 from sumwise.kernels.forest.packing import scan_packed
@@ -330,14 +330,15 @@ def scan_entries(target, work, n_entries, n_rows, default):
 
 
 @merged
-def try_cut(target, work, n_rows, split_bin):
+def try_cut(target, work, n_rows, cut):
     """Return the gain of a random cut of the gathered rows, and whether both sides are pure."""
     codes, chunk, labels = work.codes, work.chunk, work.chunk_label
     totals, left = work.totals, work.left
+    centers, value, low = cut
     for k in range(totals.size):
         left[k] = 0.0
     for i in range(np.uint64(n_rows)):
-        more = keep_if(codes[i] <= split_bin, chunk[i])
+        more = keep_if(is_before(centers, codes[i], value, low), chunk[i])
         left[0] += more
         left[np.uint64(labels[i])] += more
     score = score_columns(QUADRATIC, left) + score_others(QUADRATIC, totals, left)
@@ -345,15 +346,16 @@ def try_cut(target, work, n_rows, split_bin):
 
 
 @merged
-def try_cut_of_entries(target, work, n_entries, default, split_bin):
+def try_cut_of_entries(target, work, n_entries, default, cut):
     """:func:`try_cut` for a sparse node."""
     totals, left, entries = work.totals, work.left, work.entries
-    is_default_left = default <= split_bin
+    centers, value, low = cut
+    is_default_left = is_before(centers, default, value, low)
     for k in range(totals.size):
         left[k] = totals[k] if is_default_left else 0.0
     for i in range(np.uint64(n_entries)):
         row = np.uint64(entries.own_row[i])
-        is_left = entries.own_bin[i] <= split_bin
+        is_left = is_before(centers, entries.own_bin[i], value, low)
         more = keep_if(is_left != is_default_left, work.weight[row])
         more = -more if is_default_left else more
         left[0] += more
@@ -375,7 +377,7 @@ def scan_nothing(target, work, n_entries, n_rows, default):
 
 
 @routine
-def try_nothing(target, work, n_entries, default, split_bin):
+def try_nothing(target, work, n_entries, default, cut):
     """Try no cut, for the same reason."""
     return -np.inf, NO
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sumwise.kernels.forest.bins import add_bin, sort_by_ratio
-from sumwise.kernels.forest.cuts import keep_if
+from sumwise.kernels.forest.cuts import is_before, keep_if
 from sumwise.kernels.forest.impurity import (
     has_enough,
     keeps_order,
@@ -197,24 +197,28 @@ def scan_entries(target, work, n_entries, n_rows, default):
 
 
 @merged
-def try_cut(target, work, n_rows, split_bin):
-    """Return the gain of a random cut of the gathered rows, and whether it separates two classes."""
+def try_cut(target, work, n_rows, cut):
+    """Return the gain of a random cut of gathered rows, and whether it separates two classes.
+
+    ``cut`` has the centers of the bins, the value of the cut, and the lowest bin; see cuts.py.
+    """
     codes, chunk = work.codes, work.chunk
+    centers, value, low = cut
     total_weight, total = work.totals[0], work.totals[1]
     # Two sums of each kind, for even and odd rows: neither has to wait for the other.
     w, s, other_w, other_s = 0.0, 0.0, 0.0, 0.0
     n = np.uint64(n_rows)
     for i in range(_ZERO, n - _ONE, _TWO):
-        is_left = codes[i] <= split_bin
+        is_left = is_before(centers, codes[i], value, low)
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
         j = i + _ONE
-        is_left = codes[j] <= split_bin
+        is_left = is_before(centers, codes[j], value, low)
         other_w += keep_if(is_left, chunk[_TWO * j])
         other_s += keep_if(is_left, chunk[_TWO * j + _ONE])
     if n & _ONE:
         i = n - _ONE
-        is_left = codes[i] <= split_bin
+        is_left = is_before(centers, codes[i], value, low)
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
     w += other_w
@@ -224,14 +228,15 @@ def try_cut(target, work, n_rows, split_bin):
 
 
 @merged
-def try_cut_of_entries(target, work, n_entries, default, split_bin):
+def try_cut_of_entries(target, work, n_entries, default, cut):
     """:func:`try_cut` for a sparse node."""
     entries, total_weight, total = work.entries, work.totals[0], work.totals[1]
-    is_default_left = default <= split_bin
+    centers, value, low = cut
+    is_default_left = is_before(centers, default, value, low)
     w, s = 0.0, 0.0  # of the rows on the other side than the default bin
     for i in range(np.uint64(n_entries)):
         row = np.uint64(entries.own_row[i])
-        is_left = entries.own_bin[i] <= split_bin
+        is_left = is_before(centers, entries.own_bin[i], value, low)
         more = keep_if(is_left != is_default_left, work.weight[row])
         w += more
         s += more * target.value[row]

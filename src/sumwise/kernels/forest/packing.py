@@ -13,22 +13,15 @@ depend on packing.
 import numpy as np
 
 from sumwise.kernels.forest.bins import add_bin
+from sumwise.kernels.forest.cuts import is_before
 from sumwise.kernels.forest.impurity import scaled_gain, separates_classes
-from sumwise.kernels.forest.layout import FIELDS, MOST_WORDS, PACKED_BLOCK, SET_WORDS
+from sumwise.kernels.forest.layout import FIELDS, MOST_WORDS, SET_WORDS
 from sumwise.kernels.runtime.bits import find_lowest_bit
 from sumwise.kernels.runtime.jit import ZERO, inlined, merged
 
 _ZERO, _ONE, _TWO, _SIX = (np.uint64(number) for number in (0, 1, 2, 6))
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _FIELD_BITS, _FIELD = np.uint64(16), np.uint64(0xFFFF)
-_BLOCK = np.uint64(PACKED_BLOCK)
-
-
-@inlined
-def _pad_words(words, n):
-    """Fill the last block of rows with zeros."""
-    for i in range(n, n + _BLOCK):
-        words[i] = 0
 
 
 @merged
@@ -38,7 +31,6 @@ def pack_numbers(target, work, n_rows):
     for i in range(n):
         weight, of_second = work.chunk[_TWO * i], work.chunk[_TWO * i + _ONE]
         words[i] = np.uint64(np.int64(weight)) << _HALF | np.uint64(np.int64(of_second))
-    _pad_words(words, n)
     return np.int64(1)
 
 
@@ -66,7 +58,6 @@ def pack_labels(target, work, n_rows):
         weight = np.uint64(np.int64(work.chunk[i]))
         packed.words[i] = weight << np.uint64(packed.shift[k])
         packed.word_of_row[i] = packed.word_of_class[k]
-    _pad_words(packed.words, n)
     return np.int64((n_classes + np.uint64(FIELDS - 1)) // np.uint64(FIELDS))
 
 
@@ -145,13 +136,13 @@ def scan_packed(work, bins, stride, feature, rows, first, last, n_words):
 
 
 @merged
-def try_cut_of_numbers(target, work, n_rows, split_bin, n_words):
+def try_cut_of_numbers(target, work, n_rows, cut, n_words):
     """Return the gain of a random cut, and whether it separates two classes."""
     codes, words = work.codes, work.packed.words
+    centers, value, low = cut
     left = np.uint64(0)
-    for first in range(_ZERO, np.uint64(n_rows), _BLOCK):
-        for k in range(_BLOCK):
-            left += words[first + k] & (_ZERO - np.uint64(codes[first + k] <= split_bin))
+    for i in range(np.uint64(n_rows)):
+        left += words[i] & (_ZERO - np.uint64(is_before(centers, codes[i], value, low)))
     w, s = _as_float(left >> _HALF), _as_float(left & _LOW_HALF)
     total_weight, total = work.totals[0], work.totals[1]
     is_perfect = separates_classes(w, s, total_weight, total)
@@ -159,18 +150,17 @@ def try_cut_of_numbers(target, work, n_rows, split_bin, n_words):
 
 
 @merged
-def try_cut_of_labels(target, work, n_rows, split_bin, n_words):
+def try_cut_of_labels(target, work, n_rows, cut, n_words):
     """Return the gain of a random cut, and whether both sides are pure."""
     codes, packed, total_weight = work.codes, work.packed, work.totals[0]
     words, word_of_row = packed.words, packed.word_of_row
+    centers, value, low = cut
     of_all = np.uint64(0)
     for word in range(np.uint64(n_words)):
         left = np.uint64(0)
-        for first in range(_ZERO, np.uint64(n_rows), _BLOCK):
-            for k in range(_BLOCK):
-                i = first + k
-                is_in = (codes[i] <= split_bin) & (word_of_row[i] == word)
-                left += words[i] & (_ZERO - np.uint64(is_in))
+        for i in range(np.uint64(n_rows)):
+            is_in = is_before(centers, codes[i], value, low) & (word_of_row[i] == word)
+            left += words[i] & (_ZERO - np.uint64(is_in))
         packed.left[word] = left
         of_all += _sum_squares(packed.total[word])
     of_left, of_right, w = _measure_sides(packed, n_words)

@@ -6,7 +6,7 @@ The splits are those of split.py. What a node costs depends on its entries, not 
 import numpy as np
 
 from sumwise.kernels.forest.bins import list_touched
-from sumwise.kernels.forest.cuts import draw_value, find_bin
+from sumwise.kernels.forest.cuts import draw_value, find_kept_bin, keep_cut
 from sumwise.kernels.forest.drawing import (
     draw_feature,
     note_constant,
@@ -56,12 +56,12 @@ def _examine_cut(table, target, work, node, f, n_entries, key, best):
     low, high = find_extremes(work, n_entries, node.last - node.first, default)
     if low < high:
         value = draw_value(extend_key(key, work.order.size + f), centers, low, high)
-        split_bin = np.uint8(find_bin(centers, value, low, high))
-        gain, is_perfect = try_cut_of_entries(target, work, n_entries, default, split_bin)
+        cut = (centers, value, low)
+        gain, is_perfect = try_cut_of_entries(target, work, n_entries, default, cut)
         if gain > best:
             best = gain
             node.feature, node.missing_left = f, WITH_LARGER
-            node.split_bin = split_bin
+            keep_cut(work, value, low, high)
     return np.int64(1) + (low < high), best, is_perfect
 
 
@@ -122,6 +122,9 @@ def find_sparse_split(table, target, options, work, node, key):
             is_done |= options.is_plain and (n_rows == 2 or (is_perfect and options.is_class))
         elif not is_chained:
             note_constant(work, f)
+    if options.random_cuts and options.is_plain and n_rows <= CHUNK and best > -np.inf:
+        if table.is_plain[node.feature]:
+            node.split_bin = find_kept_bin(work, table.centers[node.feature])
     put_back(order, work.swaps, n_seen)
     if is_chained:
         unchain_entries(table, work, node)

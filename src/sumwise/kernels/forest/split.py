@@ -22,7 +22,7 @@ from sumwise.kernels.forest.bins import (
     shuffle_bins,
     sort_by_ratio,
 )
-from sumwise.kernels.forest.cuts import draw_value, find_bin, gather_bins
+from sumwise.kernels.forest.cuts import draw_value, find_bin, find_kept_bin, gather_bins, keep_cut
 from sumwise.kernels.forest.drawing import (
     draw_feature,
     note_constant,
@@ -171,15 +171,15 @@ def _examine_plain_cut(table, target, work, node, f, n_words, key, best):
     if low < high:
         centers = table.centers[f]
         value = draw_value(extend_key(key, work.order.size + f), centers, low, high)
-        split_bin = np.uint8(find_bin(centers, value, low, high))
+        cut = (centers, value, low)
         if n_words > 0:
-            gain, is_perfect = try_packed_cut(target, work, n_rows, split_bin, n_words)
+            gain, is_perfect = try_packed_cut(target, work, n_rows, cut, n_words)
         else:
-            gain, is_perfect = try_cut(target, work, n_rows, split_bin)
+            gain, is_perfect = try_cut(target, work, n_rows, cut)
         if gain > best:
             best = gain
             node.feature, node.missing_left = f, WITH_LARGER
-            node.split_bin = split_bin
+            keep_cut(work, value, low, high)
     return np.int64(1) + (low < high), best, is_perfect
 
 
@@ -284,6 +284,9 @@ def find_byte_split(table, target, options, work, node, key):
                 )
             else:
                 note_constant(work, f)
+    if options.random_cuts and options.is_plain and is_small and best > -np.inf:
+        if table.is_plain[node.feature]:
+            node.split_bin = find_kept_bin(work, table.centers[node.feature])
     put_back(order, work.swaps, n_seen)
     node.gain = best
     node.n_constant = work.n_constant[0]
