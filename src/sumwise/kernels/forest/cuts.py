@@ -16,7 +16,8 @@ def draw_value(key, centers, low, high):
     """Draw a value between the centers of two bins: at least the lower, less than the higher."""
     u = uniform(key, ZERO)
     value = centers[low] * (1.0 - u) + centers[high] * u
-    return value if value < centers[high] else centers[low]
+    # Rounding may leave the range.
+    return value if centers[low] <= value < centers[high] else centers[low]
 
 
 @routine
@@ -32,12 +33,14 @@ def find_bin(centers, value, low, high):
 
 
 @inlined
-def is_before(centers, code, value, low):
-    """Whether rows of a bin are on the left of a cut; those of bin ``low`` always are.
+def is_before(cut, code):
+    """Whether rows of a bin are on the left of a cut: its center is not above the value.
 
-    To compare bins would need the bin of the cut, and a search for every cut that is tried.
+    ``cut`` has the centers, the value, and the lowest and the highest bin of the node. For a few
+    rows, this takes less time than to search the bin of the cut.
     """
-    return (centers[np.uint64(code)] <= value) | (code == low)
+    centers, value, _, _ = cut
+    return centers[np.uint64(code)] <= value
 
 
 @inlined

@@ -334,11 +334,10 @@ def try_cut(target, work, n_rows, cut):
     """Return the gain of a random cut of the gathered rows, and whether both sides are pure."""
     codes, chunk, labels = work.codes, work.chunk, work.chunk_label
     totals, left = work.totals, work.left
-    centers, value, low = cut
     for k in range(totals.size):
         left[k] = 0.0
     for i in range(np.uint64(n_rows)):
-        more = keep_if(is_before(centers, codes[i], value, low), chunk[i])
+        more = keep_if(is_before(cut, codes[i]), chunk[i])
         left[0] += more
         left[np.uint64(labels[i])] += more
     score = score_columns(QUADRATIC, left) + score_others(QUADRATIC, totals, left)
@@ -349,13 +348,12 @@ def try_cut(target, work, n_rows, cut):
 def try_cut_of_entries(target, work, n_entries, default, cut):
     """:func:`try_cut` for a sparse node."""
     totals, left, entries = work.totals, work.left, work.entries
-    centers, value, low = cut
-    is_default_left = is_before(centers, default, value, low)
+    is_default_left = is_before(cut, default)
     for k in range(totals.size):
         left[k] = totals[k] if is_default_left else 0.0
     for i in range(np.uint64(n_entries)):
         row = np.uint64(entries.own_row[i])
-        is_left = is_before(centers, entries.own_bin[i], value, low)
+        is_left = is_before(cut, entries.own_bin[i])
         more = keep_if(is_left != is_default_left, work.weight[row])
         more = -more if is_default_left else more
         left[0] += more

@@ -200,25 +200,24 @@ def scan_entries(target, work, n_entries, n_rows, default):
 def try_cut(target, work, n_rows, cut):
     """Return the gain of a random cut of gathered rows, and whether it separates two classes.
 
-    ``cut`` has the centers of the bins, the value of the cut, and the lowest bin; see cuts.py.
+    See cuts.py for ``cut``.
     """
     codes, chunk = work.codes, work.chunk
-    centers, value, low = cut
     total_weight, total = work.totals[0], work.totals[1]
     # Two sums of each kind, for even and odd rows: neither has to wait for the other.
     w, s, other_w, other_s = 0.0, 0.0, 0.0, 0.0
     n = np.uint64(n_rows)
     for i in range(_ZERO, n - _ONE, _TWO):
-        is_left = is_before(centers, codes[i], value, low)
+        is_left = is_before(cut, codes[i])
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
         j = i + _ONE
-        is_left = is_before(centers, codes[j], value, low)
+        is_left = is_before(cut, codes[j])
         other_w += keep_if(is_left, chunk[_TWO * j])
         other_s += keep_if(is_left, chunk[_TWO * j + _ONE])
     if n & _ONE:
         i = n - _ONE
-        is_left = is_before(centers, codes[i], value, low)
+        is_left = is_before(cut, codes[i])
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
     w += other_w
@@ -231,12 +230,11 @@ def try_cut(target, work, n_rows, cut):
 def try_cut_of_entries(target, work, n_entries, default, cut):
     """:func:`try_cut` for a sparse node."""
     entries, total_weight, total = work.entries, work.totals[0], work.totals[1]
-    centers, value, low = cut
-    is_default_left = is_before(centers, default, value, low)
+    is_default_left = is_before(cut, default)
     w, s = 0.0, 0.0  # of the rows on the other side than the default bin
     for i in range(np.uint64(n_entries)):
         row = np.uint64(entries.own_row[i])
-        is_left = is_before(centers, entries.own_bin[i], value, low)
+        is_left = is_before(cut, entries.own_bin[i])
         more = keep_if(is_left != is_default_left, work.weight[row])
         w += more
         s += more * target.value[row]

@@ -13,7 +13,7 @@ depend on packing.
 import numpy as np
 
 from sumwise.kernels.forest.bins import add_bin
-from sumwise.kernels.forest.cuts import is_before
+from sumwise.kernels.forest.cuts import find_bin
 from sumwise.kernels.forest.impurity import scaled_gain, separates_classes
 from sumwise.kernels.forest.layout import FIELDS, MOST_WORDS, SET_WORDS
 from sumwise.kernels.runtime.bits import find_lowest_bit
@@ -21,13 +21,19 @@ from sumwise.kernels.runtime.jit import ZERO, inlined, merged
 
 _ZERO, _ONE, _TWO, _SIX = (np.uint64(number) for number in (0, 1, 2, 6))
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
+_MANY_ROWS = 64
 _FIELD_BITS, _FIELD = np.uint64(16), np.uint64(0xFFFF)
 
 
 @merged
 def pack_numbers(target, work, n_rows):
-    """Pack the gathered rows of two classes; return the number of words."""
+    """Pack the gathered rows of two classes; return the number of words.
+
+    A few rows are not packed, because sums of floats take less time.
+    """
     words, n = work.packed.words, np.uint64(n_rows)
+    if n_rows < _MANY_ROWS:
+        return ZERO
     for i in range(n):
         weight, of_second = work.chunk[_TWO * i], work.chunk[_TWO * i + _ONE]
         words[i] = np.uint64(np.int64(weight)) << _HALF | np.uint64(np.int64(of_second))
@@ -139,10 +145,9 @@ def scan_packed(work, bins, stride, feature, rows, first, last, n_words):
 def try_cut_of_numbers(target, work, n_rows, cut, n_words):
     """Return the gain of a random cut, and whether it separates two classes."""
     codes, words = work.codes, work.packed.words
-    centers, value, low = cut
-    left = np.uint64(0)
+    left, split_bin = np.uint64(0), np.uint8(find_bin(*cut))
     for i in range(np.uint64(n_rows)):
-        left += words[i] & (_ZERO - np.uint64(is_before(centers, codes[i], value, low)))
+        left += words[i] & (_ZERO - np.uint64(codes[i] <= split_bin))
     w, s = _as_float(left >> _HALF), _as_float(left & _LOW_HALF)
     total_weight, total = work.totals[0], work.totals[1]
     is_perfect = separates_classes(w, s, total_weight, total)
@@ -154,12 +159,11 @@ def try_cut_of_labels(target, work, n_rows, cut, n_words):
     """Return the gain of a random cut, and whether both sides are pure."""
     codes, packed, total_weight = work.codes, work.packed, work.totals[0]
     words, word_of_row = packed.words, packed.word_of_row
-    centers, value, low = cut
-    of_all = np.uint64(0)
+    of_all, split_bin = np.uint64(0), np.uint8(find_bin(*cut))
     for word in range(np.uint64(n_words)):
         left = np.uint64(0)
         for i in range(np.uint64(n_rows)):
-            is_in = is_before(centers, codes[i], value, low) & (word_of_row[i] == word)
+            is_in = (codes[i] <= split_bin) & (word_of_row[i] == word)
             left += words[i] & (_ZERO - np.uint64(is_in))
         packed.left[word] = left
         of_all += _sum_squares(packed.total[word])

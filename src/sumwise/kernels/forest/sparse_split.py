@@ -56,7 +56,7 @@ def _examine_cut(table, target, work, node, f, n_entries, key, best):
     low, high = find_extremes(work, n_entries, node.last - node.first, default)
     if low < high:
         value = draw_value(extend_key(key, work.order.size + f), centers, low, high)
-        cut = (centers, value, low)
+        cut = (centers, value, low, high)
         gain, is_perfect = try_cut_of_entries(target, work, n_entries, default, cut)
         if gain > best:
             best = gain

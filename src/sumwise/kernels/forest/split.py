@@ -171,7 +171,7 @@ def _examine_plain_cut(table, target, work, node, f, n_words, key, best):
     if low < high:
         centers = table.centers[f]
         value = draw_value(extend_key(key, work.order.size + f), centers, low, high)
-        cut = (centers, value, low)
+        cut = (centers, value, low, high)
         if n_words > 0:
             gain, is_perfect = try_packed_cut(target, work, n_rows, cut, n_words)
         else:
