@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sumwise.kernels.forest import layout
-from sumwise.kernels.forest.grow import grow_forest_tree
+from sumwise.kernels.forest.grow import copy_nodes, grow_forest_tree
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.grow.layout import CONTROL_LENGTH
@@ -30,7 +30,16 @@ _FEW_ENTRIES, _MANY_ENTRIES = 256, 1 << 20
 # Up to this ratio of weights, sums cannot lose a row of a small node: the rounding error of CHUNK
 # rows is less than the smallest weight.
 _LARGEST_DRAWN_RATIO = 1e9
-_KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
+# What is kept of the nodes of a grown tree, in the order of copy_nodes.
+_KEPT = {
+    "feature": np.int32,
+    "split_bin": np.uint8,
+    "missing_left": np.uint8,
+    "left": np.int32,
+    "gain": np.float64,
+    "weight": np.float64,
+    "n_rows": np.int64,
+}
 
 Target: TypeAlias = Numbers | Labels | Vectors | MultiLabels
 
@@ -137,7 +146,11 @@ class ForestGrower:
         if isinstance(table, EntryTable) and not is_exact:
             return self._grow_on_bytes(table.as_rows, key)
         options = self._scale_limits()._replace(is_exact=is_exact)
-        if options.is_plain and find_weight_ratio(self.weight) > _LARGEST_DRAWN_RATIO:
+        if (
+            options.is_plain
+            and not is_exact
+            and find_weight_ratio(self.weight) > _LARGEST_DRAWN_RATIO
+        ):
             options = options._replace(is_plain=False)
         n = grow_forest_tree(
             self._table,
@@ -148,15 +161,14 @@ class ForestGrower:
             self._nodes,
             self._values,
         )
-        nodes = self._nodes[:n]
-        by_node = {name: nodes[name].copy() for name in _KEPT}
+        by_node = {name: np.empty(n, dtype) for name, dtype in _KEPT.items()}
+        copy_nodes(self._nodes, *by_node.values())
         sets = {}
         if self._work.sets.size:
             feature = by_node["feature"]
             is_set = (feature >= 0) & (self._table.is_category[feature] > 0)
             sets["sets"] = self._work.sets[:n][is_set]
-        n_rows = nodes["last"] - nodes["first"]
-        return ForestTree(**by_node, n_rows=n_rows, value=self._values[:n].copy(), **sets)
+        return ForestTree(**by_node, value=self._values[:n].copy(), **sets)
 
     def _grow_on_bytes(self, table: RowTable, key: np.uint64) -> ForestTree:
         """Grow a tree whose sums depend on the order of rows, which entries do not keep."""

@@ -19,7 +19,7 @@ def run_draw(key, centers, low, high):
 @kernel
 def run_sides(centers, codes, value, weight, out):
     for i in range(codes.size):
-        out[i] = keep_if(is_before((centers, value), codes[i]), weight[i])
+        out[i] = keep_if(is_before((centers, value, 1, 5), codes[i]), weight[i])
 
 
 @kernel

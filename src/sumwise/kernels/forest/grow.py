@@ -242,3 +242,14 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
             number = left
     _clear_leaves(nodes, n_nodes)
     return n_nodes
+
+
+@kernel
+def copy_nodes(nodes, feature, split_bin, missing_left, left, gain, weight, n_rows):
+    """Copy the nodes of a grown tree to arrays."""
+    for number in range(feature.size):
+        node = nodes[number]
+        feature[number], left[number] = node.feature, node.left
+        split_bin[number], missing_left[number] = node.split_bin, node.missing_left
+        gain[number], weight[number] = node.gain, node.weight
+        n_rows[number] = node.last - node.first
