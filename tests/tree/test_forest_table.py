@@ -163,3 +163,4 @@ def test_matrices_with_few_values_become_entries(monkeypatch):
         assert isinstance(bin_table(matrix, mapper, team), RowTable)
         monkeypatch.setattr(forest_table, "_MOST_STORED", 0.5)
         assert isinstance(bin_table(matrix, mapper, team), EntryTable)
+        assert isinstance(bin_table(matrix, mapper, team, is_exact=False), RowTable)

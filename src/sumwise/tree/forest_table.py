@@ -150,12 +150,21 @@ class EntryTable:
 
 
 def bin_table(
-    X: Matrix, mapper: BinMapper, team: Team, weight: np.ndarray | None = None
+    X: Matrix,
+    mapper: BinMapper,
+    team: Team,
+    weight: np.ndarray | None = None,
+    is_exact: bool = True,
 ) -> RowTable | EntryTable:
-    """Return the table that takes less time: entries if few values are stored, else bytes."""
+    """Return the table that takes less time: entries if few values are stored, else bytes.
+
+    Trees are grown on entries only if their sums are exact; see ``sums_exactly``.
+    """
     n_rows, n_features = X.shape
-    if isinstance(X, SparseMatrix) and X.size - n_rows <= _MOST_STORED * n_rows * n_features:
-        return EntryTable.from_matrix(X, mapper, team, weight)
+    if is_exact and isinstance(X, SparseMatrix):
+        n_stored = X.size - n_rows
+        if n_stored <= _MOST_STORED * n_rows * n_features:
+            return EntryTable.from_matrix(X, mapper, team, weight)
     return RowTable.from_matrix(X, mapper, team, weight)
 
 

@@ -132,7 +132,8 @@ class TrainingSet:
                 self.tree.schema_.n_categories,
                 only_bytes=True,
             )
-        return bin_table(self.matrix, mapper, team, self.weight)
+        is_exact = self.target.is_class and self.row_weight is None and self.reweigh is None
+        return bin_table(self.matrix, mapper, team, self.weight, is_exact)
 
     def make_plan(self, table: Table, n_features: int | None = None, last: int = 1) -> ForestPlan:
         """Return the plan of the trees; each may split on ``n_features``, None for all."""
