@@ -12,7 +12,8 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Bootstrap
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import BinnedForest
-from sumwise.tree.forest_grower import ForestSettings, RowTable
+from sumwise.tree.forest_grower import ForestSettings
+from sumwise.tree.forest_table import RowTable
 
 KINDS = ["number", "two", "three", "vector", "outputs"]
 CATEGORICAL = 3

@@ -94,7 +94,9 @@ TREES = {
 
 @pytest.mark.parametrize("model", TREES.values(), ids=TREES)
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_forests_have_the_same_bytes(model, kind, tmp_path):
+@pytest.mark.parametrize("most_stored", [0.0, 1.0])
+def test_forests_have_the_same_bytes(model, kind, most_stored, tmp_path, monkeypatch):
+    monkeypatch.setattr("sumwise.tree.forest_table._MOST_STORED", most_stored)
     y, holes = get_target(model), X.astype(kind)
     holes[np.random.default_rng(1).random(X.shape) < 0.02] = np.nan
     weight = np.random.default_rng(2).integers(0, 3, len(Y))

@@ -18,7 +18,8 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Bootstrap
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import BinnedForest
-from sumwise.tree.forest_grower import ForestSettings, RowTable
+from sumwise.tree.forest_grower import ForestSettings
+from sumwise.tree.forest_table import RowTable
 from tests import forests
 from tests.naive import forest_nodes as naive
 from tests.naive.random import extend

@@ -7,7 +7,8 @@ from sumwise.data.binning import BinMapper
 from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, grow_forest
-from sumwise.tree.forest_grower import ForestSettings, RowTable
+from sumwise.tree.forest_grower import ForestSettings
+from sumwise.tree.forest_table import RowTable
 from sumwise.tree.tree_nodes import TreeNodes
 from tests import forests
 from tests.naive.predict import walk_tree

@@ -12,8 +12,9 @@ from sumwise.kernels.forest import layout
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime import random
-from sumwise.tree import forest_grower
-from sumwise.tree.forest_grower import ForestGrower, ForestSettings, RowTable
+from sumwise.tree import forest_grower, forest_table
+from sumwise.tree.forest_grower import ForestGrower, ForestSettings
+from sumwise.tree.forest_table import RowTable
 from tests.naive import forest as naive
 
 FEATURES = 7
@@ -133,7 +134,7 @@ def test_with_missing_values_and_categories(kind, random_cuts, seed):
 def test_wide_tables_are_stored_by_column(kind, random_cuts, monkeypatch):
     monkeypatch.setattr(forest_grower, "_LONG_ROW", 0)
     monkeypatch.setattr(forest_grower, "_FEATURES_PER_DRAW", 0)
-    monkeypatch.setattr(forest_grower, "_BLOCK", 64)
+    monkeypatch.setattr(forest_table, "_BLOCK", 64)
     rng = np.random.default_rng(3)
     for n_rows in (50, 200):  # in blocks of rows, too
         table = make_table(rng, n_rows, missing=0.3, categories=(2, 4))

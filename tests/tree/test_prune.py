@@ -12,7 +12,8 @@ from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, grow_forest
 from sumwise.tree.forest import BinnedForest, ForestTree
-from sumwise.tree.forest_grower import ForestSettings, RowTable
+from sumwise.tree.forest_grower import ForestSettings
+from sumwise.tree.forest_table import RowTable
 from sumwise.tree.prune import (
     cost_complexity_path,
     estimate_by_rows,

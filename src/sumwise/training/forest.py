@@ -18,7 +18,7 @@ from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import (
     ForestGrower,
     ForestSettings,
-    RowTable,
+    Table,
     Target,
     find_weight_ratio,
     prepare_table,
@@ -76,7 +76,7 @@ class GrownForest:
 
 
 def grow_forest(
-    table: RowTable,
+    table: Table,
     target: Target,
     n_columns: int,
     plan: ForestPlan,
@@ -96,7 +96,8 @@ def grow_forest(
         settings = replace(settings, careful=True)
     n_bytes = -(-table.n_rows // 8) if plan.keep_bags else 0
     in_bag = np.zeros((n_trees if plan.keep_bags else 0, n_bytes), dtype=np.uint8)
-    prepare_table(table, settings)
+    first_weight = _draw_weight(plan, plan.first, table.n_rows, sample_weight, row_weight)
+    table = prepare_table(table, settings, first_weight)
 
     def start_thread() -> Callable[[int], ForestTree]:
         grower = ForestGrower(table, target, n_columns, settings)

@@ -5,32 +5,41 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sumwise.data.binning import BinMapper
-from sumwise.data.matrix import Matrix, find_ranges
 from sumwise.kernels.forest import layout
-from sumwise.kernels.forest.grow import grow_forest_tree
+from sumwise.kernels.forest.grow import copy_nodes, grow_forest_tree
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.grow.layout import CONTROL_LENGTH
-from sumwise.kernels.runtime.threads import Team
-from sumwise.lazy import lazy
 from sumwise.tree.forest import ForestTree
+from sumwise.tree.forest_table import EntryTable, RowTable
 
 _UNLIMITED = 1 << 30
 # The size of the histograms that a large node sums at once.
 _HISTOGRAM_BYTES = 1 << 18
 # Both sides of a split must have positive weight, despite rounding.
 _SMALLEST_WEIGHT = np.finfo(np.float64).tiny
-# Features may be infinite, but no cut can be drawn between infinities.
-_LARGEST_CENTER = np.finfo(np.float64).max
 # A table is stored by column if it has more features than this, and nodes draw fewer than one in so
 # many of them: stored by row, each drawn feature would touch its own cache line.
 _LONG_ROW, _FEATURES_PER_DRAW = 512, 16
-_BLOCK = 64
+# Sums of squares of whole numbers up to this are exact.
+_LARGEST_EXACT = 1 << 26
+# A node whose rows have at most this many entries per drawn feature reads them by row, ...
+_ENTRIES_PER_DRAW = 1.0
+# ... but in any case if it has at most so few, and never if it has more.
+_FEW_ENTRIES, _MANY_ENTRIES = 256, 1 << 20
 # Up to this ratio of weights, sums cannot lose a row of a small node: the rounding error of CHUNK
 # rows is less than the smallest weight.
 _LARGEST_DRAWN_RATIO = 1e9
-_KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
+# What is kept of the nodes of a grown tree, in the order of copy_nodes.
+_KEPT = {
+    "feature": np.int32,
+    "split_bin": np.uint8,
+    "missing_left": np.uint8,
+    "left": np.int32,
+    "gain": np.float64,
+    "weight": np.float64,
+    "n_rows": np.int64,
+}
 
 Target: TypeAlias = Numbers | Labels | Vectors | MultiLabels
 
@@ -62,68 +71,35 @@ class ForestSettings:
     careful: bool = False
 
 
-@dataclass(frozen=True)
-class RowTable:
-    """The binned table by row, which all trees share.
-
-    Attributes
-    ----------
-    bins : ndarray of uint8, shape (n_rows, n_features)
-    n_bins : ndarray of int64
-        Number of bins of each feature, including bin 0.
-    usable : ndarray of int32
-        Features with more than one bin in use.
-    low, high : ndarray of float64
-        Smallest and largest value of each feature; random cuts are drawn between them.
-    mapper : BinMapper
-        The source of the bins.
-    """
-
-    bins: np.ndarray
-    n_bins: np.ndarray
-    usable: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    mapper: BinMapper
-
-    @classmethod
-    def from_matrix(
-        cls, X: Matrix, mapper: BinMapper, team: Team, weight: np.ndarray | None = None
-    ) -> "RowTable":
-        """Bin a matrix; rows of weight zero do not affect which features are usable."""
-        bins = mapper.map_to_rows(X, team)
-        is_used = None if weight is None or weight.all() else weight > 0
-        seen = bins if is_used is None else bins[is_used]
-        usable = np.flatnonzero(seen.min(axis=0) < seen.max(axis=0)).astype(np.int32)
-        return cls(bins, mapper.count_bins() + 1, usable, *find_ranges(X, is_used), mapper)
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.bins.shape[0])
-
-    @lazy
-    def by_column(self) -> np.ndarray:
-        """All bins, column after column."""
-        columns = np.empty((self.n_features, self.n_rows), dtype=np.uint8)
-        for first in range(0, self.n_rows, _BLOCK):  # a block stays in the cache
-            columns[:, first : first + _BLOCK] = self.bins[first : first + _BLOCK].T
-        return columns.reshape(-1)
-
-    @property
-    def n_features(self) -> int:
-        return int(self.bins.shape[1])
+Table: TypeAlias = RowTable | EntryTable
 
 
-def _is_wide(table: RowTable, settings: ForestSettings) -> bool:
-    """Whether trees read the table by column."""
+def _is_wide(table: Table, settings: ForestSettings) -> bool:
+    """Whether trees read a table of bytes by column."""
     n_drawn = table.n_features if settings.n_drawn is None else settings.n_drawn
     return table.n_features > _LONG_ROW and _FEATURES_PER_DRAW * n_drawn < table.n_features
 
 
-def prepare_table(table: RowTable, settings: ForestSettings) -> None:
-    """Compute what the growers of all threads share, before they need it at the same time."""
-    if _is_wide(table, settings):
+def sums_exactly(settings: ForestSettings, weight: np.ndarray) -> bool:
+    """Whether the sums of trees are exact: counts of classes, with whole weights."""
+    is_whole = settings.is_class and weight.sum() <= _LARGEST_EXACT
+    return is_whole and bool((weight == np.floor(weight)).all())
+
+
+def prepare_table(table: Table, settings: ForestSettings, weight: np.ndarray) -> Table:
+    """Return the table to grow trees on, given the weights of one of them.
+
+    What the growers of all threads share is computed, before they need it at the same time.
+    """
+    if isinstance(table, EntryTable):
+        if sums_exactly(settings, weight):
+            _ = table.by_row
+        else:
+            table = table.as_rows
+    if isinstance(table, RowTable) and _is_wide(table, settings):
         _ = table.by_column
+    _ = table.has_missing, table.centers if settings.random_cuts else None
+    return table
 
 
 class ForestGrower:
@@ -131,7 +107,7 @@ class ForestGrower:
 
     Parameters
     ----------
-    table : RowTable
+    table : RowTable or EntryTable
     target : Numbers, Labels, Vectors or MultiLabels
         One item per row of the table.
     n_columns : int
@@ -141,36 +117,23 @@ class ForestGrower:
 
     def __init__(
         self,
-        table: RowTable,
+        table: Table,
         target: Target,
         n_columns: int,
         settings: ForestSettings,
     ) -> None:
+        self._source, self._n_columns = table, n_columns
         self._target = target
         self._settings = settings
         self._usable = table.usable
-        is_category = np.zeros(table.n_features, dtype=np.uint8)
-        is_category[list(table.mapper.categories)] = 1
-        directions = settings.directions
         self._options = self._make_options()
-        is_wide = _is_wide(table, settings)
-        self._table = layout.ByteRows(
-            bins=table.by_column if is_wide else table.bins.reshape(-1),
-            stride=1 if is_wide else table.n_features,
-            step=table.n_rows if is_wide else 1,
-            n_bins=table.n_bins,
-            is_category=is_category,
-            is_plain=(table.bins.min(axis=0) > 0) & (is_category == 0),
-            features=self._usable,
-            centers=_find_centers(table) if settings.random_cuts else np.empty((0, 0)),
-            direction=np.empty(0, np.int8) if directions is None else directions.astype(np.int8),
-        )
+        self._table = self._arrange(table)
         self._n_nodes = 2 * min(table.n_rows, self._options.max_leaves) - 1
         if self._options.max_depth < 30:
             self._n_nodes = min(self._n_nodes, (2 << self._options.max_depth) - 1)
         self._nodes = np.empty(self._n_nodes, dtype=layout.FOREST_NODE)
         self._values = np.empty((self._n_nodes, n_columns))
-        self._work = self._allocate(table.n_rows, n_columns + 1, bool(is_category.any()))
+        self._work = self._allocate(table.n_rows, n_columns + 1, bool(table.mapper.categories))
 
     @property
     def weight(self) -> np.ndarray:
@@ -179,8 +142,15 @@ class ForestGrower:
 
     def grow(self, key: np.uint64) -> ForestTree:
         """Grow a tree on the rows that have weight."""
-        options = self._scale_limits()
-        if options.is_plain and find_weight_ratio(self.weight) > _LARGEST_DRAWN_RATIO:
+        table, is_exact = self._source, sums_exactly(self._settings, self.weight)
+        if isinstance(table, EntryTable) and not is_exact:
+            return self._grow_on_bytes(table.as_rows, key)
+        options = self._scale_limits()._replace(is_exact=is_exact)
+        if (
+            options.is_plain
+            and not is_exact
+            and find_weight_ratio(self.weight) > _LARGEST_DRAWN_RATIO
+        ):
             options = options._replace(is_plain=False)
         n = grow_forest_tree(
             self._table,
@@ -191,15 +161,52 @@ class ForestGrower:
             self._nodes,
             self._values,
         )
-        nodes = self._nodes[:n]
-        by_node = {name: nodes[name].copy() for name in _KEPT}
+        by_node = {name: np.empty(n, dtype) for name, dtype in _KEPT.items()}
+        copy_nodes(self._nodes, *by_node.values())
         sets = {}
         if self._work.sets.size:
             feature = by_node["feature"]
             is_set = (feature >= 0) & (self._table.is_category[feature] > 0)
             sets["sets"] = self._work.sets[:n][is_set]
-        n_rows = nodes["last"] - nodes["first"]
-        return ForestTree(**by_node, n_rows=n_rows, value=self._values[:n].copy(), **sets)
+        return ForestTree(**by_node, value=self._values[:n].copy(), **sets)
+
+    def _grow_on_bytes(self, table: RowTable, key: np.uint64) -> ForestTree:
+        """Grow a tree whose sums depend on the order of rows, which entries do not keep."""
+        other = ForestGrower(table, self._target, self._n_columns, self._settings)
+        other.use_features(self._table.features)
+        other.weight[:] = self.weight
+        return other.grow(key)
+
+    def _arrange(self, table: Table) -> layout.ByteRows | layout.SparseRows:
+        """Return the table as kernels read it."""
+        directions = self._settings.directions
+        is_category = np.zeros(table.n_features, dtype=np.uint8)
+        is_category[list(table.mapper.categories)] = 1
+        shared = {
+            "n_bins": table.n_bins,
+            "is_category": is_category,
+            "is_plain": ~table.has_missing & (is_category == 0),
+            "features": self._usable,
+            "centers": table.centers if self._settings.random_cuts else np.empty((0, 0)),
+            "direction": np.empty(0, np.int8) if directions is None else directions.astype(np.int8),
+        }
+        if isinstance(table, EntryTable):
+            entries = table.entries
+            return layout.SparseRows(
+                entries.default_bin.astype(np.uint8),
+                entries.start,
+                entries.rows,
+                entries.bins,
+                *table.by_row,
+                **shared,
+            )
+        is_wide = _is_wide(table, self._settings)
+        return layout.ByteRows(
+            bins=table.by_column if is_wide else table.bins.reshape(-1),
+            stride=1 if is_wide else table.n_features,
+            step=table.n_rows if is_wide else 1,
+            **shared,
+        )
 
     def use_features(self, features: np.ndarray) -> None:
         """Let the next trees split only on those of these features that are usable."""
@@ -227,6 +234,7 @@ class ForestGrower:
             is_plain=s.criterion == layout.QUADRATIC
             and not is_limited
             and not isinstance(self._target, Vectors | MultiLabels),
+            is_exact=False,
             is_class=s.is_class,
             n_drawn=_UNLIMITED if s.n_drawn is None else s.n_drawn,
             random_cuts=s.random_cuts,
@@ -257,18 +265,43 @@ class ForestGrower:
             chunk=np.empty(2 * layout.CHUNK),
             chunk_label=np.empty(layout.CHUNK, dtype=np.int64),
             codes=np.empty(layout.CHUNK, dtype=np.uint8),
+            packed=_allocate_packed(n_stats),
             next_row=np.empty(layout.CHUNK, dtype=np.int32),
             bin_row=np.empty(layout.N_BINS, dtype=np.int32),
             histograms=np.zeros(n_slots * layout.N_BINS * n_stats),
             touched=np.zeros(layout.SET_WORDS, dtype=np.uint64),
             present=np.zeros(layout.N_BINS, dtype=np.int64),
             prefix=np.zeros(2 * layout.N_BINS),
+            best_cut=np.zeros(3),
             counts=np.zeros(layout.N_BINS, dtype=np.int64),
             ratio=np.zeros(layout.N_BINS),
             control=np.zeros(CONTROL_LENGTH, dtype=np.int64),
             waiting=np.empty(self._n_nodes, dtype=np.int32),
             sets=np.zeros((self._n_nodes if has_categories else 0, layout.SET_WORDS), np.uint64),
             best_set=np.zeros(layout.SET_WORDS, dtype=np.uint64),
+            entries=self._allocate_entries(n_rows),
+        )
+
+    def _allocate_entries(self, n_rows: int) -> layout.NodeEntries:
+        n_features, n_chained = 0, 0
+        if isinstance(self._table, layout.SparseRows):
+            n_features, n_entries = self._table.default.size, self._table.rows.size
+            n_drawn = min(self._options.n_drawn, n_features)
+            wanted = int(_ENTRIES_PER_DRAW * n_drawn * n_entries / n_features)
+            n_chained = min(max(_FEW_ENTRIES, wanted), _MANY_ENTRIES)
+        else:
+            n_rows = -1
+        return layout.NodeEntries(
+            place=np.empty(max(n_rows, 0), dtype=np.uint32),
+            head=np.full(n_features, -1, dtype=np.int32),
+            chain=np.empty(n_chained, dtype=np.int32),
+            chain_row=np.empty(n_chained, dtype=np.uint32),
+            chain_bin=np.empty(n_chained, dtype=np.uint8),
+            own_row=np.empty(n_rows + 1, dtype=np.uint32),
+            own_bin=np.empty(n_rows + 1, dtype=np.uint8),
+            best_row=np.empty(n_rows + 1, dtype=np.uint32),
+            best_bin=np.empty(n_rows + 1, dtype=np.uint8),
+            n_best=np.zeros(1, dtype=np.int64),
         )
 
 
@@ -279,20 +312,13 @@ def find_weight_ratio(weight: np.ndarray) -> float:
         return float(largest / smallest)
 
 
-def _find_centers(table: RowTable) -> np.ndarray:
-    """Return the center of each bin, (n_features, N_BINS): half way between its thresholds.
-
-    The first and the last bin have only one threshold: their centers are the ends of the range.
-    Centers ascend. If there is no float between some thresholds, they are the numbers of bins.
-    """
-    centers = np.zeros((table.n_features, layout.N_BINS))
-    for f, ends in enumerate(table.mapper.thresholds):
-        if ends.size:
-            halves = np.clip(ends, -_LARGEST_CENTER, _LARGEST_CENTER) / 2  # no sum overflows
-            between = halves[:-1] + halves[1:]
-            low, high = min(table.low[f], ends[0]), max(table.high[f], ends[-1])
-            own = np.clip([low, *between, high], -_LARGEST_CENTER, _LARGEST_CENTER)
-            if (own[1:] <= own[:-1]).any():
-                own = np.arange(own.size)
-            centers[f, 1 : own.size + 1] = own
-    return centers
+def _allocate_packed(n_stats: int) -> layout.PackedCounts:
+    return layout.PackedCounts(
+        words=np.zeros(layout.CHUNK, dtype=np.uint64),
+        word_of_row=np.zeros(layout.CHUNK, dtype=np.uint8),
+        word_of_class=np.zeros(n_stats, dtype=np.uint8),
+        shift=np.zeros(n_stats, dtype=np.uint8),
+        histogram=np.zeros(layout.N_BINS * layout.MOST_WORDS, dtype=np.uint64),
+        total=np.zeros(layout.MOST_WORDS, dtype=np.uint64),
+        left=np.zeros(layout.MOST_WORDS, dtype=np.uint64),
+    )

@@ -23,7 +23,7 @@ from sumwise.kernels.forest.prune import (
     mark_kept,
 )
 from sumwise.tree.forest import BinnedForest, ForestTree
-from sumwise.tree.forest_grower import RowTable, Target
+from sumwise.tree.forest_grower import Table, Target
 
 # Links that differ by less than this share of the strongest count as equal, because gains are
 # differences of rounded sums.
@@ -144,7 +144,7 @@ def weigh_out_of_bag(weight: np.ndarray, own_weight: np.ndarray | None = None) -
 
 
 def prune_by_rows(
-    tree: ForestTree, table: RowTable, target: Target, weight: np.ndarray, is_class: bool
+    tree: ForestTree, table: Table, target: Target, weight: np.ndarray, is_class: bool
 ) -> ForestTree:
     """Prune by reduced error (Quinlan 1987) on rows that the tree has not seen.
 
@@ -155,7 +155,7 @@ def prune_by_rows(
     Parameters
     ----------
     tree : ForestTree
-    table : RowTable
+    table : RowTable or EntryTable
         The table that it was grown on.
     target : Numbers, Labels, Vectors or MultiLabels
     weight : ndarray
@@ -181,7 +181,7 @@ def prune_by_rows(
 
 def estimate_by_rows(
     tree: ForestTree,
-    table: RowTable,
+    table: Table,
     target: Target,
     weight: np.ndarray,
     is_class: bool,

@@ -17,9 +17,9 @@ def run_draw(key, centers, low, high):
 
 
 @kernel
-def run_sides(centers, codes, value, low, weight, out):
+def run_sides(centers, codes, value, weight, out):
     for i in range(codes.size):
-        out[i] = keep_if(is_before(centers, codes[i], value, low), weight[i])
+        out[i] = keep_if(is_before((centers, value, 1, 5), codes[i]), weight[i])
 
 
 @kernel
@@ -39,19 +39,20 @@ def test_cuts_lie_between_the_centers():
     assert drawn.count(4) > drawn.count(3) > drawn.count(2) > 0
 
 
-def test_equal_centers_leave_the_first_bin_on_the_left():
+def test_cuts_that_are_rounded_stay_in_the_range():
     value, split_bin = run_draw(np.uint64(1), np.ones(4), 1, 3)
     assert (value, split_bin) == (1.0, 2)
-    codes, out = np.array([1, 2, 3], dtype=np.uint8), np.empty(3)
-    run_sides(CENTERS, codes, 0.5, 1, np.array([0.1, 0.2, 0.3]), out)
-    assert out.tolist() == [0.1, 0.0, 0.0]
+    centers = np.array([0.0, 0.1, np.nextafter(0.1, 1.0), 0.2])
+    for key in range(100):
+        value, split_bin = run_draw(np.uint64(key), centers, 1, 2)
+        assert (value, split_bin) == (0.1, 1)
 
 
 @pytest.mark.parametrize("value", [1.0, 3.0, 4.0])
 def test_sides_of_a_cut(value):
     codes = np.array([5, 1, 2, 3, 1, 4], dtype=np.uint8)
     weight, out = np.arange(1.0, 7.0), np.empty(6)
-    run_sides(CENTERS, codes, value, 1, weight, out)
+    run_sides(CENTERS, codes, value, weight, out)
     assert np.array_equal(out, np.where(CENTERS[codes] <= value, weight, 0.0))
 
 

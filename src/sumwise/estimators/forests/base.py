@@ -27,7 +27,7 @@ from sumwise.inspection.forest_importance import impurity_importance
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import Reweigher
 from sumwise.tree.forest import BinnedForest, ForestTree
-from sumwise.tree.forest_grower import RowTable
+from sumwise.tree.forest_grower import Table
 
 # Cost of binning a value and of passing a row through a tree, in the steps of count_threads.
 _STEPS_PER_VALUE = 8
@@ -98,7 +98,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         """Whether one random cut per feature is considered, in place of all cuts."""
 
     @abstractmethod
-    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
+    def _grow(self, train: TrainingSet, table: Table, team: Team) -> None:
         """Grow the trees and set the fitted attributes."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -132,7 +132,7 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         return self
 
     def _judge_tree(
-        self, train: TrainingSet, table: RowTable, tree: ForestTree, weight: np.ndarray
+        self, train: TrainingSet, table: Table, tree: ForestTree, weight: np.ndarray
     ) -> ForestTree:
         """Return a tree as changed by its out-of-bag rows."""
         return tree

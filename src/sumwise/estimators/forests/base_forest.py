@@ -51,7 +51,7 @@ from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBoots
 from sumwise.sampling.resample import list_drawn_rows
 from sumwise.training.forest import ForestPlan, Reweigher, draw_bags, draw_subspaces
 from sumwise.tree.forest import ForestTree
-from sumwise.tree.forest_grower import ForestSettings, RowTable, Target
+from sumwise.tree.forest_grower import ForestSettings, Table, Target
 from sumwise.tree.prune import estimate_by_rows, prune_by_rows, weigh_out_of_bag
 
 _RESAMPLERS = (Bootstrap, Pasting, PoissonBootstrap, BayesianBootstrap)
@@ -167,7 +167,7 @@ class BaseForest(BaseTrees):
     def _check_scored(self, y: np.ndarray) -> None:
         """Refuse targets that have no out-of-bag score."""
 
-    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
+    def _grow(self, train: TrainingSet, table: Table, team: Team) -> None:
         n_own = count_features(self, "max_features_per_tree", self.n_features_in_)
         plan = replace(
             train.make_plan(table, n_own, int(self.n_estimators)),
@@ -204,7 +204,7 @@ class BaseForest(BaseTrees):
         return self.prune is not None or self.leaf_posterior is not None
 
     def _judge_tree(
-        self, train: TrainingSet, table: RowTable, tree: ForestTree, weight: np.ndarray
+        self, train: TrainingSet, table: Table, tree: ForestTree, weight: np.ndarray
     ) -> ForestTree:
         if not self._judges_trees():
             return tree

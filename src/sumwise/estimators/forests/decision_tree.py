@@ -17,7 +17,7 @@ from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.forest import ForestTree
-from sumwise.tree.forest_grower import RowTable
+from sumwise.tree.forest_grower import Table
 from sumwise.tree.prune import cost_complexity_path, measure_impurity
 from sumwise.tree.tree_nodes import TreeNodes
 
@@ -38,7 +38,7 @@ class BaseDecisionTree(BaseTrees):
     def _cuts_at_random(self) -> bool:
         return self.splitter == "random"
 
-    def _grow(self, train: TrainingSet, table: RowTable, team: Team) -> None:
+    def _grow(self, train: TrainingSet, table: Table, team: Team) -> None:
         self.forest_ = train.grow(train.make_plan(table), table, team).forest.drop_unused_bins()
 
     @document_rows

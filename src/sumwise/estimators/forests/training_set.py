@@ -18,7 +18,8 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import ForestPlan, GrownForest, Reweigher, draw_bags, grow_forest
 from sumwise.training.progress import show_progress
 from sumwise.tree.forest import BinnedForest, ForestTree
-from sumwise.tree.forest_grower import ForestSettings, RowTable
+from sumwise.tree.forest_grower import ForestSettings, Table
+from sumwise.tree.forest_table import bin_table
 from sumwise.tree.prune import prune_cost_complexity
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class TrainingSet:
             seed=seed,
         )
 
-    def bin_rows(self, team: Team) -> RowTable:
+    def bin_rows(self, team: Team) -> Table:
         """Return the binned table, with the bins of the trees to continue from if there are any."""
         if self.start is not None:
             mapper = self.start.mapper
@@ -131,11 +132,10 @@ class TrainingSet:
                 self.tree.schema_.n_categories,
                 only_bytes=True,
             )
-        return RowTable.from_matrix(self.matrix, mapper, team, self.weight)
+        is_exact = self.target.is_class and self.row_weight is None and self.reweigh is None
+        return bin_table(self.matrix, mapper, team, self.weight, is_exact)
 
-    def make_plan(
-        self, table: RowTable, n_features: int | None = None, last: int = 1
-    ) -> ForestPlan:
+    def make_plan(self, table: Table, n_features: int | None = None, last: int = 1) -> ForestPlan:
         """Return the plan of the trees; each may split on ``n_features``, None for all."""
         return ForestPlan(
             self._make_settings(table.n_rows, n_features),
@@ -170,14 +170,14 @@ class TrainingSet:
             directions=directions if directions.any() else None,
         )
 
-    def _finish(self, table: RowTable, grown: ForestTree, weight: np.ndarray) -> ForestTree:
+    def _finish(self, table: Table, grown: ForestTree, weight: np.ndarray) -> ForestTree:
         """Return a grown tree in its final form: pruned, in the units of the target."""
         price = self.target.scale_down(float(self.tree.ccp_alpha))
         pruned = prune_cost_complexity(grown, price, self.target.unit, table.mapper)
         return self.target.restore(self.tree._judge_tree(self, table, pruned, weight))
 
     def grow(
-        self, plan: ForestPlan, table: RowTable, team: Team, is_shown: bool = False
+        self, plan: ForestPlan, table: Table, team: Team, is_shown: bool = False
     ) -> GrownForest:
         """Return the trees of ``start`` and those of the plan, and the rows they have seen."""
         forest, bags = self.start, []

@@ -16,7 +16,8 @@ def draw_value(key, centers, low, high):
     """Draw a value between the centers of two bins: at least the lower, less than the higher."""
     u = uniform(key, ZERO)
     value = centers[low] * (1.0 - u) + centers[high] * u
-    return value if value < centers[high] else centers[low]
+    # Rounding may leave the range.
+    return value if centers[low] <= value < centers[high] else centers[low]
 
 
 @routine
@@ -32,9 +33,27 @@ def find_bin(centers, value, low, high):
 
 
 @inlined
-def is_before(centers, code, value, low):
-    """Whether rows of a bin are on the left of a cut; those of bin ``low`` always are."""
-    return (centers[np.uint64(code)] <= value) | (code == low)
+def is_before(cut, code):
+    """Whether rows of a bin are on the left of a cut: its center is not above the value.
+
+    ``cut`` has the centers, the value, and the lowest and the highest bin of the node. For a few
+    rows, this takes less time than to search the bin of the cut.
+    """
+    centers, value, _, _ = cut
+    return centers[np.uint64(code)] <= value
+
+
+@inlined
+def keep_cut(work, value, low, high):
+    """Keep a cut: it is the best so far."""
+    work.best_cut[0], work.best_cut[1], work.best_cut[2] = value, low, high
+
+
+@inlined
+def find_kept_bin(work, centers):
+    """Return the bin of the cut that was kept. It takes a search, hence only for the best cut."""
+    low, high = np.int64(work.best_cut[1]), np.int64(work.best_cut[2])
+    return np.uint8(find_bin(centers, work.best_cut[0], low, high))
 
 
 @merged

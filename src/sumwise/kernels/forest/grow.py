@@ -9,21 +9,35 @@ remembered, because nodes are not visited in the order of their paths.
 import numpy as np
 
 from sumwise.kernels.forest.bins import has_bin
-from sumwise.kernels.forest.layout import CHUNK, SET_WORDS, WITH_LARGER
-from sumwise.kernels.forest.split import clear_totals, find_split
+from sumwise.kernels.forest.by_type import choose_by_type
+from sumwise.kernels.forest.entries import partition_entries
+from sumwise.kernels.forest.layout import (
+    CHUNK,
+    NOWHERE,
+    SET_WORDS,
+    WITH_LARGER,
+    ByteRows,
+    SparseRows,
+)
+from sumwise.kernels.forest.sparse_split import find_sparse_split
+from sumwise.kernels.forest.split import clear_totals, find_byte_split
 from sumwise.kernels.forest.targets import gather, write_value
 from sumwise.kernels.grow.heap import pop_node, push_node
 from sumwise.kernels.grow.layout import LEAF_WISE, N_HEAP
 from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.partition import is_left_code, left_range
-from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
+from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, merged, routine
 from sumwise.kernels.runtime.random import extend_key
 
 _ONE = np.uint64(1)
 _BY_GAIN = np.int64(LEAF_WISE)
 
+_find_split = choose_by_type(
+    "find_split", {ByteRows: find_byte_split, SparseRows: find_sparse_split}
+)
 
-@routine
+
+@merged
 def _sum_rows(target, work, first, last):
     """Sum the rows of a node; return whether all have the same target."""
     clear_totals(work.totals)
@@ -36,7 +50,7 @@ def _sum_rows(target, work, first, last):
     return is_pure
 
 
-@routine
+@merged
 def _settle_node(table, target, options, work, nodes, number, value, key):
     """Write a node's value and, if it may be split, its best split; return whether it has one."""
     node = nodes[number]
@@ -53,7 +67,7 @@ def _settle_node(table, target, options, work, nodes, number, value, key):
         or node.weight < 2.0 * options.min_weight_leaf
     ):
         return False
-    find_split(table, target, options, work, node, extend_key(key, number))
+    _find_split(table, target, options, work, node, extend_key(key, number))
     if node.feature < 0 or node.gain < options.min_decrease:
         node.feature, node.gain = -1, 0.0
         return False
@@ -71,8 +85,8 @@ def _move_row(rows, spare, row, is_left, n_left, n_right):
     return n_left + is_left, n_right + (_ONE - is_left)
 
 
-@inlined
-def _partition_rows(table, work, node, number):
+@merged
+def _partition_bytes(table, work, node, number, is_known):
     """Move the rows that go left before the others, both in order; return where the others begin.
 
     Missing values may be WITH_LARGER: then the node has none.
@@ -98,6 +112,11 @@ def _partition_rows(table, work, node, number):
     return np.int64(place)
 
 
+_partition_rows = choose_by_type(
+    "partition_rows", {ByteRows: _partition_bytes, SparseRows: partition_entries}
+)
+
+
 @inlined
 def _begin_node(nodes, number, depth, first, last, n_constant, lower, upper):
     """Write what is known of a node before its rows are summed."""
@@ -113,6 +132,10 @@ def _begin_tree(table, work, nodes):
     for row in range(work.weight.size):
         work.rows[n_rows] = row
         n_rows += work.weight[row] > 0.0
+    place, n_placed = work.entries.place, 0
+    for row in range(place.size):
+        place[row] = n_placed if work.weight[row] > 0.0 else NOWHERE
+        n_placed += work.weight[row] > 0.0
     for i in range(work.order.size):
         work.order[i] = table.features[i]
         work.is_constant[table.features[i]] = 0
@@ -122,24 +145,17 @@ def _begin_tree(table, work, nodes):
 
 
 @inlined
-def _push(work, nodes, number, best_first):
-    """Add a node to those that wait: a heap by gain, or a stack."""
-    if best_first:
-        push_node(work.control, work.waiting, nodes, _BY_GAIN, number)
-    else:
-        work.waiting[work.control[N_HEAP]] = number
-        work.control[N_HEAP] += 1
+def _push_unsettled(work, number):
+    """Add a node to the stack of those that wait to be settled."""
+    work.waiting[work.control[N_HEAP]] = number
+    work.control[N_HEAP] += 1
 
 
 @inlined
-def _pop(work, nodes, best_first):
-    """Remove the node that is next and return it."""
-    if best_first:
-        number = np.int64(pop_node(work.control, work.waiting, nodes, _BY_GAIN))
-    else:
-        work.control[N_HEAP] -= 1
-        number = np.int64(work.waiting[work.control[N_HEAP]])
-    return number
+def _pop_unsettled(work):
+    """Remove the top of the stack and return it."""
+    work.control[N_HEAP] -= 1
+    return np.int64(work.waiting[work.control[N_HEAP]])
 
 
 @inlined
@@ -147,7 +163,7 @@ def _split_node(table, work, nodes, parent, left, best_first):
     """Partition the rows of a node between its children, ``left`` and the next."""
     node = nodes[parent]
     node.left = left
-    middle = _partition_rows(table, work, node, parent)
+    middle = _partition_rows(table, work, node, parent, not best_first)
     if node.missing_left == WITH_LARGER:
         node.missing_left = np.uint8(follows_larger(middle - node.first, node.last - node.first))
         if table.is_category[node.feature]:
@@ -192,13 +208,25 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
     """
     _begin_tree(table, work, nodes)
     n_nodes, n_leaves, best_first = np.int64(1), 1, options.best_first
-    if not best_first or _settle_node(table, target, options, work, nodes, ZERO, values[0], key):
-        _push(work, nodes, ZERO, best_first)
-    while work.control[N_HEAP] > 0 and n_leaves < options.max_leaves:
-        parent = _pop(work, nodes, best_first)
-        if not best_first and not _settle_node(
-            table, target, options, work, nodes, parent, values[parent], key
-        ):
+    number, n_unsettled = ZERO, 1
+    while True:
+        # The only call: nodes are many, and the arrays would be passed for each of them.
+        can_split = _settle_node(table, target, options, work, nodes, number, values[number], key)
+        parent = number
+        if best_first:
+            if can_split:
+                push_node(work.control, work.waiting, nodes, _BY_GAIN, number)
+            n_unsettled -= 1
+            if n_unsettled > 0:
+                number -= 1  # the left sibling
+                continue
+            if work.control[N_HEAP] == 0 or n_leaves >= options.max_leaves:
+                break
+            parent = np.int64(pop_node(work.control, work.waiting, nodes, _BY_GAIN))
+        elif not can_split:
+            if work.control[N_HEAP] == 0:
+                break
+            number = _pop_unsettled(work)
             continue
         left = n_nodes
         n_nodes += 2
@@ -207,10 +235,21 @@ def grow_forest_tree(table, target, options, key, work, nodes, values):
         direction = table.direction[nodes[parent].feature] if table.direction.size else np.int8(0)
         if direction != 0:
             _bound_children(target, work, nodes, left, direction, values)
-        for number in range(left + 1, left - 1, -1):  # the left child goes on top of the stack
-            if not best_first or _settle_node(
-                table, target, options, work, nodes, number, values[number], key
-            ):
-                _push(work, nodes, number, best_first)
+        if best_first:
+            number, n_unsettled = left + 1, 2
+        else:
+            _push_unsettled(work, left + 1)
+            number = left
     _clear_leaves(nodes, n_nodes)
     return n_nodes
+
+
+@kernel
+def copy_nodes(nodes, feature, split_bin, missing_left, left, gain, weight, n_rows):
+    """Copy the nodes of a grown tree to arrays."""
+    for number in range(feature.size):
+        node = nodes[number]
+        feature[number], left[number] = node.feature, node.left
+        split_bin[number], missing_left[number] = node.split_bin, node.missing_left
+        gain[number], weight[number] = node.gain, node.weight
+        n_rows[number] = node.last - node.first

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.forest.bins import add_bin
+from sumwise.kernels.forest.bins import add_bin, list_touched
 from sumwise.kernels.forest.by_type import choose_by_type
 from sumwise.kernels.forest.cuts import is_before, keep_if
 from sumwise.kernels.forest.impurity import has_enough, score_columns, score_others
 from sumwise.kernels.forest.layout import N_BINS, POISSON, QUADRATIC, SET_WORDS
+from sumwise.kernels.forest.packing import scan_packed
 from sumwise.kernels.runtime.bits import find_lowest_bit
-from sumwise.kernels.runtime.jit import ZERO, merged, routine
+from sumwise.kernels.runtime.jit import NO, ZERO, merged, routine
 
 _ONE, _SIX, _LOW = (np.uint64(number) for number in (1, 6, 63))
 _FIRST_COLUMN = np.int64(1)
@@ -49,16 +50,17 @@ class MultiLabels(NamedTuple):
 @merged
 def gather_labels(target, weight, rows, first, last, lead, work):
     """Copy the weights and classes of rows to ``work``, and add them to the totals."""
-    start = target.label[lead]
+    start, total_weight = target.label[lead], work.totals[0]
     is_pure = True
     for i in range(np.uint64(last - first)):
         row = np.uint64(rows[np.uint64(first) + i])
         w, label = weight[row], target.label[row]
         work.chunk[i] = w
         work.chunk_label[i] = label + 1
-        work.totals[0] += w
+        total_weight += w
         work.totals[np.uint64(label + 1)] += w
         is_pure &= label == start
+    work.totals[0] = total_weight
     return is_pure
 
 
@@ -96,13 +98,21 @@ def _add_vector(target, row, weight, sums, place):
 
 
 @routine
+def _add_class(target, row, weight, sums, place):
+    """The same for a class."""
+    sums[place + target.label[row]] += weight
+
+
+@routine
 def _add_classes(target, row, weight, sums, place):
     """The same for the classes of several outputs."""
     for k in range(target.column.shape[1]):
         sums[place + target.column[row, k]] += weight
 
 
-_add_row = choose_by_type("add_row", {Vectors: _add_vector, MultiLabels: _add_classes})
+_add_row = choose_by_type(
+    "add_row", {Vectors: _add_vector, Labels: _add_class, MultiLabels: _add_classes}
+)
 
 
 @routine
@@ -147,6 +157,28 @@ def add_columns(target, bins, stride, feature, rows, first, last, work, slot, ma
 
 
 @routine
+def add_entries(target, work, n_entries, n_rows, default):
+    """Add the rows of a sparse node to the first histogram, and mark their bins.
+
+    Rows without an entry are in the default bin, and have what remains of the totals.
+    """
+    n_stats, entries = work.totals.size, work.entries
+    of_default = n_stats * np.int64(default)
+    for k in range(n_stats):
+        work.histograms[of_default + k] = work.totals[k]
+    for i in range(n_entries):
+        row, b = np.int64(entries.own_row[i]), np.uint64(entries.own_bin[i])
+        w, place = work.weight[row], n_stats * np.int64(b)
+        work.histograms[place] += w
+        work.histograms[of_default] -= w
+        _add_row(target, row, w, work.histograms, place + 1)
+        _add_row(target, row, -w, work.histograms, of_default + 1)
+        add_bin(work.touched, b)
+    if n_entries < n_rows:
+        add_bin(work.touched, np.uint64(default))
+
+
+@routine
 def clear_bins(target, work, slot, n_present):
     """Set the sums of the present bins to zero."""
     n_stats = work.totals.size
@@ -173,13 +205,21 @@ def rate_bins(target, work, slot, n_present):
 
 
 @merged
-def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins):
+def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins, n_words):
     """Find the best split of a gathered node on a plain feature, with plain options.
 
     Returns what ``scan`` of one_output.py does. Rows of the same bin are chained. Then they move
     from the right side to the left, bin by bin, and each updates the sums of squares: the time per
-    row does not depend on the number of classes.
+    row does not depend on the number of classes. Rows of packed counts are summed instead.
     """
+    if n_words > 0:
+        return scan_packed(work, bins, stride, feature, rows, first, last, n_words)
+    return _scan_chains(work, bins, stride, feature, rows, first, last)
+
+
+@merged
+def _scan_chains(work, bins, stride, feature, rows, first, last):
+    """Find the best split of a gathered node; see :func:`scan_labels`."""
     totals, left, touched = work.totals, work.left, work.touched
     next_row, bin_row, labels, chunk = work.next_row, work.bin_row, work.chunk_label, work.chunk
     for i in range(np.uint64(last - first)):
@@ -220,16 +260,104 @@ def scan_labels(target, work, bins, stride, feature, rows, first, last, n_bins):
 
 
 @merged
-def try_cut(target, work, n_rows, centers, value, low):
+def _move_bin(target, work, i, of_side, of_other):
+    """Move the chained rows of a bin from one side to the other, whose sums are ``work.left``.
+
+    Returns the sums of squares of both sides, and the weight that was moved.
+    """
+    totals, side, entries = work.totals, work.left, work.entries
+    moved = 0.0
+    while i >= 0:
+        row = np.uint64(entries.own_row[np.uint64(i)])
+        k, more = np.uint64(target.label[row] + 1), work.weight[row]
+        old = side[k]
+        of_side += more * (2.0 * old + more)
+        of_other -= more * (2.0 * (totals[k] - old) - more)
+        side[k] = old + more
+        moved += more
+        i = work.next_row[np.uint64(i)]
+    return of_side, of_other, moved
+
+
+@merged
+def scan_entries(target, work, n_entries, n_rows, default):
+    """:func:`scan_labels` for a sparse node.
+
+    Bins below the default bin move to the left one by one, bins above it to the right, beginning
+    with the highest: the rows of the default bin need not be visited.
+    """
+    totals, side, touched, entries = work.totals, work.left, work.touched, work.entries
+    next_row, bin_row, present = work.next_row, work.bin_row, work.present
+    for i in range(np.uint64(n_entries)):
+        b = np.uint64(entries.own_bin[i])
+        bit = _ONE << (b & _LOW)
+        next_row[i] = bin_row[b] if touched[b >> _SIX] & bit else -1
+        bin_row[b] = i
+        touched[b >> _SIX] |= bit
+    if n_entries < n_rows:
+        add_bin(touched, np.uint64(default))
+    n_present = list_touched(touched, present)
+    total_weight, squares = totals[0], 0.0
+    for k in range(1, totals.size):
+        squares += totals[k] * totals[k]
+        side[k] = 0.0
+    # The sums of squares and the weight of the left side, if the bins from a place on are right.
+    left, right, weight = work.prefix[:N_BINS], work.prefix[N_BINS:], work.ratio
+    of_side, of_other, w, n_below = 0.0, squares, 0.0, np.int64(0)
+    while n_below < n_present and (present[n_below] != default or n_entries == n_rows):
+        of_side, of_other, more = _move_bin(
+            target, work, bin_row[present[n_below]], of_side, of_other
+        )
+        w += more
+        n_below += 1
+        left[n_below], right[n_below], weight[n_below] = of_side, of_other, w
+    for i in range(np.uint64(n_entries)):
+        side[np.uint64(target.label[entries.own_row[i]] + 1)] = 0.0
+    of_side, of_other, w = 0.0, squares, total_weight
+    for i in range(n_present - 1, n_below, -1):
+        of_side, of_other, more = _move_bin(target, work, bin_row[present[i]], of_side, of_other)
+        w -= more
+        left[i], right[i], weight[i] = of_other, of_side, w
+    best, place = -np.inf, np.int64(0)
+    for i in range(1, n_present):
+        w = weight[i]
+        rest = total_weight - w
+        score, scale = left[i] * rest + right[i] * w, w * rest
+        if score > best * scale and scale > 0.0:
+            best, place = score / scale, np.int64(i)
+    low = present[max(place - 1, 0)]
+    return n_present, best - squares / total_weight, low, present[place], best == total_weight
+
+
+@merged
+def try_cut(target, work, n_rows, cut):
     """Return the gain of a random cut of the gathered rows, and whether both sides are pure."""
     codes, chunk, labels = work.codes, work.chunk, work.chunk_label
     totals, left = work.totals, work.left
     for k in range(totals.size):
         left[k] = 0.0
     for i in range(np.uint64(n_rows)):
-        more = keep_if(is_before(centers, codes[i], value, low), chunk[i])
+        more = keep_if(is_before(cut, codes[i]), chunk[i])
         left[0] += more
         left[np.uint64(labels[i])] += more
+    score = score_columns(QUADRATIC, left) + score_others(QUADRATIC, totals, left)
+    return score - score_columns(QUADRATIC, totals), score == totals[0]
+
+
+@merged
+def try_cut_of_entries(target, work, n_entries, default, cut):
+    """:func:`try_cut` for a sparse node."""
+    totals, left, entries = work.totals, work.left, work.entries
+    is_default_left = is_before(cut, default)
+    for k in range(totals.size):
+        left[k] = totals[k] if is_default_left else 0.0
+    for i in range(np.uint64(n_entries)):
+        row = np.uint64(entries.own_row[i])
+        is_left = is_before(cut, entries.own_bin[i])
+        more = keep_if(is_left != is_default_left, work.weight[row])
+        more = -more if is_default_left else more
+        left[0] += more
+        left[np.uint64(target.label[row] + 1)] += more
     score = score_columns(QUADRATIC, left) + score_others(QUADRATIC, totals, left)
     return score - score_columns(QUADRATIC, totals), score == totals[0]
 
@@ -238,6 +366,18 @@ def try_cut(target, work, n_rows, centers, value, low):
 def bound_gain(target, work, n_rows):
     """Return infinity: no bound is known."""
     return np.inf
+
+
+@routine
+def scan_nothing(target, work, n_entries, n_rows, default):
+    """Find no split: several outputs are never plain, so this is never called."""
+    return ZERO, -np.inf, ZERO, ZERO, NO
+
+
+@routine
+def try_nothing(target, work, n_entries, default, cut):
+    """Try no cut, for the same reason."""
+    return -np.inf, NO
 
 
 @routine

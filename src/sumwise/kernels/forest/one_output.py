@@ -30,7 +30,7 @@ from sumwise.kernels.forest.impurity import (
 )
 from sumwise.kernels.forest.layout import FEW_ROWS, FREE, N_BINS, POISSON, SET_WORDS
 from sumwise.kernels.runtime.bits import find_lowest_bit
-from sumwise.kernels.runtime.jit import ZERO, merged, routine
+from sumwise.kernels.runtime.jit import YES, ZERO, merged, routine
 
 _ZERO, _ONE, _TWO, _SIX = (np.uint64(number) for number in (0, 1, 2, 6))
 _BYTE = np.int64(255)
@@ -80,6 +80,29 @@ def add_rows(target, bins, stride, feature, rows, first, last, work, slot, marks
             add_bin(touched, b)
 
 
+@merged
+def add_entries(target, work, n_entries, n_rows, default):
+    """Add the rows of a sparse node to the first histogram, and mark their bins.
+
+    Rows without an entry are in the default bin, and have what remains of the totals.
+    """
+    histogram, touched, entries = work.histograms, work.touched, work.entries
+    rest_w, rest_s = work.totals[0], work.totals[1]
+    for i in range(np.uint64(n_entries)):
+        row, b = np.uint64(entries.own_row[i]), np.uint64(entries.own_bin[i])
+        w = work.weight[row]
+        s = w * target.value[row]
+        histogram[_TWO * b] += w
+        histogram[_TWO * b + _ONE] += s
+        rest_w -= w
+        rest_s -= s
+        add_bin(touched, b)
+    if n_entries < n_rows:
+        b = np.uint64(default)
+        histogram[_TWO * b], histogram[_TWO * b + _ONE] = rest_w, rest_s
+        add_bin(touched, b)
+
+
 @routine
 def weigh_nothing(target, work, slot, n_bins):
     """Do nothing: the weights of bins have been added together with the targets."""
@@ -105,19 +128,27 @@ def rate_bins(target, work, slot, n_present):
 
 
 @merged
-def scan(target, work, bins, stride, feature, rows, first, last, n_bins):
+def scan(target, work, bins, stride, feature, rows, first, last, n_bins, n_words):
     """Find the best split of a gathered node on a plain feature, with plain options.
 
     Returns (number of distinct bins, gain, bin below the split, bin above it, whether the split
     separates two classes).
 
+    """
+    is_tiny = last - first <= FEW_ROWS
+    add_rows(target, bins, stride, feature, rows, first, last, work, ZERO, is_tiny)
+    return _find_best_cut(work, is_tiny, n_bins)
+
+
+@merged
+def _find_best_cut(work, is_tiny, n_bins):
+    """Find the best cut of the first histogram, and clear it; see :func:`scan`.
+
     All sums come first, then all gains, without a branch that depends on them: a mispredicted
-    branch takes longer than a division.
+    branch takes longer than a division. Bins are marked if the node is tiny.
     """
     histogram, touched, present, prefix = work.histograms, work.touched, work.present, work.prefix
     total_weight, total = work.totals[0], work.totals[1]
-    is_tiny = last - first <= FEW_ROWS
-    add_rows(target, bins, stride, feature, rows, first, last, work, ZERO, is_tiny)
     n_present, w, s = np.uint64(0), 0.0, 0.0
     if is_tiny:
         for word in range(np.uint64(SET_WORDS)):
@@ -159,10 +190,17 @@ def scan(target, work, bins, stride, feature, rows, first, last, n_bins):
 
 
 @merged
-def try_cut(target, work, n_rows, centers, value, low):
-    """Return the gain of a random cut of the gathered rows, and whether it separates two classes.
+def scan_entries(target, work, n_entries, n_rows, default):
+    """:func:`scan` for a sparse node."""
+    add_entries(target, work, n_entries, n_rows, default)
+    return _find_best_cut(work, YES, ZERO)
 
-    See cuts.py for ``centers``, ``value`` and ``low``.
+
+@merged
+def try_cut(target, work, n_rows, cut):
+    """Return the gain of a random cut of gathered rows, and whether it separates two classes.
+
+    See cuts.py for ``cut``.
     """
     codes, chunk = work.codes, work.chunk
     total_weight, total = work.totals[0], work.totals[1]
@@ -170,20 +208,38 @@ def try_cut(target, work, n_rows, centers, value, low):
     w, s, other_w, other_s = 0.0, 0.0, 0.0, 0.0
     n = np.uint64(n_rows)
     for i in range(_ZERO, n - _ONE, _TWO):
-        is_left = is_before(centers, codes[i], value, low)
+        is_left = is_before(cut, codes[i])
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
         j = i + _ONE
-        is_left = is_before(centers, codes[j], value, low)
+        is_left = is_before(cut, codes[j])
         other_w += keep_if(is_left, chunk[_TWO * j])
         other_s += keep_if(is_left, chunk[_TWO * j + _ONE])
     if n & _ONE:
         i = n - _ONE
-        is_left = is_before(centers, codes[i], value, low)
+        is_left = is_before(cut, codes[i])
         w += keep_if(is_left, chunk[_TWO * i])
         s += keep_if(is_left, chunk[_TWO * i + _ONE])
     w += other_w
     s += other_s
+    is_perfect = separates_classes(w, s, total_weight, total)
+    return scaled_gain(w, s, total_weight, total) / total_weight, is_perfect
+
+
+@merged
+def try_cut_of_entries(target, work, n_entries, default, cut):
+    """:func:`try_cut` for a sparse node."""
+    entries, total_weight, total = work.entries, work.totals[0], work.totals[1]
+    is_default_left = is_before(cut, default)
+    w, s = 0.0, 0.0  # of the rows on the other side than the default bin
+    for i in range(np.uint64(n_entries)):
+        row = np.uint64(entries.own_row[i])
+        is_left = is_before(cut, entries.own_bin[i])
+        more = keep_if(is_left != is_default_left, work.weight[row])
+        w += more
+        s += more * target.value[row]
+    if is_default_left:
+        w, s = total_weight - w, total - s
     is_perfect = separates_classes(w, s, total_weight, total)
     return scaled_gain(w, s, total_weight, total) / total_weight, is_perfect
 

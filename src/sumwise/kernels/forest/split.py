@@ -22,7 +22,13 @@ from sumwise.kernels.forest.bins import (
     shuffle_bins,
     sort_by_ratio,
 )
-from sumwise.kernels.forest.cuts import draw_value, find_bin, gather_bins
+from sumwise.kernels.forest.cuts import draw_value, find_bin, find_kept_bin, gather_bins, keep_cut
+from sumwise.kernels.forest.drawing import (
+    draw_feature,
+    note_constant,
+    put_back,
+    recall_constants,
+)
 from sumwise.kernels.forest.layout import (
     ALL_BUT_NOISE,
     BOUNDED_ROWS,
@@ -38,10 +44,12 @@ from sumwise.kernels.forest.targets import (
     bound_gain,
     clear_bins,
     gather,
+    pack_rows,
     rate_bins,
     scan,
     sweep,
     try_cut,
+    try_packed_cut,
     weigh_bins,
 )
 from sumwise.kernels.runtime.jit import NO, ZERO, inlined, merged, routine
@@ -58,7 +66,7 @@ def clear_totals(totals):
 
 
 @inlined
-def _between(low, high):
+def between(low, high):
     """Half way between two bins of the node."""
     return (low + high) >> 1
 
@@ -89,7 +97,7 @@ def _collect_set(present, place, best_set):
 # One feature
 
 
-@routine
+@inlined
 def _examine(table, target, options, work, node, f, slot, key, best):
     """Write the best split on a feature to the node if it gains more than ``best``.
 
@@ -103,12 +111,21 @@ def _examine(table, target, options, work, node, f, slot, key, best):
     else:
         histogram = work.histograms[slot * N_BINS * n_stats :]
         n_present = list_filled(histogram, table.n_bins[f], n_stats, present)
+    if n_present > 1 and options.min_rows_leaf > 1:
+        for i in range(n_present):
+            work.counts[present[i]] = 0
+        stride, feature = np.uint64(table.stride), np.uint64(f) * np.uint64(table.step)
+        count_rows(table.bins, stride, feature, work.rows, node.first, node.last, work.counts)
+    return n_present, examine_bins(
+        table, target, options, work, node, f, slot, n_present, key, best
+    )
+
+
+@routine
+def examine_bins(table, target, options, work, node, f, slot, n_present, key, best):
+    """The same, given the present bins; counts of rows are known if leaves need several."""
+    present, n_rows = work.present, node.last - node.first
     if n_present > 1:
-        if options.min_rows_leaf > 1:
-            for i in range(n_present):
-                work.counts[present[i]] = 0
-            stride, feature = np.uint64(table.stride), np.uint64(f) * np.uint64(table.step)
-            count_rows(table.bins, stride, feature, work.rows, node.first, node.last, work.counts)
         has_missing, is_ordered = present[0] == 0, not table.is_category[f]
         cut, split_bin = np.int64(-1), np.int64(0)
         feature_key = extend_key(key, work.order.size + f)
@@ -137,33 +154,37 @@ def _examine(table, target, options, work, node, f, slot, key, best):
             elif place == n_present - 1:
                 split_bin = table.n_bins[f] - 1  # all values on the left
             elif cut < 0:
-                split_bin = _between(present[place], present[place + 1])
+                split_bin = between(present[place], present[place + 1])
             node.split_bin = np.uint8(split_bin)
     clear_bins(target, work, slot, n_present)
-    return n_present, best
+    return best
 
 
 @inlined
-def _examine_plain_cut(table, target, work, node, f, key, best):
+def _examine_plain_cut(table, target, work, node, f, n_words, key, best):
     """The same for a random cut, if all is plain; also returns whether the split is perfect."""
     feature = np.uint64(f) * np.uint64(table.step)
     low, high = gather_bins(
         table.bins, np.uint64(table.stride), feature, work.rows, node.first, node.last, work.codes
     )
-    is_perfect = False
+    is_perfect, n_rows = False, node.last - node.first
     if low < high:
         centers = table.centers[f]
         value = draw_value(extend_key(key, work.order.size + f), centers, low, high)
-        gain, is_perfect = try_cut(target, work, node.last - node.first, centers, value, low)
+        cut = (centers, value, low, high)
+        if n_words > 0:
+            gain, is_perfect = try_packed_cut(target, work, n_rows, cut, n_words)
+        else:
+            gain, is_perfect = try_cut(target, work, n_rows, cut)
         if gain > best:
             best = gain
             node.feature, node.missing_left = f, WITH_LARGER
-            node.split_bin = np.uint8(find_bin(centers, value, low, high))
+            keep_cut(work, value, low, high)
     return np.int64(1) + (low < high), best, is_perfect
 
 
 @inlined
-def _examine_plain(table, target, work, node, f, best):
+def _examine_plain(table, target, work, node, f, n_words, best):
     """The same for the best cut, if all is plain."""
     n_bins, gain, low, high, is_perfect = scan(
         target,
@@ -175,47 +196,16 @@ def _examine_plain(table, target, work, node, f, best):
         node.first,
         node.last,
         table.n_bins[f],
+        n_words,
     )
     if gain > best:
         best = gain
         node.feature, node.missing_left = f, WITH_LARGER
-        node.split_bin = np.uint8(_between(low, high))
+        node.split_bin = np.uint8(between(low, high))
     return n_bins, best, is_perfect
 
 
-# Drawing features
-
-
-@inlined
-def _recall_constants(work, n_constant):
-    """Keep the first features known to be constant: those of the node's ancestors."""
-    for i in range(n_constant, work.n_constant[0]):
-        work.is_constant[work.constant[i]] = 0
-    work.n_constant[0] = n_constant
-
-
-@inlined
-def _note_constant(work, f):
-    """Remember a feature that is constant in a node, and so in all nodes below."""
-    work.constant[work.n_constant[0]] = f
-    work.n_constant[0] += 1
-    work.is_constant[f] = 1
-
-
-@inlined
-def _draw_feature(key, order, swaps, n_seen):
-    """Draw one of the features that have not been drawn."""
-    j = n_seen + np.int64(uniform(key, n_seen) * (order.size - n_seen))
-    swaps[n_seen] = j
-    order[n_seen], order[j] = order[j], order[n_seen]
-    return np.int64(order[n_seen])
-
-
-@inlined
-def _put_back(order, swaps, n_seen):
-    """Undo the draws, so that those of the next node do not depend on them."""
-    for i in range(n_seen - 1, -1, -1):
-        order[i], order[swaps[i]] = order[swaps[i]], order[i]
+# All features
 
 
 @inlined
@@ -239,7 +229,7 @@ def _sum_large_node(table, target, work, first, last, n_drawn):
 
 
 @merged
-def find_split(table, target, options, work, node, key):
+def find_byte_split(table, target, options, work, node, key):
     """Write the best split of a node to it; the totals of its rows are known.
 
     A node of up to CHUNK rows has been gathered; features are drawn one by one. In a larger node,
@@ -248,9 +238,11 @@ def find_split(table, target, options, work, node, key):
     first, last, order = node.first, node.last, work.order
     n_slots = work.histograms.size // (N_BINS * work.totals.size)
     is_small = last - first <= CHUNK
-    _recall_constants(work, np.int64(node.n_constant))
+    recall_constants(work, np.int64(node.n_constant))
     best, found, is_done, n_seen = -np.inf, False, False, np.int64(0)
-    most = np.inf
+    most, n_words = np.inf, ZERO
+    if is_small and options.is_plain and options.is_exact:
+        n_words = pack_rows(target, work, last - first)
     if last - first <= BOUNDED_ROWS and options.is_plain and not options.is_class:
         most = ALL_BUT_NOISE * bound_gain(target, work, last - first)
     while n_seen < order.size and (n_seen < options.n_drawn or not found) and not is_done:
@@ -261,7 +253,7 @@ def find_split(table, target, options, work, node, key):
             and n_seen < order.size
             and (n_seen < options.n_drawn or not (found or n_drawn))
         ):
-            f = _draw_feature(key, order, work.swaps, n_seen)
+            f = draw_feature(key, order, work.swaps, n_seen)
             n_seen += 1
             work.drawn[n_drawn] = f
             n_drawn += work.is_constant[f] == 0
@@ -273,10 +265,12 @@ def find_split(table, target, options, work, node, key):
             is_perfect = False
             if is_plain and options.random_cuts:
                 n_bins, best, is_perfect = _examine_plain_cut(
-                    table, target, work, node, f, key, best
+                    table, target, work, node, f, n_words, key, best
                 )
             elif is_plain:
-                n_bins, best, is_perfect = _examine_plain(table, target, work, node, f, best)
+                n_bins, best, is_perfect = _examine_plain(
+                    table, target, work, node, f, n_words, best
+                )
             else:
                 if is_small:
                     marks = last - first <= FEW_ROWS
@@ -289,7 +283,10 @@ def find_split(table, target, options, work, node, key):
                     best >= most or last - first == 2 or (is_perfect and options.is_class)
                 )
             else:
-                _note_constant(work, f)
-    _put_back(order, work.swaps, n_seen)
+                note_constant(work, f)
+    if options.random_cuts and options.is_plain and is_small and best > -np.inf:
+        if table.is_plain[node.feature]:
+            node.split_bin = find_kept_bin(work, table.centers[node.feature])
+    put_back(order, work.swaps, n_seen)
     node.gain = best
     node.n_constant = work.n_constant[0]

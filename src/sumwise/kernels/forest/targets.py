@@ -12,7 +12,7 @@ by_type.py explains how the routine is chosen; one_output.py documents the argum
 
 from typing import Any
 
-from sumwise.kernels.forest import many_outputs, one_output
+from sumwise.kernels.forest import many_outputs, one_output, packing
 from sumwise.kernels.forest.by_type import choose_by_type
 from sumwise.kernels.forest.many_outputs import Labels, MultiLabels, Vectors
 from sumwise.kernels.forest.one_output import Numbers
@@ -41,6 +41,26 @@ weigh_bins = _choose(
 )
 # Vectors and several outputs are never plain: their scan is never called.
 scan = _choose("scan", one_output.scan, many_outputs.scan_labels, many_outputs.scan_labels)
+scan_entries = _choose(
+    "scan_entries",
+    one_output.scan_entries,
+    many_outputs.scan_entries,
+    many_outputs.scan_nothing,
+)
+try_cut_of_entries = _choose(
+    "try_cut_of_entries",
+    one_output.try_cut_of_entries,
+    many_outputs.try_cut_of_entries,
+    many_outputs.try_nothing,
+)
+pack_rows = _choose("pack_rows", packing.pack_numbers, packing.pack_labels, packing.pack_nothing)
+try_packed_cut = _choose(
+    "try_packed_cut",
+    packing.try_cut_of_numbers,
+    packing.try_cut_of_labels,
+    packing.try_cut_of_labels,
+)
+add_entries = _choose_by_name("add_entries")
 bound_gain = _choose_by_name("bound_gain")
 clear_bins = _choose_by_name("clear_bins")
 rate_bins = _choose_by_name("rate_bins")
