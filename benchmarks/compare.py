@@ -201,6 +201,7 @@ CASES = (
         measure_batch_prediction,
         "predict a batch, ",
         ("predict-leaf", "31 leaves", load_predicted, LEAF, PREDICTING_RIVALS, 0.3, 0.12),
+        ("predict-depth", "depth 6", load_predicted, DEPTH, PREDICTING_RIVALS, 0.3, 0.15),
         ("predict-symmetric", "symmetric 6", load_predicted, SYMMETRIC, (CATBOOST,), 0.6, 0.25),
     ),
     *_group(
