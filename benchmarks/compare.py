@@ -31,6 +31,7 @@ from benchmarks.measure import (
 from benchmarks.report import (
     Table,
     add_outputs,
+    choose_cpu,
     count_cpus,
     describe_machine,
     format_aligned,
@@ -200,6 +201,7 @@ CASES = (
         measure_batch_prediction,
         "predict a batch, ",
         ("predict-leaf", "31 leaves", load_predicted, LEAF, PREDICTING_RIVALS, 0.3, 0.12),
+        ("predict-depth", "depth 6", load_predicted, DEPTH, PREDICTING_RIVALS, 0.3, 0.15),
         ("predict-symmetric", "symmetric 6", load_predicted, SYMMETRIC, (CATBOOST,), 0.6, 0.25),
     ),
     *_group(
@@ -323,6 +325,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="of the dense data")
     parser.add_argument("--trees", type=int)
     parser.add_argument("--repeat", type=int)
+    parser.add_argument(
+        "--cpu", metavar="NAME", help="compile our kernels for it, such as haswell for AVX2"
+    )
     parser.add_argument("--quick", action="store_true", help="tiny sizes: check that all cases run")
     add_outputs(parser)
     return parser.parse_args(arguments)
@@ -350,6 +355,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if parsed.list:
         print("\n".join(case.name for case in cases))
         return
+    if parsed.cpu:
+        choose_cpu(parsed.cpu)
+    machine = describe_machine()
+    print("{processor}, {cpus} CPUs, kernels {kernels}\n".format_map(machine), flush=True)
     plan = plan_run(parsed)
     comparisons: list[Comparison] = []
     skipped: dict[str, str] = {}
@@ -360,7 +369,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except MissingDataError as error:
             skipped[case.name] = str(error)
 
-    machine = describe_machine()
     notes = [
         f"{plan.n_trees} trees, 255 bins, medians of {plan.n_repeats} alternating runs",
         "all libraries use all CPUs unless noted",

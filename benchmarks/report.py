@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
+import llvmlite.binding as llvm
 
+# Numba reads its CPU from these when it is imported.
+CPU_VARIABLES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+_ADD_VECTORS = """
+define void @add(ptr %place) {
+  %items = load <16 x float>, ptr %place
+  %sums = fadd <16 x float> %items, %items
+  store <16 x float> %sums, ptr %place
+  ret void
+}
+"""
 VERSIONED_MODULES = ("sumwise", "numpy", "numba", "sklearn", "lightgbm", "xgboost", "catboost")
 
 
@@ -119,6 +130,7 @@ def describe_machine() -> dict[str, str]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": read_processor(),
         "cpus": str(count_cpus()),
+        "kernels": describe_kernels(),
         "memory": f"{n_bytes / 2**30:.0f} GiB",
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -134,6 +146,40 @@ def read_processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def describe_kernels() -> str:
+    """Return the CPU that our kernels are compiled for, and the width of its vectors."""
+    cpu, features = find_kernel_cpu()
+    return f"for {cpu} with vectors of {measure_vectors(cpu, features)} bits"
+
+
+def find_kernel_cpu() -> tuple[str, str]:
+    """Return the name and the features of the CPU that Numba compiles for: this one, or another.
+
+    The environment variables :data:`CPU_VARIABLES` choose another one. If only its name is set,
+    Numba adds the features of this one.
+    """
+    name, features = map(os.environ.get, CPU_VARIABLES)
+    if features is None:
+        is_generic = (name or "").lower() == "generic"
+        features = "" if is_generic else llvm.get_host_cpu_features().flatten()
+    return name or llvm.get_host_cpu_name(), features
+
+
+def measure_vectors(cpu: str, features: str) -> int:
+    """Return the bits of the registers that a CPU adds vectors in, from a line of its assembly."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(_ADD_VECTORS)
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    assembly = target.create_target_machine(cpu=cpu, features=features).emit_assembly(module)
+    return 512 if "zmm" in assembly else 256 if "ymm" in assembly else 128
+
+
+def choose_cpu(name: str) -> None:
+    """Have our kernels compiled for another CPU, with its features alone, from now on."""
+    os.environ.update(zip(CPU_VARIABLES, (name, ""), strict=True))
 
 
 def count_cpus() -> int:

@@ -1,17 +1,22 @@
 import json
 import math
+import platform
 from pathlib import Path
 
 import pytest
 
 from benchmarks.report import (
+    CPU_VARIABLES,
     Table,
+    choose_cpu,
+    find_kernel_cpu,
     format_aligned,
     format_bytes,
     format_figures,
     format_markdown,
     format_metrics,
     format_seconds,
+    measure_vectors,
     write_json,
     write_markdown,
 )
@@ -89,3 +94,35 @@ def test_json_round_trip(tmp_path: Path) -> None:
 def test_json_refuses_nan(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         write_json(tmp_path / "numbers.json", {"value": math.nan})
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="CPUs of other machines")
+@pytest.mark.parametrize(
+    ("cpu", "features", "bits"),
+    [
+        ("x86-64", "", 128),
+        ("haswell", "", 256),
+        ("x86-64-v4", "", 512),
+        ("haswell", "+avx512f", 512),  # what Numba makes of the name alone on such a machine
+    ],
+)
+def test_width_of_vectors(cpu: str, features: str, bits: int) -> None:
+    assert measure_vectors(cpu, features) == bits
+
+
+def test_kernels_are_for_this_cpu_or_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in CPU_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    here = find_kernel_cpu()
+    assert all(here)
+    monkeypatch.setenv(CPU_VARIABLES[0], "haswell")
+    assert find_kernel_cpu() == ("haswell", here[1])
+    monkeypatch.setenv(CPU_VARIABLES[1], "")
+    assert find_kernel_cpu() == ("haswell", "")
+
+
+def test_choose_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in CPU_VARIABLES:
+        monkeypatch.setenv(variable, "before")  # restored after the test
+    choose_cpu("haswell")
+    assert find_kernel_cpu() == ("haswell", "")

@@ -17,11 +17,10 @@ Link = Callable[[np.ndarray], np.ndarray]
 
 def _two_columns(raw: np.ndarray, factor: float) -> np.ndarray:
     scores = np.ascontiguousarray(raw[:, 0])
-    # 1 - p comes from the same function: a subtraction would lose digits of small probabilities.
-    probabilities = np.empty((2, scores.size))
-    kernels.sigmoid(scores, -factor, probabilities[0])
-    kernels.sigmoid(scores, factor, probabilities[1])
-    return np.ascontiguousarray(probabilities.T)
+    # Not 1 - p: a subtraction would lose digits of small probabilities.
+    probabilities = np.empty((scores.size, 2))
+    kernels.two_sigmoids(scores, factor, probabilities)
+    return probabilities
 
 
 def _apply(kernel: Callable[..., None], *arguments: float) -> Link:

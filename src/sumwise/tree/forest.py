@@ -190,11 +190,11 @@ class BinnedForest(Trees):
 
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int64)
-        scratch = allocate_scratch(team.n_threads)
+        packed, scratch = self._pack(team), allocate_scratch(team.n_threads)
         for first, rows in self.mapper.map_parts(X, team):
             bins, is_plain = rows.reshape(-1), self._is_plain(rows)
             own = leaves[first : first + rows.shape[0]]
-            team.run(find_forest_leaves, bins, is_plain, self.packed, scratch, own)
+            team.run(find_forest_leaves, bins, is_plain, packed, scratch, own)
         return leaves
 
     def sum_values(
@@ -212,7 +212,7 @@ class BinnedForest(Trees):
             add_forest_values,
             rows.reshape(-1),
             self._is_plain(rows),
-            self.packed,
+            self._pack(team),
             make_writable(self.value),
             in_bag,
             allocate_scratch(team.n_threads),
@@ -241,15 +241,25 @@ class BinnedForest(Trees):
         is_category[list(self.mapper.categories)] = True
         return np.flatnonzero(is_category[self.feature])
 
-    @lazy
+    @property
     def packed(self) -> PackedForest:
         """The trees as kernels walk them."""
+        return self._pack(Team(1))
+
+    def _pack(self, team: Team) -> PackedForest:
+        """Return the same; the first time, the team makes it."""
+        if "_packed" not in self.__dict__:
+            self.__dict__["_packed"] = self._make_packed(team)
+        packed: PackedForest = self.__dict__["_packed"]
+        return packed
+
+    def _make_packed(self, team: Team) -> PackedForest:
         n_nodes = self.feature.size
-        words = np.empty(2 * n_nodes, dtype=np.uint32)
+        words = np.empty(n_nodes, dtype=np.uint64)
         flags, leaf = np.empty(n_nodes, dtype=np.uint8), np.empty(n_nodes, dtype=np.int32)
         by_node = (self.feature, self.split_bin, self.missing_left, self.left)
         arrays = [make_writable(array) for array in (self.start, *by_node)]
-        Team(1).run_alone(pack_nodes, *arrays, words, flags, leaf)
+        team.run(pack_nodes, *arrays, words, flags, leaf)
         set_of_node = np.empty(0, dtype=np.int32)
         if self.set_nodes.size:
             flags[self.set_nodes] |= BY_SET

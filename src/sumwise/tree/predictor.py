@@ -12,6 +12,7 @@ import numpy as np
 
 from sumwise.data.matrix import FlatMatrix, Matrix, read_chunks
 from sumwise.data.sparse import SparseMatrix
+from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.category_sets import (
     NO_SETS,
     Memberships,
@@ -19,8 +20,12 @@ from sumwise.kernels.predict.category_sets import (
     make_sets,
 )
 from sumwise.kernels.predict.coded_trees import CodedTrees, code_trees
-from sumwise.kernels.predict.coding import BLOCK, CodeColumns, Coder, code_rows, make_coder
-from sumwise.kernels.predict.scoring import add_coded_predictions, find_coded_leaves
+from sumwise.kernels.predict.coding import CodeColumns, Coder, code_rows, make_coder
+from sumwise.kernels.predict.scoring import (
+    SCRATCH_BLOCKS,
+    add_coded_predictions,
+    find_coded_leaves,
+)
 from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
 from sumwise.kernels.predict.walk import FlatTrees, add_predictions, close_leaves
 from sumwise.kernels.runtime.threads import ABORT, Team
@@ -61,7 +66,7 @@ class CodedRows(NamedTuple):
         if isinstance(self.coder, SparseCoder):
             code_sparse_rows(*arrays, first, last, self.coder, codes)
             return
-        scratch = np.zeros(BLOCK, dtype=self.part.values.dtype), np.empty(BLOCK, dtype=np.uint16)
+        scratch = np.zeros(BLOCK, dtype=self.part.values.dtype), np.empty(BLOCK, dtype=np.int32)
         code_rows(*arrays, first, last, self.coder, *scratch, codes)
         if self.memberships is not None:
             code_memberships(*arrays, first, last, self.memberships, codes)
@@ -222,5 +227,5 @@ def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
 def _run_kernel(
     kernel: Kernel, codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray
 ) -> None:
-    scratch = np.empty((4, BLOCK), dtype=np.uint8), np.empty(BLOCK, dtype=np.uint32)
+    scratch = np.empty((SCRATCH_BLOCKS, BLOCK), dtype=np.uint8), np.empty(BLOCK, dtype=np.uint32)
     kernel(codes, *arguments, *scratch, out)

@@ -38,7 +38,7 @@ def pack(split_bins, missing_left):
     feature[:, 0], left[:, 0] = np.arange(n_trees) % 2, 1
     by_node = np.zeros((2, n_trees, 3), dtype=np.uint8)
     by_node[:, :, 0] = split_bins, missing_left
-    words, flags = np.empty(6 * n_trees, dtype=np.uint32), np.empty(3 * n_trees, dtype=np.uint8)
+    words, flags = np.empty(3 * n_trees, dtype=np.uint64), np.empty(3 * n_trees, dtype=np.uint8)
     leaf = np.empty(3 * n_trees, dtype=np.int32)
     nodes = feature.reshape(-1), *by_node.reshape(2, -1), left.reshape(-1)
     pack_nodes(0, 1, NO_SYNC, start, *nodes, words, flags, leaf)
@@ -67,7 +67,7 @@ def test_sets_send_their_bins_left():
     assert np.array_equal(children, np.where(own, 1, 2))
 
 
-@pytest.mark.parametrize("n_rows", [1, 8, 100])
+@pytest.mark.parametrize("n_rows", [1, 8, 100, 20_000])  # the last ones: several blocks
 @pytest.mark.parametrize("is_plain", [False, True])
 def test_walks_of_many_rows(is_plain, n_rows):
     rng = np.random.default_rng(n_rows)

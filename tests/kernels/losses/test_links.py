@@ -21,6 +21,16 @@ def test_sigmoid(factor):
     assert np.all(np.diff(out[:1001]) * np.sign(factor) >= 0)
 
 
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_two_sigmoids(factor):
+    raw = np.concatenate([np.linspace(-50, 50, 1001), EXTREME, [np.nan]])
+    out, expected = np.empty((raw.size, 2)), np.empty((2, raw.size))
+    kernels.two_sigmoids(raw, factor, out)
+    kernels.sigmoid(raw, -factor, expected[0])
+    kernels.sigmoid(raw, factor, expected[1])
+    np.testing.assert_array_equal(out, expected.T)
+
+
 def test_softmax():
     raw = np.random.default_rng(0).normal(size=(50, 4)) * 20
     raw[:3] = [[1e308, -1e308, 0, 1], [800, 799, -800, 0], [-1e4] * 4]

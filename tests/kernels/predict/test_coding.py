@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sumwise.kernels.predict.coding import BLOCK, CodeColumns, code_rows, make_coder, round_down
+from sumwise.kernels.predict.blocks import BLOCK
+from sumwise.kernels.predict.coding import CodeColumns, code_rows, make_coder, round_down
 from tests.naive.trees import MAX, SPECIAL
 
 FLOATS = [np.float32, np.float64]
@@ -30,7 +31,7 @@ def code(X, thresholds_by_column, features):
     values = X.ravel(order="K")
     strides = (X.shape[1], 1) if X.flags.c_contiguous else (1, n_rows)
     codes = np.full((-(-n_rows // BLOCK), len(features), BLOCK), 77, dtype=np.uint8)
-    scratch = np.zeros(BLOCK, dtype=X.dtype), np.empty(BLOCK, dtype=np.uint16)
+    scratch = np.zeros(BLOCK, dtype=X.dtype), np.empty(BLOCK, dtype=np.int32)
     code_rows(values, *strides, 0, n_rows, make_coder(columns, X.dtype), *scratch, codes)
     return codes.transpose(1, 0, 2).reshape(len(features), -1)[:, :n_rows]
 
@@ -52,8 +53,8 @@ THRESHOLDS = {
     "both ends": np.array([-np.inf, np.inf]),
     "special": np.unique(SPECIAL),
     "the whole range": np.concatenate(([-MAX], np.arange(30), [MAX])),
-    "24 for comparing": np.arange(24.0),
-    "25 for a search": np.arange(25.0),
+    "32 for comparing": np.arange(32.0),
+    "33 for a search": np.arange(33.0),
     "even": np.linspace(-1, 1, 254),
     "normal": np.sort(rng.normal(size=200)),
     "heavy tail": np.sort(rng.pareto(0.3, 254)),
@@ -89,7 +90,7 @@ def test_rows_from_the_middle():
     thresholds = np.sort(rng.normal(size=50))
     columns = CodeColumns(np.array([0]), thresholds, np.array([0, 50]))
     codes = np.full((3, 1, BLOCK), 77, dtype=np.uint8)
-    scratch = np.zeros(BLOCK), np.empty(BLOCK, dtype=np.uint16)
+    scratch = np.zeros(BLOCK), np.empty(BLOCK, dtype=np.int32)
     coder = make_coder(columns, X.dtype)
     code_rows(X.ravel(), 1, 1, 300, 700, coder, *scratch, codes)
     assert codes[:2].ravel()[:400].tolist() == count_below(X[300:700, 0], thresholds)

@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from sumwise.kernels.runtime.elementary import exp, log, log1p_exp, round_to_integer
+from sumwise.kernels.runtime.elementary import (
+    exp,
+    float_of,
+    log,
+    log1p_exp,
+    nearest_integer,
+    round_to_integer,
+)
 from sumwise.kernels.runtime.jit import kernel
 
 
@@ -31,6 +38,18 @@ def fill_log1p_exp(x, out):
 def fill_rounded(x, out):
     for i in range(x.size):
         out[i] = round_to_integer(x[i])
+
+
+@kernel
+def fill_integers(x, out):
+    for i in range(x.size):
+        out[i] = nearest_integer(x[i])
+
+
+@kernel
+def fill_floats(integers, out):
+    for i in range(integers.size):
+        out[i] = float_of(integers[i])
 
 
 def call(fill, x):
@@ -147,3 +166,32 @@ def test_rounding_is_to_nearest_halves_to_even(rng):
     large = 2.0**50 - rng.integers(0, 1000, 100) / 4
     x = np.concatenate([halves, large, -large, rng.normal(size=1000) * 1e6])
     np.testing.assert_array_equal(call(fill_rounded, x), np.rint(x))
+
+
+def test_nearest_integer():
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [
+            [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 2.0**51 - 1, 1 - 2.0**51],
+            rng.normal(size=1000) * 10.0 ** rng.integers(-3, 15, size=1000),
+        ]
+    )
+    out = np.empty(x.size, dtype=np.int64)
+    fill_integers(x, out)
+    assert out.tolist() == np.rint(x).astype(np.int64).tolist()
+
+
+def test_float_of_rounds_as_a_conversion_does():
+    rng = np.random.default_rng(0)
+    powers = 1 << np.arange(63)
+    largest = np.iinfo(np.int64)
+    integers = np.concatenate(
+        [
+            [0, largest.min, largest.max, largest.max - 511, largest.max - 512],
+            *(sign * powers + step for sign in (1, -1) for step in (-1, 0, 1)),
+            rng.integers(largest.min, largest.max, size=2000) >> rng.integers(0, 63, size=2000),
+        ]
+    ).astype(np.int64)
+    out = np.empty(integers.size)
+    fill_floats(integers, out)
+    assert out.view(np.int64).tolist() == integers.astype(np.float64).view(np.int64).tolist()

@@ -4,6 +4,8 @@ Floats are summed over fixed blocks of rows, and the sums of blocks are added in
 depends on the number of threads. A positive weight never becomes zero.
 """
 
+import numpy as np
+
 from sumwise.kernels.runtime.elementary import exp, log
 from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.random import uniform
@@ -38,19 +40,22 @@ def _rows_of(block, n_rows):
 @routine
 def _keep_positive(before, after):
     """Return the new weight of a row; it stays positive if it was."""
-    return after if after >= _SMALLEST or before == 0.0 else _SMALLEST
+    return after if (after >= _SMALLEST) | (before == 0.0) else _SMALLEST
 
 
 @kernel
 def find_wrong(thread, n_threads, sync, class_idx, predicted, weight, wrong, sums):
     """Mark wrong predictions; write the weight of wrong rows and of all rows of each block."""
     for block in _own_blocks(weight.size, thread, n_threads):
+        first, last = block * BLOCK, min((block + 1) * BLOCK, weight.size)
+        own, marks = weight[first:last], wrong[first:last]
+        labels, answers = class_idx[first:last], predicted[first:last]
+        for i in range(np.uint64(marks.size)):
+            marks[i] = answers[i] != labels[i]
         of_wrong, of_all = 0.0, 0.0
-        for row in _rows_of(block, weight.size):
-            is_wrong = predicted[row] != class_idx[row]
-            wrong[row] = is_wrong
-            of_wrong += weight[row] if is_wrong else 0.0
-            of_all += weight[row]
+        for i in range(np.uint64(own.size)):
+            of_wrong += own[i] * marks[i]  # to add or not would be a branch
+            of_all += own[i]
         sums[block, 0], sums[block, 1] = of_wrong, of_all
 
 
@@ -58,9 +63,10 @@ def find_wrong(thread, n_threads, sync, class_idx, predicted, weight, wrong, sum
 def multiply_weights(thread, n_threads, sync, wrong, right_factor, wrong_factor, weight):
     """Multiply the weights of rows by one of two factors."""
     first, last = share(weight.size, thread, n_threads)
-    for row in range(first, last):
-        factor = wrong_factor if wrong[row] else right_factor
-        weight[row] = _keep_positive(weight[row], weight[row] * factor)
+    own, is_wrong = weight[first:last], wrong[first:last]
+    for i in range(np.uint64(own.size)):
+        factor = wrong_factor if is_wrong[i] else right_factor
+        own[i] = _keep_positive(own[i], own[i] * factor)
 
 
 @kernel

@@ -16,6 +16,7 @@ import numpy as np
 
 from sumwise.kernels.grow.packed import first_with_count, unpack_sums
 from sumwise.kernels.grow.split import best_candidate
+from sumwise.kernels.runtime.elementary import float_of
 from sumwise.kernels.runtime.jit import ZERO, inlined, routine
 
 
@@ -154,46 +155,67 @@ def node_score(limits, totals):
 
 
 @inlined
-def _has_enough(n, total_n, hessian_left, hessian_right, limits):
+def _has_enough(n_left, n_right, hessian_left, hessian_right, limits):
     """Whether both children have enough rows and hessian."""
-    enough = (n >= limits.min_rows) & (total_n - n >= limits.min_rows)
+    enough = (n_left >= limits.min_rows) & (n_right >= limits.min_rows)
     return enough & (hessian_left >= limits.min_hessian) & (hessian_right >= limits.min_hessian)
 
 
 @routine
-def _plain_gain(g, h, n, totals, parent, limits):
-    """Gain of the split that sends (g, h, n) of the totals left, -inf if a child is too small."""
-    total_g, total_h, total_n = totals
-    hessian_left, hessian_right = h * limits.unit_h, (total_h - h) * limits.unit_h
-    score_left = _best_score(g * limits.unit_g, hessian_left, limits.l1, limits.l2)
-    score_right = _best_score((total_g - g) * limits.unit_g, hessian_right, limits.l1, limits.l2)
+def _plain_gain(left, right, parent, limits):
+    """Gain of a split from the sums of its sides, -inf if a child is too small.
+
+    ``left`` and ``right`` are (gradient, hessian, count), the first two as floats.
+    """
+    hessian_left, hessian_right = left[1] * limits.unit_h, right[1] * limits.unit_h
+    score_left = _best_score(left[0] * limits.unit_g, hessian_left, limits.l1, limits.l2)
+    score_right = _best_score(right[0] * limits.unit_g, hessian_right, limits.l1, limits.l2)
     gain = 0.5 * ((score_left + score_right) - parent)
-    return gain if _has_enough(n, total_n, hessian_left, hessian_right, limits) else -np.inf
+    return gain if _has_enough(left[2], right[2], hessian_left, hessian_right, limits) else -np.inf
 
 
 @routine
-def _limited_gain(g, h, n, totals, parent, limits):
+def _limited_gain(left, right, parent, limits):
     """The same for any values, -inf also if constraints do not allow the split."""
-    total_g, total_h, total_n = totals
-    hessian_left, hessian_right = h * limits.unit_h, (total_h - h) * limits.unit_h
-    left, score_left, left_bound = _judge_child(g * limits.unit_g, hessian_left, n, limits)
-    right, score_right, right_bound = _judge_child(
-        (total_g - g) * limits.unit_g, hessian_right, total_n - n, limits
+    hessian_left, hessian_right = left[1] * limits.unit_h, right[1] * limits.unit_h
+    value_left, score_left, left_bound = _judge_child(
+        left[0] * limits.unit_g, hessian_left, left[2], limits
+    )
+    value_right, score_right, right_bound = _judge_child(
+        right[0] * limits.unit_g, hessian_right, right[2], limits
     )
     gain = 0.5 * ((score_left + score_right) - parent)
-    allowed = _has_enough(n, total_n, hessian_left, hessian_right, limits)
-    allowed &= not (limits.direction * left > limits.direction * right)
+    allowed = _has_enough(left[2], right[2], hessian_left, hessian_right, limits)
+    allowed &= not (limits.direction * value_left > limits.direction * value_right)
     # Two values at the same bound gain nothing, but rounding might say otherwise.
-    allowed &= not (left_bound & right_bound & (left == right))
+    allowed &= not (left_bound & right_bound & (value_left == value_right))
     return gain if allowed else -np.inf
+
+
+@inlined
+def _sides(g, h, n, totals):
+    """Return (g, h, n), and the rest of the totals, as floats and counts."""
+    total_g, total_h, total_n = totals
+    right = float_of(total_g - g), float_of(total_h - h), total_n - n
+    return (float_of(g), float_of(h), n), right
+
+
+@inlined
+def _packed_sides(word, totals):
+    """The same for the sums of a packed word: floats hold their differences exactly."""
+    g, h, n = unpack_sums(word)
+    total_g, total_h, total_n = totals
+    left = np.float64(g), np.float64(h), n
+    return left, (np.float64(total_g) - left[0], np.float64(total_h) - left[1], total_n - n)
 
 
 @routine
 def gain_over(parent, limits, g, h, n, totals):
     """Gain of the split that sends (g, h, n) of the totals left, over a given score of the node."""
+    left, right = _sides(g, h, n, totals)
     if _is_plain(limits):
-        return _plain_gain(g, h, n, totals, parent, limits)
-    return _limited_gain(g, h, n, totals, parent, limits)
+        return _plain_gain(left, right, parent, limits)
+    return _limited_gain(left, right, parent, limits)
 
 
 @routine
@@ -213,11 +235,13 @@ def _write_gains(left_g, left_h, left_n, extra, totals, parent, limits, gains):
     if _is_plain(limits):
         for i in range(gains.size):
             g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
-            gains[i] = _plain_gain(g, h, n, totals, parent, limits)
+            left, right = _sides(g, h, n, totals)
+            gains[i] = _plain_gain(left, right, parent, limits)
     else:
         for i in range(gains.size):
             g, h, n = left_g[i] + extra_g, left_h[i] + extra_h, left_n[i] + extra_n
-            gains[i] = _limited_gain(g, h, n, totals, parent, limits)
+            left, right = _sides(g, h, n, totals)
+            gains[i] = _limited_gain(left, right, parent, limits)
 
 
 @routine
@@ -277,12 +301,12 @@ def _write_packed_gains(running, extra, totals, parent, limits, gains):
     """Write the gains of splits whose left sums are packed in ``running``, plus ``extra``."""
     if _is_plain(limits):
         for i in range(gains.size):
-            g, h, n = unpack_sums(running[i] + extra)
-            gains[i] = _plain_gain(g, h, n, totals, parent, limits)
+            left, right = _packed_sides(running[i] + extra, totals)
+            gains[i] = _plain_gain(left, right, parent, limits)
     else:
         for i in range(gains.size):
-            g, h, n = unpack_sums(running[i] + extra)
-            gains[i] = _limited_gain(g, h, n, totals, parent, limits)
+            left, right = _packed_sides(running[i] + extra, totals)
+            gains[i] = _limited_gain(left, right, parent, limits)
 
 
 @routine

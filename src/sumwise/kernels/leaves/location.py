@@ -16,7 +16,7 @@ step by their own influence function: its slope is at most 1, so the step never 
 import numpy as np
 
 from sumwise.kernels.losses.influence import influence
-from sumwise.kernels.runtime.elementary import round_to_integer
+from sumwise.kernels.runtime.elementary import nearest_integer
 from sumwise.kernels.runtime.fixed_point import exact_hessian, exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.sort import MISSING, bits_of_key, key_of_float
@@ -131,7 +131,7 @@ def _robust_step(values, units, total, center, delta, kind):
     for i in range(values.size):
         pull = influence(values[i] - center, kind, delta)
         part = unit * units[i] if weighted else 1.0
-        step += np.int64(round_to_integer(pull * part * scale))
+        step += nearest_integer(pull * part * scale)
     return step / scale / (unit * total)
 
 

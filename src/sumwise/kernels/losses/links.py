@@ -16,6 +16,18 @@ def sigmoid(raw, factor, out):
 
 
 @kernel
+def two_sigmoids(raw, factor, out):
+    """:func:`sigmoid` of -factor and of factor, as the columns of ``out`` (n_rows, 2)."""
+    for i in range(raw.size):
+        score = factor * raw[i]
+        e = exp(-abs(score))
+        larger = 1.0 / (1.0 + e)
+        smaller = e * larger
+        out[i, 0] = larger if score <= 0.0 else smaller
+        out[i, 1] = larger if score >= 0.0 else smaller
+
+
+@kernel
 def softmax(raw, out):
     """Probabilities of each row of (n_rows, n_classes) scores."""
     for i in range(raw.shape[0]):

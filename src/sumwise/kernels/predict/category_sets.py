@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.predict.coding import BLOCK
+from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.table.category_bins import read_code
 

@@ -32,8 +32,9 @@ MAX_LEVELS = 16
 class CodedTrees(NamedTuple):
     """All trees of an ensemble. The leaves of a tree are numbered as described above.
 
-    A test keeps only the bits of its mask if ``code - offset > bound``. Bytes wrap around, so that
-    any range of codes is one comparison. The tests of one byte of a tree's bits are a group.
+    A test keeps only the bits of its mask unless ``code + shift < limit``. Bytes wrap around, so
+    that any range of codes is one comparison; they are compared as signed numbers, which every CPU
+    can. The tests of one byte of a tree's bits are a group.
     """
 
     start: Any  # int64 (n_trees,): where the nodes of a tree begin, and its leaves
@@ -43,8 +44,8 @@ class CodedTrees(NamedTuple):
     first_group: Any  # int64 (n_trees + 1,)
     first_test: Any  # int64 (n_groups + 1,)
     column: Any  # int64 (n_tests,): of the codes
-    offset: Any  # uint8 (n_tests,)
-    bound: Any  # uint8 (n_tests,)
+    shift: Any  # uint8 (n_tests,)
+    limit: Any  # uint8 (n_tests,)
     mask: Any  # uint8 (n_tests,)
     node: Any  # uint64 (n_nodes,): for walks, see _pack_nodes
     leaf_node: Any  # int32 (n_nodes,): the node of a leaf, counted within the tree
@@ -99,8 +100,8 @@ def code_trees(trees: FlatTrees) -> tuple[CodedTrees, CodeColumns]:
     split = split[order]
     # If rows that go left clear the right side: the codes that go right are a range, too.
     clears_right = plan.clears_right[split]
-    offset = np.where(clears_right, (skip + bound + 1)[split], skip[split])
-    beyond = np.where(clears_right, 254 - bound[split], bound[split])
+    shift = -np.where(clears_right, (skip + bound + 1)[split], skip[split])
+    limit = 1 + np.where(clears_right, 254 - bound[split], bound[split])
 
     leaf = np.flatnonzero(feature < 0)
     place = start[tree[leaf]] + plan.number[leaf]
@@ -115,8 +116,8 @@ def code_trees(trees: FlatTrees) -> tuple[CodedTrees, CodeColumns]:
         first_group=first_group,
         first_test=np.searchsorted(group[order], np.arange(first_group[-1] + 1)),
         column=column[split],
-        offset=offset.astype(np.uint8),
-        bound=beyond.astype(np.uint8),
+        shift=_as_signed(shift),
+        limit=_as_signed(limit),
         mask=mask[order].astype(np.uint8),
         node=_pack_nodes(left, column, skip, bound),
         leaf_node=leaf_node,
@@ -147,6 +148,11 @@ def _find_columns(
     column[split] = is_new_column.cumsum() - 1
     split_bin[split] = rank % MAX_THRESHOLDS + 1
     return columns, column, split_bin
+
+
+def _as_signed(numbers: np.ndarray) -> np.ndarray:
+    """Return bytes that, as signed numbers, compare as these numbers do."""
+    return (numbers.astype(np.uint8) ^ np.uint8(128)).astype(np.uint8)
 
 
 def _count_up(lengths: np.ndarray) -> np.ndarray:

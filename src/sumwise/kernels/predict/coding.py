@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sumwise.kernels.predict.blocks import BLOCK, count_below
 from sumwise.kernels.runtime.jit import inlined, kernel
+from sumwise.kernels.runtime.threads import prefetch_far
 
-BLOCK = 256
 MAX_THRESHOLDS = 254
-# Up to here comparing with all thresholds is faster than a search: one instruction serves 16 rows
-# or more.
-_FEW = 24
+# Up to here comparing with all thresholds is faster than a search: an instruction serves many rows.
+_FEW = 32
 # A search begins in one of this many buckets of equal width.
 _N_BUCKETS = 1024
-_ONE = np.uint64(1)
+# Bytes of a cache line.
+_LINE = 64
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 class CodeColumns(NamedTuple):
@@ -69,7 +71,7 @@ def make_coder(columns: CodeColumns, dtype: np.dtype) -> Coder:
     n_inside = n_inside.reshape(n_columns, _N_BUCKETS)
     n_steps = np.ceil(np.log2(n_inside.max(axis=1, initial=0) + 1)).astype(np.int64)
 
-    # A search may look as far beyond the last threshold as it steps; and two are compared at once.
+    # A search may look as far beyond the last threshold as its first step, which is at least 2.
     width = n_thresholds.max(initial=0) + (2 << n_steps.max(initial=0))
     threshold = np.full((n_columns, width), inf)
     threshold[column, place] = own
@@ -93,63 +95,67 @@ def round_down(thresholds: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 @inlined
-def _compare_all(values, thresholds, n_thresholds, n_below):
-    """Count the thresholds below each value, two at a time."""
+def _search(values, thresholds, lowest, scale, before, n_steps, place, codes):
+    """Count the thresholds below each value: those before its bucket, then search the bucket."""
+    zero, end = values.dtype.type(0), values.dtype.type(_N_BUCKETS - 1)
     for i in range(np.uint64(BLOCK)):
-        n_below[i] = np.uint8(0)
-    for place in range(0, n_thresholds, 2):
-        first, second = thresholds[place], thresholds[place + 1]
+        bucket = (values[i] - lowest) * scale
+        bucket = bucket if bucket > zero else zero  # NaN too
+        place[i] = np.int32(bucket if bucket < end else end)
+    shift = np.uint64(n_steps) - _ONE
+    ahead = thresholds[(_ONE << shift) - _ONE :]
+    for i in range(np.uint64(BLOCK)):
+        n_below = np.uint64(before[np.uint64(place[i])])
+        place[i] = n_below + (np.uint64(ahead[n_below] < values[i]) << shift)
+    while shift > 0:
+        shift -= _ONE
+        ahead = thresholds[(_ONE << shift) - _ONE :]
         for i in range(np.uint64(BLOCK)):
-            n_below[i] += np.uint8(np.uint8(first < values[i]) + np.uint8(second < values[i]))
+            n_below = np.uint64(place[i])
+            place[i] = n_below + (np.uint64(ahead[n_below] < values[i]) << shift)
+    count_below(values, thresholds, 0, codes)  # only whether a value is missing
+    for i in range(np.uint64(BLOCK)):
+        codes[i] += np.uint8(place[i])
 
 
 @inlined
-def _search(values, thresholds, lowest, scale, before, n_steps, bucket, n_below):
-    """Count the thresholds below each value: those before its bucket, then search the bucket."""
-    zero, end = values.dtype.type(0), values.dtype.type(_N_BUCKETS)
-    for i in range(np.uint64(BLOCK)):
-        place = (values[i] - lowest) * scale
-        place = place if place > zero else zero  # NaN too
-        bucket[i] = np.uint16(np.int32(place)) if place < end else np.uint16(_N_BUCKETS - 1)
-    for i in range(np.uint64(BLOCK)):
-        n_below[i] = before[bucket[i]]
-    for step in range(np.uint64(n_steps)):
-        shift = np.uint64(n_steps) - _ONE - step
-        ahead = thresholds[(_ONE << shift) - _ONE :]
-        for i in range(np.uint64(BLOCK)):
-            is_below = np.uint64(ahead[n_below[i]] < values[i])
-            n_below[i] = np.uint8(np.uint64(n_below[i]) + (is_below << shift))
+def _prefetch_column(values, row_stride, start):
+    """Fetch the cache lines of a block's column, which begins at ``start``."""
+    for i in range(0, BLOCK, max(1, _LINE // values.itemsize // max(1, row_stride))):
+        prefetch_far(values, start + np.uint64(i * row_stride))
+
+
+@inlined
+def _code_column(values, coder, column, place, codes):
+    """Write the codes of a block's column."""
+    thresholds, n_thresholds = coder.threshold[column], coder.n_thresholds[column]
+    if n_thresholds <= _FEW:
+        count_below(values, thresholds, n_thresholds, codes)
+        return
+    lowest, scale = coder.lowest[column], coder.scale[column]
+    n_below, n_steps = coder.n_below[column], coder.n_steps[column]
+    _search(values, thresholds, lowest, scale, n_below, n_steps, place, codes)
 
 
 @kernel
-def code_rows(values, row_stride, column_stride, first, last, coder, column_values, bucket, codes):
+def code_rows(values, row_stride, column_stride, first, last, coder, column_values, place, codes):
     """Write the codes of rows [first, last) of a matrix to the first blocks of ``codes``.
 
-    ``column_values`` (of the values' type) and ``bucket`` (uint16) have room for a block. Codes of
+    ``column_values`` (of the values' type) and ``place`` (int32) have room for a block. Codes of
     rows beyond the last are undefined.
     """
+    n_columns, line = coder.feature.size, _LINE // values.itemsize
     for block in range((last - first + BLOCK - 1) // BLOCK):
         begin = first + block * BLOCK
         n_rows = np.uint64(min(BLOCK, last - begin))
-        for column in range(coder.feature.size):
-            place = np.uint64(begin * row_stride + coder.feature[column] * column_stride)
+        has_next = begin + 2 * BLOCK <= last
+        fetched = np.int64(-line)
+        for column in range(n_columns):
+            offset = coder.feature[column] * column_stride
+            start = np.uint64(begin * row_stride + offset)
             for i in range(n_rows):
-                column_values[i] = values[place]
-                place += np.uint64(row_stride)
-            thresholds = coder.threshold[column]
-            own = codes[block, column]
-            if coder.n_thresholds[column] <= _FEW:
-                _compare_all(column_values, thresholds, coder.n_thresholds[column], own)
-            else:
-                _search(
-                    column_values,
-                    thresholds,
-                    coder.lowest[column],
-                    coder.scale[column],
-                    coder.n_below[column],
-                    coder.n_steps[column],
-                    bucket,
-                    own,
-                )
-            for i in range(np.uint64(BLOCK)):
-                own[i] = np.uint8(0) if np.isnan(column_values[i]) else np.uint8(own[i] + 1)
+                column_values[i] = values[start + i * np.uint64(row_stride)]
+            if has_next and offset >= fetched + line:  # else it came with a column before
+                fetched = offset
+                _prefetch_column(values, row_stride, start + np.uint64(BLOCK * row_stride))
+            _code_column(column_values, coder, column, place, codes[block, column])

@@ -8,59 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.kernels.predict.blocks import BLOCK, clear_bits, keep_lowest
 from sumwise.kernels.predict.coded_trees import BY_LEAF, BY_WALK
-from sumwise.kernels.predict.coding import BLOCK
-from sumwise.kernels.runtime.jit import cgutils, inlined, intrinsic, ir, kernel, routine, types
+from sumwise.kernels.runtime.jit import inlined, intrinsic, ir, kernel, routine, types
 
 _ONE = np.uint64(1)
 # A byte can number this many leaves. For trees with more, ``wide`` takes the numbers.
 _BYTE = 256
-
-
-@intrinsic
-def clear_bits(typing_context, codes, column, offset, bound, mask, first, last, bits):
-    """Apply tests [first, last) to a block: set all bits of a row, then keep those of the masks.
-
-    Equivalent to this, but twice as fast, because a block stays in vector registers::
-
-        for i in range(BLOCK):
-            bits[i] = 255
-            for test in range(first, last):
-                if np.uint8(codes[column[test], i] - offset[test]) > bound[test]:
-                    bits[i] &= mask[test]
-    """
-    int64, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), BLOCK)
-    places = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), None)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def point_to(argument: int, *indices: Any) -> Any:
-            kind = signature.args[argument]
-            array = context.make_array(kind)(context, builder, args[argument])
-            return cgutils.get_item_pointer(context, builder, kind, array, indices)
-
-        def point_to_vector(argument: int, *indices: Any) -> Any:
-            return builder.bitcast(point_to(argument, *indices), vector.as_pointer())
-
-        def repeat(argument: int, test: Any) -> Any:
-            item = builder.load(point_to(argument, test))
-            single = builder.insert_element(ir.Constant(vector, ir.Undefined), item, int64(0))
-            return builder.shuffle_vector(single, single, places)
-
-        all_set = ir.Constant(vector, [255] * BLOCK)
-        state = cgutils.alloca_once_value(builder, all_set)
-        with cgutils.for_range_slice(builder, args[5], args[6], int64(1)) as (test, _):
-            row = builder.load(point_to(1, test))
-            code = builder.load(point_to_vector(0, row, int64(0)), align=1)
-            is_beyond = builder.icmp_unsigned(
-                ">", builder.sub(code, repeat(2, test)), repeat(3, test)
-            )
-            kept = builder.select(is_beyond, repeat(4, test), all_set)
-            builder.store(builder.and_(builder.load(state), kept), state)
-        builder.store(builder.load(state), point_to_vector(7, int64(0)), align=1)
-        return context.get_dummy_value()
-
-    integers = (types.int64, types.int64)
-    return types.none(codes, column, offset, bound, mask, *integers, bits), generate
+# Trees whose values are added together.
+_TOGETHER = np.int64(4)
+# Blocks of bytes that finding leaves needs: one per tree that goes before, and three more.
+SCRATCH_BLOCKS = 6
 
 
 @intrinsic
@@ -87,15 +45,6 @@ def _join_levels(bits, higher, n_leaves, wide):
 
 
 @inlined
-def _note_lowest(bits, byte, lowest, byte_of_lowest):
-    """A byte with a bit still set replaces higher ones, which came before."""
-    for i in range(np.uint64(BLOCK)):
-        new, old, old_byte = bits[i], lowest[i], byte_of_lowest[i]
-        lowest[i] = new if new else old
-        byte_of_lowest[i] = byte if new else old_byte
-
-
-@inlined
 def _number_lowest(lowest, byte_of_lowest, n_leaves, bits, wide):
     """Write the number of the leaf, which is that of the lowest bit."""
     if n_leaves <= _BYTE:
@@ -115,9 +64,9 @@ def _find_by_tests(codes, tree, trees, scratch, wide):
     for group in range(last - 1, first - 1, -1):
         begin, end = trees.first_test[group], trees.first_test[group + 1]
         own = scratch[0 if is_by_leaf else group - first]
-        clear_bits(codes, trees.column, trees.offset, trees.bound, trees.mask, begin, end, own)
+        clear_bits(codes, trees.column, trees.shift, trees.limit, trees.mask, begin, end, own)
         if is_by_leaf:
-            _note_lowest(bits, np.uint8(group - first), lowest, byte_of_lowest)
+            keep_lowest(bits, np.uint8(group - first), lowest, byte_of_lowest)
     if is_by_leaf:
         _number_lowest(lowest, byte_of_lowest, n_leaves, bits, wide)
     else:
@@ -163,41 +112,45 @@ def _find_leaves(codes, tree, trees, scratch, wide):
 
 
 @routine
-def _makes_a_pair(tree, last_tree, trees):
-    """Whether this tree and the next add to the same output, and bytes number their leaves."""
-    return (
-        tree + 1 < last_tree
-        and trees.output[tree] == trees.output[tree + 1]
-        and max(trees.n_leaves[tree], trees.n_leaves[tree + 1]) <= _BYTE
-    )
+def _go_together(tree, last_tree, trees):
+    """Whether four trees from this one on add to the same output, and bytes number their leaves."""
+    result = tree + _TOGETHER <= last_tree
+    for k in range(tree, min(tree + _TOGETHER, last_tree)):
+        result &= trees.output[k] == trees.output[tree] and trees.n_leaves[k] <= _BYTE
+    return result
 
 
 @kernel
 def add_coded_predictions(codes, first_tree, last_tree, trees, scratch, wide, out):
     """Add the values of trees [first_tree, last_tree) to ``out`` (n_rows, n_outputs).
 
-    ``scratch`` (uint8, four blocks) and ``wide`` (uint32, one block) need not be initialized.
+    ``scratch`` (uint8, SCRATCH_BLOCKS blocks) and ``wide`` (uint32, one block) need not be
+    initialized.
     """
+    start, value = trees.start, trees.value
     for block in range(0, out.shape[0], BLOCK):
         own = codes[block // BLOCK]
         n_rows = np.uint64(min(BLOCK, out.shape[0] - block))
         tree = first_tree
         while tree < last_tree:
-            n_trees = 2 if _makes_a_pair(tree, last_tree, trees) else 1
+            n_trees = _TOGETHER if _go_together(tree, last_tree, trees) else 1
             for k in range(n_trees):
                 _find_leaves(own, tree + k, trees, scratch[k:], wide)
             sums = out[block:, trees.output[tree]]
-            narrow, values = scratch[0], trees.value[trees.start[tree] :]
-            if n_trees == 2:  # saves reading and writing the sum once
-                narrow_2, values_2 = scratch[1], trees.value[trees.start[tree + 1] :]
+            a, values_a = scratch[0], value[start[tree] :]
+            if n_trees == _TOGETHER:  # saves reading and writing the sum three times
+                b, values_b = scratch[1], value[start[tree + 1] :]
+                c, values_c = scratch[2], value[start[tree + 2] :]
+                d, values_d = scratch[3], value[start[tree + 3] :]
                 for i in range(n_rows):
-                    sums[i] = (sums[i] + values[narrow[i]]) + values_2[narrow_2[i]]
+                    total = (sums[i] + values_a[a[i]]) + values_b[b[i]]
+                    sums[i] = (total + values_c[c[i]]) + values_d[d[i]]
             elif trees.n_leaves[tree] <= _BYTE:
                 for i in range(n_rows):
-                    sums[i] += values[narrow[i]]
+                    sums[i] += values_a[a[i]]
             else:
                 for i in range(n_rows):
-                    sums[i] += values[wide[i]]
+                    sums[i] += values_a[wide[i]]
             tree += n_trees
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.kernels.predict.coding import BLOCK, CodeColumns, round_down
+from sumwise.kernels.predict.blocks import BLOCK
+from sumwise.kernels.predict.coding import CodeColumns, round_down
 from sumwise.kernels.runtime.jit import kernel
 from sumwise.kernels.table.binning import find_bin
 

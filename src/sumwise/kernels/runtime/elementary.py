@@ -1,7 +1,9 @@
 """exp and log as fixed sequences of IEEE operations, accurate to about one unit in the last place.
 
 The library functions differ between platforms in the last bit, and the model's bytes would follow.
-These have no branches, so that loops over them vectorize.
+These have no branches, so that loops over them vectorize. Integers and floats are converted by
+their bits: AVX2 has no such instructions for int64 and float64, and a loop would convert one by
+one.
 """
 
 import numpy as np
@@ -12,6 +14,11 @@ _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # the low 32 bits are zero: k * _LN2_HIGH is exact
 _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer
+_ROUND_BITS = np.int64(0x4338000000000000)
+# The bits of 2**52, and of 2**84 + 2**63; their values together.
+_LOW_BITS, _HIGH_BITS = np.uint64(0x4330000000000000), np.uint64(0x4530000080000000)
+_OF_BITS = 2.0**84 + 2.0**63 + 2.0**52
+_HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 
 
@@ -22,10 +29,26 @@ def round_to_integer(x):
 
 
 @routine
+def nearest_integer(x):
+    """Round half to even, to an int64; right for |x| < 2**51."""
+    return np.float64(x + _ROUND).view(np.int64) - _ROUND_BITS
+
+
+@routine
+def float_of(integer):
+    """The float64 nearest to an int64: both halves are exact, and their sum is rounded once."""
+    bits = np.uint64(integer)
+    low = np.uint64((bits & _LOW_HALF) | _LOW_BITS).view(np.float64)
+    high = np.uint64((bits >> _HALF) ^ _HIGH_BITS).view(np.float64)
+    return (high - _OF_BITS) + low
+
+
+@routine
 def exp(x):
     """e to the x, for x clipped to [-708, 709]: the result is a positive normal number."""
     x = min(max(x, -708.0), 709.0)
-    k = round_to_integer(x * _LOG2E)
+    power = x * _LOG2E
+    k = round_to_integer(power)
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     # Taylor series on |r| <= ln(2) / 2; the first term left out is below 2**-57.
     p = 1.0 / 6227020800.0
@@ -41,7 +64,7 @@ def exp(x):
     p = p * r + 1.0 / 6.0
     p = p * r + 0.5
     value = 1.0 + (r + (r * r) * p)
-    return value * np.int64((np.int64(k) + 1023) << 52).view(np.float64)
+    return value * np.int64((nearest_integer(power) + 1023) << 52).view(np.float64)
 
 
 @routine

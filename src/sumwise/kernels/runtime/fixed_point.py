@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels.runtime.elementary import round_to_integer
+from sumwise.kernels.runtime.elementary import nearest_integer
 from sumwise.kernels.runtime.jit import routine
 
 # Exact values have 62 - ceil(log2(n)) bits, so that n of them cannot overflow an int64; and at
@@ -37,10 +37,10 @@ def exact_limit(n_rows):
 @routine
 def exact_gradient(gradient, scale):
     """The integer that stands for a gradient in exact sums."""
-    return np.int64(round_to_integer(gradient * scale))
+    return nearest_integer(gradient * scale)
 
 
 @routine
 def exact_hessian(hessian, scale):
     """The integer that stands for a hessian: a positive one never rounds to nothing."""
-    return max(np.int64(round_to_integer(hessian * scale)), 1 if hessian > 0.0 else 0)
+    return max(nearest_integer(hessian * scale), 1 if hessian > 0.0 else 0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sumwise.kernels.runtime.elementary import round_to_integer
+from sumwise.kernels.runtime.elementary import nearest_integer
 from sumwise.kernels.runtime.fixed_point import exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel
 
@@ -19,5 +19,5 @@ def exact_sum(values):
     scale = power_scale(largest, exact_limit(values.size))
     total = 0
     for i in range(values.size):
-        total += np.int64(round_to_integer(values[i] * scale))
+        total += nearest_integer(values[i] * scale)
     return total / scale
