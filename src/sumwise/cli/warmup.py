@@ -138,8 +138,13 @@ def _boost_in_other_ways() -> None:
 def _grow_forests() -> None:
     """Grow forests for each type of target: classes, one number, several numbers."""
     for kind in _TYPES:
-        _, _, gaps, total, _ = _make_data(kind)
+        _, _, gaps, total, classes = _make_data(kind)
         RandomForestRegressor(2).fit(gaps, total).predict(gaps)
+        # Of so few values, trees of classes grow from the stored entries.
+        rare = gaps.multiply(gaps < 0.08).tocsr()
+        rare.eliminate_zeros()
+        for y in (classes > 0, classes, np.column_stack([classes, classes])):
+            RandomForestClassifier(2).fit(rare, y).predict(rare)
     X, _, _, total, classes = _make_data()
     for forest, y in (
         (RandomForestClassifier(2), classes),

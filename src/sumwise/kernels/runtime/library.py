@@ -45,6 +45,8 @@ def _has_feature(name: str) -> bool:
 @cache
 def _load() -> ctypes.CDLL | None:
     chosen = os.environ.get("SUMWISE_KERNELS", "auto")
+    if chosen == "auto" and "NUMBA_CPU_NAME" in os.environ:
+        chosen = "compiled"  # for that CPU
     if chosen == "compiled" or not FOLDER.is_dir():
         return None
     levels = LEVELS.get(name_architecture(), {})
