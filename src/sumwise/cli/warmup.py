@@ -138,11 +138,10 @@ def _boost_in_other_ways() -> None:
 def _grow_forests() -> None:
     """Grow forests for each type of target: classes, one number, several numbers."""
     for kind in _TYPES:
-        _, _, gaps, total, classes = _make_data(kind)
+        X, _, gaps, total, classes = _make_data(kind)
         RandomForestRegressor(2).fit(gaps, total).predict(gaps)
         # Of so few values, trees of classes grow from the stored entries.
-        rare = gaps.multiply(gaps < 0.08).tocsr()
-        rare.eliminate_zeros()
+        rare = csr_matrix(np.where(X < 0.08, X, 0))
         for y in (classes > 0, classes, np.column_stack([classes, classes])):
             RandomForestClassifier(2).fit(rare, y).predict(rare)
     X, _, _, total, classes = _make_data()
