@@ -22,6 +22,7 @@ from sumwise.kernels.grow.gain import (
     best_packed_split,
     best_split,
     fill_gains,
+    fill_packed_gains,
     find_limits,
     split_gain,
 )
@@ -207,8 +208,14 @@ def score_level(job, first, last):
             if nodes[node].slot >= 0:
                 bins, totals = feature_bins(job, node, f), work.totals[node]
                 limits = find_limits(job, node, f)
-                fill_gains(limits, bins, n, both_ways, totals, prefix, right, left)
-                _add_gains(right, sum_right, n)
+                start, n_found = ZERO, n
+                if nodes[node].packed:
+                    start, n_found = fill_packed_gains(
+                        limits, bins, n, both_ways, totals, prefix, gains
+                    )
+                else:
+                    fill_gains(limits, bins, n, both_ways, totals, prefix, right, left)
+                _add_gains(right, sum_right[start:], n_found)
                 if both_ways:
                     _add_gains(left, sum_left, n)
         note_candidate(job, ZERO, f, best_candidate(n, both_ways, sum_right, sum_left))
