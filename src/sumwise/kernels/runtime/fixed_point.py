@@ -2,12 +2,15 @@
 
 import numpy as np
 
-from sumwise.kernels.runtime.elementary import round_to_integer
 from sumwise.kernels.runtime.jit import routine
 
 # Exact values have 62 - ceil(log2(n)) bits, so that n of them cannot overflow an int64; and at
 # most 50, so that rounding by adding and subtracting 1.5 * 2**52 is right.
 EXACT_BITS = 50
+# 1.5 * 2**52: the last bit of a sum with it is worth 1. So the bits of the sum, less those of this
+# number, are the other addend rounded to an integer, half to even. AVX2 has no instruction that
+# turns floats into int64.
+_ROUND, _ROUND_BITS = 6755399441055744.0, np.int64(0x4338000000000000)
 
 
 @routine
@@ -35,12 +38,18 @@ def exact_limit(n_rows):
 
 
 @routine
+def _round_to_int64(x):
+    """Round half to even; right for |x| < 2**51."""
+    return np.float64(x + _ROUND).view(np.int64) - _ROUND_BITS
+
+
+@routine
 def exact_gradient(gradient, scale):
     """The integer that stands for a gradient in exact sums."""
-    return np.int64(round_to_integer(gradient * scale))
+    return _round_to_int64(gradient * scale)
 
 
 @routine
 def exact_hessian(hessian, scale):
     """The integer that stands for a hessian: a positive one never rounds to nothing."""
-    return max(np.int64(round_to_integer(hessian * scale)), 1 if hessian > 0.0 else 0)
+    return max(_round_to_int64(hessian * scale), 1 if hessian > 0.0 else 0)
