@@ -41,11 +41,12 @@ class PrefixModels:
         self.scores = np.ascontiguousarray(raw[:, self.rows])
         self._numbers = np.arange(self.rows.size, dtype=np.uint32)
         n_nodes = 2 * grower.settings.limits(order.size)[0] - 1
+        n_threads = team.n_threads
         self._scratch = (
-            np.zeros((team.n_threads, 8)),
-            np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64),
-            np.zeros((n_nodes, 2), dtype=np.int64),
-            np.zeros(n_nodes),
+            np.zeros((n_threads, 8)),
+            np.zeros((n_models, n_threads, n_nodes, 2), dtype=np.int64),
+            np.zeros((n_threads, n_nodes, 2), dtype=np.int64),
+            np.zeros((n_models, n_nodes)),
         )
 
     def add_values(
