@@ -39,6 +39,7 @@ from sumwise.kernels.grow.partition import (
 from sumwise.kernels.grow.split import best_candidate
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.random import RANDOM_SPLITS, choose_between, extend_key
+from sumwise.kernels.runtime.threads import prefetch_near
 from sumwise.kernels.table.layout import BUNDLED, DENSE
 
 # Histograms
@@ -175,6 +176,17 @@ def score_node(job, node, child):
 
 
 @routine
+def _fetch_bins(job, node, f):
+    """Ask for the words of a packed histogram, which is in the slot of another node's.
+
+    The hardware notices a run of lines only after some of it.
+    """
+    bins = feature_bins(job, node, f)
+    for i in range(0, job.table.n_value_bins[f] + 1, 8):
+        prefetch_near(bins, i)
+
+
+@routine
 def _add_gains(gains, sums, n):
     """Add a node's gains to those of its level."""
     for i in range(n):
@@ -207,6 +219,8 @@ def score_level(job, first, last):
         for node in range(first, last):
             if nodes[node].slot >= 0:
                 bins, totals = feature_bins(job, node, f), work.totals[node]
+                if node + 1 < last and nodes[node + 1].slot >= 0:
+                    _fetch_bins(job, node + 1, f)
                 limits = find_limits(job, node, f)
                 start, n_found = ZERO, n
                 if nodes[node].packed:
