@@ -15,8 +15,9 @@ import numpy as np
 from sumwise.data.categories.groups import Group, can_combine
 from sumwise.data.categories.target_statistics import CategorySums, TargetStatistics, find_places
 from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
 from sumwise.kernels.runtime.threads import Team
-from sumwise.kernels.table.target_statistics import shuffle_rows
+from sumwise.kernels.table.target_statistics import cut_statistics, shuffle_rows
 
 # Combinations are compared on this many rows; more would hardly change the choice.
 _ROWS = 30_000
@@ -80,9 +81,8 @@ class _Bins(NamedTuple):
     n_rows: np.ndarray  # (n_values, _BINS): of each bin
 
     @classmethod
-    def of_statistics(cls, statistics: np.ndarray) -> "_Bins":
-        """Cut statistics (n_values, n_rows)."""
-        of_rows = np.stack([_cut(own) for own in statistics])
+    def count_rows(cls, of_rows: np.ndarray) -> "_Bins":
+        """Count the rows of bins."""
         return cls(of_rows, np.stack([np.bincount(own, minlength=_BINS) for own in of_rows]))
 
 
@@ -127,8 +127,9 @@ class _Judge:
         found = {}
         for first in range(0, len(possible), _BATCH):
             batch = possible[first : first + _BATCH]
-            for features, statistics in zip(batch, self._find_statistics(batch), strict=True):
-                found[features] = _Bins.of_statistics(statistics)
+            all_bins = cut(self._find_statistics(batch), self._team)
+            for features, own in zip(batch, all_bins, strict=True):
+                found[features] = _Bins.count_rows(own)
         return found
 
     def _may_try(self, features: tuple[int, ...]) -> bool:
@@ -178,8 +179,15 @@ class _Judge:
         return out
 
 
-def _cut(statistics: np.ndarray) -> np.ndarray:
-    """Return bins with about equal numbers of rows."""
-    # The quantiles below which 1, 2, ... of _BINS equal shares of the rows lie.
-    ends = np.sort(statistics)[np.arange(1, _BINS) * (statistics.size - 1) // _BINS]
-    return np.searchsorted(np.unique(ends), statistics, side="left").astype(np.uint8)
+def cut(statistics: np.ndarray, team: Team) -> np.ndarray:
+    """Return bins with about equal numbers of rows, uint8 of the shape of ``statistics``.
+
+    The last axis has the rows.
+    """
+    by_row = statistics.reshape(-1, statistics.shape[-1])
+    bins = np.empty(by_row.shape, dtype=np.uint8)
+    keys = np.empty((team.n_threads, 2, by_row.shape[1]), dtype=np.uint64)
+    starts = np.empty((team.n_threads, N_DIGIT_VALUES), dtype=np.int64)
+    ends = np.empty((team.n_threads, _BINS), dtype=np.uint64)
+    team.run(cut_statistics, by_row, _BINS, keys, starts, ends, bins)
+    return bins.reshape(statistics.shape)
