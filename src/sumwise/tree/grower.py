@@ -1,5 +1,6 @@
 """The grower: settings in, trees out. It owns the buffers that live as long as a fit."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -29,6 +30,8 @@ from sumwise.tree.sampled_table import SampledTable, sampling_pays
 from sumwise.tree.tree import Tree
 from sumwise.tree.workspace import allocate_histograms, allocate_workspace, share_features
 
+# Passes over at most this many rows end before other threads would have woken up.
+_FEW_ROWS = 50_000
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 
 
@@ -43,6 +46,11 @@ def refuse_gradients() -> NoReturn:
 def refuse_value() -> NoReturn:
     """Raise the error of a leaf without a value."""
     raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
+
+
+def choose_run(team: Team, n_rows: int) -> Callable[..., None]:
+    """Return how to run a kernel that visits rows a few times: by the team, or alone."""
+    return team.run if n_rows > _FEW_ROWS else team.run_alone
 
 
 def prepare_walk(tree: Tree, table: Table) -> TableTree:
@@ -234,7 +242,8 @@ class TreeGrower:
         if self._options.growth == layout.SYMMETRIC:
             own = self._data.table, prepare_walk(tree, self._data.table)
             n_levels = (tree.n_nodes + 1).bit_length() - 2
-            self._team.run(find_symmetric_leaves, *own, n_levels, leaf)
+            run = choose_run(self._team, leaf.size)
+            run(find_symmetric_leaves, *own, n_levels, leaf)
         else:
             found = np.zeros(self._data.n_rows)
             numbers = np.arange(tree.n_nodes, dtype=np.float64)[:, None]

@@ -4,7 +4,7 @@ import numpy as np
 
 from sumwise.kernels.leaves.ordered import update_prefix_models
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.grower import TreeGrower
+from sumwise.tree.grower import TreeGrower, choose_run
 from sumwise.tree.tree import Tree
 
 
@@ -66,4 +66,5 @@ class PrefixModels:
         models = self._numbers, self._start, self._n_learned, self.rows
         derivatives = gradient, hessian, self._grower.settings.leaf_rule
         arrays = models, (leaf, tree.left, anchor), *derivatives, self._scratch
-        self._team.run(update_prefix_models, *arrays, self.scores[output], row_scores)
+        run = choose_run(self._team, self.rows.size)
+        run(update_prefix_models, *arrays, self.scores[output], row_scores)

@@ -35,7 +35,8 @@ def update_prefix_models(
     wait_for_all(sync, n_threads)
     for j in range(thread, n_models, n_threads):
         totals[thread, : left.size] = 0
-        set_node_values(left, anchor, scales, rule, own[j], totals[thread], value[j])
+        sums = own[j, :n_threads]
+        set_node_values(left, anchor, scales, rule, sums, totals[thread], value[j])
     wait_for_all(sync, n_threads)
     for j in range(n_models):
         begin, length = block_start[j], block_start[j + 1] - block_start[j]
