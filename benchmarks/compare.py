@@ -11,12 +11,14 @@ from functools import partial
 from typing import Any
 
 from benchmarks.datasets import (
+    MANY_CATEGORIES,
     Dataset,
     MissingDataError,
     load_categorical,
     load_covertype,
     load_higgs_like,
     load_iris_flowers,
+    load_many_categories,
 )
 from benchmarks.measure import (
     Measurement,
@@ -151,6 +153,11 @@ def load_10k(n_rows: int) -> Dataset:
     return load_higgs_like(min(n_rows, 10_000), 20_000)
 
 
+def load_mixed(n_rows: int) -> Dataset:
+    """Return numbers and categories, which ordered statistics encode."""
+    return load_many_categories(min(n_rows, 10_000), 5_000)
+
+
 # XGBoost and CatBoost have no minimum number of rows per leaf. Cases with these rivals turn it off
 # for all libraries.
 LEAF = Settings(growth="leaf")
@@ -158,6 +165,8 @@ DEPTH = Settings(growth="depth", min_rows=1)
 SYMMETRIC = Settings(growth="symmetric", min_rows=1)
 CLASSES = Settings(task="multiclass")
 GOSS = Settings(growth="leaf", sampling="goss")
+STATISTICS = replace(SYMMETRIC, categories=tuple(MANY_CATEGORIES))
+ORDERED = replace(STATISTICS, boosting="ordered")
 
 LEAF_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST, SCIKIT_LEARN)
 CATEGORICAL_RIVALS = (LIGHTGBM, LIGHTGBM_QUANTIZED, XGBOOST)
@@ -172,6 +181,8 @@ FRESH_RIVALS = (LIGHTGBM, XGBOOST, CATBOOST, SCIKIT_LEARN)
 COVERTYPE = "covertype, 7 classes, 31 leaves"
 ADULT = "adult, native categories, 31 leaves"
 AMAZON = "amazon_employee, native categories, 31 leaves"
+MIXED = "20 of 68 features by ordered statistics, symmetric 6"
+MIXED_ORDERED = f"{MIXED}, ordered boosting"
 SYMMETRIC_P50 = "symmetric 6, p50"
 
 
@@ -196,6 +207,8 @@ CASES = (
         ("train-classes", COVERTYPE, load_covertype, CLASSES, LEAF_RIVALS, 0.5, 0.3),
         ("categories-adult", ADULT, load_adult, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
         ("categories-amazon", AMAZON, load_amazon, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
+        ("categories-statistics", MIXED, load_mixed, STATISTICS, CATBOOSTS, 0.8, 0.5),
+        ("categories-ordered", MIXED_ORDERED, load_mixed, ORDERED, CATBOOSTS, 0.8, 0.5),
     ),
     *_group(
         measure_batch_prediction,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.model_selection import train_test_split
 
 from benchmarks.rivals import Task
@@ -136,6 +136,37 @@ def load_categorical(name: str, max_rows: int) -> Dataset:
     """Return a file with two classes and categorical columns."""
     X, y = read_frame(name, "binary", max_rows)
     return split("binary", X, y)
+
+
+# Names of the categorical features of :func:`load_many_categories`, and how many values they have.
+MANY_CATEGORIES = {f"c{k}": round(2 * 1000 ** (k / 19)) for k in range(20)}
+
+
+def load_many_categories(n_train: int, n_test: int) -> Dataset:
+    """Return 48 numbers and 20 categories, from 2 to 2,000 values each, for two classes.
+
+    The values of a category are shuffled ranges of a number that tells something of the class.
+    """
+    n_rows, n_numbers = n_train + n_test, 48
+    numbers, y = make_classification(
+        n_rows,
+        n_numbers + len(MANY_CATEGORIES),
+        n_informative=24,
+        n_redundant=10,
+        flip_y=0.05,
+        class_sep=0.7,
+        random_state=0,
+    )
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {f"n{k}": numbers[:, k].astype(np.float32) for k in range(n_numbers)}
+    for own, (name, n_values) in zip(
+        numbers[:, n_numbers:].T, MANY_CATEGORIES.items(), strict=True
+    ):
+        rank = np.argsort(np.argsort(own))
+        code = rng.permutation(n_values)[rank * n_values // n_rows]
+        columns[name] = pd.Categorical([f"value {c}" for c in code])
+    X = pd.DataFrame(columns)
+    return Dataset("binary", X[:n_train], y[:n_train], X[n_train:], y[n_train:])
 
 
 def split(task: Task, X: Features, y: NDArray[Any]) -> Dataset:

@@ -10,6 +10,9 @@ Some settings have no counterpart:
   default one per physical core.
 - sumwise, LightGBM and XGBoost split categories by sets. Only LightGBM and sumwise regularize these
   splits.
+- Ordered statistics and ordered boosting exist in CatBoost and sumwise only. CatBoost combines
+  features while it grows trees, sumwise before. CatBoost must be told which features are
+  categorical.
 - GOSS keeps 20 % of the rows and draws 10 % here and in LightGBM, which starts with it after the
   first 1 / learning_rate trees.
 - With several classes XGBoost uses the hessian 2p(1-p), scikit-learn p(1-p), LightGBM and sumwise
@@ -27,6 +30,7 @@ from typing import Any, Literal, NamedTuple
 Task = Literal["binary", "multiclass", "regression"]
 Growth = Literal["leaf", "depth", "symmetric"]
 Sampling = Literal["none", "goss"]
+Boosting = Literal["plain", "ordered"]
 Parameters = dict[str, Any]
 
 
@@ -45,6 +49,8 @@ class Settings:
     min_rows: int = 20
     min_hessian: float = 1e-3
     sampling: Sampling = "none"
+    boosting: Boosting = "plain"
+    categories: tuple[str, ...] = ()  # features that are encoded by ordered statistics
     n_jobs: int = 1
     seed: int = 0
 
@@ -95,7 +101,9 @@ def map_sumwise(settings: Settings) -> Parameters:
     }[settings.growth]
     return growth | {
         "growth": settings.growth,
-        "categorical_encoding": "native",  # as in the other libraries
+        # Where CatBoost is no rival, sets of categories, as in the other libraries.
+        "categorical_encoding": "ordered" if settings.categories else "native",
+        "booster": settings.boosting,
         "sampler": "goss" if settings.sampling == "goss" else None,
     }
 
@@ -123,7 +131,7 @@ def map_xgboost(settings: Settings) -> Parameters:
 
 
 def map_catboost(settings: Settings) -> Parameters:
-    """Return other parameters: plain boosting with one Newton step per leaf, as in the others.
+    """Return other parameters, with one Newton step per leaf, as in the others.
 
     Noise on scores and bootstrap are off. CatBoost counts borders, one fewer than bins. With
     several classes it cannot start from the average.
@@ -136,8 +144,10 @@ def map_catboost(settings: Settings) -> Parameters:
     }[settings.growth]
     if settings.task != "multiclass":
         growth["boost_from_average"] = True
+    if settings.categories:
+        growth["cat_features"] = list(settings.categories)
     return growth | {
-        "boosting_type": "Plain",
+        "boosting_type": settings.boosting.capitalize(),
         "bootstrap_type": "No",
         "random_strength": 0,
         "leaf_estimation_method": "Newton",

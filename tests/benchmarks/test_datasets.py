@@ -6,9 +6,11 @@ import pytest
 
 from benchmarks.datasets import (
     EVENTS_PER_BLOCK,
+    MANY_CATEGORIES,
     MissingDataError,
     find_table,
     load_higgs_like,
+    load_many_categories,
     make_higgs_like,
     read_frame,
     read_table,
@@ -40,6 +42,16 @@ def test_two_jets_have_the_mass_of_their_momenta() -> None:
     p1, eta1, phi1, p2, eta2, phi2 = X[:, [13, 14, 15, 17, 18, 19]].astype(np.float64).T
     mass = np.sqrt(2.0 * p1 * p2 * (np.cosh(eta1 - eta2) - np.cos(phi1 - phi2)))
     np.testing.assert_allclose(X[:, 21], mass, rtol=1e-3, atol=1e-3)
+
+
+def test_many_categories_of_all_sizes() -> None:
+    data = load_many_categories(4_000, 500)
+    assert data.shape == "4,000 x 68, tested on 500 rows"
+    frame = pd.concat([data.X_train, data.X_test])
+    assert list(frame.select_dtypes("category")) == list(MANY_CATEGORIES)
+    assert [frame[name].nunique() for name in MANY_CATEGORIES] == list(MANY_CATEGORIES.values())
+    assert min(MANY_CATEGORIES.values()) == 2
+    assert max(MANY_CATEGORIES.values()) == 2_000
 
 
 def test_categories_become_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

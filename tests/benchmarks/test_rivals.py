@@ -84,3 +84,15 @@ def test_the_task_chooses_the_estimator() -> None:
     assert type(classifier).__name__ == "HistGradientBoostingClassifier"
     assert type(regressor).__name__ == "HistGradientBoostingRegressor"
     assert classifier.get_params()["max_iter"] == 7
+
+
+def test_ordered_statistics_and_ordered_boosting() -> None:
+    plain = Settings(growth="symmetric", categories=("a", "b"))
+    assert map_settings(SUMWISE, plain)["categorical_encoding"] == "ordered"
+    assert map_settings(SUMWISE, plain)["booster"] == "plain"
+    assert map_settings(CATBOOST, plain)["cat_features"] == ["a", "b"]
+    assert map_settings(CATBOOST, plain)["boosting_type"] == "Plain"
+    ordered = Settings(growth="symmetric", boosting="ordered")
+    assert map_settings(SUMWISE, ordered)["booster"] == "ordered"
+    assert map_settings(CATBOOST, ordered)["boosting_type"] == "Ordered"
+    assert "cat_features" not in map_settings(CATBOOST, ordered)

@@ -161,8 +161,9 @@ def depth_of(tree):
 # More against the twin
 
 
+@pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("seed", range(10))
-def test_deep_symmetric_tree_equals_naive_twin(seed):
+def test_deep_symmetric_tree_equals_naive_twin(seed, wide):
     """Many nodes of a level have too few rows for any split."""
     rng = np.random.default_rng(seed)
     problem = make_problem(seed, int(rng.integers(3, 12)), int(rng.integers(150, 500)))
@@ -171,11 +172,11 @@ def test_deep_symmetric_tree_equals_naive_twin(seed):
         max_depth=int(rng.integers(4, 8)),
         min_samples_leaf=int(rng.integers(2, 12)),
         l2=1.0,
-        wide=True,
+        wide=wide,
     )
     twin = naive.grow_tree(*problem, options)
     for n_threads in (1, 2):
-        tree, _ = grow_compiled(*problem, options, n_threads, 10**9)
+        tree, _ = grow_compiled(*problem, options, n_threads, 10**9 if wide else 0)
         assert_same_tree(tree, twin)
 
 

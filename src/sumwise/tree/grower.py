@@ -1,5 +1,6 @@
 """The grower: settings in, trees out. It owns the buffers that live as long as a fit."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.feature_sampling import draw_tree_features
 from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.kernels.grow.linking import bind_jobs, list_storages
+from sumwise.kernels.grow.sets import collect_sets
 from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 from sumwise.kernels.leaves.symmetric import find_symmetric_leaves
 from sumwise.kernels.predict.table_walk import TableTree, add_table_predictions, mark_sets
@@ -28,6 +30,8 @@ from sumwise.tree.sampled_table import SampledTable, sampling_pays
 from sumwise.tree.tree import Tree
 from sumwise.tree.workspace import allocate_histograms, allocate_workspace, share_features
 
+# Passes over at most this many rows end before other threads would have woken up.
+_FEW_ROWS = 50_000
 _KEPT = ("feature", "split_bin", "missing_left", "left", "gain", "weight")
 
 
@@ -42,6 +46,11 @@ def refuse_gradients() -> NoReturn:
 def refuse_value() -> NoReturn:
     """Raise the error of a leaf without a value."""
     raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
+
+
+def choose_run(team: Team, n_rows: int) -> Callable[..., None]:
+    """Return how to run a kernel that visits rows a few times: by the team, or alone."""
+    return team.run if n_rows > _FEW_ROWS else team.run_alone
 
 
 def prepare_walk(tree: Tree, table: Table) -> TableTree:
@@ -108,8 +117,9 @@ class TreeGrower:
         self._units = np.ones(4)
         self._values = np.zeros(self._nodes.size)
         self._exact_rows = data.n_rows if isinstance(data, PresortedData) else exact_rows
-        self._shares: dict[int, tuple[BinnedData, dict[str, np.ndarray]]] = {}
-        self._jobs: TupleMemory | None = None
+        # By table: its buffers, and what the threads work with.
+        self._works: dict[int, tuple[BinnedData, layout.Workspace]] = {}
+        self._jobs: dict[int, TupleMemory] = {}
         self._payload: layout.Gradients | None = None
         self._sampled_tables: dict[int, SampledTable] = {}
 
@@ -146,13 +156,15 @@ class TreeGrower:
             data = self._take_features(rows, key)
             shares = share_features(data, self._team.n_threads)
             work = work._replace(**shares | {"allowed": work.allowed})
-        if self._jobs is None:
+        number = id(self._data)  # which lives as long as its jobs: see turn_to
+        if number not in self._jobs:
             payload = self._payload = self._make_payload(gradient, hessian)
             fixed = (self._constraints, self._options, work, self._nodes, self._team.n_threads)
-            self._jobs = bind_jobs(list_storages(self._data.table), data.table, payload, *fixed)
+            storages = list_storages(self._data.table)
+            self._jobs[number] = bind_jobs(storages, data.table, payload, *fixed)
         elif is_sampled:
-            self._jobs.replace(table=data.table, work=work)
-        return self._jobs
+            self._jobs[number].replace(table=data.table, work=work)
+        return self._jobs[number]
 
     def _make_payload(self, gradient: np.ndarray, hessian: np.ndarray) -> layout.Gradients:
         s = self._settings
@@ -193,9 +205,10 @@ class TreeGrower:
         if rate == self._settings.learning_rate:
             return
         self._settings = replace(self._settings, learning_rate=rate)
-        if self._jobs is not None and self._payload is not None:
+        if self._payload is not None:
             self._payload = self._payload._replace(learning_rate=float(rate))
-            self._jobs.replace(payload=self._payload)
+            for jobs in self._jobs.values():
+                jobs.replace(payload=self._payload)
 
     def turn_to(self, data: BinnedData) -> None:
         """From now on use another table.
@@ -205,14 +218,17 @@ class TreeGrower:
         if data is self._data:
             return
         # A table seen once more is the same object: it is kept here.
-        self._shares.setdefault(id(self._data), (self._data, self._get_shares()))
-        self._data, self._jobs = data, None
-        if id(data) not in self._shares:
-            self._shares[id(data)] = (data, share_features(data, self._team.n_threads))
-        self._work = self._work._replace(**self._shares[id(data)][1])
+        self._works[id(self._data)] = self._data, self._work
+        self._data = data
+        if id(data) in self._works:
+            self._work = self._works[id(data)][1]
+            return
+        n_threads = self._team.n_threads
+        self._work = self._work._replace(**share_features(data, n_threads))
         if self._count_sums() > self._work.histograms.shape[1]:  # more features are usable
-            sizes = (self._n_rows, self._count_sums(), self._team.n_threads)
+            sizes = (self._n_rows, self._count_sums(), n_threads)
             self._work = self._work._replace(**allocate_histograms(self._options, *sizes))
+            self._works, self._jobs = {}, {}  # all share the larger histograms from now on
 
     def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:
         """Return the leaf of each of ``rows``, among all rows of the table.
@@ -226,7 +242,8 @@ class TreeGrower:
         if self._options.growth == layout.SYMMETRIC:
             own = self._data.table, prepare_walk(tree, self._data.table)
             n_levels = (tree.n_nodes + 1).bit_length() - 2
-            self._team.run(find_symmetric_leaves, *own, n_levels, leaf)
+            run = choose_run(self._team, leaf.size)
+            run(find_symmetric_leaves, *own, n_levels, leaf)
         else:
             found = np.zeros(self._data.n_rows)
             numbers = np.arange(tree.n_nodes, dtype=np.float64)[:, None]
@@ -330,18 +347,15 @@ class TreeGrower:
         if not categories.n_bins.size:
             return {}
         feature = by_node["feature"]
-        node = np.flatnonzero((feature >= 0) & (categories.place[feature] >= 0))
+        node, size = np.empty((2, feature.size), dtype=np.int32)
+        codes = np.empty(feature.size * scratch.node_set.shape[1], dtype=np.int32)
+        of_table = categories.place, categories.code_start, categories.codes
+        of_nodes = scratch.node_size, scratch.node_set
+        n_sets = collect_sets(feature, *of_table, *of_nodes, node, size, codes)
+        node, size = node[:n_sets].copy(), size[:n_sets].copy()
         by_node["split_bin"][node] = 0
-        size = scratch.node_size[node]
-        owner = np.repeat(np.arange(node.size), size)
-        place_in_set = np.arange(owner.size) - np.repeat(size.cumsum() - size, size)
-        start = categories.code_start[categories.place[feature[node]]]
-        codes = categories.codes[start[owner] + scratch.node_set[node[owner], place_in_set]]
-        return {
-            "set_node": node.astype(np.int32),
-            "set_size": size,
-            "set_categories": codes[np.lexsort((codes, owner))],
-        }
+        n_listed = int(size.sum())
+        return {"set_node": node, "set_size": size, "set_categories": codes[:n_listed].copy()}
 
     def _count_sums(self) -> int:
         """Return the number of integers in a histogram, for the most bins that a tree can have."""
@@ -352,7 +366,3 @@ class TreeGrower:
             n_chosen = max(1, int(self._options.columns_by_tree * n_usable + 0.5))
             n_bins = np.sort(n_bins)[max(0, n_bins.size - n_chosen) :]
         return layout.N_STATS * int(n_bins.sum())
-
-    def _get_shares(self) -> dict[str, np.ndarray]:
-        names = ("allowed", "tile_owner", "n_shared", "feature_owner")
-        return {name: getattr(self._work, name) for name in names}

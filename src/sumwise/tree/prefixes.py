@@ -4,7 +4,7 @@ import numpy as np
 
 from sumwise.kernels.leaves.ordered import update_prefix_models
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.grower import TreeGrower
+from sumwise.tree.grower import TreeGrower, choose_run
 from sumwise.tree.tree import Tree
 
 
@@ -41,11 +41,12 @@ class PrefixModels:
         self.scores = np.ascontiguousarray(raw[:, self.rows])
         self._numbers = np.arange(self.rows.size, dtype=np.uint32)
         n_nodes = 2 * grower.settings.limits(order.size)[0] - 1
+        n_threads = team.n_threads
         self._scratch = (
-            np.zeros((team.n_threads, 8)),
-            np.zeros((team.n_threads, n_nodes, 2), dtype=np.int64),
-            np.zeros((n_nodes, 2), dtype=np.int64),
-            np.zeros(n_nodes),
+            np.zeros((n_threads, 8)),
+            np.zeros((n_models, n_threads, n_nodes, 2), dtype=np.int64),
+            np.zeros((n_threads, n_nodes, 2), dtype=np.int64),
+            np.zeros((n_models, n_nodes)),
         )
 
     def add_values(
@@ -65,4 +66,5 @@ class PrefixModels:
         models = self._numbers, self._start, self._n_learned, self.rows
         derivatives = gradient, hessian, self._grower.settings.leaf_rule
         arrays = models, (leaf, tree.left, anchor), *derivatives, self._scratch
-        self._team.run(update_prefix_models, *arrays, self.scores[output], row_scores)
+        run = choose_run(self._team, self.rows.size)
+        run(update_prefix_models, *arrays, self.scores[output], row_scores)

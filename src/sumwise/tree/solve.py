@@ -9,7 +9,7 @@ from sumwise.kernels.grow.values import smooth_values
 from sumwise.kernels.leaves.newton import solve_leaves
 from sumwise.kernels.leaves.refit import add_leaf_values
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.grower import TreeGrower
+from sumwise.tree.grower import TreeGrower, choose_run
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
 
@@ -47,7 +47,8 @@ class StepFinder:
         """
         value = np.empty((left.size, 1))
         arrays = (rows, (leaf, left, anchor), gradient, hessian, settings.leaf_rule)
-        self._team.run(solve_leaves, *arrays, self._ranges, self._sums, value)
+        run = choose_run(self._team, rows.size)
+        run(solve_leaves, *arrays, self._ranges, self._sums, value)
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
         return value
@@ -96,4 +97,5 @@ class LeafSolver:
     def add_values(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
         """Add the values of the last tree to the scores of rows."""
         leaf, _ = self._grower.get_leaves(tree)
-        self._team.run(add_leaf_values, rows, leaf, tree.value, scores)
+        run = choose_run(self._team, rows.size)
+        run(add_leaf_values, rows, leaf, tree.value, scores)

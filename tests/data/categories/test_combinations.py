@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise import TargetStatistics
-from sumwise.data.categories.combinations import choose_combinations
+from sumwise.data.categories.combinations import choose_combinations, cut
 from sumwise.kernels.runtime.threads import Team
 
 N_ROWS = 4000
@@ -103,3 +103,16 @@ def test_one_feature_must_be_too_large_for_sets():
         ]
     assert chosen[0] == []
     assert chosen[1][0] == (0, 2)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("n_rows", [1, 2, 31, 33, 1000, 2500])
+@pytest.mark.parametrize("decimals", [1, 12])
+def test_bins_equal_those_of_quantiles(n_rows, decimals, n_threads):
+    rng = np.random.default_rng(n_rows)
+    statistics = rng.normal(size=(3, 2, n_rows)).round(decimals)  # with zeros of both signs
+    with Team(n_threads) as team:
+        bins = cut(statistics, team)
+    for own, found in zip(statistics.reshape(6, -1), bins.reshape(6, -1), strict=True):
+        ends = np.quantile(own, np.arange(1, 32) / 32, method="lower")
+        assert np.searchsorted(np.unique(ends), own, side="left").tolist() == found.tolist()

@@ -150,7 +150,9 @@ def test_a_positive_hessian_never_becomes_zero():
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.1 * layout.LARGEST_GRADIENT, LARGEST])
+@pytest.mark.parametrize(
+    "bad", [np.nan, -np.nan, np.inf, -np.inf, 1.1 * layout.LARGEST_GRADIENT, LARGEST]
+)
 @pytest.mark.parametrize("which", [0, 1])
 def test_out_of_range_is_noticed_by_all_threads(bad, which, n_threads):
     g, h = np.ones(100), np.ones(100)

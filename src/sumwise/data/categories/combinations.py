@@ -8,14 +8,16 @@ are always ordered: other methods would favor combinations that are nearly ident
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from sumwise.data.categories.groups import Group, can_combine
 from sumwise.data.categories.target_statistics import CategorySums, TargetStatistics, find_places
 from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
 from sumwise.kernels.runtime.threads import Team
-from sumwise.kernels.table.target_statistics import shuffle_rows
+from sumwise.kernels.table.target_statistics import cut_statistics, shuffle_rows
 
 # Combinations are compared on this many rows; more would hardly change the choice.
 _ROWS = 30_000
@@ -72,6 +74,18 @@ def choose_combinations(
     return chosen
 
 
+class _Bins(NamedTuple):
+    """Binned statistics of a candidate."""
+
+    of_rows: np.ndarray  # uint8 (n_values, n_rows)
+    n_rows: np.ndarray  # (n_values, _BINS): of each bin
+
+    @classmethod
+    def count_rows(cls, of_rows: np.ndarray) -> "_Bins":
+        """Count the rows of bins."""
+        return cls(of_rows, np.stack([np.bincount(own, minlength=_BINS) for own in of_rows]))
+
+
 class _Judge:
     """Binned statistics of the compared rows, and the residuals that they should explain."""
 
@@ -88,9 +102,13 @@ class _Judge:
         self._values = values
         self._is_plain = is_plain
         self._residual = values - values.mean(axis=1, keepdims=True)
+        self._measure_variance()
         self.tried: list[int] = []
 
-    def add_singles(self, features: list[int]) -> dict[tuple[int, ...], np.ndarray]:
+    def _measure_variance(self) -> None:
+        self._variance = [float(np.mean(own * own)) for own in self._residual]
+
+    def add_singles(self, features: list[int]) -> dict[tuple[int, ...], _Bins]:
         """Explain by single features; return the bins of the pairs of the best features."""
         alone = self.find_bins((f,) for f in features)
         gains = {f: self.gain(bins) for (f,), bins in alone.items()}
@@ -103,14 +121,15 @@ class _Judge:
                 self.explain(bins)
         return self.find_bins(combinations(self.tried, 2))
 
-    def find_bins(self, candidates: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], np.ndarray]:
-        """Return the binned statistics of each candidate, uint8 of shape (n_values, n_rows)."""
+    def find_bins(self, candidates: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], _Bins]:
+        """Return the binned statistics of each candidate."""
         possible = sorted(f for f in candidates if self._may_try(f))
         found = {}
         for first in range(0, len(possible), _BATCH):
             batch = possible[first : first + _BATCH]
-            for features, statistics in zip(batch, self._find_statistics(batch), strict=True):
-                found[features] = np.stack([_cut(own) for own in statistics])
+            all_bins = cut(self._find_statistics(batch), self._team)
+            for features, own in zip(batch, all_bins, strict=True):
+                found[features] = _Bins.count_rows(own)
         return found
 
     def _may_try(self, features: tuple[int, ...]) -> bool:
@@ -118,22 +137,23 @@ class _Judge:
         has_many = not all(self._is_plain[f] for f in features)
         return len(features) == 1 or (has_many and can_combine(features, self._n_categories))
 
-    def gain(self, bins: np.ndarray) -> float:
+    def gain(self, bins: _Bins) -> float:
         """Return how much of the residuals the bins explain, in units of their variance."""
         total = 0.0
-        for own, residual in zip(bins, self._residual, strict=True):
-            variance = float(np.mean(residual * residual))
+        for own, n_rows, residual, variance in zip(
+            *bins, self._residual, self._variance, strict=True
+        ):
             if variance > 0:
                 sums = np.bincount(own, residual, _BINS)
-                n_rows = np.bincount(own, minlength=_BINS)
                 total += float(np.sum(sums * sums / (n_rows + 1.0))) / variance
         return total
 
-    def explain(self, bins: np.ndarray) -> None:
+    def explain(self, bins: _Bins) -> None:
         """Subtract from the residuals a share of what the bins explain."""
-        for own, residual in zip(bins, self._residual, strict=True):
-            sums, n_rows = np.bincount(own, residual, _BINS), np.bincount(own, minlength=_BINS)
+        for own, n_rows, residual in zip(*bins, self._residual, strict=True):
+            sums = np.bincount(own, residual, _BINS)
             residual -= (_STEP * sums / (n_rows + 1.0))[own]
+        self._measure_variance()
 
     def _find_statistics(self, candidates: list[tuple[int, ...]]) -> np.ndarray:
         n_values, n_rows = self._values.shape
@@ -159,7 +179,15 @@ class _Judge:
         return out
 
 
-def _cut(statistics: np.ndarray) -> np.ndarray:
-    """Return bins with about equal numbers of rows."""
-    ends = np.quantile(statistics, np.arange(1, _BINS) / _BINS, method="lower")
-    return np.searchsorted(np.unique(ends), statistics, side="left").astype(np.uint8)
+def cut(statistics: np.ndarray, team: Team) -> np.ndarray:
+    """Return bins with about equal numbers of rows, uint8 of the shape of ``statistics``.
+
+    The last axis has the rows.
+    """
+    by_row = statistics.reshape(-1, statistics.shape[-1])
+    bins = np.empty(by_row.shape, dtype=np.uint8)
+    keys = np.empty((team.n_threads, 2, by_row.shape[1]), dtype=np.uint64)
+    starts = np.empty((team.n_threads, N_DIGIT_VALUES), dtype=np.int64)
+    ends = np.empty((team.n_threads, _BINS), dtype=np.uint64)
+    team.run(cut_statistics, by_row, _BINS, keys, starts, ends, bins)
+    return bins.reshape(statistics.shape)

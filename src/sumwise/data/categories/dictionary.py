@@ -201,6 +201,8 @@ def _unify(label: str, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if kind not in "OU":
         raise _refuse(label, {distinct.dtype.name})
     items = distinct.tolist()
+    if set(map(type, items)) == {str}:  # most columns: no need to look at every item
+        return to_objects(items), np.ones(distinct.size, dtype=np.bool_)
     is_known = np.array([not is_missing(item) for item in items], dtype=np.bool_)
     types = {type(item) for item in distinct[is_known].tolist()}
     if all(issubclass(t, str) for t in types):

@@ -310,11 +310,11 @@ def _write_packed_gains(running, extra, totals, parent, limits, gains):
 
 
 @routine
-def best_packed_split(limits, words, n_candidates, both_ways, totals, prefix, gains):
-    """The same for packed sums.
+def fill_packed_gains(limits, words, n_candidates, both_ways, totals, prefix, gains):
+    """The same as :func:`fill_gains` for packed sums; return the first split written, and how many.
 
     Where nothing is missing, gains are computed only of the splits that leave enough rows on both
-    sides.
+    sides. Missing goes right in ``gains[0]``, left in ``gains[1]``.
     """
     running = prefix[0]
     word = ZERO
@@ -335,5 +335,13 @@ def best_packed_split(limits, words, n_candidates, both_ways, totals, prefix, ga
         if limits.direction != 0.0:
             g, h, n_left = unpack_sums(word)
             gains[0, n - 1] = gain_over(parent, without_order(limits), g, h, n_left, sums)
+    return first, n
+
+
+@routine
+def best_packed_split(limits, words, n_candidates, both_ways, totals, prefix, gains):
+    """The same as :func:`best_split` for packed sums."""
+    arrays = words, n_candidates, both_ways, totals, prefix, gains
+    first, n = fill_packed_gains(limits, *arrays)
     gain, split_bin, missing_left = best_candidate(n, both_ways, gains[0], gains[1])
     return gain, first + split_bin, missing_left

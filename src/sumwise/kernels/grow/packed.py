@@ -7,7 +7,7 @@ work. The words of a feature are stored where its gradients would be; see layout
 
 import numpy as np
 
-from sumwise.kernels.runtime.jit import routine
+from sumwise.kernels.runtime.jit import ZERO, routine
 
 HESSIAN_SHIFT, GRADIENT_SHIFT = 12, 38
 COUNT_MASK, HESSIAN_MASK = (1 << 12) - 1, (1 << 26) - 1
@@ -55,12 +55,12 @@ def sum_left_packed(words, split_bin, missing_left, left):
 
 @routine
 def first_with_count(running, n, count):
-    """The first of ``n`` running sums with at least so many rows, ``n`` if there is none."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) >> 1
-        if running[middle] & COUNT_MASK < count:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    """The first of ``n`` running sums with at least so many rows, ``n`` if there is none.
+
+    Rows only grow, so the sums with fewer are counted: a vector at a time, where a binary search
+    would guess a branch at every step.
+    """
+    first = ZERO
+    for i in range(n):
+        first += np.int64(running[i] & COUNT_MASK < count)
+    return first

@@ -20,21 +20,41 @@ from sumwise.kernels.runtime.fixed_point import (
     exact_limit,
     power_scale,
 )
-from sumwise.kernels.runtime.jit import routine
+from sumwise.kernels.runtime.jit import inlined, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
+
+_WITHOUT_SIGN, _INFINITE = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0x7FF0000000000000)
+
+
+@inlined
+def has_no_gap(rows):
+    """Whether rows, which ascend, follow each other: loops need not look them up and vectorize."""
+    return rows.size > 0 and np.int64(rows[rows.size - 1]) - np.int64(rows[0]) == rows.size - 1
 
 
 @routine
 def _find_maxima(gradient, hessian, rows):
-    """Return max |g|, max h, and whether all are finite."""
-    max_g, max_h, total = 0.0, 0.0, 0.0
-    for i in range(rows.size):
-        row = rows[i]
-        max_g = max(max_g, abs(gradient[row]))
-        max_h = max(max_h, hessian[row])
-        # inf or nan times zero is nan: the sum stays zero just as long as all are finite
-        total += gradient[row] * 0.0 + hessian[row] * 0.0
-    return max_g, max_h, total == 0.0
+    """Return max |g|, max h, and whether all are finite.
+
+    The bits of floats that are not negative are ordered as the floats are, infinity and then nan
+    last. A maximum of floats does not vectorize; one of integers does.
+    """
+    g_bits, h_bits = gradient.view(np.int64), hessian.view(np.int64)
+    size_g, max_h, size_h = np.int64(0), np.int64(0), np.int64(0)
+    if has_no_gap(rows):
+        first = np.int64(rows[0])
+        g_bits, h_bits = g_bits[first : first + rows.size], h_bits[first : first + rows.size]
+        for i in range(rows.size):
+            size_g = max(size_g, g_bits[i] & _WITHOUT_SIGN)
+            max_h = max(max_h, h_bits[i])
+            size_h = max(size_h, h_bits[i] & _WITHOUT_SIGN)
+    else:
+        for i in range(rows.size):
+            size_g = max(size_g, g_bits[rows[i]] & _WITHOUT_SIGN)
+            max_h = max(max_h, h_bits[rows[i]])
+            size_h = max(size_h, h_bits[rows[i]] & _WITHOUT_SIGN)
+    is_finite = max(size_g, size_h) < _INFINITE
+    return np.int64(size_g).view(np.float64), np.int64(max_h).view(np.float64), is_finite
 
 
 @routine
@@ -43,9 +63,9 @@ def _pack_rows(payload, rows, scales, exact_scales, records):
     scale_g, scale_h = scales
     exact_scale_g, exact_scale_h = exact_scales
     sum_g, sum_h = np.int64(0), np.int64(0)
-    n, first = rows.size, np.int64(rows[0]) if rows.size else 0
-    if n > 0 and np.int64(rows[n - 1]) - first == n - 1:
-        # Rows ascend without a gap, so they need not be looked up: this loop vectorizes.
+    n = rows.size
+    if has_no_gap(rows):
+        first = np.int64(rows[0])
         gradient, hessian = payload.gradient[first : first + n], payload.hessian[first : first + n]
         for i in range(n):
             g, h = gradient[i], hessian[i]

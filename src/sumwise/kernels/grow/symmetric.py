@@ -110,7 +110,7 @@ def grow_symmetric(job):
                     wait_for_all(job.sync, job.n_threads)
                     merge_parts(job, small, ZERO)
                     wait_for_all(job.sync, job.n_threads)
-                subtract_histogram(job, small, large, False)
+                subtract_histogram(job, small, large, nodes[node].packed != 0)
         wait_for_all(job.sync, job.n_threads)
         if job.thread == 0:
             release_level(job, first + size, first + 3 * size)

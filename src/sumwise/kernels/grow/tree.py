@@ -15,7 +15,6 @@ from sumwise.kernels.grow.layout import (
     OUT_OF_RANGE,
     PACKED_ROWS,
     STATUS,
-    SYMMETRIC,
     TREE,
 )
 from sumwise.kernels.grow.partition import ROW
@@ -75,13 +74,13 @@ def _begin(thread, n_threads, sync, jobs, gradient, hessian, rows, key):
     """Make records of the rows and plant the root; return the job and whether to go on."""
     job = item(jobs, thread)
     job.thread, job.n_threads, job.sync, job.key = thread, n_threads, sync, key
-    payload, work, nodes, options = job.payload, job.work, job.nodes, job.options
+    payload, work, nodes = job.payload, job.work, job.nodes
     payload.gradient, payload.hessian = gradient, hessian
     if thread == 0:
-        plant_root(work, nodes, options, key, n_threads, rows.size)
+        plant_root(work, nodes, job.options, key, n_threads, rows.size)
     in_range, exact = quantize_rows(payload, thread, n_threads, sync, rows, work.records[0])
     job.exact = exact
-    job.pack = not exact and options.growth != SYMMETRIC
+    job.pack = not exact
     if thread == 0:
         nodes[0].packed = job.pack and rows.size <= PACKED_ROWS
         if not in_range:

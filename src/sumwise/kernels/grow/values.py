@@ -9,6 +9,7 @@ import numpy as np
 from sumwise.kernels.grow.constraints import clip_value, constrain_values
 from sumwise.kernels.grow.gain import leaf_value, smooth_value
 from sumwise.kernels.grow.layout import COUNT, N_NODES, N_STATS
+from sumwise.kernels.grow.quantize import has_no_gap
 from sumwise.kernels.grow.verbs import name_leaves
 from sumwise.kernels.runtime.fixed_point import exact_gradient, exact_hessian
 from sumwise.kernels.runtime.jit import inlined, kernel, routine
@@ -39,14 +40,38 @@ def _name_all_leaves(job):
 
 
 @routine
-def sum_rows(payload, rows, leaf, sums):
-    """Add the exact values of rows to the sums of their leaves."""
+def _sum_block(gradient, hessian, leaf, scale_g, scale_h, exact, sums):
+    """Add the exact values of neighboring rows to the sums of their leaves.
+
+    They are computed first, by a loop that vectorizes.
+    """
+    exact_g, exact_h = exact[0], exact[1]
+    for i in range(leaf.size):
+        exact_g[i] = exact_gradient(gradient[i], scale_g)
+        exact_h[i] = exact_hessian(hessian[i], scale_h)
+    for i in range(np.uint64(leaf.size)):
+        node = np.uint64(leaf[i])
+        sums[node, 0] += exact_g[i]
+        sums[node, 1] += exact_h[i]
+
+
+@routine
+def sum_rows(payload, rows, leaf, exact, sums):
+    """Add the exact values of rows to the sums of their leaves; ``exact`` is scratch."""
     scale_g, scale_h = 1.0 / payload.units[2], 1.0 / payload.units[3]
+    gradient, hessian = payload.gradient, payload.hessian
+    if has_no_gap(rows):
+        end = np.int64(rows[0]) + rows.size
+        for first in range(np.int64(rows[0]), end, exact.shape[1]):
+            last = min(first + exact.shape[1], end)
+            block = gradient[first:last], hessian[first:last], leaf[first:last]
+            _sum_block(*block, scale_g, scale_h, exact, sums)
+        return
     for i in range(rows.size):
         row = rows[i]
         node = leaf[row]
-        sums[node, 0] += exact_gradient(payload.gradient[row], scale_g)
-        sums[node, 1] += exact_hessian(payload.hessian[row], scale_h)
+        sums[node, 0] += exact_gradient(gradient[row], scale_g)
+        sums[node, 1] += exact_hessian(hessian[row], scale_h)
 
 
 @routine
@@ -113,9 +138,9 @@ def _merge_sums(job):
 @inlined
 def _add_values(rows, leaf, value, scores):
     """Add the values of their leaves to the scores of rows."""
-    n, first = rows.size, np.int64(rows[0]) if rows.size else 0
-    if n > 0 and np.int64(rows[n - 1]) - first == n - 1:
-        # Rows ascend without a gap, so they need not be looked up: this loop vectorizes.
+    n = rows.size
+    if has_no_gap(rows):
+        first = np.int64(rows[0])
         own, nodes = scores[first : first + n], leaf[first : first + n]
         for i in range(n):
             own[i] += value[nodes[i], 0]
@@ -131,7 +156,7 @@ def set_values(job, rows, scores):
     first, last = share(rows.size, thread, job.n_threads)
     own = rows[first:last]
     _name_all_leaves(job)
-    sum_rows(job.payload, own, work.leaf, work.sums[thread])
+    sum_rows(job.payload, own, work.leaf, work.prefix[thread], work.sums[thread])
     wait_for_all(job.sync, job.n_threads)
     if thread == 0:
         _merge_sums(job)

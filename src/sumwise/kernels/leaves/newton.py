@@ -33,7 +33,7 @@ def find_exact_scales(thread, n_threads, sync, rows, gradient, hessian, ranges):
 
 @routine
 def set_node_values(left, anchor, scales, rule, own, totals, value):
-    """Thread 0: add the sums of threads, ``own``, to the totals of leaves and clear them.
+    """Add the sums of threads, ``own``, to the totals of leaves and clear them.
 
     Writes the values of all nodes. ``rule`` is (l1, l2, largest step, learning rate).
     """

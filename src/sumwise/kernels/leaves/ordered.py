@@ -15,31 +15,35 @@ def update_prefix_models(
     Entries ``block_start[j]`` up to ``block_start[j + 1]`` belong to model j, in the order of
     ``rows``; it learns from the first ``n_learned[j]`` of them. ``gradient``, ``hessian`` and
     ``scores`` have an item per entry, ``numbers`` has the number of each. ``tree`` is as in
-    ``newton.solve_leaves``. The scores of rows after those that a model learns from are written to
+    ``newton.solve_leaves``. A thread finds the values of whole models: so threads meet three times,
+    not for every model. The scores of rows after those that a model learns from are written to
     ``row_scores``.
     """
     numbers, block_start, n_learned, rows = models
     leaf, left, anchor = tree
     ranges, own, totals, value = scratch
     scales = find_exact_scales(thread, n_threads, sync, numbers, gradient, hessian, ranges)
-    mine = own[thread]
-    mine[: left.size] = 0
-    for j in range(n_learned.size):
-        begin, length = block_start[j], block_start[j + 1] - block_start[j]
+    n_models = n_learned.size
+    for j in range(n_models):
+        mine = own[j, thread]
+        mine[: left.size] = 0
         first, last = share(n_learned[j], thread, n_threads)
-        for entry in range(begin + first, begin + last):
+        for entry in range(block_start[j] + first, block_start[j] + last):
             node = leaf[rows[entry]]
             mine[node, 0] += exact_gradient(gradient[entry], scales[0])
             mine[node, 1] += exact_hessian(hessian[entry], scales[1])
-        wait_for_all(sync, n_threads)
-        if thread == 0:
-            totals[: left.size] = 0
-            set_node_values(left, anchor, scales, rule, own[:n_threads], totals, value)
-        wait_for_all(sync, n_threads)
+    wait_for_all(sync, n_threads)
+    for j in range(thread, n_models, n_threads):
+        totals[thread, : left.size] = 0
+        sums = own[j, :n_threads]
+        set_node_values(left, anchor, scales, rule, sums, totals[thread], value[j])
+    wait_for_all(sync, n_threads)
+    for j in range(n_models):
+        begin, length = block_start[j], block_start[j + 1] - block_start[j]
         first, last = share(length, thread, n_threads)
         for i in range(first, last):
             entry = begin + i
             row = rows[entry]
-            scores[entry] += value[leaf[row]]
+            scores[entry] += value[j, leaf[row]]
             if i >= n_learned[j]:
                 row_scores[row] = scores[entry]

@@ -23,6 +23,8 @@ PERMUTED_ROWS = np.int64(48)
 PERMUTATIONS, COMBINATIONS = np.int64(100), np.int64(101)
 DROPPED_ROUNDS, SKIPPED_DROPS, RANDOM_SPLITS = (np.int64(purpose) for purpose in range(11, 14))
 
+_64_BITS = (1 << 64) - 1
+
 
 @routine
 def extend_key(key, value):
@@ -39,15 +41,18 @@ def uniform(key, index):
     return np.float64(extend_key(key, index) >> np.uint64(12)) * (1.0 / (1 << 52))
 
 
-@kernel
-def _hash_three(seed, purpose, number):
-    return extend_key(extend_key(extend_key(np.uint64(0), seed), purpose), number)
-
-
 def make_key(seed: int, purpose: int, number: int) -> np.uint64:
-    """Return the key of (seed, purpose, number)."""
-    # Numba returns a Python int, which it would take for an int64 when it is passed on.
-    return np.uint64(_hash_three(seed, purpose, number))
+    """Return the key of (seed, purpose, number): that of :func:`extend_key`, three times.
+
+    In plain Python, which takes less time than to call a kernel.
+    """
+    z = 0
+    for value in (seed, purpose, number):
+        z = (z + 0x9E3779B97F4A7C15 * (int(value) + 1)) & _64_BITS
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _64_BITS
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _64_BITS
+        z ^= z >> 31
+    return np.uint64(z)
 
 
 @kernel

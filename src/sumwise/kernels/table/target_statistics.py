@@ -7,8 +7,12 @@ so the sums have the same bits for any number of threads.
 
 import numpy as np
 
-from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.random import uniform
+from sumwise.kernels.runtime.sort import key_of_float, sort_keys
+
+# Statistics at a time: their keys stay in the cache from end to end.
+_BLOCK = 1024
 
 
 @kernel
@@ -73,6 +77,56 @@ def write_ordered(
                 out[g, v, row] = total / (counts[entry] + prior_weight)
                 sums[v, entry] += own_weight * values[v, row]
             counts[entry] += own_weight
+
+
+@routine
+def _find_ends(keys, n_bins, ends):
+    """Write the ends of all bins but the last, without repeats; return how many there are.
+
+    The keys are sorted. An end is the last key of 1, 2, ... of ``n_bins`` equal shares of them.
+    """
+    n_ends = 0
+    for b in range(1, n_bins):
+        end = keys[b * (keys.size - 1) // n_bins]
+        if n_ends == 0 or end != ends[n_ends - 1]:
+            ends[n_ends] = end
+            n_ends += 1
+    return n_ends
+
+
+@routine
+def _write_bins(statistics, ends, keys, counts, bins):
+    """Write how many ends are below each statistic; the loop for each end vectorizes."""
+    for i in range(bins.size):
+        keys[i] = key_of_float(statistics[i], 64)
+        counts[i] = 0
+    for e in range(ends.size):
+        end = ends[e]
+        for i in range(bins.size):
+            counts[i] += np.uint64(keys[i] > end)
+    for i in range(bins.size):
+        bins[i] = counts[i]
+
+
+@kernel
+def cut_statistics(thread, n_threads, sync, statistics, n_bins, keys, starts, ends, bins):
+    """Write bins of about equal numbers of rows, for each row of ``statistics``.
+
+    ``bins`` has the same shape. ``keys`` (n_threads, 2, n_rows), ``starts`` and ``ends``, a row per
+    thread, are scratch; see ``sort_keys``. At least one row, no missing statistics.
+    """
+    n_rows = statistics.shape[1]
+    for s in range(thread, statistics.shape[0], n_threads):
+        own, other = keys[thread, 0], keys[thread, 1]
+        for i in range(n_rows):
+            own[i] = key_of_float(statistics[s, i], 64)
+        if sort_keys(own, other, own, other, False, starts[thread]):
+            own, other = other, own
+        n_ends = _find_ends(own, n_bins, ends[thread])
+        for first in range(0, n_rows, _BLOCK):
+            last = min(first + _BLOCK, n_rows)
+            block = own[first:last], other[first:last], bins[s, first:last]
+            _write_bins(statistics[s, first:last], ends[thread, :n_ends], *block)
 
 
 @kernel

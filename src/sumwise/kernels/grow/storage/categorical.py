@@ -14,7 +14,13 @@ its nodes.
 
 import numpy as np
 
-from sumwise.kernels.grow.candidates import add_gain, feature_bins, is_owned, note_candidate
+from sumwise.kernels.grow.candidates import (
+    add_gain,
+    count_rows,
+    feature_bins,
+    is_owned,
+    note_candidate,
+)
 from sumwise.kernels.grow.gain import find_limits, gain_over, node_score, with_more_l2
 from sumwise.kernels.grow.histogram import unpack_record
 from sumwise.kernels.grow.layout import CHILD, PACKED_ROWS
@@ -98,8 +104,8 @@ def build_histogram(job, node, which):
 
 
 @routine
-def _add_histogram(job, node, f, fewest, sums, present, n_present):
-    """Add the histogram of a feature, but for bins of fewer rows; bin 0 always."""
+def _add_histogram(job, node, f, sums, present, n_present):
+    """Add the histogram of a feature."""
     bins, n_bins = feature_bins(job, node, f), job.table.n_value_bins[f] + 1
     for b in range(n_bins):
         g, h, n = bins[b], np.int64(0), np.int64(0)
@@ -107,7 +113,7 @@ def _add_histogram(job, node, f, fewest, sums, present, n_present):
             g, h, n = unpack_sums(bins[b])
         else:
             h, n = bins[n_bins + b], bins[2 * n_bins + b]
-        if n >= fewest or (b == _MISSING and n > 0):
+        if n > 0:
             n_present = _add_to_bin(sums, present, n_present, b, g, h, n)
     return n_present
 
@@ -155,16 +161,13 @@ def _add_records(job, node, column, crowd, sums, present, n_present):
 
 
 @routine
-def _add_node(job, node, f, fewest, n_present):
-    """Add a node's sums by bin to the thread's; return how many bins have rows.
-
-    Bins of fewer rows than ``fewest``, which is positive, may be left out.
-    """
+def _add_node(job, node, f, n_present):
+    """Add a node's sums by bin to the thread's; return how many bins have rows."""
     scratch, categories = job.work.categories, job.table.categories
     place = categories.place[f]
     sums, present = scratch.sums[job.thread], scratch.present[job.thread]
     if job.table.n_value_bins[f] > 0:
-        return _add_histogram(job, node, f, fewest, sums, present, n_present)
+        return _add_histogram(job, node, f, sums, present, n_present)
     column, crowd = categories.wide[categories.wide_place[place]], categories.crowd[place]
     return _add_records(job, node, column, crowd, sums, present, n_present)
 
@@ -179,12 +182,32 @@ def _clear_sums(sums, present, n_present):
 # Candidates
 
 
+@inlined
+def _find_ratio(g, h, unit_g, unit_h, smoothing):
+    curvature = h * unit_h + smoothing
+    return g * unit_g / curvature if curvature > 0.0 else 0.0
+
+
 @routine
-def _order_bins(job, place, n_present):
-    """Write the bins that sets may have in their order; return how many, and the most of a set.
+def _sort_bins(job, place, n):
+    """Sort the ``n`` listed bins; return how many are kept, and the most of a set.
 
     Where sets cannot reach the middle of the order, it is left out.
     """
+    scratch, thread, categories = job.work.categories, job.thread, job.table.categories
+    ratios, orders = scratch.ratio[thread], scratch.order[thread]
+    one_hot = categories.one_hot[place] != 0
+    longest = 1 if one_hot else min(categories.max_categories, (n + 1) // 2)
+    if not one_hot and n > 2 * longest:
+        select_ends(ratios, orders, n, longest)
+        return 2 * longest, longest
+    sort_by_ratio(ratios, orders, n)
+    return n, longest
+
+
+@routine
+def _order_bins(job, place, n_present):
+    """Write the bins that sets may have in their order; return how many, and the most of a set."""
     scratch, thread, categories = job.work.categories, job.thread, job.table.categories
     sums, present = scratch.sums[thread], scratch.present[thread]
     ratios, orders = scratch.ratio[thread], scratch.order[thread]
@@ -194,17 +217,65 @@ def _order_bins(job, place, n_present):
     for i in range(n_present):
         b = present[i]
         if b < categories.n_choices[place] and (one_hot or sums[3 * b + 2] >= smoothing):
-            curvature = sums[3 * b + 1] * unit_h + smoothing
-            ratio = sums[3 * b] * unit_g / curvature if curvature > 0.0 else 0.0
+            ratio = _find_ratio(sums[3 * b], sums[3 * b + 1], unit_g, unit_h, smoothing)
             ratios[0, n] = 0.0 if one_hot else ratio
             orders[0, n] = b
             n += 1
-    longest = 1 if one_hot else min(categories.max_categories, (n + 1) // 2)
-    if not one_hot and n > 2 * longest:
-        select_ends(ratios, orders, n, longest)
-        return 2 * longest, longest
-    sort_by_ratio(ratios, orders, n)
-    return n, longest
+    return _sort_bins(job, place, n)
+
+
+@routine
+def _find_ratios(bins, is_packed, unit_g, unit_h, smoothing, ratio, count):
+    """Write the ratios and the rows of the bins of a histogram."""
+    n_bins = bins.size // 3
+    if is_packed:
+        for b in range(count.size):
+            g, h, count[b] = unpack_sums(bins[b])
+            ratio[b] = _find_ratio(g, h, unit_g, unit_h, smoothing)
+    else:
+        gradient, hessian, rows = bins[:n_bins], bins[n_bins : 2 * n_bins], bins[2 * n_bins :]
+        for b in range(count.size):
+            ratio[b] = _find_ratio(gradient[b], hessian[b], unit_g, unit_h, smoothing)
+            count[b] = rows[b]
+
+
+@routine
+def _order_histogram(job, node, f):
+    """The same as :func:`_order_bins` for a single node: straight from its histogram.
+
+    Two loops without a branch: the first vectorizes, the second lists bins of enough rows.
+    """
+    scratch, thread, categories = job.work.categories, job.thread, job.table.categories
+    place, bins, units = categories.place[f], feature_bins(job, node, f), job.payload.units
+    n_choices, is_packed = categories.n_choices[place], job.nodes[node].packed != 0
+    ratio, listed = scratch.ratio[thread, 1], scratch.ratio[thread, 0]
+    count, order = scratch.prefix[thread, 2, :n_choices], scratch.order[thread, 0]
+    _find_ratios(bins, is_packed, units[0], units[1], categories.smoothing, ratio, count)
+    one_hot, n = categories.one_hot[place] != 0, np.uint64(0)
+    fewest = 1 if one_hot else max(1, np.int64(np.ceil(categories.smoothing)))
+    for b in range(n_choices):
+        listed[n] = 0.0 if one_hot else ratio[b]
+        order[n] = b
+        n += np.uint64(count[b] >= fewest)
+    return _sort_bins(job, place, np.int64(n))
+
+
+@routine
+def _fill_prefix_of_node(job, node, f, n):
+    """Write the sums of the first 0, 1, ... n bins of the order, from the node's histogram."""
+    scratch, bins = job.work.categories, feature_bins(job, node, f)
+    order, prefix = scratch.order[job.thread, 0], scratch.prefix[job.thread]
+    n_bins, is_packed = bins.size // 3, job.nodes[node].packed != 0
+    sum_g, sum_h, sum_n = ZERO, ZERO, ZERO
+    prefix[0, 0] = prefix[1, 0] = prefix[2, 0] = 0
+    for i in range(n):
+        b = order[i]
+        if is_packed:
+            g, h, rows = unpack_sums(bins[b])
+        else:
+            g, h, rows = bins[b], bins[n_bins + b], bins[2 * n_bins + b]
+        sum_g, sum_h, sum_n = sum_g + g, sum_h + h, sum_n + rows
+        prefix[0, i + 1], prefix[1, i + 1], prefix[2, i + 1] = sum_g, sum_h, sum_n
 
 
 @routine
@@ -307,6 +378,31 @@ def _note_best(job, child, f, begin, end, n_missing, total_n):
 
 
 @routine
+def _note_best_of(job, child, f, first, n_candidates, n_missing, total_n):
+    """Keep the best of the candidates, or a random one, for nodes from ``first`` on."""
+    begin, end = np.int64(0), np.int64(n_candidates)
+    if job.options.random_splits and n_candidates > 0:
+        key = extend_key(extend_key(job.key, RANDOM_SPLITS), first)
+        begin = choose_between(key, f, begin, end)
+        end = begin + 1
+    _note_best(job, child, f, begin, end, n_missing, total_n)
+
+
+@routine
+def _score_histogram(job, child, f, node):
+    """Find the best set of a feature that has a histogram, for a single node."""
+    work, categories = job.work, job.table.categories
+    place, totals = categories.place[f], work.totals[node]
+    n, longest = _order_histogram(job, node, f)
+    _fill_prefix_of_node(job, node, f, n)
+    n_candidates = _list_candidates(job, place, n, longest, totals[1], totals[2])
+    work.categories.gains[job.thread, :n_candidates] = -np.inf
+    _add_gains(job, node, f, n_candidates)
+    n_missing = count_rows(job, node, f, ZERO)
+    _note_best_of(job, child, f, node, n_candidates, n_missing, totals[2])
+
+
+@routine
 def _score_sets(job, child, f, first, last):
     """Find the best set of a feature for nodes [first, last) together.
 
@@ -319,12 +415,9 @@ def _score_sets(job, child, f, first, last):
     sums, present, prefix = scratch.sums[thread], scratch.present[thread], scratch.prefix[thread]
     order, gains = scratch.order[thread, 0], scratch.gains[thread]
     n_present, total_h, total_n = np.int64(0), np.int64(0), np.int64(0)
-    fewest = np.int64(1)
-    if last - first == 1 and not categories.one_hot[place]:
-        fewest = max(fewest, np.int64(np.ceil(categories.smoothing)))
     for node in range(first, last):
         if nodes[node].slot >= 0:
-            n_present = _add_node(job, node, f, fewest, n_present)
+            n_present = _add_node(job, node, f, n_present)
             total_h += work.totals[node, 1]
             total_n += work.totals[node, 2]
     n_missing = sums[2]
@@ -339,16 +432,11 @@ def _score_sets(job, child, f, first, last):
     if last - first > 1 and n_candidates > 0:
         for node in range(first, last):
             if nodes[node].slot >= 0:
-                n_present = _add_node(job, node, f, np.int64(1), np.int64(0))
+                n_present = _add_node(job, node, f, np.int64(0))
                 _fill_prefix(sums, order, prefix, n)
                 _add_gains(job, node, f, n_candidates)
                 _clear_sums(sums, present, n_present)
-    begin, end = np.int64(0), np.int64(n_candidates)
-    if job.options.random_splits and n_candidates > 0:
-        key = extend_key(extend_key(job.key, RANDOM_SPLITS), first)
-        begin = choose_between(key, f, begin, end)
-        end = begin + 1
-    _note_best(job, child, f, begin, end, n_missing, total_n)
+    _note_best_of(job, child, f, first, n_candidates, n_missing, total_n)
 
 
 @routine
@@ -356,7 +444,11 @@ def _score_features(job, child, first, last):
     """Find the best set of each of the thread's features for nodes [first, last) together."""
     for f in range(job.table.n_value_bins.size):
         if job.table.storage[f] == CATEGORICAL and job.work.allowed[CHILD + child, f]:
-            if is_owned(job, f):
+            if not is_owned(job, f):
+                continue
+            if last - first == 1 and job.table.n_value_bins[f] > 0:
+                _score_histogram(job, child, f, first)
+            else:
                 _score_sets(job, child, f, first, last)
 
 
@@ -414,7 +506,7 @@ def take_level_side(job, node, f):
     sums, present, member = scratch.sums[thread], scratch.present[thread], scratch.member[thread]
     best = work.candidates[0, f]
     _mark_members(member, scratch.sets[0, place], best.split_bin, best.missing_left, np.uint8(1))
-    n_present = _add_node(job, node, f, ZERO + 1, ZERO)
+    n_present = _add_node(job, node, f, ZERO)
     for s in range(3):
         left[s] = 0
         for i in range(n_present):

@@ -22,6 +22,7 @@ from sumwise.kernels.grow.gain import (
     best_packed_split,
     best_split,
     fill_gains,
+    fill_packed_gains,
     find_limits,
     split_gain,
 )
@@ -38,6 +39,7 @@ from sumwise.kernels.grow.partition import (
 from sumwise.kernels.grow.split import best_candidate
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.random import RANDOM_SPLITS, choose_between, extend_key
+from sumwise.kernels.runtime.threads import prefetch_near
 from sumwise.kernels.table.layout import BUNDLED, DENSE
 
 # Histograms
@@ -174,6 +176,17 @@ def score_node(job, node, child):
 
 
 @routine
+def _fetch_bins(job, node, f):
+    """Ask for the words of a packed histogram, which is in the slot of another node's.
+
+    The hardware notices a run of lines only after some of it.
+    """
+    bins = feature_bins(job, node, f)
+    for i in range(0, job.table.n_value_bins[f] + 1, 8):
+        prefetch_near(bins, i)
+
+
+@routine
 def _add_gains(gains, sums, n):
     """Add a node's gains to those of its level."""
     for i in range(n):
@@ -206,9 +219,17 @@ def score_level(job, first, last):
         for node in range(first, last):
             if nodes[node].slot >= 0:
                 bins, totals = feature_bins(job, node, f), work.totals[node]
+                if node + 1 < last and nodes[node + 1].slot >= 0:
+                    _fetch_bins(job, node + 1, f)
                 limits = find_limits(job, node, f)
-                fill_gains(limits, bins, n, both_ways, totals, prefix, right, left)
-                _add_gains(right, sum_right, n)
+                start, n_found = ZERO, n
+                if nodes[node].packed:
+                    start, n_found = fill_packed_gains(
+                        limits, bins, n, both_ways, totals, prefix, gains
+                    )
+                else:
+                    fill_gains(limits, bins, n, both_ways, totals, prefix, right, left)
+                _add_gains(right, sum_right[start:], n_found)
                 if both_ways:
                     _add_gains(left, sum_left, n)
         note_candidate(job, ZERO, f, best_candidate(n, both_ways, sum_right, sum_left))
