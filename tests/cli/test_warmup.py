@@ -25,6 +25,7 @@ from sumwise import (
 from sumwise.cli.main import main
 from sumwise.cli.warmup import _run_phases, warm_up
 from sumwise.estimators.input import jobs
+from sumwise.kernels.runtime.jit import Kernel, Verb
 from sumwise.losses import REGRESSION_LOSSES
 
 
@@ -34,7 +35,7 @@ def count_signatures():
     for info in pkgutil.walk_packages(sumwise.kernels.__path__, "sumwise.kernels."):
         module = importlib.import_module(info.name)
         for name, value in vars(module).items():
-            if hasattr(value, "signatures") and value.py_func.__module__ == info.name:
+            if isinstance(value, Kernel | Verb) and value.py_func.__module__ == info.name:
                 counts[f"{info.name}.{name}"] = len(value.signatures)
     assert counts
     return counts
