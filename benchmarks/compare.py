@@ -153,6 +153,11 @@ def load_10k(n_rows: int) -> Dataset:
     return load_higgs_like(min(n_rows, 10_000), 20_000)
 
 
+def load_100k(n_rows: int) -> Dataset:
+    """Return rows enough for many threads, but not for many barriers."""
+    return load_higgs_like(min(n_rows, 100_000), 20_000)
+
+
 def load_mixed(n_rows: int) -> Dataset:
     """Return numbers and categories, which ordered statistics encode."""
     return load_many_categories(min(n_rows, 10_000), 5_000)
@@ -204,6 +209,7 @@ CASES = (
         ("train-goss", "dense, 31 leaves, GOSS", load_dense, GOSS, GOSS_RIVALS, 0.9, 0.7),
         ("train-1k", "1,000 rows, 31 leaves", load_1k, LEAF, SMALL_RIVALS, 0.5, 0.3),
         ("train-10k", "10,000 rows, 31 leaves", load_10k, LEAF, SMALL_RIVALS, 0.5, 0.3),
+        ("train-100k", "100,000 rows, 31 leaves", load_100k, LEAF, LEAF_RIVALS, 0.5, 0.4),
         ("train-classes", COVERTYPE, load_covertype, CLASSES, LEAF_RIVALS, 0.5, 0.3),
         ("categories-adult", ADULT, load_adult, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
         ("categories-amazon", AMAZON, load_amazon, LEAF, CATEGORICAL_RIVALS, 0.6, 0.4),
