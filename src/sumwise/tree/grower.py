@@ -28,7 +28,13 @@ from sumwise.tree.constraints import allocate_constraints
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.sampled_table import SampledTable, sampling_pays
 from sumwise.tree.tree import Tree
-from sumwise.tree.workspace import allocate_histograms, allocate_workspace, share_features
+from sumwise.tree.workspace import (
+    allocate_histograms,
+    allocate_workspace,
+    count_families,
+    count_nodes,
+    share_features,
+)
 
 # Passes over at most this many rows end before other threads would have woken up.
 _FEW_ROWS = 50_000
@@ -102,9 +108,11 @@ class TreeGrower:
         is_plain = type(data) is BinnedData
         self._samples = is_plain and sampling_pays(data, columns.by_tree, n_rows)
         self._n_rows = n_rows
-        sizes = (n_rows, self._count_sums(), team.n_threads)
+        self._shape = team.n_threads, count_families(data, self._options, team.n_threads)
+        sizes = (n_rows, self._count_sums(), *self._shape)
         self._work = allocate_workspace(data, self._options, *sizes)
-        self._nodes = np.zeros(2 * self._options.max_leaves - 1, dtype=layout.NODE_FIELDS)
+        n_nodes = sum(count_nodes(self._options, self._shape[1]))
+        self._nodes = np.zeros(n_nodes, dtype=layout.NODE_FIELDS)
         depth = self._options.max_depth if settings.growth == "symmetric" else 0
         self._constraints = allocate_constraints(
             settings.constraints, data.n_features, self._nodes.size, depth
@@ -154,7 +162,7 @@ class TreeGrower:
         is_sampled = self._samples and rows.size > 0
         if is_sampled:
             data = self._take_features(rows, key)
-            shares = share_features(data, self._team.n_threads)
+            shares = share_features(data, self._options, *self._shape)
             work = work._replace(**shares | {"allowed": work.allowed})
         number = id(self._data)  # which lives as long as its jobs: see turn_to
         if number not in self._jobs:
@@ -223,11 +231,11 @@ class TreeGrower:
         if id(data) in self._works:
             self._work = self._works[id(data)][1]
             return
-        n_threads = self._team.n_threads
-        self._work = self._work._replace(**share_features(data, n_threads))
+        self._work = self._work._replace(**share_features(data, self._options, *self._shape))
         if self._count_sums() > self._work.histograms.shape[1]:  # more features are usable
-            sizes = (self._n_rows, self._count_sums(), n_threads)
-            self._work = self._work._replace(**allocate_histograms(self._options, *sizes))
+            sizes = (self._n_rows, self._count_sums(), *self._shape)
+            own = allocate_histograms(data, self._options, *sizes)
+            self._work = self._work._replace(**own)
             self._works, self._jobs = {}, {}  # all share the larger histograms from now on
 
     def find_leaves(self, tree: Tree, rows: np.ndarray) -> np.ndarray:

@@ -190,3 +190,19 @@ def test_a_forked_child_starts_from_none():
         if child == 0:
             os._exit(0 if jobs._taken.n_threads == 0 and count_threads(None, LARGE) == 8 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"), [(1, 1), (300, 1), (1_000, 2), (10_000, 8), (100_000, 25)]
+)
+def test_threads_that_trees_can_use(n_rows, expected):
+    """Of 28 features; the number grows with the square root of the values."""
+    assert jobs.count_growers(28 * n_rows) == expected
+
+
+def test_a_team_has_no_more_threads_than_its_work_can_use(monkeypatch):
+    monkeypatch.setattr(jobs, "count_cpus", lambda: 16)
+    for n_jobs, most, expected in [(None, 5, 5), (-1, 99, 16), (3, 5, 3), (None, None, 16)]:
+        with jobs.start_team(n_jobs, 10**9, most) as team:
+            assert team.n_threads == expected
+    assert jobs._taken.n_threads == 0

@@ -12,13 +12,14 @@ from sumwise.kernels.grow.tree import grow_best_first_tree, grow_symmetric_tree
 
 # What the growers ask of the storage of a feature; see verbs.py.
 PARAMETERS = {
-    "score_node": ["job", "node", "child"],
-    "score_level": ["job", "first", "last"],
+    "score_node": ["job", "node", "child", "begin", "end"],
+    "score_level": ["job", "first", "last", "begin", "end"],
     "take_side": ["job", "node", "child", "f"],
     "take_level_side": ["job", "node", "f"],
     "take_level_gain": ["job", "node", "f"],
-    "move_records": ["job", "node"],
-    "name_leaves": ["job", "node"],
+    "count_left": ["job", "node", "first", "last"],
+    "move_records": ["job", "node", "first", "last", "left", "right", "step"],
+    "name_leaves": ["job", "node", "first", "last"],
 }
 
 

@@ -1,9 +1,16 @@
-"""Moving records to two children, against NumPy."""
+"""Moving records to two children, in one or several parts, against NumPy."""
 
 import numpy as np
 import pytest
 
-from sumwise.kernels.grow.partition import left_range, partition_records
+from sumwise.kernels.grow.partition import (
+    count_members,
+    count_span,
+    left_range,
+    move_members,
+    move_span,
+    partition_records,
+)
 from sumwise.kernels.runtime.jit import kernel
 
 UNTOUCHED = np.uint64(0xDEAD)
@@ -63,3 +70,53 @@ def test_missing_against_all_values():
     column, rows = np.array([0, 255, 1, 0, 254], dtype=np.uint8), np.arange(5)
     assert partition(column, rows, 0, 5, 255, 0) == ([1, 2, 4], [3, 0])
     assert partition(column, rows, 0, 5, 255, 1) == ([0, 1, 2, 3, 4], [])
+
+
+@kernel
+def run_move(source, target, first, last, left, right, step, column, split_bin):
+    skip, bound = left_range(np.uint8(split_bin), np.uint8(1))
+    return move_span(source, target, (first, last, left, right, step), column, skip, bound)
+
+
+@kernel
+def run_move_members(source, target, first, last, left, right, step, column, member):
+    return move_members(source, target, (first, last, left, right, step), column, member)
+
+
+@kernel
+def run_count(records, column, split_bin):
+    skip, bound = left_range(np.uint8(split_bin), np.uint8(1))
+    return count_span(records, column, skip, bound)
+
+
+@kernel
+def run_count_members(records, column, member):
+    return count_members(records, column, member)
+
+
+@pytest.mark.parametrize("by_set", [False, True])
+@pytest.mark.parametrize("ends", [[300], [0, 300], [300, 300], [113, 300], [7, 90, 90, 211, 300]])
+def test_parts_move_records_to_the_places_of_the_whole(ends, by_set):
+    """Parts that follow each other; and of two parts, the second in reverse, without counting."""
+    rng = np.random.default_rng(0)
+    column, rows = rng.integers(0, 256, 500).astype(np.uint8), np.sort(rng.permutation(500)[:300])
+    source = rows.astype(np.uint64) << np.uint64(32)
+    member = (np.arange(256) <= 100).astype(np.uint8)
+    whole, target, again = (np.full(310, UNTOUCHED) for _ in range(3))
+    middle = run_partition(source, whole, 0, 300, column, 100, 1)
+
+    def move(target, *span):
+        if by_set:
+            return run_move_members(source, target, *span, column, member)
+        return run_move(source, target, *span, column, 100)
+
+    left, right, first = 0, 299, 0
+    for last in ends:
+        n_left = run_count(source[first:last], column, 100)
+        assert n_left == run_count_members(source[first:last], column, member)
+        assert move(target, first, last, left, right, 1) == left + n_left
+        left, right, first = left + n_left, right - (last - first - n_left), last
+    assert np.array_equal(target, whole)
+    move(again, 0, ends[0], 0, 299, 1)
+    move(again, ends[0], 300, middle - 1, middle, -1)
+    assert np.array_equal(again, whole)

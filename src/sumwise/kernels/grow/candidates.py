@@ -9,9 +9,9 @@ from sumwise.kernels.runtime.jit import inlined, routine
 
 
 @inlined
-def is_owned(job, f):
-    """Whether this thread sums up and scores a feature of the tree."""
-    return job.work.feature_owner[f] == job.thread and job.work.allowed[TREE, f] != 0
+def is_drawn(job, f):
+    """Whether the tree may be split on a feature."""
+    return job.work.allowed[TREE, f] != 0
 
 
 @inlined

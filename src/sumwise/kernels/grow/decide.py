@@ -1,4 +1,4 @@
-"""What thread 0 decides for all: which split a node gets, and what its children are."""
+"""What one thread decides for all: which split a node gets, and what its children are."""
 
 import numpy as np
 
@@ -9,14 +9,11 @@ from sumwise.kernels.grow.gain import child_value, find_limits, node_score
 from sumwise.kernels.grow.layout import CHILD, COUNT, N_LEAVES, N_NODES, NOISE, PACKED_ROWS, TREE
 from sumwise.kernels.grow.verbs import take_side
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine
-from sumwise.kernels.runtime.threads import share
 
 
 @routine
-def create_node(control, nodes, depth, anchor):
-    """Append a leaf; its rows and totals are set by the caller."""
-    node = control[N_NODES]
-    control[N_NODES] += 1
+def create_node(nodes, node, depth, anchor):
+    """Make a leaf; its rows and totals are set by the caller."""
     nodes[node].feature = -1
     nodes[node].left = -1
     nodes[node].depth = depth
@@ -24,21 +21,19 @@ def create_node(control, nodes, depth, anchor):
     nodes[node].anchor = node if anchor < 0 else anchor
     nodes[node].slot = -1
     nodes[node].splittable = 0
-    return node
 
 
 @inlined
-def plant_root(work, nodes, options, key, n_threads, n_rows):
-    """Reset the buffers and create the root."""
+def plant_root(work, nodes, options, key, n_rows):
+    """Reset the buffers and create the root; where its records are is set by the caller."""
     control = work.control
     control[:] = 0
     free_all_slots(control, work.free_slots)
     draw_for_tree(work.allowed, options, key)
     draw_for_node(work.allowed, options, key, ZERO, ZERO, ZERO)
-    root = create_node(control, nodes, ZERO, NONE)
-    control[N_LEAVES] = 1
-    for t in range(n_threads):
-        work.first[t, root], work.last[t, root] = share(n_rows, t, n_threads)
+    root = ZERO
+    create_node(nodes, root, ZERO, NONE)
+    control[N_NODES] = control[N_LEAVES] = 1
     some_feature = False
     for f in range(work.allowed.shape[1]):
         some_feature |= work.allowed[TREE, f] != 0
@@ -60,15 +55,15 @@ def _note_values(job, node, keeps_value):
 
 
 @inlined
-def append_children(job, node, anchor, rows):
-    """Append the children of a node with the totals its split gives them; return the left one.
+def append_children(job, node, left, anchor, rows):
+    """Make the children of a node with the totals its split gives them, at ``left`` and behind it.
 
     ``rows`` is the place of the row count in the totals.
     """
     work, nodes = job.work, job.nodes
     depth = np.int64(nodes[node].depth) + 1
-    left = create_node(work.control, nodes, depth, anchor)
-    create_node(work.control, nodes, depth, anchor)
+    create_node(nodes, left, depth, anchor)
+    create_node(nodes, left + 1, depth, anchor)
     nodes[node].left = left
     for s in range(work.totals.shape[1]):
         work.totals[left, s] = work.left_totals[node, s]
@@ -76,21 +71,26 @@ def append_children(job, node, anchor, rows):
     for child in range(left, left + 2):
         enough = work.totals[child, rows] >= 2 * job.options.min_samples_leaf
         nodes[child].splittable = enough and depth < job.options.max_depth
-    work.control[N_LEAVES] += 1
-    return left
+
+
+@inlined
+def children_may_split(job, node):
+    """Whether rows and depth will allow to split a child of a node whose split is known."""
+    n_rows, n_left = job.work.totals[node, COUNT], job.work.left_totals[node, COUNT]
+    enough = max(n_left, n_rows - n_left) >= 2 * job.options.min_samples_leaf
+    return enough and job.nodes[node].depth + 1 < job.options.max_depth
 
 
 @routine
-def create_children(job, node, anchor):
-    """Append the children of a node, and note what their own splits depend on."""
-    left = append_children(job, node, anchor, COUNT)
+def create_children(job, node, left, anchor):
+    """Make the children of a node, and note what their own splits depend on."""
+    append_children(job, node, left, anchor, COUNT)
     for child in range(left, left + 2):
         n_rows = job.work.totals[child, COUNT]
         job.nodes[child].packed = job.pack and n_rows <= PACKED_ROWS
     note_children(job, node)
     if job.payload.path_smooth > 0.0:
         _note_values(job, node, anchor >= 0)
-    return left
 
 
 @inlined

@@ -16,13 +16,10 @@ from sumwise.kernels.grow.layout import (
     GROWING,
     LEVEL_FIRST,
     LEVEL_SIZE,
-    MODE,
     N_FREE,
     N_HEAP,
     N_LEAVES,
     NO_HISTOGRAMS,
-    NODE,
-    SMALL,
     STATUS,
     SUBTRACT,
 )
@@ -59,14 +56,20 @@ def release_slot(control, free_slots, nodes, node):
 
 
 @inlined
+def keep_slot(job, node, is_split):
+    """Take the histogram of a node, unless its split was adopted."""
+    # A scratch slot is for the moment only: such a node's children are both summed anew.
+    if not is_split or job.nodes[node].slot >= job.work.free_slots.size:
+        release_slot(job.work.control, job.work.free_slots, job.nodes, node)
+
+
+@inlined
 def queue_node(job, node, is_split):
     """Queue a node whose split was adopted; take the histogram of any other."""
     work, nodes = job.work, job.nodes
     if is_split:
         push_node(work.control, work.heap, nodes, job.options.growth, node)
-    # A scratch slot is for the moment only: such a node's children are both summed anew.
-    if not is_split or nodes[node].slot >= work.free_slots.size:
-        release_slot(work.control, work.free_slots, nodes, node)
+    keep_slot(job, node, is_split)
 
 
 @inlined
@@ -82,29 +85,29 @@ def pop_next(job):
     return np.int64(pop_node(control, job.work.heap, job.nodes, job.options.growth))
 
 
-@inlined
-def place_children(job, node, small):
-    """Say how the children of a node get their histograms, and where; draw their features."""
+@routine
+def place_children(job, node, small, child):
+    """Say where the children of a node get their histograms; draw their features.
+
+    ``child`` is the row of ``allowed`` of the left one. Returns how they get their histograms.
+    """
     work, nodes, options, control = job.work, job.nodes, job.options, job.work.control
     left = np.int64(nodes[node].left)
     large = 2 * left + 1 - small
-    control[NODE], control[SMALL] = node, small
     # The larger child has at least as many rows at the same depth: if it cannot, neither can.
     if not nodes[large].splittable or control[N_LEAVES] >= options.max_leaves:
-        control[MODE] = NO_HISTOGRAMS
         release_slot(control, work.free_slots, nodes, node)
-        return
+        return NO_HISTOGRAMS
     depth = np.int64(nodes[left].depth)
-    for child in range(2):
-        draw_for_node(work.allowed, options, job.key, depth, left + child, child)
+    for which in range(2):
+        draw_for_node(work.allowed, options, job.key, depth, left + which, child + which)
     nodes[small].slot = take_slot(control, work.free_slots, ZERO)
     if nodes[node].slot >= 0:
-        control[MODE] = SUBTRACT
         nodes[large].slot = nodes[node].slot
         nodes[node].slot = -1
-    else:
-        control[MODE] = BUILD_BOTH
-        nodes[large].slot = take_slot(control, work.free_slots, ZERO + 1)
+        return SUBTRACT
+    nodes[large].slot = take_slot(control, work.free_slots, ZERO + 1)
+    return BUILD_BOTH
 
 
 @inlined
@@ -115,7 +118,7 @@ def place_level_children(job, node, small):
     large = 2 * left + 1 - small
     if nodes[node].slot >= 0 and nodes[large].splittable:
         # A child that will not be split needs its histogram only to be subtracted; such children
-        # take turns in the scratch slot.
+        # take turns in the scratch slots.
         if nodes[small].splittable:
             nodes[small].slot = take_slot(work.control, work.free_slots, ZERO)
         else:
@@ -130,7 +133,7 @@ def place_level_children(job, node, small):
 
 @inlined
 def begin_levels(job):
-    """Thread 0: the root is the first level."""
+    """The root is the first level."""
     control = job.work.control
     control[LEVEL_FIRST], control[LEVEL_SIZE] = 0, 1
     control[STATUS] = GROWING if job.nodes[0].slot >= 0 else DONE
@@ -138,7 +141,7 @@ def begin_levels(job):
 
 @inlined
 def may_split_level(job, gain, noise):
-    """Thread 0: whether the best split of a level is worth it; write the status if not."""
+    """Whether the best split of a level is worth it; write the status if not."""
     control = job.work.control
     if atomic_load(job.sync, ABORT):
         control[STATUS] = ABORTED
@@ -149,7 +152,7 @@ def may_split_level(job, gain, noise):
 
 @inlined
 def release_level(job, first, last):
-    """Thread 0: take the histograms of nodes [first, last) that will not be split."""
+    """Take the histograms of nodes [first, last) that will not be split."""
     for node in range(first, last):
         if not job.nodes[node].splittable:
             release_slot(job.work.control, job.work.free_slots, job.nodes, node)

@@ -10,6 +10,9 @@ Records
     A row on its way through a tree is one 64-bit word: the row number in the upper half, its
     gradient and hessian as small integers in the lower half. Partition moves records, so that a
     node's records are contiguous and in order.
+Rounds
+    All threads do the work of a *round* together: nodes are split side by side, and what is to be
+    done for them is cut into tasks, which threads take in turn. See plan.py.
 Verbs
     What the storage of a feature decides is done by *verbs*, which have the same names in every
     module of ``storage``. A :class:`Job` has their addresses; see verbs.py.
@@ -42,13 +45,14 @@ N_STATS, COUNT = 3, 2
 
 # What the first thread tells the others through the ``control`` array.
 STATUS, NODE, SMALL, MODE, N_NODES, N_LEAVES, N_HEAP, N_FREE, LEVEL_FIRST, LEVEL_SIZE = range(10)
-CONTROL_LENGTH = 10
+N_NURSERY, NEXT_NODE, LEVEL_FEATURE = 10, 11, 12
+CONTROL_LENGTH = 13
 # control[STATUS]
 GROWING, DONE, ABORTED, OUT_OF_RANGE = 0, 1, 2, 3
 # control[MODE]: how the children of a split get their histograms
 NO_HISTOGRAMS, SUBTRACT, BUILD_BOTH = 0, 1, 2
 # Rows of ``allowed``: features with more than one bin, then those of the tree, of a level, and of
-# the first and second child.
+# each child that is scored in a round.
 USABLE, TREE, LEVEL, CHILD = (np.int64(row) for row in range(4))
 # Items of ``allowed`` that are not zero; of a child's, whether the best split is known.
 YET_TO_SCORE, SCORED = 1, 2
@@ -120,8 +124,8 @@ class CategoryWork(NamedTuple):
     candidates: Any  # int64 (n_threads, 3, n_candidates): first of the order, length, rows
     gains: Any  # float64 (n_threads, n_candidates)
     member: Any  # uint8 (n_threads, n_bins): bins of a set, zero when not in use
-    left_sums: Any  # int64 (2, n_categorical, 3): sums of the best set of a feature in each child
-    sets: Any  # int32 (2, n_categorical, n_set): and its bins, without bin 0
+    left_sums: Any  # int64 (n_scored, n_categorical, 3): sums of the best sets of the children
+    sets: Any  # int32 (n_scored, n_categorical, n_set): and their bins, without bin 0
     node_size: Any  # int32 (n_nodes,): bins of a node's set, without bin 0
     node_set: Any  # int32 (n_nodes, n_set)
 
@@ -130,25 +134,39 @@ class BundleWork(NamedTuple):
     """Buffers for entries of sparse features."""
 
     column: Any  # uint8 (n_rows,): codes of one feature, zero when not in use
-    sums: Any  # int64 (2 * n_threads, 3 * n_bins + 3): by bin, zero when not in use; of all rows
+    sums: Any  # int64 (n_items, 3 * n_bins + 3): by bin, zero when not in use; of all rows
 
 
 class PresortedWork(NamedTuple):
     """Lists of rows by rank, and what is known of splits beside their sums.
 
     Each ranked feature lists the rows of the tree by rank. The rows of a node are neighbors there,
-    at the same places in the lists of all features; a split partitions them in order.
+    where its records are, in the lists of all features; a split partitions them in order.
     """
 
     lists: Any  # uint64 (2, n_features, n_rows + 1): entries as in ``order``; by depth, as records
     in_tree: Any  # uint8 (rows of the table,): rows of the tree, where these are not all
     goes_left: Any  # uint8 (rows of the table,): the side that a row's node sent it to
-    first: Any  # int64 (n_nodes,): where the rows of a node begin in the lists
-    parent: Any  # int32 (n_nodes,)
     upper: Any  # uint32 (n_nodes,): the rank above a node's split, 0 where not known
-    left_sums: Any  # int64 (2, n_features, 3): what the best split of a feature sends left
+    left_sums: Any  # int64 (n_scored, n_features, 3): what the best split of a feature sends left
     rank_at: Any  # int64 (n_threads, 256): ranks of candidates
     level_gains: Any  # float64 (n_threads, 2, n_rows): gains of a level by rank, if symmetric
+
+
+class Plan(NamedTuple):
+    """What is done in a round, and who does what; see plan.py."""
+
+    rules: Any  # int64 (N_RULES,): what never changes
+    sizes: Any  # int64 (N_SIZES,): how much there is to do
+    families: Any  # int64 (most families, FAMILY_LENGTH): nodes that are split, and their children
+    moves: Any  # int64 (most moves, MOVE_LENGTH): parts of nodes whose records are to be moved
+    items: Any  # int64 (most items, ITEM_LENGTH): parts of nodes that are to be summed
+    units: Any  # int64 (n_units, UNIT_LENGTH): groups of features that are summed together
+    features: Any  # int64: usable features, unit after unit
+    counters: Any  # int64: tasks that have been taken or done, a cache line apart
+    guess: Any  # int64 (CONTROL_LENGTH,): the control of the heap of guesses
+    guess_heap: Any  # int32 (most nodes,)
+    free_pairs: Any  # int32 (n_pairs,): free places of siblings in the nursery; see nursery.py
 
 
 class Workspace(NamedTuple):
@@ -157,24 +175,22 @@ class Workspace(NamedTuple):
     control: Any  # int64 (CONTROL_LENGTH,)
     records: Any  # uint64 (2, n_rows); a node of depth d has its records in row d & 1
     leaf: Any  # uint32 (rows of the table,): the leaf a row ends in
-    first: Any  # int64 (n_threads, n_nodes): a node's records are [first, last) of each thread
-    last: Any  # int64 (n_threads, n_nodes)
+    first: Any  # int64 (n_nodes,): a node's records are [first, last)
+    last: Any  # int64 (n_nodes,)
     totals: Any  # int64 (n_nodes, N_STATS): a node's sums as histograms have them
     left_totals: Any  # int64 (n_nodes, N_STATS): the part that its split sends left
     sums: Any  # int64 (n_threads, n_nodes, N_STATS): exact sums, merged into the first
-    value: Any  # float64 (n_nodes, n_outputs)
+    value: Any  # float64 (n_nodes, n_outputs); without the nursery, as ``sums``
     heap: Any  # int32 (max_leaves + 1,)
-    histograms: Any  # int64 (n_slots + 2, N_STATS * n_bins); the last two are scratch
+    histograms: Any  # int64 (n_slots + n_scratch, N_STATS * n_bins); the last ones are scratch
     free_slots: Any  # int32 (n_slots,)
-    partial: Any  # int64 (2 * n_threads, N_STATS * n_bins): shared tiles before the merge
+    partial: Any  # int64 (n_partial, N_STATS * n_bins): sums of a part of a node's rows
     packed: Any  # int64 (n_threads, WORDS_LENGTH): see histogram.py; words are zero when not in use
     prefix: Any  # int64 (n_threads, N_STATS, 256)
     gains: Any  # float64 (n_threads, 4, 256)
-    allowed: Any  # uint8 (5, n_features)
-    candidates: Any  # CANDIDATE (2, n_features): the best split of each feature in each child
-    tile_owner: Any  # int64 (n_tiles,): the thread that sums a tile, -1 if all share its rows
-    n_shared: Any  # int64 (1,): number of shared tiles; entries of rows are one more
-    feature_owner: Any  # int64 (n_features,): the thread that scores a feature
+    allowed: Any  # uint8 (CHILD + n_scored, n_features)
+    candidates: Any  # CANDIDATE (n_scored, n_features): the best splits of the children
+    plan: Plan
     categories: CategoryWork
     bundles: BundleWork
     presorted: PresortedWork

@@ -3,6 +3,10 @@
 A partition reverses the records that go right, so a node's rows ascend or descend. No sum depends
 on their order. But the bound on rows per bin (see histogram.py) is computed by blocks of rows, so
 the rows passed to the grower must ascend.
+
+Parts of a node may be moved by several threads, to the same places. A *span* is (first, last, left,
+right, step): records [first, last) are visited, in reverse order if ``step`` is -1; those that go
+left are written to ``left`` and on, by steps, and those that go right to ``right`` and back.
 """
 
 import numpy as np
@@ -54,9 +58,45 @@ def partition_records(source, target, first, last, column, skip, bound):
     return np.int64(left)
 
 
+@inlined
+def _is_whole(span):
+    """Whether a span is a whole node: its records go where they are in the other array."""
+    first, last, left, right, step = span
+    return step > 0 and left == first and right == last - 1
+
+
+@routine
+def move_span(source, target, span, column, skip, bound):
+    """Copy the records of a span to ``target``; return where the next one would go left."""
+    first, last, start, end, step = span
+    if _is_whole(span):
+        return partition_records(source, target, first, last, column, skip, bound)
+    # One place is written each time: the other may be that of another thread's record.
+    left, right, by = np.uint64(start), np.uint64(end), np.uint64(step)
+    i = np.uint64(first if step > 0 else last - 1)
+    for _ in range(last - first):
+        record = source[i]
+        i += by
+        is_left = is_left_code(column[record >> ROW], skip, bound)
+        target[left if is_left else right] = record
+        mask = np.uint64(is_left) - _ONE
+        left += by & ~mask
+        right -= by & mask
+    return np.int64(left)
+
+
+@routine
+def count_span(records, column, skip, bound):
+    """Return how many records go left."""
+    n_left = 0
+    for i in range(records.size):
+        n_left += np.int64(is_left_code(column[records[i] >> ROW], skip, bound))
+    return n_left
+
+
 @routine
 def partition_members(source, target, first, last, column, member):
-    """The same for a split by a set: bins go left that are members."""
+    """As :func:`partition_records`, for a split by a set: bins go left that are members."""
     left, right = np.uint64(first), np.uint64(last)
     for i in range(np.uint64(first), np.uint64(last)):
         record = source[i]
@@ -66,6 +106,34 @@ def partition_members(source, target, first, last, column, member):
         left += is_left
         right -= _ONE - is_left
     return np.int64(left)
+
+
+@routine
+def move_members(source, target, span, column, member):
+    """As :func:`move_span`, for a split by a set."""
+    first, last, start, end, step = span
+    if _is_whole(span):
+        return partition_members(source, target, first, last, column, member)
+    left, right, by = np.uint64(start), np.uint64(end), np.uint64(step)
+    i = np.uint64(first if step > 0 else last - 1)
+    for _ in range(last - first):
+        record = source[i]
+        i += by
+        is_left = member[column[record >> ROW]] != 0
+        target[left if is_left else right] = record
+        mask = np.uint64(is_left) - _ONE
+        left += by & ~mask
+        right -= by & mask
+    return np.int64(left)
+
+
+@routine
+def count_members(records, column, member):
+    """Return how many records go left by a set."""
+    n_left = 0
+    for i in range(records.size):
+        n_left += np.int64(member[column[records[i] >> ROW]])
+    return n_left
 
 
 @routine
@@ -93,7 +161,12 @@ def name_members(records, column, member, left, leaf):
 
 
 @inlined
-def own_records(job, node):
-    """The thread's records of a node."""
-    first, last = job.work.first[job.thread, node], job.work.last[job.thread, node]
-    return job.work.records[job.nodes[node].depth & 1, first:last]
+def node_records(job, node):
+    """The records of nodes of this node's depth."""
+    return job.work.records[job.nodes[node].depth & 1]
+
+
+@inlined
+def child_records(job, node):
+    """The records of nodes one level below."""
+    return job.work.records[(job.nodes[node].depth + 1) & 1]

@@ -7,7 +7,7 @@ from the global maximum, so no thread count and no order of rows changes them.
 
 import numpy as np
 
-from sumwise.kernels.grow.histogram import pack_record
+from sumwise.kernels.grow.histogram import pack_record, unpack_record
 from sumwise.kernels.grow.layout import (
     GRADIENT_LIMIT,
     HEAVY_TAIL,
@@ -24,6 +24,11 @@ from sumwise.kernels.runtime.jit import inlined, routine
 from sumwise.kernels.runtime.threads import share, wait_for_all
 
 _WITHOUT_SIGN, _INFINITE = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0x7FF0000000000000)
+# Sums of a thread's rows in ``payload.sums``: of |g| and h in exact values, of packed g and h, and
+# of g in exact values, if histograms need these.
+_SIZE_G, _SUM_H, _PACKED_G, _PACKED_H, _SUM_G = range(5)
+# Rows at a time: their records are still in the nearest cache when they are summed.
+_BLOCK = 2048
 
 
 @inlined
@@ -84,6 +89,17 @@ def _pack_rows(payload, rows, scales, exact_scales, records):
 
 
 @routine
+def _sum_records(records):
+    """Return the sums of packed g and h: a loop of its own, because both vectorize then."""
+    sum_g, sum_h = np.int64(0), np.int64(0)
+    for i in range(records.size):
+        g, h = unpack_record(records[i])
+        sum_g += g
+        sum_h += h
+    return sum_g, sum_h
+
+
+@routine
 def quantize_rows(payload, thread, n_threads, sync, rows, records):
     """Fill records and units; return (all in range, histograms need exact values).
 
@@ -108,26 +124,49 @@ def quantize_rows(payload, thread, n_threads, sync, rows, records):
     limit = exact_limit(n_rows)
     scales = power_scale(max_g, float(GRADIENT_LIMIT)), power_scale(max_h, float(HESSIAN_LIMIT))
     exact_scales = power_scale(max_g, limit), power_scale(max_h, limit)
-    sum_g, sum_h = _pack_rows(payload, own, scales, exact_scales, records[first:last])
-    payload.sums[thread, 0] = sum_g
-    payload.sums[thread, 1] = sum_h
+    own_sums, own_records = payload.sums[thread], records[first:last]
+    own_sums[: _SUM_G + 1] = 0
+    for start in range(0, own.size, _BLOCK):
+        block = own_records[start : start + _BLOCK]
+        size_g, sum_h = _pack_rows(
+            payload, own[start : start + _BLOCK], scales, exact_scales, block
+        )
+        packed_g, packed_h = _sum_records(block)
+        own_sums[_SIZE_G] += size_g
+        own_sums[_SUM_H] += sum_h
+        own_sums[_PACKED_G] += packed_g
+        own_sums[_PACKED_H] += packed_h
     wait_for_all(sync, n_threads)
-    sum_g, sum_h = 0, 0
+    size_g, sum_h = 0, 0
     for t in range(n_threads):
-        sum_g += payload.sums[t, 0]
-        sum_h += payload.sums[t, 1]
+        size_g += payload.sums[t, _SIZE_G]
+        sum_h += payload.sums[t, _SUM_H]
 
-    heavy_g = max_g * exact_scales[0] * n_rows > HEAVY_TAIL * sum_g
+    heavy_g = max_g * exact_scales[0] * n_rows > HEAVY_TAIL * size_g
     heavy_h = max_h * exact_scales[1] * n_rows > HEAVY_TAIL * sum_h
     exact = n_rows <= payload.exact_rows or heavy_g or heavy_h
     if exact:
+        sum_g = np.int64(0)
         for i in range(own.size):
             row = own[i]
-            payload.exact_gradient[row] = exact_gradient(payload.gradient[row], exact_scales[0])
+            exact_g = exact_gradient(payload.gradient[row], exact_scales[0])
+            sum_g += exact_g
+            payload.exact_gradient[row] = exact_g
             payload.exact_hessian[row] = exact_hessian(payload.hessian[row], exact_scales[1])
+        own_sums[_SUM_G] = sum_g
+        wait_for_all(sync, n_threads)
     if thread == 0:
         units = payload.units
         units[2], units[3] = 1.0 / exact_scales[0], 1.0 / exact_scales[1]
         units[0] = units[2] if exact else 1.0 / scales[0]
         units[1] = units[3] if exact else 1.0 / scales[1]
     return True, exact
+
+
+@routine
+def sum_root(payload, n_threads, n_rows, exact, totals):
+    """Write the sums of all rows as histograms have them, after :func:`quantize_rows`."""
+    totals[0], totals[1], totals[2] = 0, 0, n_rows
+    for t in range(n_threads):
+        totals[0] += payload.sums[t, _SUM_G if exact else _PACKED_G]
+        totals[1] += payload.sums[t, _SUM_H if exact else _PACKED_H]

@@ -19,23 +19,25 @@ _ROW = np.uint64(32)
 
 
 @inlined
-def _name_all_leaves(job):
-    """Write the leaf of each of the thread's rows, and how many rows each leaf has."""
+def _name_all_leaves(job, first, last):
+    """Write the leaf of each row of the records in [first, last), and how many rows a leaf has."""
     work, thread = job.work, job.thread
     n_nodes, rows = work.control[N_NODES], COUNT
     work.sums[thread, :n_nodes] = 0
-    first, last = work.first[thread], work.last[thread]
     for node in range(n_nodes):
         left = job.nodes[node].left
-        records = work.records[job.nodes[node].depth & 1, first[node] : last[node]]
+        begin, end = max(first, work.first[node]), min(last, work.last[node])
+        if begin >= end:
+            continue
         if left < 0:
-            work.sums[thread, node, rows] += records.size
+            work.sums[thread, node, rows] += end - begin
+            records = work.records[job.nodes[node].depth & 1, begin:end]
             for i in range(records.size):
                 work.leaf[records[i] >> _ROW] = node
-        elif first[left] == last[left] and first[left + 1] == last[left + 1]:
+        elif work.first[left] == work.last[left] and work.first[left + 1] == work.last[left + 1]:
             # The records have not been moved to the children, which are leaves.
-            n_right = name_leaves(job, node)
-            work.sums[thread, left, rows] = records.size - n_right
+            n_right = name_leaves(job, node, begin, end)
+            work.sums[thread, left, rows] = end - begin - n_right
             work.sums[thread, left + 1, rows] = n_right
 
 
@@ -106,6 +108,17 @@ def smooth_values(left, anchor, n_rows, smooth, value):
 
 @inlined
 def _merge_sums(job):
+    """Add up the sums of all threads, for the thread's share of the nodes."""
+    sums = job.work.sums
+    first, last = share(job.work.control[N_NODES], job.thread, job.n_threads)
+    for t in range(1, job.n_threads):
+        for node in range(first, last):
+            for s in range(N_STATS):
+                sums[0, node, s] += sums[t, node, s]
+
+
+@inlined
+def _set_nodes(job):
     """Thread 0: exact sums of every node, from the leaves up; children come after parents."""
     work, nodes = job.work, job.nodes
     n_nodes = work.control[N_NODES]
@@ -117,9 +130,6 @@ def _merge_sums(job):
             nodes[node].split_bin = 0
             nodes[node].missing_left = 0
             nodes[node].gain = 0.0
-            for t in range(1, job.n_threads):
-                for s in range(N_STATS):
-                    sums[s] += work.sums[t, node, s]
         else:
             for s in range(N_STATS):
                 sums[s] = work.sums[0, left, s] + work.sums[0, left + 1, s]
@@ -155,11 +165,15 @@ def set_values(job, rows, scores):
     work, thread = job.work, job.thread
     first, last = share(rows.size, thread, job.n_threads)
     own = rows[first:last]
-    _name_all_leaves(job)
+    _name_all_leaves(job, first, last)
+    wait_for_all(job.sync, job.n_threads)  # a node's records are not in the order of rows
     sum_rows(job.payload, own, work.leaf, work.prefix[thread], work.sums[thread])
     wait_for_all(job.sync, job.n_threads)
-    if thread == 0:
+    if job.n_threads > 1:
         _merge_sums(job)
+        wait_for_all(job.sync, job.n_threads)
+    if thread == 0:
+        _set_nodes(job)
     wait_for_all(job.sync, job.n_threads)
     if scores.size > 0:
         _add_values(own, work.leaf, work.value, scores)

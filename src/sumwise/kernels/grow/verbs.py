@@ -4,24 +4,28 @@ Every module of ``storage`` has some of these, under the same names. They are co
 the growers, and called by the addresses in ``job.verbs``: so the growers are the same for every
 table, and a fit compiles only the verbs of the storages that its table has.
 
-build_histogram(job, node, which), merge_parts(job, node, which)
-    Sum the thread's part of a node's rows; add up the parts of all threads. ``which`` is 0 or 1:
-    the first or second node whose histogram is being built.
-score_node(job, node, child), score_level(job, first, last)
-    Write the best split of each of the thread's features into ``work.candidates``: for a node, the
-    left or right child of its parent; for nodes [first, last) together.
+build_histogram(job, item, number)
+    Sum a part of a node's rows, an *item* of the plan, for a unit of features; see plan.py. The
+    unit is known by the number of a tile or a feature.
+merge_parts(job, item, end, begin, last)
+    Add up the sums of a node's items [item, end), for the features [begin, last) of the plan.
+score_node(job, node, child, begin, end), score_level(job, first, last, begin, end)
+    Write the best split of each of the features [begin, end) of the plan into ``work.candidates``:
+    for a node, in row ``child``; for nodes [first, last) together, in row 0.
 take_side(job, node, child, f), take_level_side(job, node, f)
     Write the sums that the best split of a feature sends left into ``work.left_totals``. The first
     returns whether missing goes left, the second how many rows are missing (or 1, if the candidate
     knows where they go).
 take_level_gain(job, node, f)
     Write the gain that its level's split has in a node; return whether the split is allowed there.
-move_records(job, node), name_leaves(job, node)
-    Partition the thread's records of a node: copy them to where the children will find them, and
-    return where the right child begins; or, where children are leaves, write the leaf of each row,
-    and return how many go right.
-note_sides(job, node, middle)
-    Learn the side of each row after the thread's records of a node were moved.
+count_left(job, node, first, last)
+    Return how many of the records [first, last) of a node go left.
+move_records(job, node, first, last, left, right, step), name_leaves(job, node, first, last)
+    Partition records of a node: copy a span of them (see partition.py) to where the children will
+    find them, and return where the next one would go left; or, where children are leaves, write the
+    leaf of each row, and return how many go right.
+note_sides(job, node, first, last, is_left)
+    Learn the side of each row after records were moved to [first, last).
 project_leaves(job, n_nodes)
     Project the leaves of a symmetric tree onto what monotone constraints allow; see isotonic.py.
 
@@ -43,6 +47,7 @@ NAMES = (
     "take_side",
     "take_level_side",
     "take_level_gain",
+    "count_left",
     "move_records",
     "name_leaves",
     "note_sides",
@@ -56,6 +61,7 @@ NAMES = (
     _TAKE_SIDE,
     _TAKE_LEVEL_SIDE,
     _TAKE_LEVEL_GAIN,
+    _COUNT_LEFT,
     _MOVE_RECORDS,
     _NAME_LEAVES,
     _NOTE_SIDES,
@@ -67,36 +73,38 @@ NODE_VERBS = ("score_node", "take_side")
 
 
 @routine
-def _do_for_all(job, verb, first, second):
-    """Have every storage of the table do its part."""
+def build_histogram(job, item, storage, number):
+    """Sum a part of a node's rows, for a unit of features."""
+    address = job.verbs[storage, _BUILD_HISTOGRAM]
+    if address != 0:
+        call_verb(address, job, (item, number))
+
+
+@routine
+def merge_parts(job, item, end, begin, last):
+    """Add up the sums of items [item, end) for some features."""
     for i in range(job.storages.size):
-        address = job.verbs[job.storages[i], verb]
+        address = job.verbs[job.storages[i], _MERGE_PARTS]
         if address != 0:
-            call_verb(address, job, (first, second))
+            call_verb(address, job, (item, end, begin, last))
 
 
 @routine
-def build_histogram(job, node, which):
-    """Sum the thread's part of a node's rows."""
-    _do_for_all(job, _BUILD_HISTOGRAM, node, which)
+def score_node(job, node, child, begin, end):
+    """Find the best split of each of some features for a node."""
+    for i in range(job.storages.size):
+        address = job.verbs[job.storages[i], _SCORE_NODE]
+        if address != 0:
+            call_verb(address, job, (node, child, begin, end))
 
 
 @routine
-def merge_parts(job, node, which):
-    """Add up the parts of all threads."""
-    _do_for_all(job, _MERGE_PARTS, node, which)
-
-
-@routine
-def score_node(job, node, child):
-    """Find the best split of each of the thread's features for a node."""
-    _do_for_all(job, _SCORE_NODE, node, child)
-
-
-@routine
-def score_level(job, first, last):
-    """Find the best split of each of the thread's features for nodes [first, last) together."""
-    _do_for_all(job, _SCORE_LEVEL, first, last)
+def score_level(job, first, last, begin, end):
+    """Find the best split of each of some features for nodes [first, last) together."""
+    for i in range(job.storages.size):
+        address = job.verbs[job.storages[i], _SCORE_LEVEL]
+        if address != 0:
+            call_verb(address, job, (first, last, begin, end))
 
 
 @routine
@@ -119,23 +127,35 @@ def take_level_gain(job, node, f):
 
 
 @routine
-def move_records(job, node):
-    """Move the thread's records of a node to its children; return where the right one begins."""
+def count_left(job, node, first, last):
+    """Return how many of the records [first, last) of a node go left."""
     storage = job.table.storage[job.nodes[node].feature]
-    return call_verb(job.verbs[storage, _MOVE_RECORDS], job, (node,))
+    return call_verb(job.verbs[storage, _COUNT_LEFT], job, (node, first, last))
 
 
 @routine
-def note_sides(job, node, middle):
-    """Tell the storages where the records of a node went."""
-    _do_for_all(job, _NOTE_SIDES, node, middle)
+def move_records(job, node, span):
+    """Move a span of a node's records to its children; return where the next would go left."""
+    storage = job.table.storage[job.nodes[node].feature]
+    first, last, left, right, step = span
+    numbers = (node, first, last, left, right, step)
+    return call_verb(job.verbs[storage, _MOVE_RECORDS], job, numbers)
 
 
 @routine
-def name_leaves(job, node):
-    """Write the leaf of each of the thread's rows of a node; return how many go right."""
+def note_sides(job, node, first, last, is_left):
+    """Tell the storages that the records of a node that are now in [first, last) went to a side."""
+    for i in range(job.storages.size):
+        address = job.verbs[job.storages[i], _NOTE_SIDES]
+        if address != 0:
+            call_verb(address, job, (node, first, last, is_left))
+
+
+@routine
+def name_leaves(job, node, first, last):
+    """Write the leaf of each row of a node's records [first, last); return how many go right."""
     storage = job.table.storage[job.nodes[node].feature]
-    return call_verb(job.verbs[storage, _NAME_LEAVES], job, (node,))
+    return call_verb(job.verbs[storage, _NAME_LEAVES], job, (node, first, last))
 
 
 @routine

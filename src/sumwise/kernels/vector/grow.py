@@ -40,10 +40,11 @@ from sumwise.kernels.grow.layout import (
     SYMMETRIC,
 )
 from sumwise.kernels.grow.missing import follows_larger
+from sumwise.kernels.grow.nursery import claim_pair
 from sumwise.kernels.grow.partition import left_range, partition_records
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, kernel, routine
 from sumwise.kernels.runtime.reference import refer
-from sumwise.kernels.runtime.threads import wait_for_all
+from sumwise.kernels.runtime.threads import share, wait_for_all
 from sumwise.kernels.vector.layout import VectorJob, count_place, hessian_place
 from sumwise.kernels.vector.splits import (
     count_missing_rows,
@@ -88,9 +89,12 @@ def _adopt_split(job, node, child):
 def _choose_next(job):
     """Thread 0: pop the next node, create its children and say what is to be done for them."""
     node, rows = pop_next(job), count_place(job.payload)
+    control = job.work.control
     if node >= 0:
-        append_children(job, node, NONE, rows)
-        place_children(job, node, smaller_child(job, node, rows))
+        append_children(job, node, claim_pair(control), NONE, rows)
+        small = smaller_child(job, node, rows)
+        control[NODE], control[SMALL] = node, small
+        control[MODE] = place_children(job, node, small, ZERO)
 
 
 @routine
@@ -170,7 +174,7 @@ def _split_level(job, first, size, f):
         nodes[node].missing_left = missing_left
         nodes[node].gain = 1.0 if is_split else 0.0  # whether outputs have gains; see _set_values
         anchor = NONE if is_split else np.int64(nodes[node].anchor)
-        append_children(job, node, anchor, rows)
+        append_children(job, node, claim_pair(work.control), anchor, rows)
         place_level_children(job, node, smaller_child(job, node, rows))
 
 
@@ -274,7 +278,9 @@ def grow_vector_tree(thread, n_threads, sync, table, payload, options, rows, key
     """
     job = refer(VectorJob(thread, n_threads, sync, table, payload, options, work, nodes, key))
     if thread == 0:
-        plant_root(work, nodes, options, key, n_threads, rows.size)
+        plant_root(work, nodes, options, key, rows.size)
+        for t in range(n_threads):
+            work.first[t, 0], work.last[t, 0] = share(rows.size, t, n_threads)
     wait_for_all(sync, n_threads)
     in_range = load_vectors(job, rows)
     if not in_range:

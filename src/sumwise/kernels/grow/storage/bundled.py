@@ -6,16 +6,19 @@ features; entries are summed by row, and the default bin gets the rest of the no
 
 import numpy as np
 
-from sumwise.kernels.grow.candidates import count_rows, feature_bins, is_owned, note_candidate
+from sumwise.kernels.grow.candidates import count_rows, feature_bins, is_drawn, note_candidate
 from sumwise.kernels.grow.gain import find_limits, split_gain
-from sumwise.kernels.grow.layout import CHILD, PACKED_ROWS, SCORED, TREE
+from sumwise.kernels.grow.layout import CHILD, PACKED_ROWS, SCORED
 from sumwise.kernels.grow.packed import pack_sums, unpack_sums
 from sumwise.kernels.grow.partition import (
+    child_records,
+    count_span,
     is_left_code,
+    move_span,
     name_records,
-    own_records,
-    partition_records,
+    node_records,
 )
+from sumwise.kernels.grow.plan import ENTRIES_BEGIN, FIRST, LAST, SUMMED
 from sumwise.kernels.grow.storage import dense
 from sumwise.kernels.runtime.jit import NO, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.threads import prefetch_far
@@ -83,17 +86,15 @@ def _sums_as_words(job, node):
 
 
 @verb
-def build_histogram(job, node, which):
-    """Sum the thread's rows of a node by entry, aside; the sums of all rows come last."""
-    work, bundles, payload, thread = job.work, job.table.bundles, job.payload, job.thread
-    if bundles.members.size == 0:
-        return ZERO
-    sums = work.bundles.sums[which * job.n_threads + thread]
-    first, last = work.first[thread, node], work.last[thread, node]
+def build_histogram(job, item, number):
+    """Sum the rows of an item by entry, aside; the sums of all rows come last."""
+    work, bundles, payload = job.work, job.table.bundles, job.payload
+    own = work.plan.items[item]
+    node, first, last = own[SUMMED], own[FIRST], own[LAST]
+    sums = work.bundles.sums[item]
     total_g, total_h = np.int64(0), np.int64(0)
     if first < last:
-        records = work.records[job.nodes[node].depth & 1, first:last]
-        arrays = (bundles.row_start, bundles.entries, records)
+        arrays = (bundles.row_start, bundles.entries, node_records(job, node)[first:last])
         if _sums_as_words(job, node):
             total_g, total_h = _add_words(*arrays, sums)
         else:
@@ -154,26 +155,24 @@ def _clear_sums(sums, first, n_bins, as_words):
 
 
 @verb
-def merge_parts(job, node, which):
-    """Move the sums of all threads to the histogram; rows without an entry have the default bin.
-
-    A thread does so for the features that it scores.
-    """
-    work, table, bundles = job.work, job.table, job.table.bundles
-    sums = work.bundles.sums[which * job.n_threads : (which + 1) * job.n_threads]
+def merge_parts(job, item, end, begin, last):
+    """Move the sums of all items to the histogram; rows without an entry have the default bin."""
+    work, table, bundles, plan = job.work, job.table, job.table.bundles, job.work.plan
+    entries_begin = plan.rules[ENTRIES_BEGIN]
+    if last <= entries_begin:
+        return ZERO
+    node, sums = plan.items[item, SUMMED], work.bundles.sums[item:end]
     as_words, packed = _sums_as_words(job, node), job.nodes[node].packed != 0
     total_g, total_h, total_n = np.int64(0), np.int64(0), np.int64(0)
-    for t in range(job.n_threads):
+    for t in range(sums.shape[0]):
         total_g += sums[t, sums.shape[1] - 3]
         total_h += sums[t, sums.shape[1] - 2]
         total_n += sums[t, sums.shape[1] - 1]
     totals = (total_g, total_h, total_n)
     histogram = work.histograms[job.nodes[node].slot]
-    for k in range(bundles.members.size):
+    for k in range(max(begin - entries_begin, 0), last - entries_begin):
         f = bundles.members[k]
-        if work.feature_owner[f] != job.thread:
-            continue
-        if not work.allowed[TREE, f]:
+        if not is_drawn(job, f):
             _clear_sums(sums, bundles.place[k], table.n_value_bins[f] + 1, as_words)
             continue
         n_bins, default = table.n_value_bins[f] + 1, bundles.coding[f, 2]
@@ -200,33 +199,35 @@ def _count_entries(job, node, f):
 
 
 @routine
-def _drop_hopeless(job, child, first, last):
-    """Drop the thread's features that no node of [first, last) can be split on.
+def _drop_hopeless(job, child, first, last, begin, end):
+    """Drop those of some features that no node of [first, last) can be split on.
 
     One side of any split has only rows outside of the default bin: if these are too few, no split
     is allowed.
     """
     work, nodes, min_rows = job.work, job.nodes, job.options.min_samples_leaf
     allowed = work.allowed[CHILD + child]
-    for f in range(allowed.size):
-        if allowed[f] and work.feature_owner[f] == job.thread and work.allowed[TREE, f]:
+    for position in range(begin, end):
+        f = work.plan.features[position]
+        if allowed[f] and is_drawn(job, f):
             hopeless = True
             for node in range(first, last):
-                if hopeless and nodes[node].slot >= 0:
+                if hopeless and nodes[node].splittable:
                     hopeless = _count_entries(job, node, f) < min_rows
             if hopeless:
                 allowed[f] = 0
 
 
 @routine
-def _score_pairs(job, node, child):
-    """Score the thread's features with two bins of values: they have one split, and there are many.
+def _score_pairs(job, node, child, begin, end):
+    """Score features with two bins of values: they have one split, and there are many.
 
     Those with missing rows in the node are left to the general case.
     """
     work, table, totals = job.work, job.table, job.work.totals[node]
-    for f in range(table.n_value_bins.size):
-        if table.n_value_bins[f] == 2 and work.allowed[CHILD + child, f] and is_owned(job, f):
+    for position in range(begin, end):
+        f = work.plan.features[position]
+        if table.n_value_bins[f] == 2 and work.allowed[CHILD + child, f] and is_drawn(job, f):
             if count_rows(job, node, f, ZERO) > 0:
                 continue
             bins = feature_bins(job, node, f)
@@ -240,17 +241,17 @@ def _score_pairs(job, node, child):
 
 
 @verb
-def score_node(job, node, child):
+def score_node(job, node, child, begin, end):
     """Drop and score what is simple; the other features are scored as dense ones."""
-    _drop_hopeless(job, child, node, node + 1)
-    _score_pairs(job, node, child)
+    _drop_hopeless(job, child, node, node + 1, begin, end)
+    _score_pairs(job, node, child, begin, end)
     return ZERO
 
 
 @verb
-def score_level(job, first, last):
+def score_level(job, first, last, begin, end):
     """Drop features that no node can be split on; the others are scored as dense ones."""
-    _drop_hopeless(job, ZERO, first, last)
+    _drop_hopeless(job, ZERO, first, last, begin, end)
     return ZERO
 
 
@@ -309,43 +310,77 @@ def _find_left(job, node):
     return find_left_codes(coding, n_value_bins[own.feature], *split)
 
 
-@verb
-def move_records(job, node):
-    """Move the thread's records of a node to its children; return where the right one begins."""
-    work, thread, own = job.work, job.thread, job.nodes[node]
-    bundles, f = job.table.bundles, own.feature
-    first, last = work.first[thread, node], work.last[thread, node]
-    if first == last:
-        return first
-    source, target = work.records[own.depth & 1], work.records[(own.depth + 1) & 1]
-    skip, bound = _find_left(job, node)
+@inlined
+def _take_column(job, node, first, last):
+    """Return the codes of the feature that a node is split on, and which entries were written.
+
+    Other parts of the node have other rows, so the threads need not wait for each other.
+    """
+    bundles, f = job.table.bundles, job.nodes[node].feature
+    column, begin, end = job.work.bundles.column, ZERO, ZERO
     if bundles.coding[f, 0] >= 0:
         column = job.table.columns[bundles.coding[f, 0]]
-        return partition_records(source, target, first, last, column, skip, bound)
-    # The thread's rows are its own, so the threads need not wait for each other.
-    begin, end = _find_entries(bundles, f, source[first:last])
-    _write_codes(bundles, begin, end, work.bundles.column)
-    middle = partition_records(source, target, first, last, work.bundles.column, skip, bound)
-    _clear_codes(bundles, begin, end, work.bundles.column)
+    elif first < last:
+        begin, end = _find_entries(bundles, f, node_records(job, node)[first:last])
+        _write_codes(bundles, begin, end, column)
+    return column, begin, end
+
+
+@verb
+def count_left(job, node, first, last):
+    """Return how many of the records [first, last) of a node go left."""
+    column, begin, end = _take_column(job, node, first, last)
+    n_left = count_span(node_records(job, node)[first:last], column, *_find_left(job, node))
+    _clear_codes(job.table.bundles, begin, end, column)
+    return n_left
+
+
+@verb
+def move_records(job, node, first, last, left, right, step):
+    """Move a span of a node's records to its children; return where the next would go left."""
+    span = (first, last, left, right, step)
+    column, begin, end = _take_column(job, node, first, last)
+    places = (node_records(job, node), child_records(job, node), span)
+    middle = move_span(*places, column, *_find_left(job, node))
+    _clear_codes(job.table.bundles, begin, end, column)
     return middle
 
 
-@verb
-def name_leaves(job, node):
-    """Write the leaf of each of the thread's rows of a node; return how many go right."""
-    work, bundles, f = job.work, job.table.bundles, job.nodes[node].feature
-    records, left = own_records(job, node), np.int64(job.nodes[node].left)
-    if records.size == 0:
-        return ZERO
-    skip, bound = _find_left(job, node)
-    if bundles.coding[f, 0] >= 0:
-        column = job.table.columns[bundles.coding[f, 0]]
-        return name_records(records, column, skip, bound, left, work.leaf)
+@routine
+def _name_entries(bundles, f, records, skip, bound, left, leaf):
+    """As ``name_records``, by the entries of a feature.
+
+    Threads name the leaves of several nodes at once, so there is no column to write codes to.
+    """
     begin, end = _find_entries(bundles, f, records)
-    _write_codes(bundles, begin, end, work.bundles.column)
-    n_right = name_records(records, work.bundles.column, skip, bound, left, work.leaf)
-    _clear_codes(bundles, begin, end, work.bundles.column)
+    ascends = records[0] <= records[records.size - 1]
+    e, n_right = begin if ascends else end - 1, 0
+    for i in range(records.size):
+        row = np.int64(records[i] >> _ROW)
+        if ascends:
+            while e < end and bundles.rows[e] < row:
+                e += 1
+        else:
+            while e >= begin and bundles.rows[e] > row:
+                e -= 1
+        has_entry = begin <= e < end and bundles.rows[e] == row
+        code = bundles.codes[e] if has_entry else np.uint8(0)
+        is_right = np.int64(not is_left_code(code, skip, bound))
+        leaf[row] = left + is_right
+        n_right += is_right
     return n_right
+
+
+@verb
+def name_leaves(job, node, first, last):
+    """Write the leaf of each row of a node's records [first, last); return how many go right."""
+    bundles, f, left = job.table.bundles, job.nodes[node].feature, np.int64(job.nodes[node].left)
+    records, (skip, bound) = node_records(job, node)[first:last], _find_left(job, node)
+    column = bundles.coding[f, 0]
+    if column >= 0:
+        codes = job.table.columns[column]
+        return name_records(records, codes, skip, bound, left, job.work.leaf)
+    return _name_entries(bundles, f, records, skip, bound, left, job.work.leaf)
 
 
 @routine

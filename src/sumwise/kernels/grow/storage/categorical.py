@@ -18,7 +18,7 @@ from sumwise.kernels.grow.candidates import (
     add_gain,
     count_rows,
     feature_bins,
-    is_owned,
+    is_drawn,
     note_candidate,
 )
 from sumwise.kernels.grow.gain import find_limits, gain_over, node_score, with_more_l2
@@ -26,7 +26,14 @@ from sumwise.kernels.grow.histogram import unpack_record
 from sumwise.kernels.grow.layout import CHILD, PACKED_ROWS
 from sumwise.kernels.grow.missing import follows_larger
 from sumwise.kernels.grow.packed import pack_sums, unpack_sums
-from sumwise.kernels.grow.partition import name_members, own_records, partition_members
+from sumwise.kernels.grow.partition import (
+    child_records,
+    count_members,
+    move_members,
+    name_members,
+    node_records,
+)
+from sumwise.kernels.grow.plan import FIRST, SUMMED
 from sumwise.kernels.grow.storage.ratio_order import select_ends, sort_by_ratio
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.random import RANDOM_SPLITS, choose_between, extend_key
@@ -76,30 +83,27 @@ def _build_plain(job, column, records, bins):
 
 
 @verb
-def build_histogram(job, node, which):
-    """Sum a node's rows into the histograms of the thread's wide features."""
+def build_histogram(job, item, f):
+    """Sum the rows of a node into the histogram of a wide feature."""
     work, table, categories = job.work, job.table, job.table.categories
-    records = work.records[job.nodes[node].depth & 1]
+    place, node = categories.place[f], work.plan.items[item, SUMMED]
+    if table.n_value_bins[f] == 0 or not is_drawn(job, f):
+        return ZERO
+    if work.plan.items[item, FIRST] > work.first[node]:
+        return ZERO  # the first part of a node sums it all
+    records = node_records(job, node)[work.first[node] : work.last[node]]
+    bins, n_bins = feature_bins(job, node, f), table.n_value_bins[f] + 1
+    column = categories.wide[categories.wide_place[place]]
     is_packed = job.nodes[node].packed != 0
-    for f in range(categories.place.size):
-        place = categories.place[f]
-        if place < 0 or categories.wide_place[place] < 0 or table.n_value_bins[f] == 0:
-            continue
-        if not is_owned(job, f):
-            continue
-        bins, n_bins = feature_bins(job, node, f), table.n_value_bins[f] + 1
-        column = categories.wide[categories.wide_place[place]]
-        few = is_packed or (categories.crowd[place] <= PACKED_ROWS and not job.exact)
-        bins[: n_bins if few else 3 * n_bins] = 0
-        for t in range(job.n_threads):
-            part = records[work.first[t, node] : work.last[t, node]]
-            if few:
-                _build_packed(column, part, bins)
-            else:
-                _build_plain(job, column, part, bins)
-        if few and not is_packed:
-            for b in range(n_bins):
-                bins[b], bins[n_bins + b], bins[2 * n_bins + b] = unpack_sums(bins[b])
+    few = is_packed or (categories.crowd[place] <= PACKED_ROWS and not job.exact)
+    bins[: n_bins if few else 3 * n_bins] = 0
+    if few:
+        _build_packed(column, records, bins)
+    else:
+        _build_plain(job, column, records, bins)
+    if few and not is_packed:
+        for b in range(n_bins):
+            bins[b], bins[n_bins + b], bins[2 * n_bins + b] = unpack_sums(bins[b])
     return ZERO
 
 
@@ -119,9 +123,9 @@ def _add_histogram(job, node, f, sums, present, n_present):
 
 
 @routine
-def _add_words(column, records, words, touched, n_touched):
+def _add_words(column, records, words, touched):
     """Add records to packed words; return how many bins were touched, and note which."""
-    n = np.uint64(n_touched)
+    n = np.uint64(0)
     for i in range(np.uint64(records.size)):
         b = np.uint64(column[records[i] >> _ROW])
         g, h = unpack_record(records[i])
@@ -136,21 +140,18 @@ def _add_words(column, records, words, touched, n_touched):
 def _add_records(job, node, column, crowd, sums, present, n_present):
     """Add a node's records by their bins of a feature without a histogram."""
     work, payload, scratch = job.work, job.payload, job.work.categories
-    records = work.records[job.nodes[node].depth & 1]
-    fits = work.totals[node, 2] <= PACKED_ROWS or crowd <= PACKED_ROWS
+    records = node_records(job, node)[work.first[node] : work.last[node]]
     words, touched, n_touched = scratch.words[job.thread], scratch.touched[job.thread], np.int64(0)
-    for t in range(job.n_threads):
-        part = records[work.first[t, node] : work.last[t, node]]
-        if fits and not job.exact:
-            n_touched = _add_words(column, part, words, touched, n_touched)
-            continue
-        for i in range(part.size):
-            row = part[i] >> _ROW
+    if not job.exact and (records.size <= PACKED_ROWS or crowd <= PACKED_ROWS):
+        n_touched = _add_words(column, records, words, touched)
+    else:
+        for i in range(records.size):
+            row = records[i] >> _ROW
             b = np.int64(column[row])
             if job.exact:
                 g, h = payload.exact_gradient[row], payload.exact_hessian[row]
             else:
-                g, h = unpack_record(part[i])
+                g, h = unpack_record(records[i])
             n_present = _add_to_bin(sums, present, n_present, b, g, h, 1)
     for i in range(n_touched):
         b = touched[i]
@@ -416,7 +417,7 @@ def _score_sets(job, child, f, first, last):
     order, gains = scratch.order[thread, 0], scratch.gains[thread]
     n_present, total_h, total_n = np.int64(0), np.int64(0), np.int64(0)
     for node in range(first, last):
-        if nodes[node].slot >= 0:
+        if nodes[node].splittable:
             n_present = _add_node(job, node, f, n_present)
             total_h += work.totals[node, 1]
             total_n += work.totals[node, 2]
@@ -431,7 +432,7 @@ def _score_sets(job, child, f, first, last):
     _clear_sums(sums, present, n_present)
     if last - first > 1 and n_candidates > 0:
         for node in range(first, last):
-            if nodes[node].slot >= 0:
+            if nodes[node].splittable:
                 n_present = _add_node(job, node, f, np.int64(0))
                 _fill_prefix(sums, order, prefix, n)
                 _add_gains(job, node, f, n_candidates)
@@ -440,11 +441,12 @@ def _score_sets(job, child, f, first, last):
 
 
 @routine
-def _score_features(job, child, first, last):
-    """Find the best set of each of the thread's features for nodes [first, last) together."""
-    for f in range(job.table.n_value_bins.size):
+def _score_features(job, child, first, last, begin, end):
+    """Find the best set of each of some features for nodes [first, last) together."""
+    for position in range(begin, end):
+        f = job.work.plan.features[position]
         if job.table.storage[f] == CATEGORICAL and job.work.allowed[CHILD + child, f]:
-            if not is_owned(job, f):
+            if not is_drawn(job, f):
                 continue
             if last - first == 1 and job.table.n_value_bins[f] > 0:
                 _score_histogram(job, child, f, first)
@@ -453,16 +455,16 @@ def _score_features(job, child, first, last):
 
 
 @verb
-def score_node(job, node, child):
-    """Find the best set of each of the thread's features for a node."""
-    _score_features(job, child, node, node + 1)
+def score_node(job, node, child, begin, end):
+    """Find the best set of each of some features for a node."""
+    _score_features(job, child, node, node + 1, begin, end)
     return ZERO
 
 
 @verb
-def score_level(job, first, last):
-    """Find the best set of each of the thread's features for nodes [first, last) together."""
-    _score_features(job, ZERO, first, last)
+def score_level(job, first, last, begin, end):
+    """Find the best set of each of some features for nodes [first, last) together."""
+    _score_features(job, ZERO, first, last, begin, end)
     return ZERO
 
 
@@ -529,39 +531,61 @@ def take_level_gain(job, node, f):
     return np.int64(gain > -np.inf)
 
 
+@inlined
+def _mark_set(job, node, value):
+    """Mark the bins that a node's split sends left for the thread; return the marks."""
+    own, scratch = job.nodes[node], job.work.categories
+    member, bins = scratch.member[job.thread], scratch.node_set[node]
+    _mark_members(member, bins, scratch.node_size[node], own.missing_left, np.uint8(value))
+    return member
+
+
+@inlined
+def _find_wide(job, node):
+    """The place of the feature that a node is split on among the wide ones, -1 if it is narrow."""
+    categories = job.table.categories
+    return categories.wide_place[categories.place[job.nodes[node].feature]]
+
+
 @verb
-def move_records(job, node):
-    """Move the thread's records of a node to its children; return where the right one begins."""
-    work, thread, own = job.work, job.thread, job.nodes[node]
-    scratch, categories = work.categories, job.table.categories
-    member, bins, size = scratch.member[thread], scratch.node_set[node], scratch.node_size[node]
-    source, target = work.records[own.depth & 1], work.records[(own.depth + 1) & 1]
-    span = (source, target, work.first[thread, node], work.last[thread, node])
-    wide = categories.wide_place[categories.place[own.feature]]
-    _mark_members(member, bins, size, own.missing_left, np.uint8(1))
+def count_left(job, node, first, last):
+    """Return how many of the records [first, last) of a node go left."""
+    member, wide = _mark_set(job, node, 1), _find_wide(job, node)
+    records = node_records(job, node)[first:last]
     if wide < 0:
-        middle = partition_members(*span, job.table.columns[own.feature], member)
+        n_left = count_members(records, job.table.columns[job.nodes[node].feature], member)
     else:
-        middle = partition_members(*span, categories.wide[wide], member)
-    _mark_members(member, bins, size, own.missing_left, np.uint8(0))
+        n_left = count_members(records, job.table.categories.wide[wide], member)
+    _mark_set(job, node, 0)
+    return n_left
+
+
+@verb
+def move_records(job, node, first, last, left, right, step):
+    """Move a span of a node's records to its children; return where the next would go left."""
+    span = (first, last, left, right, step)
+    member, wide = _mark_set(job, node, 1), _find_wide(job, node)
+    places = (node_records(job, node), child_records(job, node), span)
+    if wide < 0:
+        middle = move_members(*places, job.table.columns[job.nodes[node].feature], member)
+    else:
+        middle = move_members(*places, job.table.categories.wide[wide], member)
+    _mark_set(job, node, 0)
     return middle
 
 
 @verb
-def name_leaves(job, node):
-    """Write the leaf of each of the thread's rows of a node; return how many go right."""
-    work, thread, own = job.work, job.thread, job.nodes[node]
-    scratch, categories = work.categories, job.table.categories
-    member, bins, size = scratch.member[thread], scratch.node_set[node], scratch.node_size[node]
-    records, left = own_records(job, node), np.int64(own.left)
-    wide = categories.wide_place[categories.place[own.feature]]
-    _mark_members(member, bins, size, own.missing_left, np.uint8(1))
+def name_leaves(job, node, first, last):
+    """Write the leaf of each row of a node's records [first, last); return how many go right."""
+    member, wide = _mark_set(job, node, 1), _find_wide(job, node)
+    records, names = node_records(job, node)[first:last], np.int64(job.nodes[node].left)
     if wide < 0:
-        column = job.table.columns[own.feature]
-        n_right = name_members(records, column, member, left, work.leaf)
+        column = job.table.columns[job.nodes[node].feature]
+        n_right = name_members(records, column, member, names, job.work.leaf)
     else:
-        n_right = name_members(records, categories.wide[wide], member, left, work.leaf)
-    _mark_members(member, bins, size, own.missing_left, np.uint8(0))
+        wide_column = job.table.categories.wide[wide]
+        n_right = name_members(records, wide_column, member, names, job.work.leaf)
+    _mark_set(job, node, 0)
     return n_right
 
 

@@ -3,9 +3,7 @@
 Tiles, their histograms, and splits between bins serve other storages, too: narrow categorical
 features and bundles lie in tiles, and bundled features are scored as dense ones are.
 
-A thread sums the tiles it owns over the rows of all threads. Tiles that do not divide evenly are
-shared: each thread sums its own rows aside, then the sums are merged. It scores the features it
-owns.
+A tile is summed by one task, over the rows of a node or of a part of it; then the parts are merged.
 """
 
 import numpy as np
@@ -14,7 +12,7 @@ from sumwise.kernels.grow.candidates import (
     add_gain,
     count_rows,
     feature_bins,
-    is_owned,
+    is_drawn,
     note_candidate,
     sum_side,
 )
@@ -27,15 +25,19 @@ from sumwise.kernels.grow.gain import (
     split_gain,
 )
 from sumwise.kernels.grow.histogram import add_rows, finish_rows, tile_features
-from sumwise.kernels.grow.layout import CHILD, N_STATS, TREE, YET_TO_SCORE
+from sumwise.kernels.grow.layout import CHILD, N_STATS, PACKED_ROWS, YET_TO_SCORE
 from sumwise.kernels.grow.missing import follows_larger
+from sumwise.kernels.grow.packed import unpack_sums
 from sumwise.kernels.grow.partition import (
+    child_records,
+    count_span,
     is_left_code,
     left_range,
+    move_span,
     name_records,
-    own_records,
-    partition_records,
+    node_records,
 )
+from sumwise.kernels.grow.plan import FIRST, LAST, N_TILED, SUM_PLACE, SUMMED
 from sumwise.kernels.grow.split import best_candidate
 from sumwise.kernels.runtime.jit import NONE, ZERO, inlined, routine, verb
 from sumwise.kernels.runtime.random import RANDOM_SPLITS, choose_between, extend_key
@@ -46,50 +48,64 @@ from sumwise.kernels.table.layout import BUNDLED, DENSE
 
 
 @verb
-def build_histogram(job, node, which):
-    """Sum a node's rows: whole tiles into its slot, the thread's part of shared ones aside."""
-    work, table, thread = job.work, job.table, job.thread
-    records = work.records[job.nodes[node].depth & 1]
-    for tile in range(table.tile_start.size):
-        used = False
-        for f in tile_features(table, tile):
-            used |= work.allowed[TREE, f] != 0
-        owner = work.tile_owner[tile]
-        if not used or (owner >= 0 and owner != thread):
-            continue
-        # One loop for both kinds of tiles, so that the summing code is compiled only once.
-        whole = owner == thread
-        slot = job.nodes[node].slot if whole else which * job.n_threads + thread
-        histogram = work.histograms[slot] if whole else work.partial[slot]
-        words = work.packed[thread]
-        state = (0, True)
-        for t in range(job.n_threads):
-            if whole or t == thread:
-                part = records[work.first[t, node] : work.last[t, node]]
-                state = add_rows(job.payload, job.exact, table, tile, part, state, words, histogram)
-        finish_rows(job.exact, table, tile, job.nodes[node].packed, words, histogram)
+def build_histogram(job, item, tile):
+    """Sum the rows of an item: into the node's histogram, or aside."""
+    work, table, own = job.work, job.table, job.work.plan.items[item]
+    node, first, last, place = own[SUMMED], own[FIRST], own[LAST], own[SUM_PLACE]
+    used = False
+    for f in tile_features(table, tile):
+        used |= is_drawn(job, f)
+    if used:
+        records, words = node_records(job, node)[first:last], work.packed[job.thread]
+        histogram = work.histograms[job.nodes[node].slot] if place < 0 else work.partial[place]
+        packed = _is_packed(job, item)
+        add_rows(job.payload, job.exact, table, tile, records, (0, True), words, histogram)
+        finish_rows(job.exact, table, tile, packed, words, histogram)
     return ZERO
 
 
+@inlined
+def _is_packed(job, item):
+    """Whether the sums of an item are packed words: small parts of large nodes are, too."""
+    own = job.work.plan.items[item]
+    is_small = own[SUM_PLACE] >= 0 and own[LAST] - own[FIRST] <= PACKED_ROWS
+    return job.nodes[own[SUMMED]].packed != 0 or (is_small and not job.exact)
+
+
+@routine
+def _add_part(part, n_bins, part_packed, node_packed, target):
+    """Add the sums of a part to those of a node."""
+    if part_packed and not node_packed:
+        gradient, hessian = target[:n_bins], target[n_bins : 2 * n_bins]
+        count = target[2 * n_bins :]
+        for b in range(n_bins):
+            g, h, n = unpack_sums(part[b])
+            gradient[b] += g
+            hessian[b] += h
+            count[b] += n
+    else:
+        for i in range(target.size):
+            target[i] += part[i]
+
+
 @verb
-def merge_parts(job, node, which):
-    """Add up the shared tiles that the threads have set aside."""
-    work, table = job.work, job.table
-    histogram = work.histograms[job.nodes[node].slot]
-    n_stats = 1 if job.nodes[node].packed else N_STATS
-    for tile in range(table.tile_start.size):
-        if work.tile_owner[tile] >= 0:
-            continue
-        for f in tile_features(table, tile):
-            if is_owned(job, f):
-                first = N_STATS * table.bin_start[f]
-                last = first + n_stats * (table.n_value_bins[f] + 1)
-                for i in range(first, last):
-                    histogram[i] = 0
-                for t in range(job.n_threads):
-                    part = work.partial[which * job.n_threads + t]
-                    for i in range(first, last):
-                        histogram[i] += part[i]
+def merge_parts(job, item, end, begin, last):
+    """Add up what was summed aside."""
+    work, table, plan = job.work, job.table, job.work.plan
+    if plan.items[item, SUM_PLACE] < 0:
+        return ZERO
+    node = plan.items[item, SUMMED]
+    histogram, node_packed = work.histograms[job.nodes[node].slot], job.nodes[node].packed != 0
+    n_stats = 1 if node_packed else N_STATS
+    for position in range(begin, min(last, plan.rules[N_TILED])):
+        f = plan.features[position]
+        if is_drawn(job, f):
+            start, n_bins = N_STATS * table.bin_start[f], table.n_value_bins[f] + 1
+            target = histogram[start : start + n_stats * n_bins]
+            target[:] = 0
+            for own in range(item, end):
+                part = work.partial[plan.items[own, SUM_PLACE]][start : start + target.size]
+                _add_part(part, n_bins, _is_packed(job, own), node_packed, target)
     return ZERO
 
 
@@ -98,10 +114,10 @@ def merge_parts(job, node, which):
 
 @inlined
 def _is_ours(job, child, f):
-    """Whether the thread is to score a feature as a dense one."""
+    """Whether a feature is to be scored as a dense one."""
     kind = job.table.storage[f]
     is_yet = job.work.allowed[CHILD + child, f] == YET_TO_SCORE
-    return is_yet and is_owned(job, f) and (kind == DENSE or kind == BUNDLED)
+    return is_yet and is_drawn(job, f) and (kind == DENSE or kind == BUNDLED)
 
 
 @inlined
@@ -119,7 +135,7 @@ def _draw_split(job, f, first, last):
     """
     n_value_bins, lowest, highest, n_missing = job.table.n_value_bins[f], ZERO, ZERO, ZERO
     for node in range(first, last):
-        if job.nodes[node].slot >= 0:
+        if job.nodes[node].splittable:
             n_missing += count_rows(job, node, f, ZERO)
             for b in range(1, n_value_bins + 1):
                 if count_rows(job, node, f, b) > 0:
@@ -143,7 +159,7 @@ def _score_random(job, child, f, first, last):
     for side in (False, True):
         total = -np.inf
         for node in range(first, last):
-            if split_bin > 0 and nodes[node].slot >= 0 and (both_ways or not side):
+            if split_bin > 0 and nodes[node].splittable and (both_ways or not side):
                 sum_side(job, node, f, split_bin, side, left)
                 gain = split_gain(find_limits(job, node, order), left, work.totals[node])
                 total = add_gain(gain, total)
@@ -153,11 +169,12 @@ def _score_random(job, child, f, first, last):
 
 
 @verb
-def score_node(job, node, child):
-    """Find the best split of each of the thread's features for a node."""
+def score_node(job, node, child, begin, end):
+    """Find the best split of each of some features for a node."""
     work, totals = job.work, job.work.totals[node]
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
-    for f in range(job.table.n_value_bins.size):
+    for position in range(begin, end):
+        f = work.plan.features[position]
         if not _is_ours(job, child, f):
             continue
         if job.options.random_splits:
@@ -194,8 +211,8 @@ def _add_gains(gains, sums, n):
 
 
 @verb
-def score_level(job, first, last):
-    """Find the best split of each of the thread's features for nodes [first, last) together.
+def score_level(job, first, last, begin, end):
+    """Find the best split of each of some features for nodes [first, last) together.
 
     A split's gain is the sum over the nodes, in their order; a node where a child would be too
     small adds nothing.
@@ -203,7 +220,8 @@ def score_level(job, first, last):
     work, nodes = job.work, job.nodes
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
     right, left, sum_right, sum_left = gains[0], gains[1], gains[2], gains[3]
-    for f in range(job.table.n_value_bins.size):
+    for position in range(begin, end):
+        f = work.plan.features[position]
         if not _is_ours(job, ZERO, f):
             continue
         if job.options.random_splits:
@@ -211,13 +229,13 @@ def score_level(job, first, last):
             continue
         both_ways = False
         for node in range(first, last):
-            if nodes[node].slot >= 0:
+            if nodes[node].splittable:
                 both_ways |= count_rows(job, node, f, ZERO) > 0
         n = _count_candidates(job, f, both_ways)
         for i in range(n):
             sum_right[i] = sum_left[i] = -np.inf
         for node in range(first, last):
-            if nodes[node].slot >= 0:
+            if nodes[node].splittable:
                 bins, totals = feature_bins(job, node, f), work.totals[node]
                 if node + 1 < last and nodes[node + 1].slot >= 0:
                     _fetch_bins(job, node + 1, f)
@@ -270,24 +288,34 @@ def take_level_gain(job, node, f):
     return np.int64(gain > -np.inf)
 
 
-@verb
-def move_records(job, node):
-    """Move the thread's records of a node to its children; return where the right one begins."""
-    work, thread, own = job.work, job.thread, job.nodes[node]
-    source, target = work.records[own.depth & 1], work.records[(own.depth + 1) & 1]
-    first, last = work.first[thread, node], work.last[thread, node]
+@inlined
+def _find_split(job, node):
+    """Return the column that a node is split on, and (skip, bound) of the bins that go left."""
+    own = job.nodes[node]
     skip, bound = left_range(own.split_bin, own.missing_left)
-    column = job.table.columns[own.feature]
-    return partition_records(source, target, first, last, column, skip, bound)
+    return job.table.columns[own.feature], skip, bound
 
 
 @verb
-def name_leaves(job, node):
-    """Write the leaf of each of the thread's rows of a node; return how many go right."""
-    own, left = job.nodes[node], np.int64(job.nodes[node].left)
-    skip, bound = left_range(own.split_bin, own.missing_left)
-    column = job.table.columns[own.feature]
-    return name_records(own_records(job, node), column, skip, bound, left, job.work.leaf)
+def count_left(job, node, first, last):
+    """Return how many of the records [first, last) of a node go left."""
+    return count_span(node_records(job, node)[first:last], *_find_split(job, node))
+
+
+@verb
+def move_records(job, node, first, last, left, right, step):
+    """Move a span of a node's records to its children; return where the next would go left."""
+    span = (first, last, left, right, step)
+    places = (node_records(job, node), child_records(job, node), span)
+    return move_span(*places, *_find_split(job, node))
+
+
+@verb
+def name_leaves(job, node, first, last):
+    """Write the leaf of each row of a node's records [first, last); return how many go right."""
+    left = np.int64(job.nodes[node].left)
+    records = node_records(job, node)[first:last]
+    return name_records(records, *_find_split(job, node), left, job.work.leaf)
 
 
 @inlined

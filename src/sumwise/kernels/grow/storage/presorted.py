@@ -9,11 +9,12 @@ added by rank: what a node gains after one of its values holds up to its next va
 
 import numpy as np
 
-from sumwise.kernels.grow.candidates import add_gain, is_owned, note_candidate
+from sumwise.kernels.grow.candidates import add_gain, is_drawn, note_candidate
 from sumwise.kernels.grow.gain import find_limits, gains_after, split_gain
 from sumwise.kernels.grow.layout import CHILD
 from sumwise.kernels.grow.missing import follows_larger
-from sumwise.kernels.grow.partition import is_left_value, own_records, partition_records
+from sumwise.kernels.grow.partition import child_records, is_left_value, move_span, node_records
+from sumwise.kernels.grow.plan import FIRST, ITEM_PARENT, SUMMED
 from sumwise.kernels.grow.split import best_candidate
 from sumwise.kernels.grow.storage import dense
 from sumwise.kernels.runtime.jit import NO, NONE, YES, ZERO, inlined, routine, verb
@@ -33,32 +34,27 @@ take_level_gain = dense.take_level_gain
 
 
 @inlined
-def _is_own(job, f):
-    """Whether this thread keeps and scores the list of a feature of the tree."""
-    return job.table.storage[f] == PRESORTED and is_owned(job, f)
+def _is_listed(job, f):
+    """Whether a feature of the tree has a list."""
+    return job.table.storage[f] == PRESORTED and is_drawn(job, f)
 
 
 # Lists
 
 
 @routine
-def _fill_lists(job):
-    """Copy the rows of the tree to the thread's lists."""
-    scratch, n_rows = job.work.presorted, job.work.last[job.n_threads - 1, 0]
-    if job.thread == 0:
-        scratch.first[0] = 0
-    for f in range(job.work.feature_owner.size):
-        if not _is_own(job, f):
-            continue
-        order, own = job.table.presorted.order[f], scratch.lists[0, f]
-        if order.size == n_rows:
-            for i in range(order.size):
-                own[i] = order[i]
-            continue
-        n = np.uint64(0)
+def _fill_list(job, f):
+    """Copy the rows of the tree to the list of a feature."""
+    scratch, n_rows = job.work.presorted, job.work.last[0]
+    order, own = job.table.presorted.order[f], scratch.lists[0, f]
+    if order.size == n_rows:
         for i in range(order.size):
-            own[n] = order[i]
-            n += np.uint64(scratch.in_tree[order[i] & _LOW_32])
+            own[i] = order[i]
+        return
+    n = np.uint64(0)
+    for i in range(order.size):
+        own[n] = order[i]
+        n += np.uint64(scratch.in_tree[order[i] & _LOW_32])
 
 
 @routine
@@ -74,26 +70,26 @@ def _partition_entries(source, target, first, middle, last, goes_left):
 
 
 @routine
-def _partition_lists(job, child):
-    """Partition the thread's lists of the node that has this child, after its records."""
+def _partition_list(job, node, f):
+    """Partition a feature's list of a node, after its records."""
     work, scratch = job.work, job.work.presorted
-    node = scratch.parent[child]
     depth, left = job.nodes[node].depth, job.nodes[node].left
-    first, middle = scratch.first[left], scratch.first[left + 1]
-    last = middle + work.totals[left + 1, 2]
-    for f in range(work.feature_owner.size):
-        if _is_own(job, f):
-            source, target = scratch.lists[depth & 1, f], scratch.lists[(depth + 1) & 1, f]
-            _partition_entries(source, target, first, middle, last, scratch.goes_left)
+    source, target = scratch.lists[depth & 1, f], scratch.lists[(depth + 1) & 1, f]
+    places = (work.first[node], work.first[left + 1], work.last[node])
+    _partition_entries(source, target, *places, scratch.goes_left)
 
 
 @verb
-def build_histogram(job, node, which):
+def build_histogram(job, item, f):
     """Lists take the place of histograms; those of two children are partitioned together."""
-    if node == 0:
-        _fill_lists(job)
-    elif which == 0:
-        _partition_lists(job, node)
+    own = job.work.plan.items[item]
+    node, parent = own[SUMMED], own[ITEM_PARENT]
+    if not _is_listed(job, f) or own[FIRST] > job.work.first[node]:
+        return ZERO
+    if parent < 0:
+        _fill_list(job, f)
+    elif item == 0 or job.work.plan.items[item - 1, ITEM_PARENT] != parent:
+        _partition_list(job, parent, f)
     return ZERO
 
 
@@ -110,42 +106,49 @@ def _left_ranks(split_rank, missing_left):
     return skip, np.uint32(split_rank - skip)
 
 
-@verb
-def move_records(job, node):
-    """Move the thread's records of a node to its children, and note the side of each row."""
-    work, thread, own = job.work, job.thread, job.nodes[node]
-    first, last = work.first[thread, node], work.last[thread, node]
-    source, target = work.records[own.depth & 1], work.records[(own.depth + 1) & 1]
-    goes_left, ranks = work.presorted.goes_left, job.table.presorted.ranks[own.feature]
+@routine
+def _note_ranks(job, node, first, last):
+    """Note the side of the rows of a node's records [first, last) that its split sends them to."""
+    own, records = job.nodes[node], node_records(job, node)[first:last]
+    goes_left, ranks = job.work.presorted.goes_left, job.table.presorted.ranks[own.feature]
     skip, bound = _left_ranks(own.split_bin, own.missing_left)
-    for i in range(first, last):
-        row = source[i] >> _ROW
+    n_left = 0
+    for i in range(records.size):
+        row = records[i] >> _ROW
         goes_left[row] = np.uint8(np.uint32(ranks[row] - skip) <= bound)
-    return partition_records(source, target, first, last, goes_left, _LEFT, _RIGHT)
+        n_left += goes_left[row]
+    return n_left
 
 
 @verb
-def note_sides(job, node, middle):
-    """Note where a node's children have their rows in the lists, and on which side each row is."""
-    work, thread, scratch = job.work, job.thread, job.work.presorted
-    left = np.int64(job.nodes[node].left)
-    if thread == 0:
-        scratch.parent[left] = scratch.parent[left + 1] = node
-        scratch.first[left] = scratch.first[node]
-        scratch.first[left + 1] = scratch.first[node] + work.totals[left, 2]
+def count_left(job, node, first, last):
+    """Return how many of the records [first, last) of a node go left."""
+    return _note_ranks(job, node, first, last)
+
+
+@verb
+def move_records(job, node, first, last, left, right, step):
+    """Move a span of a node's records to its children, and note the side of each row."""
+    span = (first, last, left, right, step)
+    _note_ranks(job, node, first, last)
+    places = (node_records(job, node), child_records(job, node), span)
+    return move_span(*places, job.work.presorted.goes_left, _LEFT, _RIGHT)
+
+
+@verb
+def note_sides(job, node, first, last, is_left):
+    """Note on which side the rows are whose records have been moved to [first, last)."""
     if job.table.storage[job.nodes[node].feature] != PRESORTED:  # else it is known
-        moved = work.records[(job.nodes[node].depth + 1) & 1]
-        for i in range(work.first[thread, node], middle):
-            scratch.goes_left[moved[i] >> _ROW] = _LEFT
-        for i in range(middle, work.last[thread, node]):
-            scratch.goes_left[moved[i] >> _ROW] = _RIGHT
+        moved, side = child_records(job, node)[first:last], _LEFT if is_left != 0 else _RIGHT
+        for i in range(moved.size):
+            job.work.presorted.goes_left[moved[i] >> _ROW] = side
     return ZERO
 
 
 @verb
-def name_leaves(job, node):
-    """Write the leaf of each of the thread's rows of a node; return how many go right."""
-    own, records, leaf = job.nodes[node], own_records(job, node), job.work.leaf
+def name_leaves(job, node, first, last):
+    """Write the leaf of each row of a node's records [first, last); return how many go right."""
+    own, records, leaf = job.nodes[node], node_records(job, node)[first:last], job.work.leaf
     ranks, left, n_right = job.table.presorted.ranks[own.feature], np.int64(own.left), 0
     skip, bound = _left_ranks(own.split_bin, own.missing_left)
     for i in range(records.size):
@@ -211,7 +214,7 @@ def _walk(entries, first, last, is_end, payload, sums, prefix, rank_at):
 def _find_list(job, node, f):
     """Return a feature's list, and where a node's rows begin, where those with values, and end."""
     scratch = job.work.presorted
-    entries, first = scratch.lists[job.nodes[node].depth & 1, f], scratch.first[node]
+    entries, first = scratch.lists[job.nodes[node].depth & 1, f], job.work.first[node]
     last = first + job.work.totals[node, 2]
     return entries, first, _find_above(entries, first, last, ZERO), last
 
@@ -223,7 +226,7 @@ def _look_at_level(job, first, last, f):
     """
     lowest, n_ranks, both_ways = _BEYOND, ZERO, False
     for node in range(first, last):
-        if job.nodes[node].slot >= 0:
+        if job.nodes[node].splittable:
             entries, begin, start, end = _find_list(job, node, f)
             if start < end:
                 lowest = min(lowest, np.int64(entries[start] >> _ROW))
@@ -237,7 +240,7 @@ def _goes_with_larger(job, first, last, f, split_bin):
     """Whether at least half of the rows of the nodes that may be split go left, none missing."""
     n_left, n_rows = ZERO, ZERO
     for node in range(first, last):
-        if job.nodes[node].slot >= 0:
+        if job.nodes[node].splittable:
             entries, begin, _, end = _find_list(job, node, f)
             n_left += _find_above(entries, begin, end, split_bin) - begin
             n_rows += end - begin
@@ -257,7 +260,7 @@ def _draw_rank(job, f, first, last, lowest, highest, both_ways):
     key = extend_key(extend_key(job.key, RANDOM_SPLITS), first)
     drawn, rank = choose_between(key, f, lowest, n), ZERO
     for node in range(first, last):
-        if job.nodes[node].slot >= 0:
+        if job.nodes[node].splittable:
             entries, _, start, end = _find_list(job, node, f)
             above = _find_above(entries, start, end, drawn)
             if above > start:
@@ -288,7 +291,7 @@ def _score_random_rank(job, child, f, first, last):
     for missing_left in (False, True):
         total = -np.inf
         for node in range(first, last):
-            if rank > 0 and job.nodes[node].slot >= 0 and (both_ways or not missing_left):
+            if rank > 0 and job.nodes[node].splittable and (both_ways or not missing_left):
                 left = _sum_random(job, node, f, rank, missing_left)
                 limits = find_limits(job, node, NONE if rank == highest else f)
                 total = add_gain(split_gain(limits, left, work.totals[node]), total)
@@ -305,14 +308,15 @@ def _score_random_rank(job, child, f, first, last):
 
 
 @verb
-def score_node(job, node, child):
-    """Find the best split of each of the thread's ranked features for a node."""
+def score_node(job, node, child, begin, end):
+    """Find the best split of each of some ranked features for a node."""
     work, payload, scratch = job.work, job.payload, job.work.presorted
     prefix, gains = work.prefix[job.thread], work.gains[job.thread]
     right, left, rank_at = gains[0], gains[1], scratch.rank_at[job.thread]
     totals = work.totals[node]
-    for f in range(work.feature_owner.size):
-        if not _is_own(job, f) or not work.allowed[CHILD + child, f]:
+    for position in range(begin, end):
+        f = work.plan.features[position]
+        if not _is_listed(job, f) or not work.allowed[CHILD + child, f]:
             continue
         if job.options.random_splits:
             _score_random_rank(job, child, f, node, node + 1)
@@ -326,10 +330,10 @@ def score_node(job, node, child):
         )
         best.gain = -np.inf
         sums = (ZERO, ZERO, ZERO)
-        for begin in range(start, last, _CHUNK):
-            end = min(begin + _CHUNK, last)
-            is_end = end == last
-            n, sums = _walk(entries, begin, end, is_end, payload, sums, prefix, rank_at)
+        for chunk in range(start, last, _CHUNK):
+            is_end = chunk + _CHUNK >= last
+            places = (chunk, last if is_end else chunk + _CHUNK, is_end)
+            n, sums = _walk(entries, *places, payload, sums, prefix, rank_at)
             # All values against the missing ones is a split, too, where there are some.
             is_last = is_end and both_ways
             n -= 1 if is_end and not both_ways else 0
@@ -409,16 +413,17 @@ def _add_node_gains(job, node, f, lowest, n_ranks, both_ways, sum_right, sum_lef
 
 
 @verb
-def score_level(job, first, last):
-    """Find the best split of each of the thread's ranked features for nodes [first, last) together.
+def score_level(job, first, last, begin, end):
+    """Find the best split of each of some ranked features for nodes [first, last) together.
 
     A split's gain is the sum over the nodes, in their order; a node where a child would be too
     small adds nothing.
     """
     work, level_gains = job.work, job.work.presorted.level_gains[job.thread]
     sum_right, sum_left = level_gains[0], level_gains[1]
-    for f in range(work.feature_owner.size):
-        if not _is_own(job, f) or not work.allowed[CHILD, f]:
+    for position in range(begin, end):
+        f = work.plan.features[position]
+        if not _is_listed(job, f) or not work.allowed[CHILD, f]:
             continue
         if job.options.random_splits:
             _score_random_rank(job, ZERO, f, first, last)
@@ -427,7 +432,7 @@ def score_level(job, first, last):
         for i in range(n_ranks):
             sum_right[i] = sum_left[i] = -np.inf
         for node in range(first, last):
-            if job.nodes[node].slot >= 0:
+            if job.nodes[node].splittable:
                 ranks = (lowest, n_ranks, both_ways)
                 _add_node_gains(job, node, f, *ranks, sum_right, sum_left)
         n = n_ranks if both_ways else n_ranks - 1
