@@ -24,7 +24,8 @@ def _get_engine() -> Any:
     module = llvm.parse_assembly("")
     triple = llvm.get_process_triple()
     machine = llvm.Target.from_triple(triple).create_target_machine(reloc="pic", jit=True)
-    return llvm.create_mcjit_compiler(module, machine)
+    # All sections of an object file in one piece: code reaches its constants by 32-bit offsets.
+    return llvm.create_mcjit_compiler(module, machine, use_lmm=True)
 
 
 def load(code: bytes) -> None:
