@@ -52,6 +52,7 @@ def warm():
 def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     monkeypatch.setattr(jobs, "count_cpus", lambda: 2)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     X = np.random.default_rng(0).normal(scale=50, size=(3000, 5)).astype(kind)
     if kind is not np.int16:
         X[::7] = np.nan

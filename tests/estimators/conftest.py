@@ -11,6 +11,7 @@ def teams(monkeypatch):
     """Let four threads run however few CPUs there are and however small the work."""
     monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
 
 
 @pytest.fixture

@@ -210,6 +210,7 @@ def assert_monotone(case, model):
 def test_threads_change_nothing(case, bytes_of, monkeypatch):
     monkeypatch.setattr("sumwise.estimators.input.jobs.count_cpus", lambda: 3)
     monkeypatch.setattr("sumwise.estimators.input.jobs.STEPS_PER_THREAD", 1)
+    monkeypatch.setattr("sumwise.estimators.input.jobs.count_growers", lambda n_values: 99)
     models = [case.run(case.make(n_jobs=n_jobs)) for n_jobs in (1, 3)]
     assert bytes_of(models[0]) == bytes_of(models[1])
 

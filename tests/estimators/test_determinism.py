@@ -31,6 +31,7 @@ def teams(monkeypatch):
     """Let four threads run however few CPUs there are and however small the work; list them."""
     monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     started = []
 
     class RecordedTeam(jobs.Team):

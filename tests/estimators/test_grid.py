@@ -107,6 +107,7 @@ def fit(booster, categories, constraints, growth, sampler, n_jobs=1):
 def test_any_combination(booster, categories, constraints, tmp_path, bytes_of, monkeypatch):
     monkeypatch.setattr("sumwise.estimators.input.jobs.count_cpus", lambda: 3)
     monkeypatch.setattr("sumwise.estimators.input.jobs.STEPS_PER_THREAD", 1)
+    monkeypatch.setattr("sumwise.estimators.input.jobs.count_growers", lambda n_values: 99)
     cell = booster, categories, constraints
     reason = find_reason(*cell)
     if reason is not None:

@@ -23,6 +23,7 @@ def eight_cpus(monkeypatch, all_cpus):
     """Work for eight threads, however few CPUs there are."""
     monkeypatch.setattr(jobs, "count_cpus", lambda: 8)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
 
 
 @pytest.fixture(params=["short", "long"])
@@ -62,6 +63,7 @@ def test_no_more_threads_than_cpus(monkeypatch):
 
     monkeypatch.setattr(jobs, "Team", RecordedTeam)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     monkeypatch.setattr(jobs, "count_cpus", lambda: 3)
     X, y = make_table()
     make_model(n_jobs=1000).fit(X, y).predict(X)

@@ -56,6 +56,7 @@ def test_sets_tell_categories_apart_that_thresholds_cannot(growth):
 def test_threads_do_not_change_the_model(growth, sampled, tmp_path, monkeypatch):
     monkeypatch.setattr("sumwise.estimators.input.jobs.count_cpus", lambda: 4)
     monkeypatch.setattr("sumwise.estimators.input.jobs.STEPS_PER_THREAD", 1)
+    monkeypatch.setattr("sumwise.estimators.input.jobs.count_growers", lambda n_values: 99)
     params = {"growth": growth, "early_stopping": sampled}
     if sampled:
         params.update(sampler=Subsample(0.7), columns=Columns(by_node=0.6))

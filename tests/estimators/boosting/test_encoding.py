@@ -227,6 +227,7 @@ def test_threads_change_no_byte(task, growth, tmp_path, monkeypatch):
 
     monkeypatch.setattr(jobs, "count_cpus", lambda: 3)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     found = {get_bytes(fit(**task, growth=growth, n_jobs=n), tmp_path) for n in (1, 2, 3)}
     assert len(found) == 1
 

@@ -95,6 +95,7 @@ def test_boosting_lowers_the_loss(loss, growth, capsys):
 def test_threads_change_no_byte(loss, growth, monkeypatch, bytes_of):
     monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     weight = np.random.default_rng(0).exponential(size=len(X))
     params = {**SMALL, "n_estimators": 3, "loss": loss, "growth": growth, "sampler": "subsample"}
     files = {

@@ -202,7 +202,13 @@ def test_threads_that_trees_can_use(n_rows, expected):
 
 def test_a_team_has_no_more_threads_than_its_work_can_use(monkeypatch):
     monkeypatch.setattr(jobs, "count_cpus", lambda: 16)
-    for n_jobs, most, expected in [(None, 5, 5), (-1, 99, 16), (3, 5, 3), (None, None, 16)]:
-        with jobs.start_team(n_jobs, 10**9, most) as team:
+    few, many = 28 * 10_000, 28 * 100_000
+    for n_jobs, n_values, expected in [
+        (None, few, 8),
+        (-1, many, 16),
+        (3, few, 3),
+        (None, None, 16),
+    ]:
+        with jobs.start_team(n_jobs, 10**9, n_values) as team:
             assert team.n_threads == expected
     assert jobs._taken.n_threads == 0

@@ -153,6 +153,7 @@ def test_frames_give_the_same_model():
 def test_threads_change_nothing(kind, method, monkeypatch):
     monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     monkeypatch.setattr("sumwise.tree.shallow._ROWS_FOR_ALL", 1)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9000, 7))

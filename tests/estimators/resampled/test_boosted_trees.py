@@ -118,6 +118,7 @@ def test_predictions_are_those_of_the_members(model, data):
 def test_models_do_not_depend_on_jobs(monkeypatch):
     monkeypatch.setattr(jobs, "count_cpus", lambda: 4)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     X, y = CANCER
     base = DecisionTreeClassifier(max_depth=3, max_features=5)
     one, four = (

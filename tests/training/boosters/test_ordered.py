@@ -178,6 +178,7 @@ def fit(task, **params):
 def test_threads_files_and_growth(task, growth, booster, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "count_cpus", lambda: 3)
     monkeypatch.setattr(jobs, "STEPS_PER_THREAD", 1)
+    monkeypatch.setattr(jobs, "count_growers", lambda n_values: 99)
     found = set()
     for n_jobs in (1, 3):
         model = fit(task, growth=growth, booster=booster, n_jobs=n_jobs)

@@ -39,7 +39,7 @@ from sumwise.estimators.boosting.tasks import Task, as_target
 from sumwise.estimators.boosting.validation import read_validation
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
-from sumwise.estimators.input.jobs import count_growers, start_team
+from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
 from sumwise.estimators.input.targets import read_target
 from sumwise.losses import CustomLoss
@@ -224,7 +224,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         check_support(self, data, loss, booster)
         settings = make_settings(self, data, loss, growth, booster, seed)
         n_values = data.train.matrix.size
-        team_size = n_jobs, _STEPS_PER_VALUE * n_values, count_growers(n_values)
+        team_size = n_jobs, _STEPS_PER_VALUE * n_values, n_values
         with show_progress(bool(self.verbose)) as shown, start_team(*team_size) as team:
             told = [*shown, *(self.callbacks or ()), *callbacks]
             if not booster.grows_trees:

@@ -44,17 +44,18 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def start_team(n_jobs: int | None, n_steps: int, most: int | None = None) -> Iterator[Team]:
+def start_team(n_jobs: int | None, n_steps: int, n_values: int | None = None) -> Iterator[Team]:
     """Start a team for some work; teams of other Python threads share the remaining CPUs.
 
-    So concurrent fits, as under joblib's threading backend, do not oversubscribe the CPUs. ``most``
-    is the number of threads that the work can use, None for any.
+    So concurrent fits, as under joblib's threading backend, do not oversubscribe the CPUs. If trees
+    are grown together, ``n_values`` is the size of their table.
     """
     n_threads = 0
     try:
         with _taken.lock:
             n_threads = count_threads(n_jobs, n_steps)
-            n_threads = n_threads if most is None else min(n_threads, most)
+            if n_values is not None:
+                n_threads = min(n_threads, count_growers(n_values))
             _taken.n_threads += n_threads
         with Team(n_threads, interruptible=n_steps >= LONG_STEPS) as team:
             yield team
