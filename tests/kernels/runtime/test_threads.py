@@ -349,19 +349,22 @@ def test_jobs_of_both_kinds_follow_each_other(n_threads):
     assert calls.count(0) + counter[0] // n_threads == 240
 
 
-def test_an_interrupt_between_call_and_work_ends_the_job(monkeypatch):
-    """The members wait at a barrier for the caller, which does not come."""
+@pytest.mark.parametrize("when", ["_post_job", "_call", "_lead_job"])
+def test_an_interrupt_before_the_caller_works_ends_the_job(when, monkeypatch):
+    """Members wait at a barrier for the caller, which does not come; or were not called yet."""
     errors, at_round = np.zeros(1, dtype=np.int64), np.full(16 * 3, -1)
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
 
     with Team(3) as team:
         team.run(lambda *_: None)  # all sleep in Python now
-        with monkeypatch.context() as patch:
-            patch.setattr(team._mail, "_lead_job", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                team.run(meet_often, 10, at_round, errors)
+        usual = getattr(team._mail, when)
+
+        def interrupt(*_):
+            monkeypatch.setattr(team._mail, when, usual)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(team._mail, when, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            team.run(meet_often, 10, at_round, errors)
         team.run(meet_often, 10, at_round, errors)
     assert errors[0] == 0
 

@@ -9,7 +9,6 @@ object, from which the kernel reads where the data are; a tuple is its items, on
 stays the same over many calls.
 """
 
-import hashlib
 from collections.abc import Iterable
 from functools import cache
 from struct import Struct
@@ -55,14 +54,12 @@ class ReferenceKind:
     def __init__(self, target: TupleKind) -> None:
         self.target = target
         self.text = f"reference to {spell(target)}"
-        digest = hashlib.sha256(self.text.encode()).digest()
-        self.number = int.from_bytes(digest[:8], "little", signed=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ReferenceKind) and self.text == other.text
 
     def __hash__(self) -> int:
-        return self.number
+        return hash(self.text)
 
 
 @cache

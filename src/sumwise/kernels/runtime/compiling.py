@@ -4,7 +4,8 @@ An object file holds one kernel with all routines it calls, for one list of kind
 needs nothing of Python or Numba when it runs: kernels allocate nothing and count no references. So
 it can be kept on disk, loaded by LLVM, or linked into a library.
 
-The classes of Numba that this needs are private; they are used here and in ``reference`` alone.
+The classes of Numba that this needs are private; they are used here and in ``reference_types``
+alone.
 """
 
 import sys
@@ -134,9 +135,11 @@ def to_type(kind: Any) -> Any:
         return types.BaseTuple.from_types(items, **owner)
     if isinstance(kind, ReferenceKind):
         # Import here, because it registers types of its own with Numba.
-        from sumwise.kernels.runtime.reference_types import Reference
+        from sumwise.kernels.runtime.reference_types import Reference, check_layout
 
-        return Reference(to_type(kind.target))
+        target = to_type(kind.target)
+        check_layout(kind.target, target)
+        return Reference(target)
     return types.boolean if kind == "bool" else getattr(types, kind)
 
 

@@ -31,9 +31,6 @@ from sumwise.kernels.runtime.arguments import (
 # Numba compiles a routine anew for every literal it is called with; NumPy scalars are none.
 ZERO, NONE, YES, NO = np.int64(0), np.int64(-1), np.bool_(True), np.bool_(False)
 
-# In the block of a call that many threads of a team copy.
-MOST_WORDS = 512
-
 
 class AbortError(Exception):
     """Ends a member's part in a job that another member or the caller cannot finish."""
@@ -171,7 +168,7 @@ class Kernel(Compiled):
         return entry.call(entry.arguments.pack(*words))
 
     def bind(self, *args: Any) -> Callable[[], Any]:
-        """Return a function that calls it with these arguments, which takes half the time.
+        """Return a function that calls it with these arguments, without reading them again.
 
         Arrays may change what is in them, but neither move nor go: keep them.
         """

@@ -42,19 +42,35 @@ def _has_feature(name: str) -> bool:
     return bool(__cpu_features__.get(name))
 
 
+def choose_level() -> str | None:
+    """Return the level of the library to load, None for no library."""
+    levels = LEVELS.get(name_architecture(), {})
+    chosen = os.environ.get("SUMWISE_KERNELS", "auto")
+    if chosen == "auto":
+        if "NUMBA_CPU_NAME" in os.environ:
+            return None  # kernels are to be compiled for that CPU
+        found = (name for name, feature in levels.items() if _has_feature(feature))
+        return next((name for name in found if path_of(name).is_file()), None)
+    if chosen == "compiled":
+        return None
+    if chosen not in levels:
+        raise ValueError(
+            f"SUMWISE_KERNELS={chosen}: must be one of {', '.join(('auto', 'compiled', *levels))}"
+        )
+    if not _has_feature(levels[chosen]):
+        raise ValueError(f"SUMWISE_KERNELS={chosen}: this CPU has no {levels[chosen]}")
+    if not path_of(chosen).is_file():
+        raise ValueError(
+            f"SUMWISE_KERNELS={chosen}: there is no {path_of(chosen)}; this installation has no "
+            "compiled kernels of that level"
+        )
+    return chosen
+
+
 @cache
 def _load() -> ctypes.CDLL | None:
-    chosen = os.environ.get("SUMWISE_KERNELS", "auto")
-    if chosen == "auto" and "NUMBA_CPU_NAME" in os.environ:
-        chosen = "compiled"  # for that CPU
-    if chosen == "compiled" or not FOLDER.is_dir():
-        return None
-    levels = LEVELS.get(name_architecture(), {})
-    for level, feature in levels.items():
-        is_fit = chosen == level or (chosen == "auto" and _has_feature(feature))
-        if is_fit and path_of(level).is_file():
-            return ctypes.CDLL(str(path_of(level)))
-    return None
+    level = choose_level()
+    return None if level is None else ctypes.CDLL(str(path_of(level)))
 
 
 def describe() -> str:

@@ -9,6 +9,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from sumwise.kernels.runtime import cache, library
@@ -85,11 +86,9 @@ def make_object(
 
 
 def _check_compiler(function: Callable[..., Any]) -> None:
-    try:
-        import llvmlite.binding  # noqa: F401
-    except ImportError:
+    if find_spec("numba") is None:
         name = f"{function.__module__}.{function.__name__}"
         raise ImportError(
             f"{name} is not in {library.describe()}, and Numba, which compiles it, is not "
             "installed: pip install 'sumwise[compile]'"
-        ) from None
+        )

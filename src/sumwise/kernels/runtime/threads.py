@@ -23,7 +23,6 @@ import numpy as np
 
 from sumwise.errors import ThreadError
 from sumwise.kernels.runtime.jit import (
-    MOST_WORDS,
     AbortError,
     Kernel,
     cgutils,
@@ -49,6 +48,8 @@ _NUMBER, _ENTRY, _BLOCK, _N_WORDS, _DONE, _WAITS = (_APART * i for i in range(6)
 _SPINS, _SLEEPS, _CALLED = 0, 1, 2
 # How often a member yields its core before it goes to sleep: for about half a millisecond.
 _YIELDS = 1000
+# The longest block of a kernel: every member copies it.
+_MOST_WORDS = 512
 # Instead of an entry: the job is in the inbox.
 _FOR_PYTHON = 0
 # For one thread, which meets nobody.
@@ -156,7 +157,7 @@ def _call_entry(typing_context, entry, block, n_words, thread):
     def generate(context, builder, signature, args):
         word = ir.IntType(64)
         entry, block, n_words, thread = args
-        own = cgutils.alloca_once(builder, word, size=MOST_WORDS)
+        own = cgutils.alloca_once(builder, word, size=_MOST_WORDS)
         given = builder.inttoptr(block, word.as_pointer())
         cgutils.raw_memcpy(builder, own, given, n_words, 8)
         builder.store(thread, own)
@@ -273,11 +274,12 @@ def _serve_jobs(thread, post, sync, n_posted):
 @kernel
 def _post_job(post, sync, n_threads):
     """Tell all members of a job, and do it; but if some sleep, return that they must be called."""
+    someone_sleeps = False
+    if post[_ENTRY] == _FOR_PYTHON:  # who is done tells Python
+        atomic_add(post, _NUMBER, 1)
+        return someone_sleeps
     post[_DONE] = 0
     atomic_add(post, _NUMBER, 1)
-    someone_sleeps = False
-    if post[_ENTRY] == _FOR_PYTHON:
-        return someone_sleeps
     for thread in range(1, n_threads):
         if compare_exchange(post, _WAITS + _APART * thread, _SLEEPS, _CALLED):
             someone_sleeps = True
@@ -318,7 +320,7 @@ class _Job:
         self.errors: list[BaseException] = []
 
     def take_part(self, thread: int) -> None:
-        """Call the kernel as a member; without an error, all have done so when this returns."""
+        """Call the function as a member."""
         try:
             self._kernel(thread, self._n_threads, self._sync, *self._args)
         except BaseException as error:
@@ -349,8 +351,9 @@ class _Mail:
         self.n_threads = n_threads
         self.post = np.zeros(_WAITS + _APART * n_threads, dtype=np.int64)
         self.post[_WAITS::_APART] = _SLEEPS
+        self.post[_DONE] = n_threads - 1  # nobody is at work
         self.sync = np.zeros(SYNC_LENGTH, dtype=np.int64)
-        self._block = np.zeros(MOST_WORDS, dtype=np.int64)
+        self._block = np.zeros(_MOST_WORDS, dtype=np.int64)
         self.post[_BLOCK] = self._block.ctypes.data
         job = (self.post, self.sync, n_threads)
         self._post_job, self._lead_job, self._end_job = (
@@ -367,6 +370,7 @@ class _Mail:
                 self._call(inboxes)
                 self._lead_job()
         except BaseException:  # Ctrl-C, before the caller did its part
+            self._call(inboxes)  # those that it had not come to
             self._end_job()
             self.sync[:] = 0
             raise
