@@ -29,5 +29,9 @@ class ModelFileError(SumwiseError, ValueError):
     """A file is not a model that this version can read."""
 
 
+class ExportError(SumwiseError, ValueError):
+    """A model cannot be written in a format; the message says which part and what to do."""
+
+
 class DataWarning(UserWarning):
     """The data was changed in a way that may surprise."""

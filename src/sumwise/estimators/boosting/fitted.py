@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.categories.encoder import CategoryEncoder
-from sumwise.errors import ParameterError
+from sumwise.errors import ExportError, ParameterError
 from sumwise.estimators.boosting.round_ranges import read_rounds
+from sumwise.estimators.describing import describe_columns, describe_inputs, describe_raw
 from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
 from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.export.portable import Link, PortableModel
 from sumwise.inspection.importance import importance
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss
@@ -105,6 +107,17 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         """Return predictions or class probabilities from raw scores."""
         model = self.ensemble_ if self._custom_link is None else self._custom_link
         return model.predict_mean(raw)
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        if self._custom_link is not None:
+            raise ExportError("a link function of your own is code, which cannot be exported")
+        columns = describe_columns(self.n_features_in_, self._encoder)
+        raw = describe_raw(self.ensemble_, columns)
+        output = raw if self.ensemble_.link == "identity" else Link(raw, self.ensemble_.link)
+        classes = (self.classes_,) if hasattr(self, "classes_") else ()
+        return PortableModel(type(self).__name__, describe_inputs(self), output, classes)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches in each tree.

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.matrix import Matrix
 from sumwise.data.thresholds import MAX_BINS
+from sumwise.estimators.describing import describe_columns, describe_inputs, describe_trees
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import count_features, count_rows
 from sumwise.estimators.forests.targets import ForestTarget
@@ -23,6 +24,7 @@ from sumwise.estimators.input.features import (
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_choice, check_integer, check_number
 from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.export.portable import Node, PortableModel, TreeSum
 from sumwise.inspection.forest_importance import impurity_importance
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.forest import Reweigher
@@ -191,6 +193,22 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
         """Return the mean of the trees' values, shape (n_rows, n_columns)."""
         X = self._check_input(X)
         return self._with_team(X, lambda team: self.forest_.predict_raw(X, team))
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        columns = describe_columns(self.n_features_in_, None)
+        output = self._describe_output(describe_trees(self.forest_, columns))
+        classes = self._list_classes()
+        return PortableModel(type(self).__name__, describe_inputs(self), output, classes)
+
+    def _describe_output(self, values: TreeSum) -> Node:
+        """Return the predictions, from the mean of the trees' values."""
+        return values
+
+    def _list_classes(self) -> tuple[np.ndarray, ...]:
+        """Return the classes of each target; none for numbers."""
+        return ()
 
     def _find_leaves(self, X: Any) -> np.ndarray:
         """Return the leaf of each row in each tree."""

@@ -25,6 +25,7 @@ from sumwise.estimators.forests.targets import (
 from sumwise.estimators.input.class_weights import check_class_weight, weigh_classes
 from sumwise.estimators.input.targets import check_sample_weight, encode_labels, find_classes
 from sumwise.estimators.scoring import KnownClassifier, KnownRegressor
+from sumwise.export.portable import Affine, Node, TreeSum
 from sumwise.training.forest import Reweigher
 
 _SAVED = ("n_features_in_", "feature_names_in_", "schema_")
@@ -143,6 +144,15 @@ class BaseTreeClassifier(ClassifierMixin, BaseTrees):
         if self.classes_.size > 2:
             return values
         return np.column_stack([1.0 - values, values])[:, : self.classes_.size]
+
+    def _describe_output(self, values: TreeSum) -> Node:
+        if isinstance(self.classes_, list) or self.classes_.size > 2:
+            return values
+        slopes = np.array([[-1.0], [1.0]])[: self.classes_.size]
+        return Affine((values,), slopes, np.array([1.0, 0.0])[: self.classes_.size])
+
+    def _list_classes(self) -> tuple[np.ndarray, ...]:
+        return tuple(self.classes_) if isinstance(self.classes_, list) else (self.classes_,)
 
     def _choose_labels(self, shares: Any) -> np.ndarray:
         """Return the most probable labels."""
