@@ -1,1 +1,53 @@
-"""Models as files."""
+"""Models outside of sumwise: source code, and files that other programs read.
+
+``portable.py`` describes a model in plain terms; each format is written from that description by a
+module of its own. ``native.py`` is the model file of sumwise itself.
+"""
+
+from typing import TYPE_CHECKING
+
+from sumwise.lazy import import_on_use
+
+if TYPE_CHECKING:
+    from sumwise.export.c_source import to_c, to_cpp
+    from sumwise.export.coreml import to_coreml
+    from sumwise.export.json_model import to_json
+    from sumwise.export.lightgbm_text import to_lightgbm
+    from sumwise.export.onnx_graph import to_onnx
+    from sumwise.export.pmml import to_pmml
+    from sumwise.export.python_source import to_python
+    from sumwise.export.sql import to_sql
+    from sumwise.export.treelite_model import to_treelite
+    from sumwise.export.xgboost_json import to_xgboost
+
+_MODULES = {
+    "to_c": "c_source",
+    "to_coreml": "coreml",
+    "to_cpp": "c_source",
+    "to_json": "json_model",
+    "to_lightgbm": "lightgbm_text",
+    "to_onnx": "onnx_graph",
+    "to_pmml": "pmml",
+    "to_python": "python_source",
+    "to_sql": "sql",
+    "to_treelite": "treelite_model",
+    "to_xgboost": "xgboost_json",
+}
+
+__all__ = [
+    "to_c",
+    "to_coreml",
+    "to_cpp",
+    "to_json",
+    "to_lightgbm",
+    "to_onnx",
+    "to_pmml",
+    "to_python",
+    "to_sql",
+    "to_treelite",
+    "to_xgboost",
+]
+
+__getattr__ = import_on_use(
+    __name__, {name: f"sumwise.export.{module}" for name, module in _MODULES.items()}
+)
