@@ -28,7 +28,7 @@ from sumwise.kernels.predict.scoring import (
 )
 from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows, make_sparse_coder
 from sumwise.kernels.predict.walk import FlatTrees, add_predictions, close_leaves
-from sumwise.kernels.runtime.threads import ABORT, Team
+from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.tree import make_writable
 
@@ -60,16 +60,17 @@ class CodedRows(NamedTuple):
     coder: Coder | SparseCoder
     memberships: Memberships | None
 
-    def code(self, first: int, last: int, codes: np.ndarray) -> None:
+    def code(self, first: int, last: int, codes: np.ndarray, team: Team) -> None:
         """Write the codes of some rows, which begin with a block."""
         arrays = self.part[:3]
         if isinstance(self.coder, SparseCoder):
-            code_sparse_rows(*arrays, first, last, self.coder, codes)
+            team.run(code_sparse_rows, *arrays, first, last, self.coder, codes)
             return
-        scratch = np.zeros(BLOCK, dtype=self.part.values.dtype), np.empty(BLOCK, dtype=np.int32)
-        code_rows(*arrays, first, last, self.coder, *scratch, codes)
+        shape, dtype = (team.n_threads, BLOCK), self.part.values.dtype
+        scratch = np.zeros(shape, dtype=dtype), np.empty(shape, dtype=np.int32)
+        team.run(code_rows, *arrays, first, last, self.coder, *scratch, codes)
         if self.memberships is not None:
-            code_memberships(*arrays, first, last, self.memberships, codes)
+            team.run(code_memberships, *arrays, first, last, self.memberships, codes)
 
 
 class Predictor:
@@ -117,10 +118,10 @@ class Predictor:
         shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
         for first, rows in self._read_rows(X):
-            team.run(_code, rows, codes[first // BLOCK :])
+            rows.code(0, rows.part.n_rows, codes[first // BLOCK :], team)
         for first_tree in range(0, self._trees.start.size, n_trees):
             arguments = (first_tree, first_tree + n_trees, self._trees)
-            team.run(_run_on_codes, codes, add_coded_predictions, arguments, out)
+            _run(add_coded_predictions, codes, arguments, out, team)
             yield
 
     def find_leaves(self, X: Matrix, out: np.ndarray, team: Team) -> None:
@@ -130,9 +131,15 @@ class Predictor:
     def _code_and_run(
         self, X: Matrix, kernel: Kernel, arguments: tuple[Any, ...], out: np.ndarray, team: Team
     ) -> None:
-        for first, rows in self._read_rows(X):
-            own = out[first : first + rows.part.n_rows]
-            team.run(_code_and_run, rows, self._n_columns, kernel, arguments, own)
+        """Code a batch of rows, run a kernel on it, then the next."""
+        blocks_of_thread = max(1, _BATCH_BYTES // (BLOCK * max(1, self._n_columns)))
+        n_blocks = max(1, min(team.n_threads * blocks_of_thread, -(-X.shape[0] // BLOCK)))
+        codes = np.empty((n_blocks, self._n_columns, BLOCK), dtype=np.uint8)
+        for start, rows in self._read_rows(X):
+            for first in range(0, rows.part.n_rows, n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, rows.part.n_rows)
+                rows.code(first, last, codes, team)
+                _run(kernel, codes, arguments, out[start + first : start + last], team)
 
     def _read_rows(self, X: Matrix) -> Iterator[tuple[int, CodedRows]]:
         """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
@@ -172,60 +179,9 @@ class Predictor:
         return int(columns.feature.size if by_set is None else by_set.first_column[-1])
 
 
-# --- what the threads of a team run ---
-
-
-def _code_and_run(
-    thread: int,
-    n_threads: int,
-    sync: np.ndarray,
-    rows: CodedRows,
-    n_columns: int,
-    kernel: Kernel,
-    arguments: tuple[Any, ...],
-    out: np.ndarray,
+def _run(
+    kernel: Kernel, codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray, team: Team
 ) -> None:
-    """Code a batch of the thread's rows, run a kernel on it, then the next."""
-    begin, end = _share_blocks(rows.part.n_rows, thread, n_threads)
-    n_rows = max(1, _BATCH_BYTES // (BLOCK * max(1, n_columns))) * BLOCK
-    codes = np.empty((-(-min(n_rows, end - begin) // BLOCK), n_columns, BLOCK), dtype=np.uint8)
-    for first in range(begin, end, n_rows):
-        if sync[ABORT]:
-            return
-        last = min(first + n_rows, end)
-        rows.code(first, last, codes)
-        _run_kernel(kernel, codes, arguments, out[first:last])
-
-
-def _code(
-    thread: int, n_threads: int, sync: np.ndarray, rows: CodedRows, codes: np.ndarray
-) -> None:
-    begin, end = _share_blocks(rows.part.n_rows, thread, n_threads)
-    rows.code(begin, end, codes[begin // BLOCK :])
-
-
-def _run_on_codes(
-    thread: int,
-    n_threads: int,
-    sync: np.ndarray,
-    codes: np.ndarray,
-    kernel: Kernel,
-    arguments: tuple[Any, ...],
-    out: np.ndarray,
-) -> None:
-    begin, end = _share_blocks(out.shape[0], thread, n_threads)
-    _run_kernel(kernel, codes[begin // BLOCK :], arguments, out[begin:end])
-
-
-def _share_blocks(n_rows: int, thread: int, n_threads: int) -> tuple[int, int]:
-    """Return the thread's rows as (first, last): whole blocks, except at the end."""
-    n_blocks = -(-n_rows // BLOCK)
-    first, last = n_blocks * thread // n_threads, n_blocks * (thread + 1) // n_threads
-    return first * BLOCK, min(last * BLOCK, n_rows)
-
-
-def _run_kernel(
-    kernel: Kernel, codes: np.ndarray, arguments: tuple[Any, ...], out: np.ndarray
-) -> None:
-    scratch = np.empty((SCRATCH_BLOCKS, BLOCK), dtype=np.uint8), np.empty(BLOCK, dtype=np.uint32)
-    kernel(codes, *arguments, *scratch, out)
+    shape = (team.n_threads, SCRATCH_BLOCKS, BLOCK)
+    scratch = np.empty(shape, dtype=np.uint8), np.empty((shape[0], BLOCK), dtype=np.uint32)
+    team.run(kernel, codes, *arguments, *scratch, out)

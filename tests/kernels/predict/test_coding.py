@@ -5,6 +5,7 @@ import pytest
 
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.coding import CodeColumns, code_rows, make_coder, round_down
+from sumwise.kernels.runtime.threads import SYNC_LENGTH
 from tests.naive.trees import MAX, SPECIAL
 
 FLOATS = [np.float32, np.float64]
@@ -19,6 +20,14 @@ def count_below(values, thresholds):
     ]
 
 
+def code_together(codes, values, *arguments, n_threads=1):
+    """Call the kernel for all threads, one after the other."""
+    shape, sync = (n_threads, BLOCK), np.zeros(SYNC_LENGTH, dtype=np.int64)
+    scratch = np.zeros(shape, dtype=values.dtype), np.empty(shape, dtype=np.int32)
+    for thread in range(n_threads):
+        code_rows(thread, n_threads, sync, values, *arguments, *scratch, codes)
+
+
 def code(X, thresholds_by_column, features):
     """The codes of a matrix, one column after the other."""
     sizes = [len(thresholds) for thresholds in thresholds_by_column]
@@ -31,8 +40,7 @@ def code(X, thresholds_by_column, features):
     values = X.ravel(order="K")
     strides = (X.shape[1], 1) if X.flags.c_contiguous else (1, n_rows)
     codes = np.full((-(-n_rows // BLOCK), len(features), BLOCK), 77, dtype=np.uint8)
-    scratch = np.zeros(BLOCK, dtype=X.dtype), np.empty(BLOCK, dtype=np.int32)
-    code_rows(values, *strides, 0, n_rows, make_coder(columns, X.dtype), *scratch, codes)
+    code_together(codes, values, *strides, 0, n_rows, make_coder(columns, X.dtype))
     return codes.transpose(1, 0, 2).reshape(len(features), -1)[:, :n_rows]
 
 
@@ -85,14 +93,14 @@ def test_blocks_and_layouts(n_rows, order, kind):
     assert found.tolist() == expected
 
 
-def test_rows_from_the_middle():
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_rows_from_the_middle(n_threads):
     X = rng.normal(size=(1000, 1))
     thresholds = np.sort(rng.normal(size=50))
     columns = CodeColumns(np.array([0]), thresholds, np.array([0, 50]))
     codes = np.full((3, 1, BLOCK), 77, dtype=np.uint8)
-    scratch = np.zeros(BLOCK), np.empty(BLOCK, dtype=np.int32)
     coder = make_coder(columns, X.dtype)
-    code_rows(X.ravel(), 1, 1, 300, 700, coder, *scratch, codes)
+    code_together(codes, X.ravel(), 1, 1, 300, 700, coder, n_threads=n_threads)
     assert codes[:2].ravel()[:400].tolist() == count_below(X[300:700, 0], thresholds)
     assert (codes[2] == 77).all()
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.runtime.jit import kernel, routine
+from sumwise.kernels.runtime.threads import share
 from sumwise.kernels.table.category_bins import read_code
 
 _IN_SET, _NOT_IN_SET, _MISSING = np.uint8(1), np.uint8(2), np.uint8(0)
@@ -89,13 +90,16 @@ def find_memberships(
 
 
 @kernel
-def code_memberships(values, row_stride, column_stride, first, last, memberships, codes):
+def code_memberships(
+    thread, n_threads, sync, values, row_stride, column_stride, first, last, memberships, codes
+):
     """Write columns of rows [first, last).
 
     No row is in a set at first; then each row is marked in the columns that list its category.
     """
     m = memberships
-    for block in range((last - first + BLOCK - 1) // BLOCK):
+    first_block, last_block = share((last - first + BLOCK - 1) // BLOCK, thread, n_threads)
+    for block in range(first_block, last_block):
         begin = first + block * BLOCK
         n_rows = min(BLOCK, last - begin)
         for k in range(m.feature.size):

@@ -14,7 +14,7 @@ import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK, count_below
 from sumwise.kernels.runtime.jit import inlined, kernel
-from sumwise.kernels.runtime.threads import prefetch_far
+from sumwise.kernels.runtime.threads import prefetch_far, share
 
 MAX_THRESHOLDS = 254
 # Up to here comparing with all thresholds is faster than a search: an instruction serves many rows.
@@ -138,14 +138,29 @@ def _code_column(values, coder, column, place, codes):
 
 
 @kernel
-def code_rows(values, row_stride, column_stride, first, last, coder, column_values, place, codes):
+def code_rows(
+    thread,
+    n_threads,
+    sync,
+    values,
+    row_stride,
+    column_stride,
+    first,
+    last,
+    coder,
+    column_values,
+    place,
+    codes,
+):
     """Write the codes of rows [first, last) of a matrix to the first blocks of ``codes``.
 
-    ``column_values`` (of the values' type) and ``place`` (int32) have room for a block. Codes of
-    rows beyond the last are undefined.
+    ``column_values`` (of the values' type) and ``place`` (int32) have room for a block per thread.
+    Codes of rows beyond the last are undefined.
     """
     n_columns, line = coder.feature.size, _LINE // values.itemsize
-    for block in range((last - first + BLOCK - 1) // BLOCK):
+    own_values, own_place = column_values[thread], place[thread]
+    first_block, last_block = share((last - first + BLOCK - 1) // BLOCK, thread, n_threads)
+    for block in range(first_block, last_block):
         begin = first + block * BLOCK
         n_rows = np.uint64(min(BLOCK, last - begin))
         has_next = begin + 2 * BLOCK <= last
@@ -154,8 +169,8 @@ def code_rows(values, row_stride, column_stride, first, last, coder, column_valu
             offset = coder.feature[column] * column_stride
             start = np.uint64(begin * row_stride + offset)
             for i in range(n_rows):
-                column_values[i] = values[start + i * np.uint64(row_stride)]
+                own_values[i] = values[start + i * np.uint64(row_stride)]
             if has_next and offset >= fetched + line:  # else it came with a column before
                 fetched = offset
                 _prefetch_column(values, row_stride, start + np.uint64(BLOCK * row_stride))
-            _code_column(column_values, coder, column, place, codes[block, column])
+            _code_column(own_values, coder, column, own_place, codes[block, column])

@@ -11,6 +11,7 @@ import numpy as np
 from sumwise.kernels.predict.blocks import BLOCK, clear_bits, keep_lowest
 from sumwise.kernels.predict.coded_trees import BY_LEAF, BY_WALK
 from sumwise.kernels.runtime.jit import inlined, intrinsic, ir, kernel, routine, types
+from sumwise.kernels.runtime.threads import share
 
 _ONE = np.uint64(1)
 # A byte can number this many leaves. For trees with more, ``wide`` takes the numbers.
@@ -121,14 +122,17 @@ def _go_together(tree, last_tree, trees):
 
 
 @kernel
-def add_coded_predictions(codes, first_tree, last_tree, trees, scratch, wide, out):
+def add_coded_predictions(
+    thread, n_threads, sync, codes, first_tree, last_tree, trees, all_scratch, all_wide, out
+):
     """Add the values of trees [first_tree, last_tree) to ``out`` (n_rows, n_outputs).
 
-    ``scratch`` (uint8, SCRATCH_BLOCKS blocks) and ``wide`` (uint32, one block) need not be
-    initialized.
+    ``all_scratch`` (uint8, SCRATCH_BLOCKS blocks per thread) and ``all_wide`` (uint32, one block
+    per thread) need not be initialized.
     """
-    start, value = trees.start, trees.value
-    for block in range(0, out.shape[0], BLOCK):
+    start, value, scratch, wide = trees.start, trees.value, all_scratch[thread], all_wide[thread]
+    first, last = share((out.shape[0] + BLOCK - 1) // BLOCK, thread, n_threads)
+    for block in range(first * BLOCK, min(last * BLOCK, out.shape[0]), BLOCK):
         own = codes[block // BLOCK]
         n_rows = np.uint64(min(BLOCK, out.shape[0] - block))
         tree = first_tree
@@ -155,13 +159,15 @@ def add_coded_predictions(codes, first_tree, last_tree, trees, scratch, wide, ou
 
 
 @kernel
-def find_coded_leaves(codes, trees, scratch, wide, out):
+def find_coded_leaves(thread, n_threads, sync, codes, trees, all_scratch, all_wide, out):
     """Write the leaf of each row in each tree to ``out`` (n_rows, n_trees) as a node of the tree.
 
-    ``scratch`` and ``wide`` as in :func:`add_coded_predictions`.
+    ``all_scratch`` and ``all_wide`` as in :func:`add_coded_predictions`.
     """
+    scratch, wide = all_scratch[thread], all_wide[thread]
     narrow = scratch[0]
-    for block in range(0, out.shape[0], BLOCK):
+    first, last = share((out.shape[0] + BLOCK - 1) // BLOCK, thread, n_threads)
+    for block in range(first * BLOCK, min(last * BLOCK, out.shape[0]), BLOCK):
         own = codes[block // BLOCK]
         n_rows = np.uint64(min(BLOCK, out.shape[0] - block))
         for tree in range(trees.output.size):

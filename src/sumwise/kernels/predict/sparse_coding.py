@@ -11,6 +11,7 @@ import numpy as np
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.coding import CodeColumns, round_down
 from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.runtime.threads import share
 from sumwise.kernels.table.binning import find_bin
 
 
@@ -44,12 +45,13 @@ def make_sparse_coder(
 
 
 @kernel
-def code_sparse_rows(start, index, values, first, last, coder, codes):
+def code_sparse_rows(thread, n_threads, sync, start, index, values, first, last, coder, codes):
     """Write the codes of rows [first, last) of a sparse matrix to the first blocks of ``codes``.
 
     The code of a value is its bin among the thresholds of a column.
     """
-    for block in range((last - first + BLOCK - 1) // BLOCK):
+    first_block, last_block = share((last - first + BLOCK - 1) // BLOCK, thread, n_threads)
+    for block in range(first_block, last_block):
         begin = first + block * BLOCK
         own = codes[block]
         for c in range(coder.absent.size):
