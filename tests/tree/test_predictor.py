@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sumwise.kernels.runtime.threads import ABORT, Team
+from sumwise.kernels.predict.blocks import BLOCK
+from sumwise.kernels.predict.scoring import add_coded_predictions
+from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import predictor as module
 from sumwise.tree.predictor import Predictor
 from tests.naive.predict import find_leaves, sum_values
@@ -197,16 +199,21 @@ def test_read_only_arrays(mixed):
 def test_an_interrupt_ends_the_work_between_batches(monkeypatch, mixed):
     trees, X, _ = mixed
     monkeypatch.setattr(module, "_BATCH_BYTES", 1)
-    out = np.zeros((len(X), 2))
+    out, n_runs = np.zeros((len(X), 2)), 0
 
     class Interrupted(Team):
         def run(self, work, *args):
-            sync = np.zeros(48, dtype=np.int64)
-            sync[ABORT] = 1
-            work(0, 1, sync, *args)
+            nonlocal n_runs
+            n_runs += 1
+            super().run(work, *args)
+            if work is add_coded_predictions:
+                raise KeyboardInterrupt
 
-    Predictor(*trees).add_values(X, out, Interrupted(1))
-    assert not out.any()
+    with pytest.raises(KeyboardInterrupt):
+        Predictor(*trees).add_values(X, out, Interrupted(1))
+    assert n_runs <= 3  # codes of thresholds and of sets, then values
+    assert out[:BLOCK].any()
+    assert not out[BLOCK:].any()
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

@@ -19,7 +19,7 @@ def _two_columns(raw: np.ndarray, factor: float) -> np.ndarray:
     scores = np.ascontiguousarray(raw[:, 0])
     # Not 1 - p: a subtraction would lose digits of small probabilities.
     probabilities = np.empty((scores.size, 2))
-    kernels.two_sigmoids(scores, factor, probabilities)
+    kernels.two_sigmoids(scores, factor, probabilities.ravel())
     return probabilities
 
 

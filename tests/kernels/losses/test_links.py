@@ -25,7 +25,7 @@ def test_sigmoid(factor):
 def test_two_sigmoids(factor):
     raw = np.concatenate([np.linspace(-50, 50, 1001), EXTREME, [np.nan]])
     out, expected = np.empty((raw.size, 2)), np.empty((2, raw.size))
-    kernels.two_sigmoids(raw, factor, out)
+    kernels.two_sigmoids(raw, factor, out.ravel())
     kernels.sigmoid(raw, -factor, expected[0])
     kernels.sigmoid(raw, factor, expected[1])
     np.testing.assert_array_equal(out, expected.T)

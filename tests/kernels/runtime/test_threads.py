@@ -349,24 +349,34 @@ def test_jobs_of_both_kinds_follow_each_other(n_threads):
     assert calls.count(0) + counter[0] // n_threads == 240
 
 
-@pytest.mark.parametrize("when", ["_post_job", "_call", "_lead_job"])
-def test_an_interrupt_before_the_caller_works_ends_the_job(when, monkeypatch):
-    """Members wait at a barrier for the caller, which does not come; or were not called yet."""
+@pytest.mark.parametrize("is_before", [True, False])
+def test_an_interrupt_around_a_job_leaves_nobody_at_work(is_before, monkeypatch):
     errors, at_round = np.zeros(1, dtype=np.int64), np.full(16 * 3, -1)
 
     with Team(3) as team:
-        team.run(lambda *_: None)  # all sleep in Python now
-        usual = getattr(team._mail, when)
+        team.run(lambda *_: None)
+        lead = team._mail._lead_job
 
-        def interrupt(*_):
-            monkeypatch.setattr(team._mail, when, usual)
+        def interrupt():
+            monkeypatch.setattr(team._mail, "_lead_job", lead)
+            if not is_before:
+                lead()
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(team._mail, when, interrupt)
+        monkeypatch.setattr(team._mail, "_lead_job", interrupt)
         with pytest.raises(KeyboardInterrupt):
             team.run(meet_often, 10, at_round, errors)
         team.run(meet_often, 10, at_round, errors)
     assert errors[0] == 0
+
+
+def test_members_that_sleep_are_woken():
+    counter = np.zeros(1, dtype=np.int64)
+    with Team(4) as team:
+        for n_jobs in range(1, 4):
+            team.run(count_members, counter)
+            wait_until(lambda: team._mail.post[threads._SLEEPING] == 3)
+            assert counter[0] == 4 * n_jobs
 
 
 @both_ways

@@ -1,8 +1,12 @@
 """From raw scores to means and probabilities."""
 
+import numpy as np
+
 from sumwise.kernels.losses.influence import tanh
 from sumwise.kernels.runtime.elementary import exp, log
 from sumwise.kernels.runtime.jit import kernel
+
+_ONE, _TWO = np.uint64(1), np.uint64(2)  # unsigned, so that the loop vectorizes
 
 
 @kernel
@@ -17,14 +21,14 @@ def sigmoid(raw, factor, out):
 
 @kernel
 def two_sigmoids(raw, factor, out):
-    """:func:`sigmoid` of -factor and of factor, as the columns of ``out`` (n_rows, 2)."""
-    for i in range(raw.size):
+    """:func:`sigmoid` of -factor and of factor, in turns: ``out`` has two items per score."""
+    for i in range(np.uint64(raw.size)):
         score = factor * raw[i]
         e = exp(-abs(score))
         larger = 1.0 / (1.0 + e)
         smaller = e * larger
-        out[i, 0] = larger if score <= 0.0 else smaller
-        out[i, 1] = larger if score >= 0.0 else smaller
+        out[_TWO * i] = larger if score <= 0.0 else smaller
+        out[_TWO * i + _ONE] = larger if score >= 0.0 else smaller
 
 
 @kernel

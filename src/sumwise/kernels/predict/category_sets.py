@@ -13,7 +13,7 @@ import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.runtime.jit import kernel, routine
-from sumwise.kernels.runtime.threads import share
+from sumwise.kernels.runtime.threads import claim_next
 from sumwise.kernels.table.category_bins import read_code
 
 _IN_SET, _NOT_IN_SET, _MISSING = np.uint8(1), np.uint8(2), np.uint8(0)
@@ -98,8 +98,8 @@ def code_memberships(
     No row is in a set at first; then each row is marked in the columns that list its category.
     """
     m = memberships
-    first_block, last_block = share((last - first + BLOCK - 1) // BLOCK, thread, n_threads)
-    for block in range(first_block, last_block):
+    n_blocks, block = (last - first + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
+    while block < n_blocks:
         begin = first + block * BLOCK
         n_rows = min(BLOCK, last - begin)
         for k in range(m.feature.size):
@@ -115,6 +115,7 @@ def code_memberships(
                         codes[block, m.column[c], i] = _IN_SET
                 elif np.isnan(value):
                     codes[block, first_column:last_column, i] = _MISSING
+        block = claim_next(sync, n_threads, block)
 
 
 @routine

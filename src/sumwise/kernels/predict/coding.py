@@ -14,7 +14,7 @@ import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK, count_below
 from sumwise.kernels.runtime.jit import inlined, kernel
-from sumwise.kernels.runtime.threads import prefetch_far, share
+from sumwise.kernels.runtime.threads import claim_next, prefetch_far
 
 MAX_THRESHOLDS = 254
 # Up to here comparing with all thresholds is faster than a search: an instruction serves many rows.
@@ -159,8 +159,8 @@ def code_rows(
     """
     n_columns, line = coder.feature.size, _LINE // values.itemsize
     own_values, own_place = column_values[thread], place[thread]
-    first_block, last_block = share((last - first + BLOCK - 1) // BLOCK, thread, n_threads)
-    for block in range(first_block, last_block):
+    n_blocks, block = (last - first + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
+    while block < n_blocks:
         begin = first + block * BLOCK
         n_rows = np.uint64(min(BLOCK, last - begin))
         has_next = begin + 2 * BLOCK <= last
@@ -174,3 +174,4 @@ def code_rows(
                 fetched = offset
                 _prefetch_column(values, row_stride, start + np.uint64(BLOCK * row_stride))
             _code_column(own_values, coder, column, own_place, codes[block, column])
+        block = claim_next(sync, n_threads, block)

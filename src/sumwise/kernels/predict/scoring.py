@@ -11,7 +11,7 @@ import numpy as np
 from sumwise.kernels.predict.blocks import BLOCK, clear_bits, keep_lowest
 from sumwise.kernels.predict.coded_trees import BY_LEAF, BY_WALK
 from sumwise.kernels.runtime.jit import inlined, intrinsic, ir, kernel, routine, types
-from sumwise.kernels.runtime.threads import share
+from sumwise.kernels.runtime.threads import claim_next
 
 _ONE = np.uint64(1)
 # A byte can number this many leaves. For trees with more, ``wide`` takes the numbers.
@@ -131,16 +131,16 @@ def add_coded_predictions(
     per thread) need not be initialized.
     """
     start, value, scratch, wide = trees.start, trees.value, all_scratch[thread], all_wide[thread]
-    first, last = share((out.shape[0] + BLOCK - 1) // BLOCK, thread, n_threads)
-    for block in range(first * BLOCK, min(last * BLOCK, out.shape[0]), BLOCK):
-        own = codes[block // BLOCK]
-        n_rows = np.uint64(min(BLOCK, out.shape[0] - block))
+    n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
+    while block < n_blocks:
+        own, first = codes[block], block * BLOCK
+        n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
         tree = first_tree
         while tree < last_tree:
             n_trees = _TOGETHER if _go_together(tree, last_tree, trees) else 1
             for k in range(n_trees):
                 _find_leaves(own, tree + k, trees, scratch[k:], wide)
-            sums = out[block:, trees.output[tree]]
+            sums = out[first:, trees.output[tree]]
             a, values_a = scratch[0], value[start[tree] :]
             if n_trees == _TOGETHER:  # saves reading and writing the sum three times
                 b, values_b = scratch[1], value[start[tree + 1] :]
@@ -156,6 +156,7 @@ def add_coded_predictions(
                 for i in range(n_rows):
                     sums[i] += values_a[wide[i]]
             tree += n_trees
+        block = claim_next(sync, n_threads, block)
 
 
 @kernel
@@ -166,17 +167,18 @@ def find_coded_leaves(thread, n_threads, sync, codes, trees, all_scratch, all_wi
     """
     scratch, wide = all_scratch[thread], all_wide[thread]
     narrow = scratch[0]
-    first, last = share((out.shape[0] + BLOCK - 1) // BLOCK, thread, n_threads)
-    for block in range(first * BLOCK, min(last * BLOCK, out.shape[0]), BLOCK):
-        own = codes[block // BLOCK]
-        n_rows = np.uint64(min(BLOCK, out.shape[0] - block))
+    n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
+    while block < n_blocks:
+        own, first = codes[block], block * BLOCK
+        n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
         for tree in range(trees.output.size):
             _find_leaves(own, tree, trees, scratch, wide)
             nodes = trees.leaf_node[trees.start[tree] :]
-            leaves = out[block:, tree]
+            leaves = out[first:, tree]
             if trees.n_leaves[tree] <= _BYTE:
                 for i in range(n_rows):
                     leaves[i] = nodes[narrow[i]]
             else:
                 for i in range(n_rows):
                     leaves[i] = nodes[wide[i]]
+        block = claim_next(sync, n_threads, block)

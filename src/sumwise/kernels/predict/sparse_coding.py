@@ -11,7 +11,7 @@ import numpy as np
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.coding import CodeColumns, round_down
 from sumwise.kernels.runtime.jit import kernel
-from sumwise.kernels.runtime.threads import share
+from sumwise.kernels.runtime.threads import claim_next
 from sumwise.kernels.table.binning import find_bin
 
 
@@ -50,8 +50,8 @@ def code_sparse_rows(thread, n_threads, sync, start, index, values, first, last,
 
     The code of a value is its bin among the thresholds of a column.
     """
-    first_block, last_block = share((last - first + BLOCK - 1) // BLOCK, thread, n_threads)
-    for block in range(first_block, last_block):
+    n_blocks, block = (last - first + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
+    while block < n_blocks:
         begin = first + block * BLOCK
         own = codes[block]
         for c in range(coder.absent.size):
@@ -64,3 +64,4 @@ def code_sparse_rows(thread, n_threads, sync, start, index, values, first, last,
                     c = coder.column[k]
                     low, high = coder.start[c], coder.start[c + 1]
                     own[c, i] = find_bin(value, coder.threshold, low, high)
+        block = claim_next(sync, n_threads, block)

@@ -5,9 +5,9 @@ what each does follows from its number. The threads are plain Python ones, start
 nothing here breaks after ``fork``, and many teams may work at once. If a member fails or the caller
 is interrupted, the abort flag goes up: it makes the barrier raise, so that nobody waits for ever.
 
-A thread that has done its part of a kernel waits for the next one in compiled code for a while:
-waking sixteen threads through Python, one after the other because of the GIL, would take longer
-than a small tree. A member that waits in vain goes to sleep in Python.
+A thread that has done its part of a kernel waits for the next one in compiled code: it spins, then
+yields its core, then sleeps. Waking sixteen threads through Python, one after the other because of
+the GIL, would take longer than a small tree. Members return to Python only for work in Python.
 """
 
 import _thread
@@ -36,22 +36,26 @@ from sumwise.kernels.runtime.library import name_architecture
 
 # Places in the ``sync`` array, two cache lines apart so that they do not disturb each other.
 _APART = 16
-ARRIVED, GENERATION, ABORT = 0, _APART, 2 * _APART
-SYNC_LENGTH = 3 * _APART
+ARRIVED, GENERATION, ABORT, CLAIMED = (_APART * i for i in range(4))
+SYNC_LENGTH = 4 * _APART
 # A few microseconds of spinning; then give the core away, or an oversubscribed machine crawls.
 SPIN_LIMIT = 500
 # Places in the ``post`` array, where members find their jobs: the number of jobs so far, the entry
-# of the kernel, the address and length of its block; how many members have done it; and from WAITS
-# on, where each member waits.
-_NUMBER, _ENTRY, _BLOCK, _N_WORDS, _DONE, _WAITS = (_APART * i for i in range(6))
-# A member waits in compiled code, in Python, or in Python but has been called.
-_SPINS, _SLEEPS, _CALLED = 0, 1, 2
+# of the kernel, the address and length of its block; how many members have done it, and how many
+# sleep.
+_NUMBER, _ENTRY, _BLOCK, _N_WORDS, _DONE, _SLEEPING = (_APART * i for i in range(6))
+_POST_LENGTH = 6 * _APART
 # How often a member yields its core before it goes to sleep: for about half a millisecond.
 _YIELDS = 1000
 # The longest block of a kernel: every member copies it.
 _MOST_WORDS = 512
 # Instead of an entry: the job is in the inbox.
 _FOR_PYTHON = 0
+# The number of the system call by which threads of Linux sleep, and its operations.
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+_FUTEX_WAIT, _FUTEX_WAKE, _ALL = 128, 129, (1 << 31) - 1
+# Elsewhere, a thread that sleeps looks up after so many microseconds.
+_NAP = 500
 # For one thread, which meets nobody.
 _NO_SYNC = np.zeros(SYNC_LENGTH, dtype=np.int64)
 # Seconds after which a waiting caller looks up: Windows does not let an interrupt wake it.
@@ -109,6 +113,57 @@ def yield_core(typing_context):
         return context.get_dummy_value()
 
     return types.none(), generate
+
+
+def _find_futex() -> int | None:
+    """Return the number of the system call, None if this system has none that is known."""
+    return _FUTEX.get(name_architecture()) if sys.platform == "linux" else None
+
+
+def _call_futex(builder: Any, number: int, pointer: Any, operation: int, value: Any) -> None:
+    word = ir.IntType(64)
+    function_type = ir.FunctionType(word, [word], var_arg=True)
+    function = cgutils.get_or_insert_function(builder.module, function_type, "syscall")
+    builder.call(function, [word(number), pointer, word(operation), value, word(0)])
+
+
+@intrinsic
+def _sleep_while(typing_context, array, index, value):
+    """Sleep while the lower half of an item is that of a value; it may end early."""
+    _check_int64_array(array)
+    nap, naps_in_milliseconds = ("Sleep", True) if sys.platform == "win32" else ("usleep", False)
+
+    def generate(context, builder, signature, args):
+        number = _find_futex()
+        if number is None:
+            function_type = ir.FunctionType(ir.IntType(32), [ir.IntType(32)])
+            function = cgutils.get_or_insert_function(builder.module, function_type, nap)
+            duration = max(1, _NAP // 1000) if naps_in_milliseconds else _NAP
+            builder.call(function, [ir.IntType(32)(duration)])
+        else:
+            index = context.cast(builder, args[1], signature.args[1], types.intp)
+            pointer = _item_pointer(context, builder, signature.args[0], args[0], index)
+            value = context.cast(builder, args[2], signature.args[2], types.int64)
+            _call_futex(builder, number, pointer, _FUTEX_WAIT, value)
+        return context.get_dummy_value()
+
+    return types.none(array, index, value), generate
+
+
+@intrinsic
+def _wake_all(typing_context, array, index):
+    """Wake the threads that sleep because of an item."""
+    _check_int64_array(array)
+
+    def generate(context, builder, signature, args):
+        number = _find_futex()
+        if number is not None:  # otherwise they wake up by themselves
+            index = context.cast(builder, args[1], signature.args[1], types.intp)
+            pointer = _item_pointer(context, builder, signature.args[0], args[0], index)
+            _call_futex(builder, number, pointer, _FUTEX_WAKE, ir.IntType(64)(_ALL))
+        return context.get_dummy_value()
+
+    return types.none(array, index), generate
 
 
 @intrinsic
@@ -230,6 +285,16 @@ def share(n, thread, n_threads):
 
 
 @routine
+def claim_next(sync, n_threads, previous):
+    """Return the number of the next piece of work that no thread has: 0, 1, 2, ...
+
+    ``previous`` is the thread's last one, -1 at first. Who comes late, or shares its core with
+    another process, does less. A kernel may share out one thing in this way.
+    """
+    return previous + 1 if n_threads == 1 else atomic_add(sync, CLAIMED, 1)
+
+
+@routine
 def _wait_for_members(post, n_threads):
     """Return when all members but the caller have done their part of a job."""
     spins = 0
@@ -243,68 +308,53 @@ def _wait_for_members(post, n_threads):
 
 @kernel
 def _serve_jobs(thread, post, sync, n_posted):
-    """Do one job after the other, until none comes for a while or one is for Python.
+    """Do one job after the other, until one is for Python.
 
     Return the number of jobs that were posted so far.
     """
-    wait = _WAITS + _APART * thread
     while True:
         spins = 0
         while atomic_load(post, _NUMBER) == n_posted:
             spins += 1
             if spins < SPIN_LIMIT:
                 _pause()
-                continue
-            yield_core()
-            if spins > SPIN_LIMIT + _YIELDS:
-                compare_exchange(post, wait, _SPINS, _SLEEPS)
-                # If a job has come just now, the caller may have seen that this member spins.
-                has_come = atomic_load(post, _NUMBER) != n_posted
-                if not has_come or not compare_exchange(post, wait, _SLEEPS, _SPINS):
-                    return n_posted
+            elif spins < SPIN_LIMIT + _YIELDS:
+                yield_core()
+            else:
+                # Who posts a job changes NUMBER first and then looks at SLEEPING: it either sees
+                # this member, or the member sees the new number and does not sleep.
+                atomic_add(post, _SLEEPING, 1)
+                _sleep_while(post, _NUMBER, n_posted)
+                atomic_add(post, _SLEEPING, -1)
         n_posted = atomic_load(post, _NUMBER)
         if post[_ENTRY] == _FOR_PYTHON:
-            compare_exchange(post, wait, _SPINS, _SLEEPS)
             return n_posted
         if _call_entry(post[_ENTRY], post[_BLOCK], post[_N_WORDS], thread):
             atomic_add(sync, ABORT, 1)
         atomic_add(post, _DONE, 1)
 
 
-@kernel
-def _post_job(post, sync, n_threads):
-    """Tell all members of a job, and do it; but if some sleep, return that they must be called."""
-    someone_sleeps = False
-    if post[_ENTRY] == _FOR_PYTHON:  # who is done tells Python
-        atomic_add(post, _NUMBER, 1)
-        return someone_sleeps
+@routine
+def _post(post):
     post[_DONE] = 0
     atomic_add(post, _NUMBER, 1)
-    for thread in range(1, n_threads):
-        if compare_exchange(post, _WAITS + _APART * thread, _SLEEPS, _CALLED):
-            someone_sleeps = True
-    if not someone_sleeps:
-        _lead(post, sync, n_threads)
-    return someone_sleeps
+    if atomic_load(post, _SLEEPING) > 0:
+        _wake_all(post, _NUMBER)
 
 
-@routine
-def _lead(post, sync, n_threads):
-    if _call_entry(post[_ENTRY], post[_BLOCK], post[_N_WORDS], 0):
-        atomic_add(sync, ABORT, 1)
-    _wait_for_members(post, n_threads)
+@kernel
+def _post_job(post):
+    """Tell all members of a job."""
+    _post(post)
 
 
 @kernel
 def _lead_job(post, sync, n_threads):
-    """Do the caller's part of a job, and wait for the others."""
-    _lead(post, sync, n_threads)
-
-
-@kernel
-def _end_job(post, sync, n_threads):
-    """Have all members stop at the next barrier, and wait for them."""
-    atomic_add(sync, ABORT, 1)
+    """Tell all members of a job, do the caller's part, and wait for the others."""
+    sync[ARRIVED] = sync[ABORT] = sync[CLAIMED] = 0
+    _post(post)
+    if _call_entry(post[_ENTRY], post[_BLOCK], post[_N_WORDS], 0):
+        atomic_add(sync, ABORT, 1)
     _wait_for_members(post, n_threads)
 
 
@@ -349,63 +399,47 @@ class _Mail:
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
-        self.post = np.zeros(_WAITS + _APART * n_threads, dtype=np.int64)
-        self.post[_WAITS::_APART] = _SLEEPS
-        self.post[_DONE] = n_threads - 1  # nobody is at work
+        self.post = np.zeros(_POST_LENGTH, dtype=np.int64)
         self.sync = np.zeros(SYNC_LENGTH, dtype=np.int64)
         self._block = np.zeros(_MOST_WORDS, dtype=np.int64)
         self.post[_BLOCK] = self._block.ctypes.data
-        job = (self.post, self.sync, n_threads)
-        self._post_job, self._lead_job, self._end_job = (
-            kernel.bind(*job) for kernel in (_post_job, _lead_job, _end_job)
-        )
+        self._lead_job = _lead_job.bind(self.post, self.sync, n_threads)
 
-    def run(self, kernel: Kernel, args: tuple[Any, ...], inboxes: "list[_Inbox]") -> None:
-        """Run a kernel with all members; the caller is one of them."""
+    def run(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
+        """Run a kernel with all members; the caller is one of them.
+
+        An interrupt comes before or after the compiled call, when no member is at work.
+        """
         entry, words = kernel.find_entry((0, self.n_threads, self.sync, *args))
         entry.arguments.pack_into(self._block, 0, *words)
         self.post[_ENTRY], self.post[_N_WORDS] = entry.address, len(words)
-        try:
-            if self._post_job():
-                self._call(inboxes)
-                self._lead_job()
-        except BaseException:  # Ctrl-C, before the caller did its part
-            self._call(inboxes)  # those that it had not come to
-            self._end_job()
-            self.sync[:] = 0
-            raise
+        self._lead_job()
         if self.sync[ABORT]:
-            self.sync[:] = 0
             raise AbortError
 
     def send_to_python(self) -> None:
-        """Have the members that wait in compiled code look into their inboxes."""
+        """Have the members look into their inboxes."""
         self.post[_ENTRY] = _FOR_PYTHON
-        self._post_job()
-
-    def _call(self, inboxes: "list[_Inbox]") -> None:
-        waits = self.post[_WAITS + _APART :: _APART]
-        for thread in np.flatnonzero(waits == _CALLED):
-            inboxes[thread].put(self)
+        _post_job(self.post)
 
     def serve(self, thread: int, n_posted: int) -> int:
-        """Do the jobs of a member that was called."""
-        self.post[_WAITS + _APART * thread] = _SPINS
+        """Do jobs as a member until one is for Python; return the number of jobs so far."""
         return _serve_jobs(thread, self.post, self.sync, n_posted)
 
 
-# What a thread waits for in Python: a job of Python, or the mail, or None to end.
-_Inbox = queue.SimpleQueue["_Job | _Mail | None"]
+# What a thread waits for in Python: a job, or None to end.
+_Inbox = queue.SimpleQueue["_Job | None"]
 
 
-def _serve(thread: int, inbox: _Inbox) -> None:
+def _serve(thread: int, inbox: _Inbox, mail: _Mail | None) -> None:
     """What a thread of a team does until it is sent None."""
     n_posted = 0
-    while (job := inbox.get()) is not None:
-        if isinstance(job, _Mail):
-            n_posted = job.serve(thread, n_posted)
-        else:
-            job.take_part(thread)
+    while True:
+        if mail is not None:
+            n_posted = mail.serve(thread, n_posted)
+        if (job := inbox.get()) is None:
+            return
+        job.take_part(thread)
         del job  # an idle thread must not keep the data alive
 
 
@@ -453,7 +487,7 @@ class Team:
             self._dismiss()
             raise
         if self._mail is not None and isinstance(kernel, Kernel):
-            self._mail.run(kernel, args, self._inboxes)
+            self._mail.run(kernel, args)
         else:
             self._run_python(kernel, args)
 
@@ -483,10 +517,12 @@ class Team:
     def _assemble(self) -> None:
         """Start the threads, by the plain function that takes half as long as a Thread does."""
         self._inboxes = []
+        self._mail = _Mail(self.n_threads) if self._caller_works else None
+        self._process = os.getpid()
         for thread in range(int(self._caller_works), self.n_threads):
             inbox: _Inbox = queue.SimpleQueue()
             try:
-                _thread.start_new_thread(_serve, (thread, inbox))
+                _thread.start_new_thread(_serve, (thread, inbox, self._mail))
             except RuntimeError as error:  # a limit of the system; run() dismisses those started
                 raise ThreadError(
                     f"the system started {len(self._inboxes)} threads, and refused the next "
@@ -494,8 +530,6 @@ class Team:
                     "the limit of processes (ulimit -u, or that of the container)"
                 ) from None
             self._inboxes.append(inbox)
-        self._mail = _Mail(self.n_threads) if self._caller_works else None
-        self._process = os.getpid()
 
     def _dismiss(self) -> None:
         """Let the threads end when they have nothing to do; the next run starts new ones."""
