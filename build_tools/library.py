@@ -37,11 +37,11 @@ class Request(NamedTuple):
 
 def record_requests(work: Callable[[], None]) -> list[Request]:
     """Do some work; return the kernels that were looked for the first time in this process."""
-    requests: list[Request] = []
+    requests: dict[str, Request] = {}  # by symbol: two threads may look for the same kernel
     find = machine_code._find
 
     def record(function: Callable[..., Any], kinds: Any, symbol: str, is_verb: bool) -> Any:
-        requests.append(Request(function.__module__, function.__name__, kinds, is_verb))
+        requests[symbol] = Request(function.__module__, function.__name__, kinds, is_verb)
         return find(function, kinds, symbol, is_verb)
 
     machine_code._find = record
@@ -49,7 +49,7 @@ def record_requests(work: Callable[[], None]) -> list[Request]:
         work()
     finally:
         machine_code._find = find
-    return requests
+    return list(requests.values())
 
 
 def warm_up() -> None:

@@ -37,7 +37,7 @@ _FEW_ROWS = 12
 # The same, if the trees are not coded yet and will not be used again.
 _FEW_LAST_ROWS = 256
 # Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
-_BATCH_BYTES = 1 << 20
+_BATCH_BYTES = 1 << 19
 
 Kernel: TypeAlias = Callable[..., None]
 
