@@ -1,0 +1,98 @@
+"""Linear functions of sums of trees, as one sum of trees."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import ExportError
+from sumwise.export.portable import Column, TreeSum
+from sumwise.tree import Tree
+from sumwise.tree.tree import LeafModels
+
+
+def add_sums(
+    sums: Sequence[TreeSum], slopes: Sequence[np.ndarray], intercept: np.ndarray
+) -> TreeSum:
+    """Return a linear function of sums of trees as one sum of trees.
+
+    Parameters
+    ----------
+    sums : sequence of TreeSum
+    slopes : sequence of ndarray of shape (n_outputs, n_outputs of the sum)
+    intercept : ndarray of shape (n_outputs,)
+    """
+    columns: list[Column] = []
+    places: dict[Any, int] = {}
+    parts = []
+    base = np.array(intercept, dtype=np.float64)
+    for own, slope in zip(sums, slopes, strict=True):
+        base = base + slope @ own.base_score
+        of_column = np.array([_place_column(c, columns, places) for c in own.columns], np.int32)
+        parts.append(_scale_trees(own, slope / own.divisor, of_column))
+    sizes = np.concatenate([np.diff(own.start) for own in sums])
+    start = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    return TreeSum(tuple(columns), _lay_end_to_end(parts), start, base)
+
+
+def _place_column(column: Column, columns: list[Column], places: dict[Any, int]) -> int:
+    key = column.inputs if column.lookup is None else id(column.lookup)
+    if key not in places:
+        places[key] = len(columns)
+        columns.append(column)
+    return places[key]
+
+
+def _scale_trees(own: TreeSum, slope: np.ndarray, of_column: np.ndarray) -> Tree:
+    """Return trees that add a linear function of their values to all outputs."""
+    trees, n_outputs = own.trees, slope.shape[0]
+    value = np.empty((trees.n_nodes, n_outputs))
+    for tree, (first, last) in enumerate(zip(own.start[:-1], own.start[1:], strict=True)):
+        outputs = own.find_outputs(tree)
+        value[first:last] = trees.value[first:last] @ slope[:, outputs.start : outputs.stop].T
+    models = trees.models
+    if models is not None:
+        if slope.shape != (1, 1):
+            raise ExportError("linear leaves in a sum of trees with several outputs")
+        scale = float(slope[0, 0])
+        models = _scale_models(models, scale, of_column) if scale != 0.0 else None
+    feature = np.where(trees.feature < 0, -1, np.append(of_column, 0)[trees.feature])
+    return replace(trees, feature=feature.astype(np.int32), value=value, models=models)
+
+
+def _scale_models(models: LeafModels, slope: float, of_column: np.ndarray) -> LeafModels:
+    low, high = (slope * models.low, slope * models.high)
+    if slope < 0:
+        low, high = high, low
+    return replace(
+        models,
+        constant=slope * models.constant,
+        low=low,
+        high=high,
+        feature=of_column[models.feature],
+        coefficient=slope * models.coefficient,
+    )
+
+
+def _lay_end_to_end(parts: Sequence[Tree]) -> Tree:
+    firsts = np.cumsum([0, *(part.n_nodes for part in parts)])[:-1]
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("feature", "missing_left", "value", "gain", "n_rows", "weight", "threshold")
+    }
+    joined |= {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("set_size", "set_categories")
+    }
+    shifted = zip(parts, firsts, strict=True)
+    left = [np.where(part.left < 0, -1, part.left + first) for part, first in shifted]
+    shifted = zip(parts, firsts, strict=True)
+    set_node = [part.set_node + first for part, first in shifted]
+    return Tree(
+        **joined,
+        split_bin=np.zeros(joined["feature"].size, dtype=np.uint8),
+        left=np.concatenate(left).astype(np.int32),
+        set_node=np.concatenate(set_node).astype(np.int32),
+        models=LeafModels.join([(part.models, part.n_nodes) for part in parts]),
+    )
