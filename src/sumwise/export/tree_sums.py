@@ -33,7 +33,7 @@ def add_sums(
         parts.append(_scale_trees(own, slope / own.divisor, of_column))
     sizes = np.concatenate([np.diff(own.start) for own in sums])
     start = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    return TreeSum(tuple(columns), _lay_end_to_end(parts), start, base)
+    return TreeSum(tuple(columns), lay_end_to_end(parts, base.size), start, base)
 
 
 def _place_column(column: Column, columns: list[Column], places: dict[Any, int]) -> int:
@@ -75,24 +75,32 @@ def _scale_models(models: LeafModels, slope: float, of_column: np.ndarray) -> Le
     )
 
 
-def _lay_end_to_end(parts: Sequence[Tree]) -> Tree:
-    firsts = np.cumsum([0, *(part.n_nodes for part in parts)])[:-1]
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("feature", "missing_left", "value", "gain", "n_rows", "weight", "threshold")
-    }
-    joined |= {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("set_size", "set_categories")
-    }
-    shifted = zip(parts, firsts, strict=True)
+def lay_end_to_end(parts: Sequence[Tree], n_columns: int) -> Tree:
+    """Return trees, or sums of trees, with nodes numbered over all of them.
+
+    ``n_columns`` is the number of values of a node, which trees that are not there cannot tell.
+    """
+
+    def join(name: str, empty: np.ndarray) -> np.ndarray:
+        return np.concatenate([empty, *(getattr(part, name) for part in parts)])
+
+    firsts = np.cumsum([0, *(part.n_nodes for part in parts)]).tolist()
+    shifted = list(zip(parts, firsts, strict=False))
     left = [np.where(part.left < 0, -1, part.left + first) for part, first in shifted]
-    shifted = zip(parts, firsts, strict=True)
-    set_node = [part.set_node + first for part, first in shifted]
+    nodes = [part.set_node + first for part, first in shifted]
+    whole, number = np.empty(0, dtype=np.int32), np.empty(0)
     return Tree(
-        **joined,
-        split_bin=np.zeros(joined["feature"].size, dtype=np.uint8),
-        left=np.concatenate(left).astype(np.int32),
-        set_node=np.concatenate(set_node).astype(np.int32),
+        feature=join("feature", whole),
+        split_bin=np.zeros(firsts[-1], dtype=np.uint8),
+        missing_left=join("missing_left", whole.astype(np.uint8)),
+        left=np.concatenate([whole, *left]).astype(np.int32),
+        value=join("value", np.empty((0, n_columns))),
+        gain=join("gain", number),
+        n_rows=join("n_rows", whole.astype(np.int64)),
+        weight=join("weight", number),
+        threshold=join("threshold", number),
+        set_node=np.concatenate([whole, *nodes]).astype(np.int32),
+        set_size=join("set_size", whole),
+        set_categories=join("set_categories", whole),
         models=LeafModels.join([(part.models, part.n_nodes) for part in parts]),
     )
