@@ -109,8 +109,9 @@ def _find_value(node: TreeSum, leaf: int, k: int, columns: Sequence[float]) -> f
     total = float(models.constant[leaf])
     for term in range(models.first[leaf], models.first[leaf + 1]):
         total += float(models.coefficient[term]) * columns[models.feature[term]]
-    total = min(max(total, float(models.low[leaf])), float(models.high[leaf]))
-    return total if math.isfinite(total) else value
+    if not math.isfinite(total):
+        return value
+    return min(max(total, float(models.low[leaf])), float(models.high[leaf]))
 
 
 def _find_median(node: Median, inputs: Sequence[Input], row: Sequence[Any]) -> float:

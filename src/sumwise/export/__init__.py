@@ -11,7 +11,8 @@ from sumwise.lazy import import_on_use
 if TYPE_CHECKING:
     from sumwise.export.c_source import to_c, to_cpp
     from sumwise.export.coreml import to_coreml
-    from sumwise.export.json_model import to_json
+    from sumwise.export.json_model import from_json, to_json
+    from sumwise.export.json_schema import JSON_SCHEMA
     from sumwise.export.lightgbm_text import to_lightgbm
     from sumwise.export.onnx_graph import to_onnx
     from sumwise.export.pmml import to_pmml
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from sumwise.export.xgboost_json import to_xgboost
 
 _MODULES = {
+    "JSON_SCHEMA": "json_schema",
+    "from_json": "json_model",
     "to_c": "c_source",
     "to_coreml": "coreml",
     "to_cpp": "c_source",
@@ -35,6 +38,8 @@ _MODULES = {
 }
 
 __all__ = [
+    "JSON_SCHEMA",
+    "from_json",
     "to_c",
     "to_coreml",
     "to_cpp",

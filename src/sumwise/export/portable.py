@@ -111,8 +111,9 @@ class TreeSum:
         The nodes of all trees, numbered over all of them. A number of at most ``threshold`` goes
         left; the threshold may be infinite. A node in ``set_node`` has a set of category codes
         that go left; all other categories go right. Missing values (NaN) and unknown categories go
-        as ``missing_left`` says. A leaf with a linear model adds that model, see
-        :class:`sumwise.tree.LeafModels`.
+        as ``missing_left`` says. A leaf with a linear model (:class:`sumwise.tree.LeafModels`) adds
+        the model's constant plus coefficients times columns, limited to ``low`` and ``high``; or
+        the value of the leaf if that sum is not finite, because a column is missing or infinite.
     start : ndarray of int64, shape (n_trees + 1,)
         First node of each tree, then the number of nodes.
     base_score : ndarray of float64, shape (n_outputs,)
@@ -284,7 +285,8 @@ class PortableModel:
     classes : tuple of ndarray
         Labels of the classes, one array per target; empty for a regressor. The outputs of several
         targets follow one another. The label of a row is that of the largest output, the first of
-        equals.
+        equals. Where members vote with labels, the outputs are their shares of the votes; ties that
+        sumwise breaks at random go to the first class, too.
     """
 
     estimator: str

@@ -1,6 +1,7 @@
 """GradientBoostingClassifier."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sumwise.estimators.boosting.tasks import Classification, as_target
 from sumwise.estimators.input.class_weights import check_class_weight
 from sumwise.estimators.input.parameters import check_number, extend_parameters
 from sumwise.estimators.input.targets import find_classes
+from sumwise.export.portable import Affine, Node, PortableModel
 from sumwise.tree import GrowthSettings
 
 
@@ -172,6 +174,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         mean = super()._predict_mean(raw)
         # A link of the user's own may return the probability of the second class alone.
         return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
+
+    def _describe_output(self, raw: Node) -> Node:
+        if self.classes_.size == 1:
+            return Affine((), np.zeros((1, 0)), np.ones(1))
+        return super()._describe_output(raw)
+
+    def _describe_decision(self) -> PortableModel:
+        """Return the decision values in plain terms, for export."""
+        return replace(self._describe(), output=self._describe_raw(), classes=())
 
     def _labels(self, raw: np.ndarray) -> np.ndarray:
         if self.classes_.size == 1:

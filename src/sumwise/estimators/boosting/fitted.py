@@ -16,7 +16,7 @@ from sumwise.estimators.describing import describe_columns, describe_inputs, des
 from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
 from sumwise.estimators.persistence import SavedModelMixin
-from sumwise.export.portable import Link, PortableModel
+from sumwise.export.portable import Link, Node, PortableModel
 from sumwise.inspection.importance import importance
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss
@@ -113,11 +113,17 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         check_is_fitted(self)
         if self._custom_link is not None:
             raise ExportError("a link function of your own is code, which cannot be exported")
-        columns = describe_columns(self.n_features_in_, self._encoder)
-        raw = describe_raw(self.ensemble_, columns)
-        output = raw if self.ensemble_.link == "identity" else Link(raw, self.ensemble_.link)
         classes = (self.classes_,) if hasattr(self, "classes_") else ()
+        output = self._describe_output(self._describe_raw())
         return PortableModel(type(self).__name__, describe_inputs(self), output, classes)
+
+    def _describe_raw(self) -> Node:
+        """Return raw scores in plain terms."""
+        return describe_raw(self.ensemble_, describe_columns(self.n_features_in_, self._encoder))
+
+    def _describe_output(self, raw: Node) -> Node:
+        """Return predictions or class probabilities in plain terms."""
+        return raw if self.ensemble_.link == "identity" else Link(raw, self.ensemble_.link)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches in each tree.

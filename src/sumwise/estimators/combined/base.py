@@ -38,11 +38,14 @@ from sumwise.estimators.combined.out_of_fold import (
     is_frozen,
     predict_frozen,
 )
+from sumwise.estimators.describing_members import describe_members
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.features import check_features
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.estimators.input.targets import check_sample_weight, read_target
 from sumwise.estimators.members import name_failure
+from sumwise.export.joining import average_nodes
+from sumwise.export.portable import Node, PortableModel
 
 MEMBER_TEXTS = {
     "members": f"""{MEMBER_PARAMETERS} Members
@@ -243,7 +246,7 @@ class MemberEnsemble(TransformerMixin, MemberList):
         """Fit the members of a job; this makes the ensemble fitted."""
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_reported)(
-                self._describe(job, k), f"member {job.names[k]!r}", member, job.X, job.y, params
+                self._report(job, k), f"member {job.names[k]!r}", member, job.X, job.y, params
             )
             for k, (member, params) in enumerate(zip(job.members, job.params, strict=True))
         )
@@ -254,7 +257,7 @@ class MemberEnsemble(TransformerMixin, MemberList):
         ]
         self.named_estimators_ = self._name_fitted(job.names, self.estimators_)
 
-    def _describe(self, job: FitJob, k: int) -> str | None:
+    def _report(self, job: FitJob, k: int) -> str | None:
         """Return what to report about a member; None for nothing."""
         if not self.verbose or is_frozen(job.members[k]):
             return None
@@ -339,6 +342,22 @@ class MemberEnsemble(TransformerMixin, MemberList):
     def _get_weights(self) -> np.ndarray | None:
         """Return the weights of the fitted members; None for equal ones."""
         return self.weights_
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        labels = [f"member {name!r}" for name in self._list_fitted()]
+        method = "predict_proba" if is_classifier(self) else "predict"
+        members = describe_members(self, labels, self._models, [method] * len(labels))
+        weights = self._get_weights()
+        shares = np.full(len(labels), 1.0 / len(labels)) if weights is None else weights
+        output = self._describe_output(members.nodes, shares / shares.sum())
+        classes = (self.classes_,) if is_classifier(self) else ()
+        return PortableModel(type(self).__name__, members.inputs, output, classes)
+
+    def _describe_output(self, nodes: Sequence[Node], weights: np.ndarray) -> Node:
+        """Return the predictions, from those of the members and weights with sum 1."""
+        return average_nodes(nodes, weights)
 
     def _to_labels(self, predicted: np.ndarray) -> np.ndarray:
         """Return predictions of members in the user's terms: class indices become labels."""

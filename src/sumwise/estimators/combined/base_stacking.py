@@ -25,6 +25,7 @@ from sumwise.data.frames.selection import join_columns, take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
+from sumwise.estimators.combined.described_stack import describe_stack
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import report_fit
 from sumwise.estimators.combined.meta_features import (
@@ -49,6 +50,7 @@ from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.estimators.input.targets import read_target
 from sumwise.estimators.members import name_failure
+from sumwise.export.portable import Node, PortableModel
 
 STACKING_TEXTS = {
     "members": MEMBER_PARAMETERS,
@@ -416,6 +418,15 @@ class BaseStacking(TransformerMixin, MemberList):
             with name_failure(member.label, member.estimator, "predict"):
                 outputs.append(self._columns.predict(member, model, X))
         return outputs
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        return describe_stack(self)
+
+    def _describe_output(self, final: Node) -> Node:
+        """Return the predictions, from those of the meta-learner."""
+        return final
 
     def _pass_through(self, features: np.ndarray, X: Any) -> Any:
         return join_columns(features, X, self._name_columns()) if self.passthrough else features

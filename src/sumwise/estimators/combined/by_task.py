@@ -1,5 +1,6 @@
 """Ensembles of given regressors, which are averaged, and of given classifiers, which vote."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from sumwise.docstrings import document_rows
 from sumwise.errors import DataError
 from sumwise.estimators.combined.base import MemberEnsemble
 from sumwise.estimators.combined.out_of_fold import is_frozen
+from sumwise.estimators.describing_members import find_class_places, place_outputs
 from sumwise.estimators.input.targets import encode_labels
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
+from sumwise.export.portable import Node, Share, Vote
 
 
 class RegressorEnsemble(RegressorMixin, MemberEnsemble):
@@ -89,6 +92,16 @@ class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble)
             return column_or_1d(predicted).astype(np.intp)
         places = np.asarray(model.classes_).astype(np.intp)
         return normalize_probabilities(place_classes(predicted, places, self.classes_.size))
+
+    def _describe_output(self, nodes: Sequence[Node], weights: np.ndarray) -> Node:
+        n_classes = self.classes_.size
+        placed = [
+            place_outputs(node, find_class_places(model, n_classes), n_classes)
+            for node, model in zip(nodes, self._models, strict=True)
+        ]
+        if self._method == "predict":  # the label of a member is its most probable class
+            return Share(Vote(tuple(placed), weights))
+        return super()._describe_output(placed, weights)
 
     def _share(self, X: Any) -> np.ndarray:
         """Return the share of each class in the weighted votes, or its mean probability."""

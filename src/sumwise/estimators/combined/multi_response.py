@@ -11,10 +11,12 @@ from sumwise.combine.stack import fit_responses, respond, to_probabilities
 from sumwise.data.sparse import is_sparse
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError
+from sumwise.estimators.describing_members import name_inputs
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import NamedParametersMixin, check_choice
 from sumwise.estimators.input.targets import check_sample_weight, read_target
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
+from sumwise.export.portable import Affine, Column, Input, PortableModel, Share
 
 # The triangle of as many features takes half a gigabyte.
 _MOST_SPARSE_FEATURES = 1 << 13
@@ -139,6 +141,15 @@ class MultiResponseLinear(
         """
         responses = self._respond(X)
         return self.classes_[responses.argmax(axis=1)]
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        columns = tuple(Column((k,)) for k in range(self.n_features_in_))
+        nothing = np.zeros((self.classes_.size, 0))
+        responses = Affine((), nothing, self.intercept_, columns, self.coef_)
+        inputs = tuple(map(Input, name_inputs(self)))
+        return PortableModel(type(self).__name__, inputs, Share(responses), (self.classes_,))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,8 +13,10 @@ from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.estimators.combined.base_stacking import STACKING_TEXTS, BaseStacking, final_has
 from sumwise.estimators.combined.meta_features import METHODS
 from sumwise.estimators.combined.multi_response import MultiResponseLinear
+from sumwise.estimators.describing_members import place_outputs
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
+from sumwise.export.portable import Node
 
 
 @fill_docstring(**STACKING_TEXTS)
@@ -114,6 +116,10 @@ class StackingClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseStacking):
             return probability
         # The meta-learner lacks classes whose rows were never held out.
         return place_classes(probability, places, self.classes_.size)
+
+    def _describe_output(self, final: Node) -> Node:
+        places = np.asarray(self.final_estimator_.classes_)
+        return place_outputs(final, places, self.classes_.size)
 
     @final_has("decision_function")  # type: ignore[untyped-decorator]
     @document_rows

@@ -16,7 +16,7 @@ from sumwise.combine.vote import (
     vote_by_majority,
 )
 from sumwise.docstrings import document_rows, fill_docstring
-from sumwise.errors import ParameterError
+from sumwise.errors import ExportError, ParameterError
 from sumwise.estimators.combined.base import MEMBER_TEXTS, FitJob, HeldOut
 from sumwise.estimators.combined.member_list import read_members_rows
 from sumwise.estimators.combined.votes import (
@@ -28,6 +28,7 @@ from sumwise.estimators.combined.votes import (
 )
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
+from sumwise.export.portable import PortableModel
 
 _LEARNED = ("accuracy", "learned")
 
@@ -190,6 +191,14 @@ class VotingClassifier(VotesEnsemble):
                 "flatten_transform=False"
             )
         return super()._name_columns()
+
+    def _describe(self) -> PortableModel:
+        if self.rule == "majority":
+            raise ExportError(
+                "rule='majority' rejects rows, and a class must be exported for every row; "
+                "set_params(rule='plurality') decides all rows by the same shares of votes"
+            )
+        return super()._describe()
 
     @document_rows
     def predict(self, X: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,8 @@ from sklearn.utils.validation import (
 
 from sumwise.data.matrix import Matrix
 from sumwise.errors import ParameterError
+from sumwise.estimators.describing import describe_columns, describe_inputs, describe_trees
+from sumwise.estimators.describing_members import DescribedMembers, describe_members
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.forests.base import copy_features
 from sumwise.estimators.forests.parameters import draw_seed
@@ -39,12 +42,14 @@ from sumwise.estimators.resampled.shallow_trees import (
     BaseShallowTree,
     NumbersReader,
     ShallowLearner,
+    ShallowTrees,
 )
 from sumwise.estimators.resampled.table_trees import DecisionTree, MembersMixin, use_threads
+from sumwise.export.portable import Node, PortableModel, TreeSum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.adaboost import AdaBoostResult, Rule, boost_learners
 from sumwise.training.progress import show_progress
-from sumwise.tree import Tree
+from sumwise.tree import Tree, Trees
 
 REWEIGHT, RESAMPLE = "reweight", "resample"
 
@@ -297,6 +302,41 @@ class BaseAdaBoost(MembersMixin, NumbersReader, LearnerEnsemble):
         if "_trees" in self.__dict__:
             return self._trees.read_rows(X)
         return read_rows(self, X) if self._is_shallow else self._check_rows(X)
+
+    # --- export ---
+
+    @abstractmethod
+    def _describe_trees(self, trees: TreeSum) -> Node:
+        """Return the predictions, from trees with weighted votes or numbers in their leaves."""
+
+    @abstractmethod
+    def _describe_members(self, members: DescribedMembers) -> Node:
+        """Return the predictions, from what the members predict."""
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        classes = (self.classes_,) if is_classifier(self) else ()
+        name, shared = type(self).__name__, self._find_trees()
+        if shared is not None:
+            columns = describe_columns(self.n_features_in_, None)
+            trees = replace(describe_trees(shared, columns), divisor=1.0)
+            output = self._describe_trees(trees)
+            return PortableModel(name, describe_inputs(self), output, classes)
+        labels = [f"learner {k}" for k in range(len(self.estimators_))]
+        methods = ["predict"] * len(labels)
+        members = describe_members(self, labels, self.estimators_, methods)
+        return PortableModel(name, members.inputs, self._describe_members(members), classes)
+
+    def _find_trees(self) -> Trees | None:
+        """Return the trees of all rounds; None if the learners are not trees on one table."""
+        if isinstance(self._learners, ShallowTrees):
+            return self._learners.ensemble
+        if not isinstance(self._learners, BoostedTrees):
+            return None
+        return self._learners.voter if is_classifier(self) else self._learners.model.forest_
+
+    # --- rounds ---
 
     @abstractmethod
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
+from sumwise.estimators.describing_members import DescribedMembers
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier
 from sumwise.estimators.input.targets import find_classes
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
@@ -17,6 +19,7 @@ from sumwise.estimators.resampled.adaboost import RESAMPLE, REWEIGHT, BaseAdaBoo
 from sumwise.estimators.resampled.boosted_members import Learner, find_class_indices
 from sumwise.estimators.resampled.parameters import ADABOOST_CLASSIFIER
 from sumwise.estimators.resampled.shallow_trees import BaseShallowTree, ShallowTreeClassifier
+from sumwise.export.portable import Affine, Link, Node, PortableModel, TreeSum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.training.adaboost import AdaBoostResult, ClassRule, Rule
@@ -175,6 +178,36 @@ class AdaBoostClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseAdaBoost):
             Columns in the order of ``classes_``.
         """
         return self._find_probabilities(self._add_up(X))
+
+    def _describe_trees(self, trees: TreeSum) -> Node:
+        return self._describe_probabilities(trees)
+
+    def _describe_members(self, members: DescribedMembers) -> Node:
+        slopes = []
+        for member, weight in zip(self.estimators_, self.estimator_weights_, strict=True):
+            places = np.searchsorted(self.classes_, member.classes_)
+            slopes.append(weight * self._list_votes()[places].T)
+        votes = np.hstack(slopes)
+        return self._describe_probabilities(
+            Affine(tuple(members.nodes), votes, np.zeros(len(votes)))
+        )
+
+    def _describe_probabilities(self, votes: Node) -> Node:
+        if self.n_classes_ == 2:
+            return Link(votes, "half_logistic")
+        doubled = Affine((votes,), 2.0 * np.eye(self.n_classes_), np.zeros(self.n_classes_))
+        return Link(doubled, "softmax")
+
+    def _describe_decision(self) -> PortableModel:
+        """Return the decision values in plain terms, for export."""
+        described = self._describe()
+        assert isinstance(described.output, Link)
+        votes = described.output.of
+        if self.n_classes_ > 2:
+            slopes = 0.5 * (self.n_classes_ * np.eye(self.n_classes_) - 1.0)
+            slopes /= self.n_classes_ - 1
+            votes = Affine((votes,), slopes, np.zeros(self.n_classes_))
+        return replace(described, output=votes, classes=())
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`decision_function` after each round."""

@@ -10,13 +10,16 @@ from sklearn.base import RegressorMixin
 
 from sumwise.combine.median import weighted_median
 from sumwise.docstrings import document_rows, fill_docstring
-from sumwise.errors import DataError
+from sumwise.errors import DataError, ExportError
+from sumwise.estimators.describing_members import DescribedMembers
 from sumwise.estimators.forests.decision_tree import DecisionTreeRegressor
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.estimators.resampled.adaboost import RESAMPLE, BaseAdaBoost
 from sumwise.estimators.resampled.boosted_members import check_numbers
 from sumwise.estimators.resampled.parameters import ADABOOST_REGRESSOR
 from sumwise.estimators.resampled.shallow_trees import BaseShallowTree, ShallowTreeRegressor
+from sumwise.export.portable import Median, Node, TreeSum
+from sumwise.export.tree_sums import add_sums
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.adaboost import LOSSES, AdaBoostResult, NumberRule, Rule
 
@@ -109,6 +112,21 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
         """
         parts = [weighted_median(part, self.estimator_weights_) for part in self._collect(X)]
         return np.concatenate(parts)
+
+    def _describe_trees(self, trees: TreeSum) -> Node:
+        return Median(trees, self.estimator_weights_)
+
+    def _describe_members(self, members: DescribedMembers) -> Node:
+        trees = []
+        for node in members.nodes:
+            if not isinstance(node, TreeSum) or node.n_trees > 1 or node.n_outputs > 1:
+                raise ExportError(
+                    f"the median of {type(self.estimator_).__name__}s cannot be exported: its "
+                    "learners must be single trees"
+                )
+            trees.append(node)
+        slopes = [np.ones((1, 1))] * len(trees)
+        return Median(add_sums(trees, slopes, np.zeros(1)), self.estimator_weights_)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""

@@ -1,6 +1,7 @@
 """What bagging and output noise share: many members of one base learner, averaged or voting."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,12 @@ from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import ParameterError
 from sumwise.estimators.combined.votes import HARD, SOFT, decide_votes
+from sumwise.estimators.describing_members import (
+    DescribedMembers,
+    describe_members,
+    find_class_places,
+    place_outputs,
+)
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.estimators.input.parameters import check_choice, check_integer
 from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
@@ -37,6 +44,8 @@ from sumwise.estimators.resampled.bagged_trees import BaggedTrees
 from sumwise.estimators.resampled.learner import LearnerEnsemble
 from sumwise.estimators.resampled.recipe import Recipe
 from sumwise.estimators.resampled.table_trees import MembersMixin
+from sumwise.export.joining import average_nodes
+from sumwise.export.portable import Node, PortableModel
 
 
 class RepeatedEnsemble(MembersMixin, LearnerEnsemble):
@@ -143,6 +152,28 @@ class RepeatedEnsemble(MembersMixin, LearnerEnsemble):
         read = self._get_reader(method, params)
         return average_members(self._list_members(), X, read, self.n_jobs, self.verbose)
 
+    # --- export ---
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        classes = (self.classes_,) if isinstance(self, RepeatedClassifier) else ()
+        if "_trees" in self.__dict__:
+            described = self._trees._choose_model(self._method)._describe()
+            name = type(self).__name__
+            return replace(described, estimator=name, classes=classes)
+        n_members = self._count_members()
+        labels = [f"member {k}" for k in range(n_members)]
+        methods = [self._method] * n_members
+        members = describe_members(self, labels, self.estimators_, methods, self._list_features())
+        nodes = self._describe_nodes(members)
+        output = average_nodes(nodes, [1.0 / n_members] * n_members)
+        return PortableModel(type(self).__name__, members.inputs, output, classes)
+
+    def _describe_nodes(self, members: DescribedMembers) -> list[Node]:
+        """Return what is averaged, from what the members predict."""
+        return members.nodes
+
     @document_rows
     def predict_members(self, X: Any) -> np.ndarray:
         """Return what each member predicts.
@@ -248,6 +279,13 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
         if self.votes_ == SOFT:
             return self._get_reader("predict_proba", {})(member, X)
         return self.classes_[np.asarray(member.predict(X)).astype(np.intp)]
+
+    def _describe_nodes(self, members: DescribedMembers) -> list[Node]:
+        n_classes = self.classes_.size
+        return [
+            place_outputs(node, find_class_places(model, n_classes), n_classes)
+            for node, model in zip(members.nodes, self.estimators_, strict=True)
+        ]
 
     def _decide(self, X: Any, shares: np.ndarray) -> np.ndarray:
         """Return class indices."""

@@ -30,8 +30,9 @@ from sumwise.combine.output_codes import (
 )
 from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows, fill_docstring
-from sumwise.errors import DataError, ParameterError
+from sumwise.errors import DataError, ExportError, ParameterError
 from sumwise.estimators.combined.out_of_fold import count_rows, take_if_by_row
+from sumwise.estimators.describing_members import describe_members
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import check_choice, check_number
 from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
@@ -39,6 +40,7 @@ from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 from sumwise.estimators.members import fit_member
 from sumwise.estimators.resampled.learner import LearnerEnsemble
 from sumwise.estimators.resampled.parameters import OUTPUT_CODES
+from sumwise.export.portable import Affine, PortableModel, Share
 
 _N_FOLDS = 3
 # Bounds of probabilities, so that log odds stay finite.
@@ -317,6 +319,24 @@ class OutputCodeClassifier(LogProbabilitiesMixin, ClassifierMixin, LearnerEnsemb
         sides = [np.asarray(member.predict_proba(X))[:, 1] for member in self.estimators_]
         said = np.column_stack(sides) if sides else np.empty((count_rows(X), 0))
         return couple_probabilities(self.code_book_, said)
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export: shares of the members that agree."""
+        check_is_fitted(self)
+        name, n_classes = type(self).__name__, self.classes_.size
+        if self.decoding != "hamming":
+            raise ExportError(
+                "decoding='loss' of output codes cannot be exported; set_params(decoding="
+                "'hamming') decodes by votes, which can"
+            )
+        labels = [f"member {k}" for k in range(len(self.estimators_))]
+        methods = ["predict"] * len(labels)
+        members = describe_members(self, labels, self.estimators_, methods)
+        # A member that leaves a class out agrees with it by one half.
+        agrees = [(1.0 + np.outer(code, [-1.0, 1.0])) / 2.0 for code in self.code_book_.T]
+        slopes = np.hstack([np.zeros((n_classes, 0)), *agrees])
+        votes = Affine(tuple(members.nodes), slopes, np.zeros(n_classes))
+        return PortableModel(name, members.inputs, Share(votes), (self.classes_,))
 
     # --- scikit-learn ---
 

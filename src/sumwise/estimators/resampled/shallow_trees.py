@@ -17,6 +17,7 @@ from sumwise.data.matrix import Matrix
 from sumwise.data.thresholds import MAX_BINS
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
+from sumwise.estimators.describing import describe_columns, describe_inputs
 from sumwise.estimators.input.features import FeatureSchema, read_rows, read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_integer
@@ -26,6 +27,7 @@ from sumwise.estimators.resampled.boosted_members import (
     predict_with_team,
     split_rows,
 )
+from sumwise.export.portable import PortableModel, TreeSum
 from sumwise.inspection.importance import importance
 from sumwise.kernels.adaboost.reweight import draw_by_weight
 from sumwise.kernels.runtime import random
@@ -253,6 +255,15 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
     @property
     def _ensemble(self) -> TreeEnsemble:
         return join_trees([self.tree_], [self.tree_.value], 1, self.n_features_in_)
+
+    def _describe(self) -> PortableModel:
+        """Return the model in plain terms, for export."""
+        check_is_fitted(self)
+        tree, columns = self.tree_, describe_columns(self.n_features_in_, None)
+        start = np.array([0, tree.n_nodes], dtype=np.int64)
+        output = TreeSum(columns, tree, start, np.zeros(tree.value.shape[1]))
+        classes = (self.classes_,) if hasattr(self, "classes_") else ()
+        return PortableModel(type(self).__name__, describe_inputs(self), output, classes)
 
     @property
     def feature_importances_(self) -> np.ndarray:
