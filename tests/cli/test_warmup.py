@@ -25,7 +25,9 @@ from sumwise import (
 from sumwise.cli.main import main
 from sumwise.cli.warmup import _run_phases, warm_up
 from sumwise.estimators.input import jobs
+from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.jit import Kernel, Verb
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import REGRESSION_LOSSES
 
 
@@ -98,6 +100,19 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
     tree.fit(X, numbers).tree_.value.sum()
     for sampling in ("bootstrap", "pasting", "poisson", "bayesian"):
         BaggingClassifier(n_estimators=2, sampling=sampling, votes="hard").fit(X, labels)
+    assert count_signatures() == warm
+
+
+def test_no_explanation_is_left(warm):
+    rng = np.random.default_rng(0)
+    X, labels = rng.integers(0, 9, (500, 4)).astype(np.float32), rng.integers(0, 3, 500)
+    boosting = GradientBoostingClassifier(n_estimators=2, categorical_features=[1])
+    forest = RandomForestClassifier(2, categorical_features=[1])
+    for model in (boosting.fit(X, labels).ensemble_, forest.fit(X, labels).forest_):
+        with Team(2) as team:
+            shap_values(model, X, team)
+            shap_values(model, X, team, X[:3])
+            shap_interactions(model, X, team)
     assert count_signatures() == warm
 
 

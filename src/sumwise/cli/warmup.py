@@ -28,6 +28,7 @@ from sumwise import (
     RandomForestRegressor,
     Subsample,
 )
+from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.cache import announce_nothing
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.by_gradient import multiply_rows
@@ -168,6 +169,17 @@ def _reweigh() -> None:
         booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
 
 
+def _explain() -> None:
+    """Compute Shapley values; the kernels are the same for all rows and outputs."""
+    X, _, _, total, _ = _make_data()
+    trees = GradientBoostingRegressor(n_estimators=2).fit(X, total).ensemble_
+    with Team(1) as team:
+        shap_interactions(trees, X, team)
+        for model in (trees, RandomForestRegressor(2).fit(X, total).forest_):
+            for background in (None, X[:2]):
+                shap_values(model, X, team, background)
+
+
 def list_steps() -> list[dict[str, Callable[[], None]]]:
     """Return the steps by name, in two phases: the first compiles the kernels that others share.
 
@@ -181,6 +193,7 @@ def list_steps() -> list[dict[str, Callable[[], None]]]:
             **{table: partial(_grow, table) for table in _TABLES},
             "losses": _boost_with_losses,
             "AdaBoost": _reweigh,
+            "explanations": _explain,
         },
     ]
 

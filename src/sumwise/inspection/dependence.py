@@ -42,7 +42,7 @@ def depend_on(trees: Trees, features: Sequence[int], axes: Sequence[np.ndarray])
     n_values = trees.n_outputs // trees.n_groups
     for part in _split_trees(trees, sum(axis.size for axis in axes)):
         nodes = part.decode()
-        shares = _share_left(nodes.left, part.cover)
+        shares = share_left(nodes.left, part.cover)
         for k in range(trees.n_groups):
             own = slice(k * n_values, (k + 1) * n_values)
             roots = part.start[k : -1 : trees.n_groups]
@@ -59,7 +59,7 @@ def _split_trees(trees: Trees, n_values: int) -> Iterator[Trees]:
         yield trees.select(first, last)
 
 
-def _share_left(left: np.ndarray, cover: np.ndarray) -> np.ndarray:
+def share_left(left: np.ndarray, cover: np.ndarray) -> np.ndarray:
     """Return the share of each node's rows that go left; anything for leaves."""
     child = np.maximum(left, 0)
     both = (cover[child] + cover[np.minimum(child + 1, cover.size - 1)]).astype(np.float64)
@@ -69,7 +69,7 @@ def _share_left(left: np.ndarray, cover: np.ndarray) -> np.ndarray:
 
 def _descend(
     nodes: Tree,
-    share_left: np.ndarray,
+    shares_left: np.ndarray,
     roots: np.ndarray,
     features: Sequence[int],
     axes: Sequence[np.ndarray],
@@ -85,7 +85,7 @@ def _descend(
         value = nodes.value[node[is_leaf]] * share[is_leaf, None]
         leaves.append((value, [own[is_leaf] for own in comes]))
         node, share, comes = node[~is_leaf], share[~is_leaf], [own[~is_leaf] for own in comes]
-        left, right = share_left[node], 1.0 - share_left[node]
+        left, right = shares_left[node], 1.0 - shares_left[node]
         for place, (feature, axis) in enumerate(zip(features, axes, strict=True)):
             own = np.flatnonzero(nodes.feature[node] == feature)
             goes_left = _ask(nodes, sets, node[own], axis)

@@ -14,6 +14,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
+from sumwise.tree.split_tests import RowCoder, SplitTests
 from sumwise.tree.tree import LeafModels, Tree, no_sets
 from sumwise.tree.trees import Trees
 
@@ -253,6 +254,12 @@ class TreeEnsemble(Trees):
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
         self._predictor.find_leaves(X, leaves, team)
         return leaves
+
+    def find_tests(self) -> SplitTests:
+        return self._predictor.find_tests()
+
+    def code_rows(self, X: Matrix, team: Team) -> Iterator[tuple[int, RowCoder]]:
+        return self._predictor.read_rows(X)
 
     def _start_scores(self, X: Matrix) -> np.ndarray:
         raw = np.empty((X.shape[0], self.n_outputs))

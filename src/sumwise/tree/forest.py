@@ -1,13 +1,14 @@
 """BinnedForest: trees of forests, which are averaged, in as little memory as they need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
+from sumwise.kernels.explain.binned_rows import code_binned_rows
 from sumwise.kernels.forest.layout import SET_WORDS
 from sumwise.kernels.forest.nodes import fill_node_values
 from sumwise.kernels.forest.walk import (
@@ -20,6 +21,7 @@ from sumwise.kernels.forest.walk import (
 )
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
+from sumwise.tree.split_tests import RowCoder, SplitTests
 from sumwise.tree.tree import GrownTree, make_writable, no_sets
 from sumwise.tree.trees import Trees
 
@@ -37,6 +39,23 @@ class ForestTree(GrownTree):
     """
 
     sets: np.ndarray = field(default_factory=lambda: np.empty((0, SET_WORDS), dtype=np.uint64))
+
+
+class BinnedRows(NamedTuple):
+    """Binned rows, and the columns of codes that are made of them."""
+
+    bins: np.ndarray
+    features: np.ndarray
+    set_feature: np.ndarray
+    sets: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.bins.shape[0])
+
+    def code(self, first: int, last: int, codes: np.ndarray, team: Team) -> None:
+        """Write the codes of some rows: the bins of the features, then columns of sets."""
+        team.run(code_binned_rows, *self, first, last, codes)
 
 
 @dataclass(frozen=True)
@@ -197,6 +216,21 @@ class BinnedForest(Trees):
             team.run(find_forest_leaves, bins, is_plain, packed, scratch, own)
         return leaves
 
+    def find_tests(self) -> SplitTests:
+        column = np.searchsorted(self.used_features, np.maximum(self.feature, 0))
+        skip, last = np.where(self.missing_left, 0, 1), self.split_bin.astype(np.int64)
+        # Sets have further columns: 1 if the bin of a row is in the set, else 2.
+        column[self.set_nodes] = self.used_features.size + np.arange(self.set_nodes.size)
+        skip[self.set_nodes], last[self.set_nodes] = 0, 1
+        n_columns = self.used_features.size + self.set_nodes.size
+        return SplitTests(column, skip.astype(np.uint8), (last - skip).astype(np.uint8), n_columns)
+
+    def code_rows(self, X: Matrix, team: Team) -> Iterator[tuple[int, RowCoder]]:
+        set_feature = self.feature[self.set_nodes].astype(np.int64)
+        own = self.used_features, set_feature, make_writable(self.sets)
+        for first, rows in self.mapper.map_parts(X, team):
+            yield first, BinnedRows(rows, *own)
+
     def sum_values(
         self, rows: np.ndarray, team: Team, in_bag: np.ndarray = _NO_BAGS
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -231,6 +265,11 @@ class BinnedForest(Trees):
     def leaf_nodes(self) -> np.ndarray:
         """Nodes that are leaves."""
         return np.flatnonzero(self.feature < 0)
+
+    @lazy
+    def used_features(self) -> np.ndarray:
+        """Features that trees split on, ascending (int64)."""
+        return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
 
     @lazy
     def set_nodes(self) -> np.ndarray:

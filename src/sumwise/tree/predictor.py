@@ -30,6 +30,7 @@ from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows,
 from sumwise.kernels.predict.walk import FlatTrees, add_predictions, close_leaves
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
+from sumwise.tree.split_tests import SplitTests
 from sumwise.tree.tree import make_writable
 
 # Up to this many rows walk; for more, coding a block is faster.
@@ -59,6 +60,10 @@ class CodedRows(NamedTuple):
     part: FlatMatrix | SparseRows
     coder: Coder | SparseCoder
     memberships: Memberships | None
+
+    @property
+    def n_rows(self) -> int:
+        return self.part.n_rows
 
     def code(self, first: int, last: int, codes: np.ndarray, team: Team) -> None:
         """Write the codes of some rows, which begin with a block."""
@@ -115,10 +120,10 @@ class Predictor:
 
     def add_stages(self, X: Matrix, n_trees: int, out: np.ndarray, team: Team) -> Iterator[None]:
         """Do the same, but pause after every ``n_trees`` trees. Holds all codes of X."""
-        shape = (-(-X.shape[0] // BLOCK), self._n_columns, BLOCK)
+        shape = (-(-X.shape[0] // BLOCK), self.n_columns, BLOCK)
         codes = np.empty(shape, dtype=np.uint8)
-        for first, rows in self._read_rows(X):
-            rows.code(0, rows.part.n_rows, codes[first // BLOCK :], team)
+        for first, rows in self.read_rows(X):
+            rows.code(0, rows.n_rows, codes[first // BLOCK :], team)
         for first_tree in range(0, self._trees.start.size, n_trees):
             arguments = (first_tree, first_tree + n_trees, self._trees)
             _run(add_coded_predictions, codes, arguments, out, team)
@@ -132,16 +137,16 @@ class Predictor:
         self, X: Matrix, kernel: Kernel, arguments: tuple[Any, ...], out: np.ndarray, team: Team
     ) -> None:
         """Code a batch of rows, run a kernel on it, then the next."""
-        blocks_of_thread = max(1, _BATCH_BYTES // (BLOCK * max(1, self._n_columns)))
+        blocks_of_thread = max(1, _BATCH_BYTES // (BLOCK * max(1, self.n_columns)))
         n_blocks = max(1, min(team.n_threads * blocks_of_thread, -(-X.shape[0] // BLOCK)))
-        codes = np.empty((n_blocks, self._n_columns, BLOCK), dtype=np.uint8)
-        for start, rows in self._read_rows(X):
-            for first in range(0, rows.part.n_rows, n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, rows.part.n_rows)
+        codes = np.empty((n_blocks, self.n_columns, BLOCK), dtype=np.uint8)
+        for start, rows in self.read_rows(X):
+            for first in range(0, rows.n_rows, n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, rows.n_rows)
                 rows.code(first, last, codes, team)
                 _run(kernel, codes, arguments, out[start + first : start + last], team)
 
-    def _read_rows(self, X: Matrix) -> Iterator[tuple[int, CodedRows]]:
+    def read_rows(self, X: Matrix) -> Iterator[tuple[int, CodedRows]]:
         """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
         memberships = self._columns.memberships
         if isinstance(X, SparseMatrix):
@@ -154,6 +159,13 @@ class Predictor:
             if dtype not in self._coders:
                 self._coders[dtype] = make_coder(self._columns, dtype)
             yield first, CodedRows(chunk, self._coders[dtype], memberships)
+
+    def find_tests(self) -> SplitTests:
+        """Return the tests of all nodes on the codes of :meth:`read_rows`."""
+        word = self._trees.node  # left child, skip (1 bit), column (24 bits), bound (8 bits)
+        column = (word >> np.uint64(8) & np.uint64(0xFFFFFF)).astype(np.int64)
+        skip = (word >> np.uint64(32) & np.uint64(1)).astype(np.uint8)
+        return SplitTests(column, skip, (word & np.uint64(255)).astype(np.uint8), self.n_columns)
 
     @lazy
     def _closed_trees(self) -> FlatTrees:
@@ -172,7 +184,7 @@ class Predictor:
         return self._trees_and_columns[1]
 
     @property
-    def _n_columns(self) -> int:
+    def n_columns(self) -> int:
         """Number of columns of codes: those of thresholds, then those of sets."""
         columns = self._columns
         by_set = columns.memberships

@@ -1,7 +1,7 @@
 """Trees: finished trees, the same for boosting and forests to everything that reads them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from sumwise.data.matrix import Matrix
 from sumwise.kernels.runtime.threads import Team
+from sumwise.tree.split_tests import RowCoder, SplitTests
 from sumwise.tree.tree import LeafModels, Tree
 
 _NONE = -1
@@ -92,6 +93,14 @@ class Trees(ABC):
     @abstractmethod
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the leaf of each row in each tree, (n_rows, n_trees), numbered in the tree."""
+
+    @abstractmethod
+    def find_tests(self) -> SplitTests:
+        """Return the tests of all nodes on the codes of :meth:`code_rows`."""
+
+    @abstractmethod
+    def code_rows(self, X: Matrix, team: Team) -> Iterator[tuple[int, RowCoder]]:
+        """Yield (first row, rows to be coded) for parts of X."""
 
     @abstractmethod
     def fits_categories(self, counts: Mapping[int, int]) -> bool:

@@ -1,0 +1,89 @@
+"""PathExplainer: path-dependent Shapley values of rows, tree by tree."""
+
+import numpy as np
+
+from sumwise.inspection.tree_walks import TreeWalks
+from sumwise.kernels.explain.outcomes import MAX_TESTS, Outcomes
+from sumwise.kernels.explain.values import add_shap_values, tabulate_outcomes
+from sumwise.kernels.predict.blocks import BLOCK
+from sumwise.kernels.runtime.threads import Team
+
+# Tabulating an outcome takes as long as explaining a row.
+_MIN_ROWS = 2 << MAX_TESTS
+_GOES_LEFT, _GOES_RIGHT = np.uint8(1), np.uint8(2)
+
+
+class PathExplainer:
+    """Explains coded rows.
+
+    Parameters
+    ----------
+    walks : TreeWalks
+    n_rows : int
+        Number of rows. If they are many, trees with few tests are explained by outcome.
+    team : Team
+    """
+
+    def __init__(self, walks: TreeWalks, n_rows: int, team: Team) -> None:
+        self._walks, self._team = walks, team
+        self._outcomes = self._find_outcomes()
+        self._scratch = walks.allocate_scratch(team)
+        self._single_sums = np.empty_like(self._scratch.sums)
+        self._found = np.empty((team.n_threads, BLOCK), dtype=np.uint8)
+        if n_rows >= _MIN_ROWS and self._outcomes.n_tests.any():
+            self._tabulate()
+
+    def explain(self, codes: np.ndarray, out: np.ndarray) -> None:
+        """Write the values of coded rows."""
+        walks, scratch = self._walks, (self._found, self._scratch, self._single_sums)
+        known = *walks.for_kernels, walks.rules, self._outcomes
+        self._team.run(add_shap_values, codes, *known, *scratch, out)
+
+    def _tabulate(self) -> None:
+        """Find the values of all outcomes."""
+        values = np.empty(self._outcomes.first_value[-1])
+        self._outcomes = self._outcomes._replace(values=values)
+        is_left = np.arange(BLOCK) >> np.arange(MAX_TESTS)[:, None] & 1
+        codes = np.where(is_left, _GOES_LEFT, _GOES_RIGHT)
+        splits, tape, value, *_ = self._walks.for_kernels
+        skip, bound = np.zeros_like(splits.skip), np.full_like(splits.bound, _GOES_LEFT)
+        splits = splits._replace(column=self._test, skip=skip, bound=bound)
+        known = self._walks.rules, self._outcomes, self._scratch
+        self._team.run(tabulate_outcomes, codes, splits, tape, value, *known)
+
+    def _find_outcomes(self) -> Outcomes:
+        """Find the distinct tests of trees with few of them; the values are yet to be found."""
+        walks, splits = self._walks, self._walks.splits
+        n_trees = walks.trees.n_trees
+        tree = np.repeat(np.arange(n_trees), walks.n_splits)
+        tests = np.column_stack([tree, splits.column, splits.skip, splits.bound])
+        first, number = _find_distinct(tests)
+        n_tests = np.bincount(tree[first], minlength=n_trees)
+        self._test = number - (np.cumsum(n_tests) - n_tests)[tree]
+        is_kept = (n_tests <= MAX_TESTS) & (walks.value.shape[1] == 1)
+        n_tests[~is_kept] = 0
+        first = first[is_kept[tree[first]]]
+        features, _ = _find_distinct(np.column_stack([tree, splits.slot]))
+        features = features[is_kept[tree[features]]]
+        n_features = np.bincount(tree[features], minlength=n_trees)
+        return Outcomes(
+            n_tests=n_tests,
+            first_test=np.append(0, np.cumsum(n_tests)),
+            column=splits.column[first],
+            skip=splits.skip[first],
+            bound=splits.bound[first],
+            first_slot=np.append(0, np.cumsum(n_features)),
+            slot=splits.slot[features],
+            first_value=np.append(0, np.cumsum(n_features << n_tests)),
+            values=np.empty(0),
+        )
+
+
+def _find_distinct(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first of each set of equal lines, in order, and the number of each line's set."""
+    order = np.lexsort(lines.T[::-1])
+    is_new = np.ones(order.size, dtype=np.bool_)
+    is_new[1:] = (lines[order[1:]] != lines[order[:-1]]).any(axis=1)
+    number = np.empty(order.size, dtype=np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return order[is_new], number
