@@ -159,3 +159,16 @@ def make_model(rng, link="identity", **options):
     is_class = link in ("logistic", "half_logistic", "softmax")
     classes = (np.arange(output.n_outputs),) if is_class else ()
     return PortableModel("RandomTrees", inputs, output, classes)
+
+
+def encode_rows(model, rows):
+    """Return rows as other libraries take them: codes of categories, NaN for unknown ones."""
+    return np.array(
+        [[_encode(known, x) for known, x in zip(model.inputs, row, strict=True)] for row in rows]
+    )
+
+
+def _encode(known, value):
+    if known.kind != "category":
+        return value
+    return known.categories.index(value) if value in known.categories else math.nan
