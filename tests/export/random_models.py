@@ -161,14 +161,19 @@ def make_model(rng, link="identity", **options):
     return PortableModel("RandomTrees", inputs, output, classes)
 
 
-def encode_rows(model, rows):
-    """Return rows as other libraries take them: codes of categories, NaN for unknown ones."""
+def encode_rows(model, rows, unknown=math.nan):
+    """Return rows as other libraries take them: codes of categories, one for unknown ones."""
     return np.array(
-        [[_encode(known, x) for known, x in zip(model.inputs, row, strict=True)] for row in rows]
+        [
+            [_encode(known, x, unknown) for known, x in zip(model.inputs, row, strict=True)]
+            for row in rows
+        ]
     )
 
 
-def _encode(known, value):
+def _encode(known, value, unknown):
     if known.kind != "category":
         return value
-    return known.categories.index(value) if value in known.categories else math.nan
+    if value is None:
+        return math.nan
+    return known.categories.index(value) if value in known.categories else unknown

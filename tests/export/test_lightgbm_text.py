@@ -47,8 +47,9 @@ def draw(rng, model, trees):
 def test_random_trees(options, seed):
     rng = np.random.default_rng(seed)
     model = make_model(rng, **options)
+    unknown = np.nan if seed % 2 else 99.0
     rows = draw(rng, model, model.output)
-    found = load(model).predict(encode_rows(model, rows)).reshape(len(rows), -1)
+    found = load(model).predict(encode_rows(model, rows, unknown)).reshape(len(rows), -1)
     expected = [predict_row(model, row) for row in rows]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 

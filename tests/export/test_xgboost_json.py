@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import sumwise
 from sumwise.errors import ExportError
 from sumwise.export import to_xgboost
-from sumwise.export.portable import Input, PortableModel
+from sumwise.export.portable import Input, PortableModel, describe
 from sumwise.export.xgboost_json import round_threshold
 from tests.export.library_models import (
     FITTED,
@@ -60,10 +60,13 @@ def to_single(value):
 def test_random_trees(options, seed):
     rng = np.random.default_rng(seed)
     model = make_model(rng, **options)
+    unknown = np.nan if seed % 2 else 99.0
     rows = make_rows(rng, model.output, model.inputs, 50)
     rows = [list(map(to_single, row)) for row in rows]
     booster = load(model)
-    found = booster.predict(make_matrix(booster, encode_rows(model, rows))).reshape(len(rows), -1)
+    found = booster.predict(make_matrix(booster, encode_rows(model, rows, unknown))).reshape(
+        len(rows), -1
+    )
     np.testing.assert_allclose(found, [predict_row(model, row) for row in rows], **CLOSE)
 
 
@@ -119,6 +122,29 @@ def test_fitted_models(name):
     booster = load(model)
     found = booster.predict(make_matrix(booster, encode_table(model, rows)))
     np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+
+
+def test_pandas_categories():
+    """XGBoost encodes the categories of a frame by those of the model."""
+    model, rows, _ = fit("regression")
+    rows["b"] = rows["b"].replace(np.inf, 1.5)
+    known = describe(model).inputs
+    rows["color"] = rows["color"].where(rows["color"].isin(known[2].categories), None)
+    rows = rows[rows["shop"].isin(known[3].categories)]
+    frame = rows.assign(
+        color=rows["color"].astype("category"), shop=rows["shop"].astype("category")
+    )
+    found = load(model).predict(xgboost.DMatrix(frame, enable_categorical=True))
+    np.testing.assert_allclose(found, model.predict(rows), **CLOSE)
+
+
+def test_fractions_as_categories():
+    known = Input("a", "category", (0.5, 1.5))
+    model = PortableModel("Trees", (known,), make_trees(np.random.default_rng(0), (known,)))
+    booster = load(model)
+    found = booster.predict(make_matrix(booster, np.array([[0.0], [1.0], [np.nan]])))
+    expected = [predict_row(model, [x])[0] for x in (0.5, 1.5, None)]
+    np.testing.assert_allclose(found, expected, **CLOSE)
 
 
 @pytest.mark.parametrize("name", ["regression", "three classes"])

@@ -7,6 +7,7 @@ same branch.
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,13 @@ from sumwise.export.library_trees import (
     name_features,
     to_library_model,
 )
-from sumwise.export.portable import CATEGORY
+from sumwise.export.portable import CATEGORY, Input
 
 _NO_PARENT = 2147483647
 # The version whose layout is written; later ones read it.
 _VERSION = [2, 1, 0]
+# Its number for the type int64 of categories.
+_INTEGER = 15
 
 # Objective and its parameters, and the base score at which its margin is 0, by link.
 _REGRESSION = {"reg_loss_param": {"scale_pos_weight": "1"}}
@@ -44,8 +47,9 @@ def to_xgboost(model: Any, *, path: str | os.PathLike[str] | None = None) -> str
 
     ``xgboost.Booster().load_model`` reads it from a file, or from ``bytearray(text, "utf-8")``. It
     predicts what the model predicts: numbers, the probability of the second of two classes, or the
-    probabilities of more classes. Categories are passed to it as their indices among the sorted
-    categories of the training rows, unknown ones as missing.
+    probabilities of more classes. Categories are passed to it as pandas categories (XGBoost 3.1 or
+    newer); in arrays, as their indices among the sorted categories of the training rows. Pass
+    unknown categories as missing.
 
     Parameters
     ----------
@@ -99,6 +103,7 @@ def _make_document(model: LibraryModel) -> dict[str, Any]:
     trees = [_encode_tree(k, tree, model) for k, tree in enumerate(_scale_trees(model))]
     n_trees = len(trees)
     booster = {
+        "cats": _encode_categories(model.inputs),
         "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(n_trees)},
         "iteration_indptr": list(range(0, n_trees + 1, n_outputs)),
         "tree_info": [k % n_outputs for k in range(n_trees)],
@@ -122,6 +127,34 @@ def _make_document(model: LibraryModel) -> dict[str, Any]:
         "objective": objective,
     }
     return {"learner": learner, "version": _VERSION}
+
+
+def _encode_categories(inputs: Sequence[Input]) -> dict[str, Any]:
+    """Return the categories by which XGBoost, from 3.1 on, encodes the columns of frames.
+
+    It takes strings and integers. If a feature has other categories, frames are not encoded.
+    """
+    every = [value for known in inputs for value in known.categories]
+    if not every or any(isinstance(value, float) or _is_long(value) for value in every):
+        return {"enc": [], "feature_segments": [], "sorted_idx": []}
+    counts = [len(known.categories) for known in inputs]
+    return {
+        "enc": [_encode_dictionary(known.categories) for known in inputs],
+        "feature_segments": np.cumsum([0, *counts]).tolist(),
+        "sorted_idx": [k for count in counts for k in range(count)],
+    }
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+
+
+def _encode_dictionary(values: Sequence[Any]) -> dict[str, Any]:
+    if values and not isinstance(values[0], str):
+        return {"type": _INTEGER, "values": list(values)}
+    texts = [value.encode() for value in values]
+    offsets = np.cumsum([0, *map(len, texts)]).tolist() if texts else []
+    return {"offsets": offsets, "values": list(b"".join(texts))}
 
 
 def _find_objective(model: LibraryModel) -> tuple[dict[str, Any], str]:
