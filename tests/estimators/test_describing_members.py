@@ -258,6 +258,16 @@ def test_hard_votes_are_shares(weights):
     assert any(isinstance(node, Vote) for node in list_nodes(describe(model).output))
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+def test_calibrated_members(method, n_classes):
+    X, y = make_numbers()
+    y = y if n_classes == 3 else (y == "x")
+    members = CLASSIFIERS[::2] if method == "temperature" else CLASSIFIERS
+    model = sumwise.VotingClassifier(members, calibrate=method, cv=2).fit(X, y)
+    check_classes(model, X[:15])
+
+
 def test_a_majority_vote_is_refused():
     X, y = make_numbers()
     model = sumwise.VotingClassifier(CLASSIFIERS, rule="majority").fit(X, y)

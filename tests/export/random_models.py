@@ -159,3 +159,21 @@ def make_model(rng, link="identity", **options):
     is_class = link in ("logistic", "half_logistic", "softmax")
     classes = (np.arange(output.n_outputs),) if is_class else ()
     return PortableModel("RandomTrees", inputs, output, classes)
+
+
+def encode_rows(model, rows, unknown=math.nan):
+    """Return rows as other libraries take them: codes of categories, one for unknown ones."""
+    return np.array(
+        [
+            [_encode(known, x, unknown) for known, x in zip(model.inputs, row, strict=True)]
+            for row in rows
+        ]
+    )
+
+
+def _encode(known, value, unknown):
+    if known.kind != "category":
+        return value
+    if value is None:
+        return math.nan
+    return known.categories.index(value) if value in known.categories else unknown

@@ -63,6 +63,10 @@ def _describe_last(
     if hasattr(model, own):
         described: PortableModel = getattr(model, own)()
         return described
+    if hasattr(model, "calibrated_classifiers_"):
+        from sumwise.estimators.describing_calibrated import describe_calibrated
+
+        return describe_calibrated(model)
     if hasattr(model, "_describe"):
         raise ExportError("its decision values cannot be exported; use probabilities")
     return of_others(model)

@@ -15,7 +15,6 @@ import numpy as np
 
 from sumwise.errors import ExportError
 from sumwise.export.portable import (
-    CATEGORY,
     Affine,
     Column,
     Curve,
@@ -91,7 +90,7 @@ def join_inputs(
                 owners[place].append(known)
                 users[place] += [known] if k in used else []
     joined = tuple(
-        _join_input(name, users[place] or owners[place]) for place, name in enumerate(names)
+        _join_input(name, users[place], owners[place]) for place, name in enumerate(names)
     )
     sources = [
         [
@@ -103,13 +102,15 @@ def join_inputs(
     return joined, sources
 
 
-def _join_input(name: str, known: Sequence[Input]) -> Input:
-    kinds = sorted({each.kind for each in known}) or ["number"]
+def _join_input(name: str, users: Sequence[Input], owners: Sequence[Input]) -> Input:
+    """Return an input for all; those who do not use it may know it as another kind."""
+    kinds = sorted({each.kind for each in users or owners}) or ["number"]
     if len(kinds) > 1:
         raise ExportError(
             f"feature {name!r} is a {kinds[0]} to one member and a {kinds[1]} to another; train "
             "them with the same categorical_features"
         )
+    known = [each for each in owners if each.kind == kinds[0]]
     values = {value for each in known for value in each.categories}
     types = {isinstance(value, str) for value in values}
     if len(types) > 1:
@@ -122,26 +123,28 @@ def _join_input(name: str, known: Sequence[Input]) -> Input:
 
 
 def _find_source(known: Input, place: int, joined: Input) -> InputSource:
-    if known.kind != CATEGORY or known.categories == joined.categories:
+    if known.kind != joined.kind or known.categories == joined.categories:
         return InputSource(place)
     code = {value: k for k, value in enumerate(joined.categories)}
-    # A member that does not use the feature may know it as something else.
-    codes = [code.get(value, 0) for value in known.categories]
+    codes = [code[value] for value in known.categories]
     return InputSource(place, np.array(codes, dtype=np.int64), len(joined.categories))
 
 
 def find_used_inputs(node: Node) -> set[int]:
     """Return the inputs that the outputs of a graph depend on."""
     if isinstance(node, TreeSum):
-        models = node.trees.models
-        used = set(node.trees.feature[node.trees.feature >= 0].tolist())
-        used |= set() if models is None else set(models.feature.tolist())
+        used = _find_used_columns(node.trees)
         return {place for k in used for place in node.columns[k].inputs}
     if isinstance(node, (Affine, Vote)):
         columns = node.columns if isinstance(node, Affine) else ()
         direct = {place for column in columns for place in column.inputs}
         return direct.union(*(find_used_inputs(child) for child in node.of))
     return find_used_inputs(node.of)
+
+
+def _find_used_columns(trees: Tree) -> set[int]:
+    used = set(trees.feature[trees.feature >= 0].tolist())
+    return used if trees.models is None else used | set(trees.models.feature.tolist())
 
 
 # --- nodes ---
@@ -160,7 +163,12 @@ def rewire(node: Node, sources: Sequence[Source]) -> Node:
 
 
 def _rewire_trees(node: TreeSum, sources: Sequence[Source]) -> TreeSum:
-    columns = tuple(_rewire_column(column, sources) for column in node.columns)
+    used = _find_used_columns(node.trees)
+    columns = tuple(
+        # A table that is not used may be of categories that the joined input does not have.
+        _rewire_column(column if k in used else Column(column.inputs[:1]), sources)
+        for k, column in enumerate(node.columns)
+    )
     recoded = {}
     for k, column in enumerate(node.columns):
         (source, *_) = _find_inputs(column, sources)

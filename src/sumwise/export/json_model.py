@@ -60,7 +60,7 @@ def to_json(model: Any, *, path: str | os.PathLike[str] | None = None) -> str:
     >>> X, y = load_iris(return_X_y=True)
     >>> document = json.loads(to_json(DecisionTreeClassifier(max_depth=1).fit(X, y)))
     >>> document["nodes"][0]["trees"][0]["threshold"]
-    [2.4500000000000002, 0.0, 0.0]
+    [2.45, 0.0, 0.0]
     """
     described = describe(model)
     text = _lay_out(_encode_model(described), "") + "\n"

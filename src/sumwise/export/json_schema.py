@@ -3,6 +3,7 @@
 The check knows the keywords that this schema uses. Its messages say where a document is wrong.
 """
 
+from itertools import chain
 from typing import Any
 
 from sumwise.errors import ModelFileError
@@ -191,10 +192,24 @@ def _check_array(value: list[Any], schema: dict[str, Any], where: str) -> None:
     if len(value) < schema.get("minItems", 0):
         raise ModelFileError(f"{where} must have at least {schema['minItems']} items")
     items = schema["items"]
-    if items.get("$ref") == _NUMBER and set(map(type, value)) <= {int, float}:
-        return  # the common case, without a call per number
+    if _are_plain(value, items):
+        return
     for k, own in enumerate(value):
         check_document(own, items, f"{where}[{k}]")
+
+
+def _are_plain(value: list[Any], items: dict[str, Any]) -> bool:
+    """Whether all items are plain numbers or flags that fit: the common case, in a few calls."""
+    types = set(map(type, value))
+    if items.get("$ref") == _NUMBER:
+        return types <= {int, float}
+    if items.get("type") == "integer":
+        return types <= {int} and min(value, default=0) >= items["minimum"]
+    if items.get("type") == "array" and types <= {list}:
+        return not items["minItems"] and _are_plain(
+            list(chain.from_iterable(value)), items["items"]
+        )
+    return items.get("type") == "boolean" and types <= {bool}
 
 
 def _check_any(value: Any, choices: list[dict[str, Any]], where: str) -> None:

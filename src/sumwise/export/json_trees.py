@@ -1,7 +1,7 @@
 """Reading the trees of models from JSON."""
 
 import math
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,8 @@ def read_matrix(rows: list[Any], n_columns: int, where: str) -> np.ndarray:
     """Return a matrix of finite numbers."""
     fits = all(len(row) == n_columns for row in rows)
     require(fits, where, f"must have rows of {n_columns} numbers")
-    numbers = [read_numbers(row, f"{where}[{k}]", finite=True) for k, row in enumerate(rows)]
-    return np.array(numbers, dtype=np.float64).reshape(len(rows), n_columns)
+    flat = read_numbers(list(chain.from_iterable(rows)), where, finite=True)
+    return flat.reshape(len(rows), n_columns)
 
 
 class TreeReader:

@@ -1,0 +1,160 @@
+"""LightGBM loads our text, and predicts what the model predicts."""
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+
+import sumwise
+from sumwise.errors import ExportError
+from sumwise.export import to_lightgbm
+from sumwise.export.portable import Input, Link, PortableModel
+from tests.export.library_models import (
+    FITTED,
+    check_refused,
+    check_statistics_refused,
+    encode_table,
+    fit,
+)
+from tests.export.random_models import encode_rows, make_inputs, make_model, make_rows, make_trees
+from tests.naive.portable import predict_row
+
+# LightGBM reads numbers up to this as 0.
+ZERO = float(np.float32(1e-35))
+OPTIONS = [
+    {},
+    {"n_trees": 0},
+    {"n_outputs": 3, "n_trees": 7},
+    {"n_outputs": 4, "n_values": 2},
+    {"with_categories": False},
+]
+
+
+def load(model):
+    return lightgbm.Booster(model_str=to_lightgbm(model))
+
+
+def draw(rng, model, trees):
+    """Return rows, without the numbers that LightGBM takes for 0."""
+    rows = make_rows(rng, trees, model.inputs, 50)
+    return [
+        [0.0 if isinstance(x, float) and 0 < abs(x) <= ZERO else x for x in row] for row in rows
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("options", OPTIONS)
+def test_random_trees(options, seed):
+    rng = np.random.default_rng(seed)
+    model = make_model(rng, **options)
+    unknown = np.nan if seed % 2 else 99.0
+    rows = draw(rng, model, model.output)
+    found = load(model).predict(encode_rows(model, rows, unknown)).reshape(len(rows), -1)
+    expected = [predict_row(model, row) for row in rows]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("link", "n_outputs"),
+    [
+        ("log", 1),
+        ("sigmoid", 1),
+        ("sigmoid", 2),
+        ("logistic", 1),
+        ("half_logistic", 1),
+        ("softmax", 2),
+        ("softmax", 3),
+    ],
+)
+def test_links(link, n_outputs):
+    rng = np.random.default_rng(0)
+    model = make_model(rng, link, n_outputs=n_outputs, n_trees=6, with_categories=False)
+    rows = draw(rng, model, model.output.of)
+    found = load(model).predict(np.array(rows)).reshape(len(rows), -1)
+    expected = np.array([predict_row(model, row) for row in rows])
+    expected = expected[:, 1:] if "logistic" in link else expected
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_fitted_models(name):
+    model, rows, expected = fit(name)
+    booster = load(model)
+    found = booster.predict(encode_table(model, rows)).reshape(expected.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_pandas_categories():
+    model, rows, expected = fit("three classes")
+    frame = rows.assign(
+        color=rows["color"].astype("category"), shop=rows["shop"].astype("category")
+    )
+    np.testing.assert_allclose(load(model).predict(frame), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["regression", "three classes", "forest of numbers"])
+def test_contributions_add_up(name):
+    model, rows, _ = fit(name)
+    booster, X = load(model), encode_table(model, rows)
+    raw = booster.predict(X, raw_score=True)
+    parts = booster.predict(X, pred_contrib=True).reshape(len(X), -1, X.shape[1] + 1)
+    np.testing.assert_allclose(parts.sum(axis=2).reshape(raw.shape), raw, rtol=1e-9, atol=1e-9)
+
+
+def test_linear_leaves_that_extrapolate():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X[:, 0] * (X[:, 1] > 0))
+    leaves = sumwise.LinearLeaves(extrapolate=True)
+    model = sumwise.GradientBoostingRegressor(n_estimators=5, leaves=leaves).fit(X, y)
+    np.testing.assert_allclose(load(model).predict(X), model.predict(X), rtol=1e-10, atol=1e-13)
+
+
+def test_the_text_is_what_lightgbm_would_write():
+    """LightGBM writes the same trees again, and reads sizes of trees in bytes."""
+    model, _, _ = fit("two classes")
+    text = to_lightgbm(model)
+    again = load(model).model_to_string()
+    trees, others = (
+        each[each.index("Tree=0") : each.index("end of trees")] for each in (text, again)
+    )
+    rounded = ("split_gain", "leaf_weight", "internal_value", "internal_weight")
+    for ours, theirs in zip(trees.splitlines(), others.splitlines(), strict=True):
+        name, _, numbers = ours.partition("=")
+        assert theirs.startswith(name)
+        found = np.array(numbers.split(), dtype=np.float64)
+        expected = np.array(theirs.partition("=")[2].split(), dtype=np.float64)
+        np.testing.assert_allclose(found, expected, rtol=1e-5 if name in rounded else 0)
+    sizes = text.split("tree_sizes=")[1].split("\n")[0].split()
+    assert sum(map(int, sizes)) == len(trees.encode())
+    assert load(model).dump_model()["feature_names"] == ["a", "b", "color", "shop"]
+
+
+def test_names_are_cleaned():
+    inputs = tuple(map(Input, ["a b", "a:b", 'ü"{}', ""]))
+    trees = make_trees(np.random.default_rng(0), inputs)
+    booster = load(PortableModel("Trees", inputs, trees))
+    assert booster.feature_name() == ["a_b", "a_b_2", "ü___", "_"]
+
+
+def test_path(tmp_path):
+    model = make_model(np.random.default_rng(0))
+    text = to_lightgbm(model, path=tmp_path / "model.txt")
+    assert lightgbm.Booster(model_file=tmp_path / "model.txt").num_trees() == 4
+    assert (tmp_path / "model.txt").read_text(encoding="utf-8") == text
+
+
+def test_what_lightgbm_cannot_hold_is_refused():
+    check_refused(to_lightgbm)
+    check_statistics_refused(to_lightgbm)
+    trees = make_trees(np.random.default_rng(0), make_inputs(), n_outputs=2)
+    with pytest.raises(ExportError, match="link 'log' of several outputs"):
+        to_lightgbm(PortableModel("Trees", make_inputs(), Link(trees, "log")))
+
+
+def test_a_frame_without_categories_keeps_its_columns():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(50, 2)), columns=["a", "b"])
+    model = sumwise.DecisionTreeRegressor(max_depth=3).fit(frame, frame["a"])
+    np.testing.assert_allclose(load(model).predict(frame), model.predict(frame), rtol=1e-14)

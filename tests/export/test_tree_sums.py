@@ -1,0 +1,50 @@
+"""Linear functions of sums of trees are sums of trees."""
+
+import numpy as np
+import pytest
+
+from sumwise.errors import ExportError
+from sumwise.export.portable import PortableModel
+from sumwise.export.tree_sums import add_sums, lay_end_to_end
+from tests.export.random_models import make_inputs, make_rows, make_trees
+from tests.naive.portable import predict_row
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_sums(seed):
+    rng = np.random.default_rng(seed)
+    inputs = make_inputs()
+    parts = [
+        make_trees(rng, inputs, n_outputs=2, with_lookups=True),
+        make_trees(rng, inputs, n_outputs=3, n_values=3),
+    ]
+    slopes = [rng.normal(size=(2, 2)), rng.normal(size=(2, 3))]
+    intercept = rng.normal(size=2)
+    total = PortableModel("Sum", inputs, add_sums(parts, slopes, intercept))
+    assert len(total.output.columns) == len(parts[0].columns)  # inputs are shared
+    for row in make_rows(rng, parts[0], inputs, 20):
+        outputs = [predict_row(PortableModel("Part", inputs, part), row) for part in parts]
+        expected = intercept + sum(s @ own for s, own in zip(slopes, outputs, strict=True))
+        np.testing.assert_allclose(predict_row(total, row), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("slope", [-2.0, 0.0, 0.5])
+def test_linear_leaves_are_scaled(slope):
+    rng = np.random.default_rng(0)
+    inputs = make_inputs()
+    part = make_trees(rng, inputs, with_linear=True)
+    scaled = add_sums([part], [np.array([[slope]])], np.ones(1))
+    for row in make_rows(rng, part, inputs, 20):
+        expected = 1 + slope * predict_row(PortableModel("Part", inputs, part), row)[0]
+        found = predict_row(PortableModel("Sum", inputs, scaled), row)[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_linear_leaves_have_one_output():
+    part = make_trees(np.random.default_rng(0), make_inputs(), with_linear=True)
+    with pytest.raises(ExportError, match="linear leaves"):
+        add_sums([part], [np.ones((2, 1))], np.zeros(2))
+
+
+def test_no_trees():
+    assert lay_end_to_end([], 3).value.shape == (0, 3)

@@ -1,0 +1,93 @@
+"""treelite predicts what the model predicts."""
+
+import sys
+
+import numpy as np
+import pytest
+import treelite
+
+from sumwise.export import to_treelite
+from tests.export.library_models import (
+    FITTED,
+    check_refused,
+    check_statistics_refused,
+    encode_table,
+    fit,
+)
+from tests.export.random_models import encode_rows, make_model, make_rows
+from tests.naive.portable import predict_row
+
+OPTIONS = [
+    {},
+    {"n_trees": 0},
+    {"n_outputs": 3, "n_trees": 7},
+    {"n_outputs": 4, "n_values": 2},
+    {"with_categories": False},
+]
+
+SINGLE = 1e-6  # treelite's softmax computes exponentials in single precision
+
+
+def predict(model, X):
+    return treelite.gtil.predict(to_treelite(model), X, nthread=1).reshape(len(X), -1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("options", OPTIONS)
+def test_random_trees(options, seed):
+    rng = np.random.default_rng(seed)
+    model = make_model(rng, **options)
+    unknown = np.nan if seed % 2 else 99.0
+    rows = make_rows(rng, model.output, model.inputs, 50)
+    expected = [predict_row(model, row) for row in rows]
+    found = predict(model, encode_rows(model, rows, unknown))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("link", "n_outputs"),
+    [
+        ("log", 1),
+        ("log", 2),
+        ("sigmoid", 1),
+        ("sigmoid", 2),
+        ("logistic", 1),
+        ("half_logistic", 1),
+        ("softmax", 3),
+    ],
+)
+def test_links(link, n_outputs):
+    rng = np.random.default_rng(0)
+    model = make_model(rng, link, n_outputs=n_outputs, n_trees=6, with_categories=False)
+    rows = make_rows(rng, model.output.of, model.inputs)
+    expected = np.array([predict_row(model, row) for row in rows])
+    expected = expected[:, 1:] if "logistic" in link else expected
+    rtol = SINGLE if link == "softmax" else 1e-12
+    np.testing.assert_allclose(predict(model, np.array(rows)), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_fitted_models(name):
+    model, rows, expected = fit(name)
+    found = predict(model, encode_table(model, rows))
+    rtol = SINGLE if name in ("three classes", "AdaBoost of three") else 1e-12
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-12)
+
+
+def test_models_are_serialized(tmp_path):
+    model, rows, expected = fit("three classes")
+    to_treelite(model).serialize(tmp_path / "model.bin")
+    again = treelite.Model.deserialize(tmp_path / "model.bin")
+    found = treelite.gtil.predict(again, encode_table(model, rows), nthread=1)
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=SINGLE)
+
+
+def test_what_treelite_cannot_hold_is_refused():
+    check_refused(to_treelite)
+    check_statistics_refused(to_treelite)
+
+
+def test_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "treelite", None)
+    with pytest.raises(ImportError, match="sumwise\\[treelite\\]"):
+        to_treelite(make_model(np.random.default_rng(0)))
