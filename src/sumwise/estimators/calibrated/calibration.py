@@ -194,7 +194,11 @@ class LogisticCalibration(Calibration):
 
 @dataclass(frozen=True, eq=False)
 class TemperatureCalibration(Calibration):
-    """Raw scores, divided by one number before the link function (Guo et al., 2017)."""
+    """Raw scores, divided by one number before the link function (Guo et al., 2017).
+
+    The number minimizes the log loss, with targets smoothed as in :func:`fit_sigmoid`: 1 / (n + K)
+    in place of 0, for n rows of a class and K classes.
+    """
 
     temperature: float
 
@@ -207,13 +211,14 @@ class TemperatureCalibration(Calibration):
         weight: np.ndarray,
         to_shares: ToShares,
     ) -> Self:
-        """Find the minimum of the log loss, which is convex in the factor 1 / temperature."""
-        rows = np.arange(class_idx.size)
+        """Find the minimum by bisection; the loss is convex in the factor 1 / temperature."""
         scores = np.column_stack([-0.5 * values, 0.5 * values]) if n_classes == 2 else values
+        counts = np.bincount(class_idx, weight, n_classes)
+        smoothed = (np.eye(n_classes) * counts + 1.0) / (counts + n_classes)
+        targets = smoothed.T[class_idx]
 
         def find_slope(factor: float) -> float:
-            shares = to_shares(factor * values)
-            gaps = (shares * scores).sum(axis=1) - scores[rows, class_idx]
+            gaps = ((to_shares(factor * values) - targets) * scores).sum(axis=1)
             return float((weight * gaps).sum())
 
         low, high = -np.log(_LARGEST_FACTOR), np.log(_LARGEST_FACTOR)

@@ -51,12 +51,13 @@ class ConformalScores:
         return -self._find(tail, -self.scores[::-1], weights)
 
     def _find(self, tail: float, scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        # The largest scores whose ranks are at most this; weights make ranks fractional.
+        # The largest scores that may have this weight below them, that of the new row included.
         most = (self.n_rows + 1) * tail + _TOLERANCE
         padded = np.vstack([np.full(scores.shape[1], -np.inf), scores])
         if weights is None:
             return padded[int(most)]
-        ranks = [np.searchsorted(column, most, "right") for column in weights.cumsum(axis=0).T]
+        below = np.vstack([np.zeros(scores.shape[1]), weights.cumsum(axis=0)[:-1]])
+        ranks = [np.searchsorted(column, most - 1.0, "right") for column in below.T]
         return padded[ranks, np.arange(scores.shape[1])]
 
 
