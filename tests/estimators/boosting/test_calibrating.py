@@ -98,25 +98,25 @@ def find_calibration_error(shares, y, n_bins=10):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_overconfident_probabilities_improve(method, n_classes):
     X, y = make_rows(600, n_classes)
-    new_X, new_y = make_rows(2000, n_classes, seed=1)
-    plain = GradientBoostingClassifier(**OVERFIT).fit(X, y).predict_proba(new_X)
+    X_new, y_new = make_rows(2000, n_classes, seed=1)
+    plain = GradientBoostingClassifier(**OVERFIT).fit(X, y).predict_proba(X_new)
     model = GradientBoostingClassifier(**OVERFIT, calibrate=method).fit(X, y)
-    found = model.predict_proba(new_X)
-    assert log_loss(new_y, found) < 0.7 * log_loss(new_y, plain)
-    before, after = (find_calibration_error(shares, new_y) for shares in (plain, found))
+    found = model.predict_proba(X_new)
+    assert log_loss(y_new, found) < 0.7 * log_loss(y_new, plain)
+    before, after = (find_calibration_error(shares, y_new) for shares in (plain, found))
     assert after < 0.06 < 0.15 < before
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(model.predict(new_X), found.argmax(axis=1))
+    np.testing.assert_array_equal(model.predict(X_new), found.argmax(axis=1))
 
 
 def test_calibration_undoes_class_weights():
     """Probabilities are those of the rows as they are; only sample weights change them."""
     X, y = make_rows(600)
     weighted = GradientBoostingClassifier(**SMALL, scale_pos_weight=20.0, calibrate="logistic")
-    new_X, new_y = make_rows(2000, seed=1)
-    assert abs(weighted.fit(X, y).predict_proba(new_X)[:, 1].mean() - new_y.mean()) < 0.05
+    X_new, y_new = make_rows(2000, seed=1)
+    assert abs(weighted.fit(X, y).predict_proba(X_new)[:, 1].mean() - y_new.mean()) < 0.05
     plain = clone(weighted).set_params(calibrate=None).fit(X, y)
-    assert plain.predict_proba(new_X)[:, 1].mean() > new_y.mean() + 0.2
+    assert plain.predict_proba(X_new)[:, 1].mean() > y_new.mean() + 0.2
 
 
 def test_a_temperature_does_not_change_labels():
@@ -164,17 +164,17 @@ def test_intervals_cover_real_targets():
 def test_quantile_intervals_are_wider_where_there_is_noise():
     X, y = make_numbers(800)
     model = clone(REGRESSORS["quantiles"]).set_params(n_estimators=40).fit(X, y)
-    new_X, new_y = make_numbers(2000, seed=1)
-    bounds = model.predict_interval(new_X, 0.8)
+    X_new, y_new = make_numbers(2000, seed=1)
+    bounds = model.predict_interval(X_new, 0.8)
     width = bounds[:, 1] - bounds[:, 0]
-    is_noisy = new_X[:, 1] > 0.5
+    is_noisy = X_new[:, 1] > 0.5
     assert width[is_noisy].mean() > 1.5 * width[~is_noisy].mean()
     assert (width >= 0).all()
     for part in (is_noisy, ~is_noisy):
-        assert 0.7 < covers(bounds[part], new_y[part]).mean() < 0.9
-    sharp = model.predict_interval(new_X, 0.2)  # levels 0.5 and 0.5
+        assert 0.7 < covers(bounds[part], y_new[part]).mean() < 0.9
+    sharp = model.predict_interval(X_new, 0.2)  # levels 0.5 and 0.5
     assert (sharp[:, 0] <= sharp[:, 1]).all()
-    assert 0.1 < covers(sharp, new_y).mean() < 0.3
+    assert 0.1 < covers(sharp, y_new).mean() < 0.3
 
 
 @pytest.mark.parametrize(
@@ -186,11 +186,13 @@ def test_intervals_stay_where_targets_can_be(loss, lowest, highest):
     y = np.clip(np.exp(0.3 * y) - 1.0, 0.0, highest)
     model = GradientBoostingRegressor(**SMALL, loss=loss, conformal=True, calibration_rows=2)
     bounds = model.fit(X, y).predict_interval(X, 0.9)
-    assert bounds[:, 0].min() >= lowest and bounds[:, 1].max() <= highest
+    assert bounds[:, 0].min() >= lowest
+    assert bounds[:, 1].max() <= highest
     assert covers(bounds, y).mean() > 0.85
     with pytest.warns(DataWarning, match="intervals are infinite: coverage=0.999 needs at least"):
         bounds = model.predict_interval(X, 0.999)
-    assert (bounds[:, 0] == lowest).all() and (bounds[:, 1] == highest).all()
+    assert (bounds[:, 0] == lowest).all()
+    assert (bounds[:, 1] == highest).all()
 
 
 def test_several_targets_have_an_interval_each():
@@ -229,7 +231,7 @@ def test_sets_hold_the_most_probable_class():
     plain = clone(model).set_params(calibrate=None).fit(X, y)
     np.testing.assert_array_equal(sets.argmax(axis=1), plain.predict(X))
     np.testing.assert_array_equal(model.predict_set(X, 0.9), plain.predict_set(X, 0.9))
-    with pytest.warns(DataWarning, match="all classes belong to all sets: .* at least 999 "):
+    with pytest.warns(DataWarning, match=r"all classes belong to all sets: .* at least 999 "):
         assert model.predict_set(X, 0.999).all()
 
 
@@ -285,7 +287,7 @@ def test_the_last_rows_are_held_out():
     plain = GradientBoostingRegressor(**SMALL).fit(X[:270], y[:270])
     residuals = np.sort(y[270:] - plain.predict(X[270:]))
     np.testing.assert_array_equal(model.conformal_.residuals.scores[:, 0], residuals)
-    with pytest.raises(ParameterError, match="validation_rows='last'.*pass only one"):
+    with pytest.raises(ParameterError, match=r"validation_rows='last'.*pass only one"):
         model.fit(X, y, groups=np.arange(300))
 
 
@@ -336,7 +338,7 @@ def test_some_rounds_are_not_calibrated():
     *_, last = model.staged_predict(X)
     np.testing.assert_array_equal(last, plain.predict(X))
     np.testing.assert_array_equal(model.predict(X, rounds=15), plain.predict(X))
-    with pytest.raises(ParameterError, match="predict_set needs conformal=True: .* fit it again"):
+    with pytest.raises(ParameterError, match=r"predict_set needs conformal=True: .* fit it again"):
         model.truncate(5).predict_set(X)
 
 
@@ -349,7 +351,7 @@ def test_a_continued_model_is_calibrated_on_given_rows_only():
     at_once = GradientBoostingClassifier(**params | {"n_estimators": 25}, early_stopping=False)
     at_once.fit(*train, **valid)
     np.testing.assert_array_equal(model.predict_proba(X), at_once.predict_proba(X))
-    with pytest.raises(ParameterError, match="continues another .* pass X_val"):
+    with pytest.raises(ParameterError, match=r"continues another .* pass X_val"):
         model.set_params(n_estimators=30).fit(*train)
     begun = GradientBoostingClassifier(**SMALL).fit(X, y)
     other = GradientBoostingClassifier(n_estimators=20, calibrate="isotonic")
@@ -405,7 +407,8 @@ def test_a_single_class_needs_no_calibration():
     X, _ = make_rows(60)
     model = GradientBoostingClassifier(**SMALL, calibrate="isotonic", conformal=True)
     model.fit(X, np.full(60, 7))
-    assert (model.predict_proba(X) == 1.0).all() and (model.predict(X) == 7).all()
+    assert (model.predict_proba(X) == 1.0).all()
+    assert (model.predict(X) == 7).all()
     assert model.predict_set(X).all()
 
 

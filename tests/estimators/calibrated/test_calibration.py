@@ -79,7 +79,8 @@ def test_sigmoids_of_odd_scores_are_finite():
     np.testing.assert_allclose(-intercept / slope, 19.5)
     assert fit_sigmoid(np.full(40, 3.0), is_class, ones) == (0.0, 0.0)  # all equal
     slope, _ = fit_sigmoid(1e12 + np.arange(40.0), is_class, ones)
-    assert np.isfinite(slope) and slope > 0.0
+    assert np.isfinite(slope)
+    assert slope > 0.0
     slope, _ = fit_sigmoid(-np.arange(40.0), is_class, ones)  # the wrong way round
     assert slope < 0.0
 
@@ -97,7 +98,8 @@ def test_isotonic_curves_are_those_of_scikit_learn_within_their_bounds(is_weight
         found = own.predict(new[:, np.newaxis], LINKS["logistic"])
         np.testing.assert_allclose(found[:, 1], expected, rtol=0, atol=tolerance)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    assert 0.0 < found.min() and found.max() < 1.0
+    assert found.min() > 0.0
+    assert found.max() < 1.0
 
 
 def test_the_temperature_minimizes_the_log_loss():
@@ -122,7 +124,7 @@ def test_half_the_log_odds_have_the_same_temperature():
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_temperatures_are_bounded(factor):
     """Separated classes ask for a temperature of 0, scores without information for infinity."""
-    scores, class_idx, _ = make_two()
+    _scores, class_idx, _ = make_two()
     separated = factor * (2.0 * class_idx - 1.0)[:, np.newaxis]
     assert 0.009 < fit("temperature", separated, class_idx).temperature < 101
     reversed_scores = -separated
@@ -210,8 +212,10 @@ def test_few_rows_are_enough():
     for method in METHODS:
         own = fit(method, np.array([[-1.0], [2.0]]), np.array([0, 1]))
         shares = own.predict(np.array([[-1.0], [0.5], [2.0]]), LINKS["logistic"])
-        assert (np.diff(shares[:, 1]) >= 0).all() and np.isfinite(shares).all()
-        assert (shares > 0).all() and (shares < 1).all()
+        assert (np.diff(shares[:, 1]) >= 0).all()
+        assert np.isfinite(shares).all()
+        assert (shares > 0).all()
+        assert (shares < 1).all()
 
 
 # --- files ---
@@ -253,8 +257,8 @@ CURVE = {"curve_size": [2], "curve_x": [0.0, 1.0], "curve_y": [0.25, 0.5]}
 )
 def test_unsound_curves_are_refused(change):
     IsotonicCalibration.restore({}, {name: np.array(own) for name, own in CURVE.items()}, 2)
+    arrays = {name: np.array(own) for name, own in (CURVE | change).items()}
     with pytest.raises(ValueError, match="calibration"):
-        arrays = {name: np.array(own) for name, own in (CURVE | change).items()}
         IsotonicCalibration.restore({}, arrays, 2)
 
 

@@ -108,7 +108,9 @@ def test_quantiles_with_the_levels_closest_to_the_tails_are_moved():
     rng = np.random.default_rng(0)
     y = rng.normal(size=400)
     base = np.tile([-9.0, -2.0, 0.0, 1.0, 9.0], (400, 1))
-    own = ConformalIntervals.learn(y, base, None, None, levels=np.array([0.01, 0.1, 0.5, 0.9, 0.99]))
+    own = ConformalIntervals.learn(
+        y, base, None, None, levels=np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+    )
     low, high = own.find_bounds(base[:1], None, 0.8)
     scores = [(y - level).tolist() for level in (-2.0, 1.0)]
     assert low == [[-2.0 + naive.find_low(scores[0], [1.0] * 400, 0.1)]]
@@ -128,10 +130,12 @@ def test_too_few_rows_make_infinite_intervals():
     y, base, _ = make_rows(18)
     own = ConformalIntervals.learn(y, base, None, None)
     low, high = own.find_bounds(base, None, 0.9)
-    assert np.isneginf(low).all() and np.isposinf(high).all()
+    assert np.isneginf(low).all()
+    assert np.isposinf(high).all()
     y, base, _ = make_rows(19)
     low, high = ConformalIntervals.learn(y, base, None, None).find_bounds(base, None, 0.9)
-    assert np.isfinite(low).all() and np.isfinite(high).all()
+    assert np.isfinite(low).all()
+    assert np.isfinite(high).all()
     with pytest.warns(DataWarning, match="coverage=0.9 needs at least 19 calibration rows"):
         warn_of_few_rows("infinite", 0.9, 2, 1)
 

@@ -39,7 +39,7 @@ def test_groups_stay_in_one_fold():
 def test_there_are_no_more_folds_than_rows_or_groups():
     assert draw_folds(5, 3, None, None, 0).max() == 2
     assert draw_folds(5, 30, None, np.arange(30) % 2, 0).max() == 1
-    with pytest.raises(DataError, match="at least two rows.*n_samples=1"):
+    with pytest.raises(DataError, match=r"at least two rows.*n_samples=1"):
         draw_folds(5, 1, None, None, 0)
     with pytest.raises(DataError, match="at least two groups"):
         draw_folds(5, 9, None, np.zeros(9), 0)

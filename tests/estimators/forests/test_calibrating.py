@@ -88,11 +88,11 @@ def test_out_of_bag_shares_are_calibrated_as_by_scikit_learn(method, n_classes):
 @pytest.mark.parametrize("method", ["isotonic", "logistic"])
 def test_probabilities_improve(kind, method):
     X, y = make_rows(500)
-    new_X, new_y = make_rows(2000, seed=1)
+    X_new, y_new = make_rows(2000, seed=1)
     params = SMALL | {"max_features": None}
-    plain = kind(**params).fit(X, y).predict_proba(new_X)
+    plain = kind(**params).fit(X, y).predict_proba(X_new)
     model = kind(**params, calibrate=method).fit(X, y)
-    assert log_loss(new_y, model.predict_proba(new_X)) < 0.9 * log_loss(new_y, plain)
+    assert log_loss(y_new, model.predict_proba(X_new)) < 0.9 * log_loss(y_new, plain)
 
 
 FORESTS = {
@@ -125,9 +125,9 @@ def test_intervals_cover_real_targets():
     X, y = load_diabetes(return_X_y=True)
     shares = []
     for seed in range(8):
-        own_X, own_y = shuffle(X, y, random_state=seed)
-        model = clone(FORESTS["oob"]).fit(own_X[:300], own_y[:300])
-        shares.append(covers(model.predict_interval(own_X[300:], 0.9), own_y[300:]).mean())
+        X_own, y_own = shuffle(X, y, random_state=seed)
+        model = clone(FORESTS["oob"]).fit(X_own[:300], y_own[:300])
+        shares.append(covers(model.predict_interval(X_own[300:], 0.9), y_own[300:]).mean())
     assert 0.87 < np.mean(shares) < 0.95
 
 
@@ -199,7 +199,8 @@ def test_wide_forests_have_the_same_trees():
     X, y = make_numbers(50)
     forest = RandomForestRegressor(n_estimators=3, random_state=0).fit(X, y).forest_
     wide = widen(forest, Team(1))
-    assert wide.n_outputs == 2 and wide.feature is forest.feature
+    assert wide.n_outputs == 2
+    assert wide.feature is forest.feature
     means = wide.predict_raw(X, Team(1))
     base, _ = find_spread(forest, means, np.array([3]))
     np.testing.assert_array_equal(base, forest.predict_raw(X, Team(1)))
