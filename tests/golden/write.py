@@ -144,6 +144,8 @@ def _two_outputs() -> np.ndarray:
     return np.column_stack([_classes(3), _classes(2)])
 
 
+_ENCODED = {"categorical_encoding": "ordered", "n_estimators": 2, "max_leaves": 4}
+
 MODELS: dict[str, tuple[str, Callable[[], Any]]] = {
     # boosted trees
     "binary_v1": ("numbers", lambda: boost(n_classes=2)),
@@ -287,13 +289,59 @@ MODELS: dict[str, tuple[str, Callable[[], Any]]] = {
         "mixed",
         lambda: fit_trees("ExtraTreesRegressor", make_target("mixed"), "mixed"),
     ),
+    # calibration and conformal scores
+    "isotonic_v5": ("numbers", lambda: boost(n_classes=2, calibrate="isotonic")),
+    "logistic_multiclass_v5": (
+        "numbers",
+        lambda: boost(
+            n_classes=3, n_estimators=1, max_leaves=3, calibrate="logistic", conformal=True
+        ),
+    ),
+    "temperature_encoder_v5": (
+        "mixed",
+        lambda: boost("mixed", n_classes=2, calibrate="temperature", **_ENCODED),
+    ),
+    "intervals_v5": (
+        "numbers",
+        lambda: sw.GradientBoostingRegressor(
+            loss="poisson", conformal=True, n_estimators=3, max_leaves=4, n_jobs=1, random_state=7
+        ).fit(
+            make_training_rows("numbers"),
+            np.abs(make_target("numbers")),
+            sample_weight=np.arange(N_ROWS) % 3,
+        ),
+    ),
+    "quantile_intervals_v5": (
+        "numbers",
+        lambda: boost(
+            loss=sw.Quantile([0.25, 0.75]),
+            n_estimators=2,
+            max_leaves=4,
+            conformal=True,
+            calibration_rows="holdout",
+        ),
+    ),
+    "isotonic_forest_v5": (
+        "numbers",
+        lambda: fit_trees(
+            "RandomForestClassifier", _classes(3), n_estimators=8, calibrate="isotonic"
+        ),
+    ),
+    "intervals_forest_v5": (
+        "numbers",
+        lambda: fit_trees(
+            "RandomForestRegressor", make_target("numbers"), n_estimators=8, conformal=True
+        ),
+    ),
 }
 
 
 def record_predictions(model: Any, table: str) -> dict[str, Any]:
     """Return what a model predicts for the rows of a table, exactly, ready for JSON."""
     rows = read_rows(table)
-    methods = [name for name in ("predict", "predict_proba") if hasattr(model, name)]
+    names = ["predict", "predict_proba"]
+    names += ["predict_interval", "predict_set"] if getattr(model, "conformal", False) else []
+    methods = [name for name in names if hasattr(model, name)]
     return {"table": table} | {name: _spell(getattr(model, name)(rows)) for name in methods}
 
 

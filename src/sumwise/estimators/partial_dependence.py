@@ -134,6 +134,8 @@ def _find_obstacle(
         return "the trees split on statistics of categories, which several features may share"
     if trees.models is not None:
         return "the leaves hold linear models, which depend on other features, too"
+    if trees.averages and hasattr(estimator, "calibration_"):
+        return "the probabilities are calibrated, and only their means before that are known"
     if sample_weight is not None:
         return "sample_weight is for means of predictions"
     if kind != "average":

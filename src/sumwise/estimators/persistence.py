@@ -41,6 +41,9 @@ _NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_sta
 # the file.
 _ADDED = {
     "base_score": None,
+    "calibrate": None,
+    "calibration_rows": "auto",
+    "conformal": False,
     "extra_trees": False,
     "leaves": "constant",
     "multi_strategy": "one_output_per_tree",
@@ -55,6 +58,8 @@ _MODULES = {
     **{f"RandomForest{kind}": "sumwise.estimators.forests.random_forest" for kind in _KINDS},
     **{f"ExtraTrees{kind}": "sumwise.estimators.forests.extra_trees" for kind in _KINDS},
 }
+# Attributes that are learned from rows unseen by the trees, without the underscore.
+_LEARNED_FROM_UNSEEN = ("calibration", "conformal")
 # Measured only on request, which the file does not record.
 _NOT_IN_HISTORY = "training_loss"
 # Not every model has names or an out-of-bag score, and files of version 0.1 have no schema.
@@ -122,6 +127,11 @@ class SavedModelMixin(NamedParametersMixin):
         encoder = getattr(self, "_encoder", None)
         if encoder is not None:
             about |= {"encoder": encoder.to_json(), "arrays": encoder.to_arrays()}
+        for name in _LEARNED_FROM_UNSEEN:
+            learned = getattr(self, f"{name}_", None)
+            if learned is not None:
+                arrays = about.get("arrays", {}) | learned.to_arrays()
+                about |= {name: learned.to_json()} | ({"arrays": arrays} if arrays else {})
         from sumwise.export.native import write_model  # fits need not wait for it
 
         write_model(path, getattr(self, self._model_attribute), about)
@@ -200,6 +210,8 @@ def _restore(model: Model, about: dict[str, Any]) -> Any:
             estimator.schema_ = FeatureSchema.of_numbers(n_features)
         if "encoder" in about:
             _restore_encoder(estimator, about, model)
+        if any(name in about for name in _LEARNED_FROM_UNSEEN):
+            _restore_calibration(estimator, about, model)
         if model.link not in kind._links:
             raise ValueError(f"link {model.link!r} in a {kind.__name__}")
         _check_categories(estimator, model)
@@ -247,6 +259,17 @@ def _restore_encoder(estimator: Any, about: dict[str, Any], model: Model) -> Non
     if len(encoder.columns) != model.n_features or n_values not in (1, model.n_outputs):
         raise ValueError("the trees have other columns than the encoder of categories")
     estimator._encoder = encoder
+
+
+def _restore_calibration(estimator: Any, about: dict[str, Any], model: Model) -> None:
+    """Give an estimator what it learned from unseen rows; raise ValueError if it is unsound."""
+    from sumwise.estimators.calibrated.restoring import restore_learned  # only needed here
+
+    arrays = about.get("arrays", {})
+    learned = {name: about[name] for name in _LEARNED_FROM_UNSEEN if name in about}
+    restored = restore_learned(estimator, learned, arrays, model.n_outputs)
+    for name, value in restored.items():
+        setattr(estimator, f"{name}_", value)
 
 
 def _is_saved(name: str, value: Any) -> bool:

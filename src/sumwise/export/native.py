@@ -20,8 +20,14 @@ trees. From format 3 on, the header may have ``"model": "linear"``: then the arr
 From format 3 on, further arrays may follow the arrays of boosting: sizes of the groups of encoded
 categorical features, keys of combinations, and sums of targets and of weights per category; see
 :class:`sumwise.data.categories.encoder.CategoryEncoder`.
+
+From format 5 on, further arrays may follow those of any model: the points of calibration curves
+(number per curve, then x and y), and conformal scores by row (ascending in each output), their
+weights (none if all are equal) and classes (of a classifier). The entries ``calibration`` and
+``conformal`` of the description say the rest; see ``sumwise.estimators.calibrated``.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,8 +57,8 @@ from sumwise.export.trees import (
 )
 from sumwise.tree import LinearEnsemble, Model
 
-FORMAT_VERSION = 4
-LINEAR_FORMAT, _ENCODING_FORMAT = 3, 3
+FORMAT_VERSION = 5
+LINEAR_FORMAT, _ENCODING_FORMAT, _CALIBRATION_FORMAT = 3, 3, 5
 # The first format whose header names the kind of model.
 _KINDS_FORMAT = 3
 _LINEAR = {"coefficient": "<f8", "intercept": "<f8", "base_score": "<f8"}
@@ -68,6 +74,20 @@ _ENCODING = ArrayGroup(
     since=_ENCODING_FORMAT,
     is_optional=True,
 )
+# Further arrays of a model that learned from rows unseen by its trees.
+_CURVES = ArrayGroup(
+    {"curve_size": "<i4", "curve_x": "<f8", "curve_y": "<f8"},
+    since=_CALIBRATION_FORMAT,
+    is_optional=True,
+)
+_CONFORMAL = ArrayGroup(
+    {"conformal_score": "<f8", "conformal_weight": "<f8", "conformal_class": "<i4"},
+    since=_CALIBRATION_FORMAT,
+    is_optional=True,
+)
+_FURTHER = (_ENCODING, _CURVES, _CONFORMAL)
+# Entries of a description that older formats do not have.
+_CALIBRATION_ENTRIES = ("calibration", "conformal")
 
 
 def write_model(target: Target, model: Model, about: dict[str, Any]) -> None:
@@ -78,7 +98,8 @@ def write_model(target: Target, model: Model, about: dict[str, Any]) -> None:
 def dump_model(model: Model, about: dict[str, Any]) -> bytes:
     """Return the bytes of a model file.
 
-    ``about`` is ready for JSON, except for its entry ``"arrays"``: the arrays of an encoding.
+    ``about`` is ready for JSON, except for its entry ``"arrays"``: the arrays of an encoding, of
+    calibration curves and of conformal scores.
     """
     try:
         data = _pack_model(model, about)
@@ -93,9 +114,13 @@ def _pack_model(model: Model, about: dict[str, Any]) -> bytes:
         version, own, arrays = _pack_linear(model)
     else:
         version, own, arrays = pack_trees(model)
-    if "arrays" in about:
-        version = max(version, _ENCODING_FORMAT)
-        arrays = arrays | convert_arrays(about["arrays"], _ENCODING.types)
+    further = about.get("arrays", {})
+    for group in _FURTHER:
+        if any(name in further for name in group.types):
+            version = max(version, group.since)
+            arrays = arrays | convert_arrays(further, group.types)
+    if any(name in about for name in _CALIBRATION_ENTRIES):
+        version = max(version, _CALIBRATION_FORMAT)
     description = {name: value for name, value in about.items() if name != "arrays"}
     header = {**own, "about": description, "n_features": model.n_features}
     return pack_file(version, header, arrays)
@@ -111,14 +136,11 @@ def parse_model(data: bytes | bytearray | memoryview) -> tuple[Model, dict[str, 
     """Return what :func:`dump_model` was given."""
     file = open_file(data, FORMAT_VERSION)
     kind = file.header.get("model") if file.version >= _KINDS_FORMAT else None
-    if kind == "forest":
-        arrays = read_arrays(file, FOREST_ARRAYS)
-        return read_forest(file, arrays), file.header["about"]
-    is_linear = kind == "linear"
-    arrays = read_arrays(file, (*(_LINEAR_ARRAYS if is_linear else ENSEMBLE_ARRAYS), _ENCODING))
-    encoding = {name: arrays.pop(name) for name in _ENCODING.types if name in arrays}
-    model = _read_linear(file, arrays) if is_linear else read_ensemble(file, arrays)
-    return model, file.header["about"] | ({"arrays": encoding} if encoding else {})
+    groups, read = _READERS[kind if kind in ("forest", "linear") else None]
+    arrays = read_arrays(file, groups)
+    names = [name for group in _FURTHER for name in group.types]
+    further = {name: arrays.pop(name) for name in names if name in arrays}
+    return read(file, arrays), file.header["about"] | ({"arrays": further} if further else {})
 
 
 def _pack_linear(model: LinearEnsemble) -> Content:
@@ -151,3 +173,11 @@ def _check_linear(model: LinearEnsemble) -> None:
     numbers = model.coefficient, model.intercept, model.base_score
     if not all(np.isfinite(array).all() for array in numbers):
         raise ModelFileError("a coefficient, intercept or base score is not a number")
+
+
+# Arrays of each kind of model, and how it is read; None stands for trees of boosting.
+_READERS: dict[str | None, tuple[tuple[ArrayGroup, ...], Callable[..., Model]]] = {
+    None: ((*ENSEMBLE_ARRAYS, *_FURTHER), read_ensemble),
+    "linear": ((*_LINEAR_ARRAYS, *_FURTHER), _read_linear),
+    "forest": ((*FOREST_ARRAYS, *_FURTHER[1:]), read_forest),
+}

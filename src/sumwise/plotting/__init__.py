@@ -10,6 +10,7 @@ from sumwise.plotting.bars import (
     plot_importances,
     plot_weights,
 )
+from sumwise.plotting.calibration import CalibrationCurve, calibration_curve, plot_calibration
 from sumwise.plotting.diversity import plot_diversity_matrix, plot_kappa_error
 from sumwise.plotting.history import LearningCurves, learning_curves, plot_learning_curves
 from sumwise.plotting.regions import DecisionRegions, decision_regions, plot_decision_regions
@@ -18,17 +19,20 @@ from sumwise.plotting.sizes import EnsembleSizes, ensemble_sizes, plot_ensemble_
 from sumwise.plotting.trees import TreeLayout, plot_tree, tree_layout
 
 __all__ = [
+    "CalibrationCurve",
     "DecisionRegions",
     "EnsembleSizes",
     "LabeledValues",
     "LearningCurves",
     "RejectCurve",
     "TreeLayout",
+    "calibration_curve",
     "decision_regions",
     "ensemble_sizes",
     "ensemble_weights",
     "feature_importances",
     "learning_curves",
+    "plot_calibration",
     "plot_decision_regions",
     "plot_diversity_matrix",
     "plot_ensemble_sizes",

@@ -27,7 +27,8 @@ def test_parameters_are_keywords_only():
     signature = inspect.signature(GradientBoostingRegressor)
     assert {p.kind for p in signature.parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
     own = dict(inspect.signature(GradientBoostingClassifier).parameters)
-    assert [own.pop(name).default for name in ("class_weight", "scale_pos_weight")] == [None, 1.0]
+    names = ("class_weight", "scale_pos_weight", "calibrate")
+    assert [own.pop(name).default for name in names] == [None, 1.0, None]
     others = dict(signature.parameters)
     assert others.pop("multi_strategy").default == "one_output_per_tree"
     assert own == others

@@ -16,7 +16,13 @@ from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -33,7 +39,10 @@ from sumwise import (
     member_predictions,
 )
 from sumwise.errors import DataError, DataWarning, ParameterError
+from sumwise.estimators.calibrated.calibration import fit_sigmoid
+from sumwise.export.portable import describe
 from tests.estimators.resampled.learners import Recorder
+from tests.naive.portable import predict_row
 
 X, Y = load_iris(return_X_y=True)
 
@@ -430,3 +439,82 @@ def test_progress_is_shown_on_standard_error(capsys):
         shown = capsys.readouterr()
         assert shown.out == ""
         assert line in shown.err
+
+
+# Calibration and conformal prediction
+
+
+def make_noisy(n_rows=300, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    score = X[:, 0] + rng.logistic(size=n_rows)
+    return X, np.digitize(score, [0.0] if n_classes == 2 else [-1.0, 1.0]), score
+
+
+@pytest.mark.parametrize("learner", [None, GaussianNB()], ids=["trees", "others"])
+@pytest.mark.parametrize("votes", ["soft", "hard"])
+def test_probabilities_are_calibrated_on_out_of_bag_rows(learner, votes):
+    X, y, _ = make_noisy()
+    X_new, y_new, _ = make_noisy(1000, seed=1)
+    params = {"n_estimators": 20, "votes": votes, "random_state": 0}
+    plain = BaggingClassifier(learner, **params, oob_score=True).fit(X, y)
+    model = BaggingClassifier(learner, **params, calibrate="logistic", conformal=True).fit(X, y)
+    slope, intercept = fit_sigmoid(plain.oob_decision_function_[:, 1], y == 1, np.ones(len(y)))
+    expected = 1 / (1 + np.exp(-(slope * plain.predict_proba(X_new)[:, 1] + intercept)))
+    shares = model.predict_proba(X_new)
+    np.testing.assert_allclose(shares[:, 1], expected)
+    np.testing.assert_array_equal(model.predict(X_new), shares.argmax(axis=1))
+    np.testing.assert_allclose(model.predict_log_proba(X_new), np.log(shares))
+    losses = [log_loss(y_new, m.predict_proba(X_new)) for m in (model, plain)]
+    assert losses[0] < losses[1] + 0.01
+    if learner is None:
+        found = [predict_row(describe(model), row) for row in X_new[:20].tolist()]
+        np.testing.assert_allclose(found, shares[:20])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sets_cover_classes(n_classes):
+    covered = []
+    for seed in range(5):
+        X, y, _ = make_noisy(800, n_classes, seed)
+        model = BaggingClassifier(n_estimators=20, conformal=True, random_state=seed)
+        sets = model.fit(X[:300], y[:300]).predict_set(X[300:], 0.8)
+        covered.append(sets[np.arange(500), y[300:]].mean())
+    assert 0.76 < np.mean(covered) < 0.92
+
+
+def test_intervals_cover_targets():
+    covered = []
+    for seed in range(5):
+        X, _, y = make_noisy(800, seed=seed)
+        model = BaggingRegressor(n_estimators=20, conformal=True, random_state=seed)
+        bounds = model.fit(X[:300], y[:300]).predict_interval(X[300:], 0.8)
+        covered.append(((bounds[:, 0] <= y[300:]) & (y[300:] <= bounds[:, 1])).mean())
+    assert 0.76 < np.mean(covered) < 0.86
+    both = np.column_stack([y, -y])
+    assert model.fit(X, both).predict_interval(X).shape == (800, 2, 2)
+
+
+def test_calibration_needs_rows_that_no_member_has_used():
+    X, y, score = make_noisy(60)
+    with pytest.raises(ParameterError, match=r"calibration, and .* leaves no row out"):
+        BaggingRegressor(bootstrap=False, conformal=True).fit(X, score)
+    stopped = BaggingClassifier(SGDClassifier(), early_stopping="oob", calibrate="logistic")
+    with pytest.raises(ParameterError, match="need rows that have not stopped the members"):
+        stopped.fit(X, y)
+    with pytest.raises(ParameterError, match="calibrate='temperature'; must be one of"):
+        BaggingClassifier(calibrate="temperature").fit(X, y)
+    with pytest.raises(ParameterError, match="needs conformal=True"):
+        BaggingRegressor().fit(X, score).predict_interval(X)
+    with pytest.raises(DataError, match="every row is in the bags of all members"):
+        BaggingRegressor(n_estimators=1, max_samples=900, conformal=True).fit(X, score)
+
+
+def test_more_members_are_calibrated_again():
+    X, y, _ = make_noisy()
+    params = {"calibrate": "isotonic", "conformal": True, "random_state": 0}
+    model = BaggingClassifier(n_estimators=5, warm_start=True, **params).fit(X, y)
+    model.set_params(n_estimators=12).fit(X, y)
+    at_once = BaggingClassifier(n_estimators=12, **params).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), at_once.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_set(X), at_once.predict_set(X))

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.categories.target_statistics import TargetStatistics
-from sumwise.errors import DataError
+from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosting.boosters import refuse_categories, resolve_booster
 from sumwise.estimators.boosting.categories import name_encoding_part
@@ -37,6 +37,7 @@ from sumwise.estimators.boosting.rows import FitData, LabeledRows, as_array
 from sumwise.estimators.boosting.splits import make_table
 from sumwise.estimators.boosting.tasks import Task, as_target
 from sumwise.estimators.boosting.validation import read_validation
+from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
 from sumwise.estimators.input.jobs import start_team
@@ -139,6 +140,44 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         -------
         self
         """
+        options = {
+            "groups": groups,
+            "X_val": X_val,
+            "y_val": y_val,
+            "sample_weight_val": sample_weight_val,
+            "init_score_val": init_score_val,
+            "eval_set": eval_set,
+            "eval_names": eval_names,
+            "eval_sample_weight": eval_sample_weight,
+            "eval_init_score": eval_init_score,
+            "init_model": init_model,
+        }
+        if not needs_unseen(self):
+            return self._fit_trees(X, y, sample_weight, init_score, **options)
+        from sumwise.estimators.boosting.calibrating import fit_calibrated  # only needed here
+
+        fit_calibrated(self, X, y, sample_weight, init_score, options)
+        return self
+
+    def _fit_trees(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        init_score: Any,
+        *,
+        groups: Any,
+        X_val: Any,
+        y_val: Any,
+        sample_weight_val: Any,
+        init_score_val: Any,
+        eval_set: Any,
+        eval_names: Any,
+        eval_sample_weight: Any,
+        eval_init_score: Any,
+        init_model: Any,
+    ) -> Self:
+        """Fit without calibration; the arguments are those of ``fit``."""
         found = find_start(self, init_model)
         start = Start() if found is None else found._make_start()
         with starting_anew(self):
@@ -305,9 +344,16 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         """
         from sumwise.training.refitting import refit_ensemble  # only needed here
 
+        if needs_unseen(self):
+            raise ParameterError(
+                f"{type(self).__name__}: the leaves of a model that was calibrated cannot be "
+                "refitted: what it learned belongs to their old values. "
+                "set_params(conformal=False) and, for a classifier, calibrate=None allow it; the "
+                "result is not calibrated"
+            )
         check_is_fitted(self)
         share = check_decay(decay)
-        model = copy(self)
+        model = self._drop_calibration()
         growth = model._check_parameters()
         directions = read_directions(model, model.schema_.n_categories > 0)
         ensemble = check_refittable(model.ensemble_, directions)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.docs import document
 from sumwise.estimators.boosting.losses import (
@@ -17,6 +18,7 @@ from sumwise.estimators.boosting.losses import (
     takes_many_classes,
 )
 from sumwise.estimators.boosting.tasks import Classification, as_target
+from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin
 from sumwise.estimators.input.class_weights import check_class_weight
 from sumwise.estimators.input.parameters import check_number, extend_parameters
 from sumwise.estimators.input.targets import find_classes
@@ -25,7 +27,7 @@ from sumwise.tree import GrowthSettings
 
 
 @document
-class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
+class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, BaseGradientBoosting):
     """Gradient boosted trees for classification.
 
     Parameters
@@ -41,6 +43,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         "balanced" for weights that give all classes the same total.
     scale_pos_weight : float, default=1.0
         Factor on the sample weights of the second of two classes; not with ``class_weight``.
+    calibrate : {"isotonic", "logistic", "temperature"} or None, default=None
+        How probabilities are calibrated, on ``calibration_rows``: by nondecreasing curves, by
+        logistic functions of the raw scores, or by dividing the raw scores by one number. The
+        labels of ``predict`` follow. Raw scores, and probabilities of some ``rounds``, do not
+        change. See ``docs/guide/calibration.md``.
 
     Attributes
     ----------
@@ -48,6 +55,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         Class labels, sorted. A single class is predicted with probability 1.
     n_classes_ : int
         Number of classes.
+    calibration_ : Calibration
+        With ``calibrate``: the functions that were learned.
     {attributes}
 
     Notes
@@ -70,11 +79,17 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
 
     @extend_parameters(BaseGradientBoosting)
     def __init__(
-        self, *, class_weight: Any = None, scale_pos_weight: float = 1.0, **shared: Any
+        self,
+        *,
+        class_weight: Any = None,
+        scale_pos_weight: float = 1.0,
+        calibrate: str | None = None,
+        **shared: Any,
     ) -> None:
         super().__init__(**shared)
         self.class_weight = class_weight
         self.scale_pos_weight = scale_pos_weight
+        self.calibrate = calibrate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,13 +141,14 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         Parameters
         ----------
         X, rounds
-            As in :meth:`predict`.
+            As in :meth:`predict`. Probabilities of some rounds are not calibrated.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        return self._predict_mean(self._predict_rounds(X, rounds))
+        raw = self._predict_rounds(X, rounds)
+        return self._to_probabilities(raw) if rounds is None else self._predict_mean(raw)
 
     def predict_log_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
         """Return logarithms of :meth:`predict_proba`, -inf for a probability of 0."""
@@ -154,19 +170,38 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         -------
         ndarray of shape (n_rows,)
         """
-        return self._labels(self._predict_rounds(X, rounds))
+        raw = self._predict_rounds(X, rounds)
+        if rounds is None and self._is_calibrated():
+            return self.classes_[self._to_probabilities(raw).argmax(axis=1)]
+        return self._labels(raw)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`decision_function` after each round."""
         return map(self._scores, self._staged_predict_raw(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield :meth:`predict_proba` after each round."""
+        """Yield :meth:`predict_proba` after each round, without calibration."""
         return map(self._predict_mean, self._staged_predict_raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield :meth:`predict` after each round."""
+        """Yield :meth:`predict` after each round, without calibration."""
         return map(self._labels, self._staged_predict_raw(X))
+
+    def _learn_from_unseen(
+        self, values: np.ndarray, class_idx: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        if self.calibrate == "temperature" and self._custom_link is not None:
+            raise ParameterError(
+                f"{type(self).__name__}: calibrate='temperature' divides log odds, and the loss "
+                "has a link of its own; use 'isotonic' or 'logistic'"
+            )
+        super()._learn_from_unseen(values, class_idx, weight)
+
+    def _predict_unlinked(self, X: Any) -> np.ndarray:
+        return self._predict_raw(X)
+
+    def _to_shares(self, values: np.ndarray) -> np.ndarray:
+        return self._predict_mean(values)
 
     def _predict_mean(self, raw: np.ndarray) -> np.ndarray:
         if self.classes_.size == 1:
@@ -178,7 +213,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     def _describe_output(self, raw: Node) -> Node:
         if self.classes_.size == 1:
             return Affine((), np.zeros((1, 0)), np.ones(1))
-        return super()._describe_output(raw)
+        shares = super()._describe_output(raw)
+        return self.calibration_.describe(raw, shares) if self._is_calibrated() else shares
 
     def _describe_decision(self) -> PortableModel:
         """Return the decision values in plain terms, for export."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
 from sumwise.data.frames.reading import read_array
 from sumwise.data.frames.selection import take_rows
@@ -17,6 +17,7 @@ from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.boosters import resolve_booster, stops_by_oob
 from sumwise.estimators.boosting.evaluation import name_watched, resolve_metrics
 from sumwise.estimators.boosting.pipeline import check_stopping
+from sumwise.estimators.calibrated.unseen import clone_uncalibrated
 from sumwise.estimators.combined.out_of_fold import Folds, find_splitter
 from sumwise.estimators.input.jobs import count_cpus
 from sumwise.training.boosters import Dart
@@ -287,7 +288,7 @@ def _fit_folds(
         try:
             train, test = data.take(folds.train[fold_idx]), data.take(folds.test[fold_idx])
             sets = {_TEST: test} if not measures_train else {_TRAIN: train, _TEST: test}
-            model = clone(estimator).set_params(
+            model = clone_uncalibrated(estimator).set_params(
                 callbacks=[steps.make_callback(fold_idx, estimator.callbacks or ())],
                 early_stopping=False,
                 n_jobs=n_jobs,

@@ -106,6 +106,14 @@ tol : float, default=0.0
     An improvement must be larger than this.
 track_training_loss : bool, default=False
     Whether ``history_`` has the "training_loss" after each round, which takes time.
+conformal : bool, default=False
+    Whether to learn prediction intervals (of a classifier: sets) from ``calibration_rows``, for
+    ``predict_interval`` and ``predict_set``. See ``docs/guide/intervals.md``.
+calibration_rows : {"auto", "cv", "holdout"} or int, default="auto"
+    Rows unseen by the trees, which ``conformal`` and ``calibrate`` learn from. "auto" and "cv":
+    all rows, predicted in five-fold cross-validation (a number: with so many folds); the model
+    itself learns from all rows, too. "holdout": rows that only serve this purpose, which are
+    ``X_val`` with ``early_stopping=False``, otherwise ``validation_fraction`` of the rows.
 callbacks : list of callables or None, default=None
     Called after each round with a :class:`RoundState`; training stops if one returns True.
 warm_start : bool, default=False
@@ -143,6 +151,8 @@ history_ : dict of ndarray
     ``eval_set``, "oob_improvement" as above, "training_loss" with ``track_training_loss``, if
     verbose or with callbacks. The loss of several targets is the mean of theirs. A model file
     does not hold the training loss.
+conformal_ : ConformalIntervals or ConformalSets
+    With ``conformal``: the scores of ``calibration_rows``.
 ensemble_ : TreeEnsemble or LinearEnsemble
     The trees, or the linear model.
 n_features_in_ : int

@@ -88,9 +88,16 @@ class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
         return self._replace_ensemble(taken)._predict_raw(X)
 
     def _replace_ensemble(self, ensemble: Ensemble) -> Self:
-        """Return a fitted copy with other rounds."""
-        model = copy(self)
+        """Return a fitted copy with other rounds; it is not calibrated."""
+        model = self._drop_calibration()
         model.ensemble_, model._known_scores = ensemble, None
+        return model
+
+    def _drop_calibration(self) -> Self:
+        """Return a copy without what was learned from the predictions of all rounds."""
+        model = copy(self)
+        for name in ("calibration_", "conformal_"):
+            model.__dict__.pop(name, None)
         return model
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:

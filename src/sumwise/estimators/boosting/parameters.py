@@ -59,6 +59,9 @@ class BoostingParameters:
     n_iter_no_change: int = 10
     tol: float = 0.0
     track_training_loss: bool = False
+    # rows unseen by the trees
+    conformal: bool = False
+    calibration_rows: Any = "auto"
     # running
     callbacks: Sequence[Callback] | None = None
     warm_start: bool = False

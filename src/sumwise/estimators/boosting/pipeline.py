@@ -25,6 +25,7 @@ from sumwise.estimators.boosting.rows import FitData, LabeledRows, join_rows
 from sumwise.estimators.boosting.splits import check_splits, resolve_bundling
 from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.boosting.validation import number_groups, split_rows
+from sumwise.estimators.calibrated.unseen import CV, HELD_OUT, check_unseen
 from sumwise.estimators.input.by_feature import check_max_bins, read_weights
 from sumwise.estimators.input.features import check_feature_parameters
 from sumwise.estimators.input.parameters import (
@@ -62,6 +63,7 @@ def check_parameters(params: BoostingParameters) -> GrowthSettings:
     check_number(params, "validation_fraction", 0.0, 0.99, open_low=True)
     check_choice(params, "validation_rows", ("random", "last"))
     check_choice(params, "track_training_loss", (True, False))
+    check_unseen(params, ("isotonic", "logistic", "temperature"), (CV, HELD_OUT))
     check_callbacks(params)
     check_feature_parameters(params)
     check_choice(params, "sparse_zeros", ("value", "missing"))

@@ -17,6 +17,8 @@ from sumwise.estimators.boosting.losses import (
 )
 from sumwise.estimators.boosting.multi_target import check_strategy, resolve_strategy
 from sumwise.estimators.boosting.tasks import Regression, Task, as_target, count_targets
+from sumwise.estimators.calibrated.conformal import ConformalIntervals
+from sumwise.estimators.calibrated.mixins import ConformalRegressorMixin
 from sumwise.estimators.input.parameters import extend_parameters
 from sumwise.losses import is_custom_loss
 from sumwise.training.boosters import Booster
@@ -24,7 +26,7 @@ from sumwise.tree import GrowthSettings
 
 
 @document
-class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
+class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGradientBoosting):
     """Gradient boosted trees for regression.
 
     Parameters
@@ -134,6 +136,20 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         if self.__sklearn_is_fitted__() and self.ensemble_.link == "sorted":
             return score_quantiles(self.loss, y, self.predict(X), sample_weight)
         return super().score(X, y, sample_weight)
+
+    def _predict_spread(self, X: Any) -> tuple[np.ndarray, None]:
+        return self._predict_columns(self._predict_raw(X)), None
+
+    def _predict_columns(self, raw: np.ndarray) -> np.ndarray:
+        """Return predictions with a column per output, even if there is only one."""
+        return self._predict_mean(raw).reshape(raw.shape)
+
+    def _learn_from_unseen(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
+        """Learn from the raw scores of rows that the trees have not seen."""
+        from sumwise.estimators.boosting.calibrating import describe_residuals
+
+        base, about = self._predict_columns(raw), describe_residuals(self)
+        self.conformal_ = ConformalIntervals.learn(y, base, None, weight, **about)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""

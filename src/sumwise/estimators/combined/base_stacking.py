@@ -25,6 +25,7 @@ from sumwise.data.frames.selection import join_columns, take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
+from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.combined.described_stack import describe_stack
 from sumwise.estimators.combined.member_list import MEMBER_PARAMETERS, MemberList, read_members_rows
 from sumwise.estimators.combined.member_progress import report_fit
@@ -471,6 +472,6 @@ def _uses_groups(estimator: Any) -> bool:
         return True
     return (
         isinstance(estimator, BaseGradientBoosting)
-        and estimator.early_stopping is True
+        and (estimator.early_stopping is True or needs_unseen(estimator))
         and estimator.validation_rows == "random"
     )

@@ -16,6 +16,7 @@ from sumwise.estimators.boosting.fitted import know_scores
 from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
 from sumwise.estimators.boosting.pipeline import check_parameters
 from sumwise.estimators.boosting.splits import HISTOGRAM, has_few_bins, resolve_bundling
+from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.input.features import read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.targets import check_sample_weight
@@ -107,7 +108,7 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[BaseGradie
 
     A custom loss may depend on all rows together, so it must see its own rows alone. Each fit makes
     its own table if bins are not fixed, if features have many bins or different numbers of bins, or
-    for trees with several targets, which need columns.
+    for trees with several targets, which need columns. Calibration needs fits of its own.
     """
     return (
         isinstance(estimator, BaseGradientBoosting)
@@ -115,6 +116,7 @@ def can_share(estimator: Any, params: Mapping[str, Any]) -> TypeGuard[BaseGradie
         and has_few_bins(estimator)
         and set(params) <= {"sample_weight", "groups"}
         and not is_custom_loss(estimator.loss)
+        and not needs_unseen(estimator)
         and getattr(estimator, "multi_strategy", None) != MULTI_OUTPUT_TREE
     )
 

@@ -127,11 +127,15 @@ class BaseTrees(SavedModelMixin, BaseEstimator):
                 with start_team(self.n_jobs, train.n_steps) as team:
                     self._grow(train, train.bin_rows(team), team)
                 self._seed = train.seed
+                self._finish_fit(X, train)
         except BaseException:
             if start is not None:  # keep the trees of the earlier fit
                 self.__dict__.update(vars(start))
             raise
         return self
+
+    def _finish_fit(self, X: Any, train: TrainingSet) -> None:
+        """Learn more, after the trees have been grown."""
 
     def _judge_tree(
         self, train: TrainingSet, table: Table, tree: ForestTree, weight: np.ndarray

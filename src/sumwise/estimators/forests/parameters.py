@@ -83,6 +83,14 @@ prune : {{"oob"}} or None, default=None
 leaf_posterior : {{"oob"}} or None, default=None
     Estimate the values of leaves from out-of-bag rows, shrunk towards the values of their parents
     where there are few.
+conformal : bool, default=False
+    Whether to learn prediction intervals (of a classifier: sets) from ``calibration_rows``, for
+    ``predict_interval`` and ``predict_set``. See ``docs/guide/intervals.md``.
+calibration_rows : {{"auto", "oob", "cv"}} or int, default="auto"
+    Rows unseen by the trees, which ``conformal`` and ``calibrate`` learn from. "oob": out-of-bag
+    rows, each predicted by the trees that have not seen it. "cv": all rows, predicted in five-fold
+    cross-validation (a number: with so many folds). "auto": "oob" if there are such rows and they
+    have not changed the trees, otherwise "cv".
 warm_start : bool, default=False
     Whether ``fit`` keeps the existing trees and adds more; ``n_estimators`` is the total. On the
     same data the result equals that of one fit.
@@ -100,6 +108,13 @@ None, default=None
     "balanced" for weights that give all classes the same total, or "balanced_subsample" for such
     weights in each tree. With several outputs, a list of one dict per output; the factors of all
     outputs are multiplied."""
+
+_CALIBRATE = """calibrate : {"isotonic", "logistic"} or None, default=None
+    How probabilities are calibrated, on ``calibration_rows``: by nondecreasing curves, or by
+    logistic functions. The labels of ``predict`` follow. See ``docs/guide/calibration.md``."""
+
+_CALIBRATION = """calibration_ : Calibration
+    With ``calibrate``: the functions that were learned."""
 
 _CLASS_ATTRIBUTES = """classes_ : ndarray or list of ndarray
     Class labels, sorted; with several outputs, a list of one array per output.
@@ -135,7 +150,9 @@ estimators_samples_ : list of ndarray
 oob_score_ : float
     With ``oob_score``: the score on out-of-bag rows, except rows that every tree has seen.
 oob_score_is_optimistic_ : bool
-    Whether the same rows have also changed the trees (``prune``, ``leaf_posterior``)."""
+    Whether the same rows have also changed the trees (``prune``, ``leaf_posterior``).
+conformal_ : ConformalIntervals or ConformalSets
+    With ``conformal``: the scores of ``calibration_rows``."""
 
 _OOB_DECISION_FUNCTION = """oob_decision_function_ : ndarray of shape (n_rows, n_classes) or \
 (n_rows, n_classes, n_outputs)
@@ -157,8 +174,8 @@ def describe_forest(is_class: bool, bootstrap: bool) -> str:
     own = _FOREST_PARAMETERS.replace("{bootstrap}", str(bootstrap))
     own = own.replace("{max_features}", '"sqrt"' if is_class else "1.0")
     if is_class:
-        attributes = [_FOREST_ATTRIBUTES, _OOB_DECISION_FUNCTION]
-        return _describe(is_class, [own, _FOREST_CLASS_WEIGHT], attributes)
+        attributes = [_FOREST_ATTRIBUTES, _OOB_DECISION_FUNCTION, _CALIBRATION]
+        return _describe(is_class, [own, _FOREST_CLASS_WEIGHT, _CALIBRATE], attributes)
     return _describe(is_class, [own], [_FOREST_ATTRIBUTES, _OOB_PREDICTION])
 
 

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -10,9 +11,13 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch
 
+from sumwise.combine.classes import log_probabilities
 from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError, DataWarning, ParameterError
+from sumwise.estimators.calibrated.conformal import ConformalIntervals
+from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin, ConformalRegressorMixin
+from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import draw_seed
 from sumwise.estimators.input.parameters import check_choice, check_nested, extend_parameters
@@ -36,6 +41,7 @@ from sumwise.estimators.resampled.parameters import BAGGING_CLASSIFIER, BAGGING_
 from sumwise.estimators.resampled.recipe import takes_weights, warn_of_constants
 from sumwise.estimators.resampled.stopping import takes_partial_weights
 from sumwise.estimators.scoring import KnownClassifier, KnownRegressor, resolve_oob_score
+from sumwise.export.portable import Affine, Node, PortableModel
 from sumwise.sampling import Pasting
 from sumwise.sampling.resample import list_drawn_rows
 
@@ -65,6 +71,7 @@ class Bagging(RepeatedEnsemble):
         sampling: Any = None,
         perturb: Any = None,
         oob_score: Any = False,
+        conformal: bool = False,
         early_stopping: Any = None,
         warm_start: bool = False,
         **shared: Any,
@@ -77,6 +84,7 @@ class Bagging(RepeatedEnsemble):
         self.sampling = sampling
         self.perturb = perturb
         self.oob_score = oob_score
+        self.conformal = conformal
         self.early_stopping = early_stopping
         self.warm_start = warm_start
 
@@ -122,14 +130,16 @@ class Bagging(RepeatedEnsemble):
                 out_of_bag = self._fit_each(X, y, weight, old)
                 if is_classifier(self):
                     warn_of_constants(type(self).__name__, self.estimator_, self._members)
-            if out_of_bag is not None:  # last: ties are broken by the members
+            if out_of_bag is not None and needs_unseen(self):
+                self._learn_out_of_bag(y, weight, out_of_bag)
+            if out_of_bag is not None and self.oob_score:  # last: members break ties
                 self._set_oob_score(X, y, weight, out_of_bag)
         return self
 
     def _fit_trees(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: BaggedTrees | None
     ) -> OutOfBagValues | None:
-        """Grow trees on one table; return their out-of-bag predictions if they are scored."""
+        """Grow trees on one table; return their out-of-bag predictions if they are needed."""
         self._trees, out_of_bag = grow_together(
             self._recipe,
             X,
@@ -137,7 +147,7 @@ class Bagging(RepeatedEnsemble):
             weight,
             int(self.n_estimators),
             old,
-            self._method if self.oob_score else None,
+            self._method if self._needs_out_of_bag() else None,
             self.n_jobs,
             bool(self.verbose),
         )
@@ -146,14 +156,14 @@ class Bagging(RepeatedEnsemble):
     def _fit_each(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, old: "Bagging | None"
     ) -> OutOfBagValues | None:
-        """Fit members one by one; return their out-of-bag predictions if they are scored."""
+        """Fit members one by one; return their out-of-bag predictions if they are needed."""
         members = [] if old is None else old.estimators_
         fitted = self._fit_members(self._recipe, X, y, weight, len(members))
         if self.early_stopping is not None:
             losses = getattr(old, "oob_losses_", [[] for _ in members])
             self.oob_losses_ = losses + [item.losses for item in fitted]
         self.estimators_ = members + [item.member for item in fitted]
-        if not self.oob_score:
+        if not self._needs_out_of_bag():
             return None
         return average_out_of_bag(
             self._list_members(),
@@ -170,7 +180,7 @@ class Bagging(RepeatedEnsemble):
 
     def _check_parameters(self) -> None:
         resolve_oob_score(self.oob_score, self)
-        for name in ("bootstrap_features", "warm_start"):
+        for name in ("bootstrap_features", "conformal", "warm_start"):
             check_choice(self, name, (True, False))
         if self.bootstrap is not None:
             check_choice(self, "bootstrap", (True, False))
@@ -192,9 +202,13 @@ class Bagging(RepeatedEnsemble):
                 "use sampling='bootstrap' or 'poisson', which repeat rows"
             )
         draws_all = isinstance(sampling, Pasting) and sampling.count_draws(len(y)) == len(y)
-        if self.oob_score and (draws_all or not sampling.leaves_rows_out):
+        if self._needs_out_of_bag() and (draws_all or not sampling.leaves_rows_out):
+            what = f"oob_score={self.oob_score!r}" if self.oob_score else "calibration"
+            raise ParameterError(f"{own}: {what}, and {sampling!r} leaves no row out of a bag")
+        if needs_unseen(self) and stopping is not None and stopping.share == 1:
             raise ParameterError(
-                f"{own}: oob_score={self.oob_score!r}, and {sampling!r} leaves no row out of a bag"
+                f"{own}: conformal and calibrate need rows that have not stopped the members; "
+                "early_stopping=OobStopping(share=0.5) leaves half of the out-of-bag rows"
             )
         n_features = getattr(self, "n_features_in_", None)
         return BaggingRecipe(
@@ -238,6 +252,28 @@ class Bagging(RepeatedEnsemble):
             )
 
     # --- out of bag ---
+
+    def _needs_out_of_bag(self) -> bool:
+        return bool(self.oob_score) or needs_unseen(self)
+
+    def _learn_out_of_bag(
+        self, y: np.ndarray, weight: np.ndarray | None, out_of_bag: OutOfBagValues
+    ) -> None:
+        """Learn from out-of-bag rows."""
+        is_used = out_of_bag.is_covered if weight is None else out_of_bag.is_covered & (weight > 0)
+        rows = np.flatnonzero(is_used)
+        if rows.size == 0:
+            raise DataError(
+                f"{type(self).__name__}: every row is in the bags of all members (n_samples="
+                f"{len(y)}): nothing to calibrate on; increase n_estimators"
+            )
+        own = None if weight is None else weight[rows]
+        self._learn_from_unseen(out_of_bag.values[rows], y[rows], own)
+
+    def _learn_from_unseen(
+        self, values: np.ndarray, y: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        raise NotImplementedError
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
@@ -325,7 +361,7 @@ class Bagging(RepeatedEnsemble):
 
 
 @fill_docstring(**BAGGING_REGRESSOR)
-class BaggingRegressor(RepeatedRegressor, Bagging):
+class BaggingRegressor(ConformalRegressorMixin, RepeatedRegressor, Bagging):
     """The mean of regressors, each trained on its own draw of the rows (Breiman 1996).
 
     Parameters
@@ -361,9 +397,19 @@ class BaggingRegressor(RepeatedRegressor, Bagging):
     def _know(self, X: Any, rows: np.ndarray, values: np.ndarray) -> KnownRegressor:
         return KnownRegressor(values)
 
+    def _learn_from_unseen(
+        self, values: np.ndarray, y: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        columns = values.reshape(len(y), -1)
+        self.conformal_ = ConformalIntervals.learn(y, columns, None, weight)
+
+    def _predict_spread(self, X: Any) -> tuple[np.ndarray, None]:
+        found = self.predict(X)
+        return found.reshape(len(found), -1), None
+
 
 @fill_docstring(**BAGGING_CLASSIFIER)
-class BaggingClassifier(RepeatedClassifier, Bagging):
+class BaggingClassifier(CalibratedClassifierMixin, RepeatedClassifier, Bagging):
     """A vote of classifiers, each trained on its own draw of the rows (Breiman 1996).
 
     Parameters
@@ -412,14 +458,18 @@ class BaggingClassifier(RepeatedClassifier, Bagging):
         *,
         votes: str = "auto",
         tie: str = "random",
+        calibrate: str | None = None,
         **shared: Any,
     ) -> None:
         super().__init__(estimator, n_estimators, **shared)
         self.votes = votes
         self.tie = tie
+        self.calibrate = calibrate
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.calibrate is not None:
+            check_choice(self, "calibrate", ("isotonic", "logistic"))
         self.votes_ = self._resolve_votes()
 
     def _oob_shape(self) -> tuple[int, ...]:
@@ -428,3 +478,77 @@ class BaggingClassifier(RepeatedClassifier, Bagging):
     def _know(self, X: Any, rows: np.ndarray, values: np.ndarray) -> KnownClassifier:
         labels = self.classes_[self._decide(take_rows(X, rows), values)]
         return KnownClassifier(labels, self.classes_, values)
+
+    # --- calibration ---
+
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the class that wins the vote; with ``calibrate``, the most probable one.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+        **params : dict
+            Metadata that the base learner requests for the method that it votes with.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        if not self._is_calibrated():
+            return super().predict(X, **params)
+        X, params = self._check_rows(X), self._route("predict", params)
+        shares = self._calibrate_shares(self._average(X, self._method, params))
+        return self.classes_[shares.argmax(axis=1)]
+
+    def predict_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the mean of the members' probabilities, or their votes' shares; calibrated.
+
+        They are calibrated if the model was fitted with ``calibrate``.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n_rows, n_features)
+        **params : dict
+            Metadata that the base learner requests for the method that it votes with.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        return self._calibrate_shares(super().predict_proba(X, **params))
+
+    def predict_log_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """Return the logarithm of :meth:`predict_proba`, which has the same parameters."""
+        X, params = self._check_rows(X), self._route("predict_log_proba", params)
+        return log_probabilities(self._calibrate_shares(self._average(X, self._method, params)))
+
+    def _calibrate_shares(self, shares: np.ndarray) -> np.ndarray:
+        if not self._is_calibrated():
+            return shares
+        return self.calibration_.predict(self._to_values(shares), self._to_shares)
+
+    def _to_values(self, shares: np.ndarray) -> np.ndarray:
+        """Return what is calibrated: of two classes, the share of the second."""
+        return shares[:, 1:] if self.classes_.size == 2 else shares
+
+    def _to_shares(self, values: np.ndarray) -> np.ndarray:
+        return np.hstack([1.0 - values, values]) if self.classes_.size == 2 else values
+
+    def _predict_unlinked(self, X: Any) -> np.ndarray:
+        return self._to_values(self._average(self._check_rows(X), self._method, {}))
+
+    def _learn_from_unseen(
+        self, values: np.ndarray, y: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        super()._learn_from_unseen(self._to_values(values), y, weight)
+
+    def _describe(self) -> PortableModel:
+        described = super()._describe()
+        if not self._is_calibrated():
+            return described
+        shares: Node = described.output
+        values = shares
+        if self.classes_.size == 2:
+            values = Affine((shares,), np.array([[0.0, 1.0]]), np.zeros(1))
+        return replace(described, output=self.calibration_.describe(values, shares))

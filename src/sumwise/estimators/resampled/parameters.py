@@ -69,6 +69,9 @@ perturb : dict or None, default=None
 oob_score : bool, str or callable, default=False
     Whether and how to score the ensemble on out-of-bag rows: True for accuracy or R², the name of
     a scikit-learn scorer, a scorer, or a function of (y_true, y_pred), whose result is not changed.
+conformal : bool, default=False
+    Whether to learn prediction intervals (of a classifier: sets) from out-of-bag rows, for
+    ``predict_interval`` and ``predict_set``. See ``docs/guide/intervals.md``.
 early_stopping : {"oob"}, OobStopping or None, default=None
     Whether base learners with ``partial_fit`` are trained epoch by epoch until their out-of-bag
     loss stops improving.
@@ -86,6 +89,8 @@ oob_score_ : float
     sample weights if the metric takes them. NaN if no row has a prediction.
 oob_score_is_optimistic_ : bool
     Whether the scored rows also stopped members early.
+conformal_ : ConformalIntervals or ConformalSets
+    With ``conformal``: the scores of out-of-bag rows.
 oob_losses_ : list of list of float
     With ``early_stopping``: each member's out-of-bag loss after each epoch."""
 
@@ -96,14 +101,21 @@ rows, and members grow side by side. ``n_jobs`` is then the number of threads, N
 _SHARED_BAGS = f"""{_TABLE_NOTE}
 This does not apply with ``perturb`` or ``bootstrap_features``, or to subclasses."""
 
+_CALIBRATE = """calibrate : {"isotonic", "logistic"} or None, default=None
+    How probabilities are calibrated, on out-of-bag rows: by nondecreasing curves, or by logistic
+    functions. The labels of ``predict`` follow. See ``docs/guide/calibration.md``."""
+
+_CALIBRATION = """calibration_ : Calibration
+    With ``calibrate``: the functions that were learned."""
+
 BAGGING_REGRESSOR = {
     "parameters": f"{_LEARNER}\n{_BAGGING}\n{_JOBS}",
     "attributes": f"{_MEMBER_ATTRIBUTES}\n{_BAGGING_ATTRIBUTES}",
     "table": _SHARED_BAGS,
 }
 BAGGING_CLASSIFIER = {
-    "parameters": f"{_LEARNER}\n{_BAGGING}\n{_VOTES}\n{_JOBS}",
-    "attributes": f"{_VOTER_ATTRIBUTES}\n{_BAGGING_ATTRIBUTES}",
+    "parameters": f"{_LEARNER}\n{_BAGGING}\n{_VOTES}\n{_CALIBRATE}\n{_JOBS}",
+    "attributes": f"{_VOTER_ATTRIBUTES}\n{_BAGGING_ATTRIBUTES}\n{_CALIBRATION}",
     "table": _SHARED_BAGS,
 }
 OUTPUT_NOISE = {

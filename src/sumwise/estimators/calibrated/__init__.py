@@ -1,0 +1,1 @@
+"""Calibrated probabilities, prediction intervals and sets: learned from rows unseen by trees."""
