@@ -4,7 +4,8 @@ The naive twin (tests/naive/portable.py) or the model itself says what the outpu
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,12 @@ FITTED = {
 }
 
 
+@cache
 def fit_cases():
     """Fit models on a table with categories; their own predictions are the outputs."""
     table, rows = make_table(), make_rows()
-    return [_fit_case(name, *FITTED[name], table, rows) for name in FITTED] + _fit_numeric()
+    own = [_fit_case(name, *FITTED[name], table, rows) for name in FITTED]
+    return (*own, *_fit_numeric())
 
 
 def _fit_case(name, model, n_classes, table, rows):
@@ -280,6 +283,7 @@ def make_graphs(seed=0):
     ]  # fmt: skip
 
 
+@cache
 def make_graph_cases(n_rows=60, seed=0):
     """Evaluate the graphs by the naive twin."""
     rng = np.random.default_rng(seed + 1)
@@ -289,7 +293,7 @@ def make_graph_cases(n_rows=60, seed=0):
         rows = [make_row(rng) for _ in range(n_rows)]
         outputs = np.array([predict_row(model, row) for row in rows])
         cases.append(Case(name, model, rows, outputs, is_exact=name not in INEXACT))
-    return cases
+    return tuple(cases)
 
 
 # The twin's link functions are those of the C library.
@@ -312,3 +316,29 @@ def make_case_of_numbers():
     model = PortableModel("Trees", (Input("id"),), trees)
     rows = [[value] for value in (0.0, 1.0, 2.0, 2.5, -0.5, -1.0, 3.0, 100.0, 1e300, None)]
     return Case("numbers", model, rows, np.array([predict_row(model, row) for row in rows]))
+
+
+def make_chain_case(grows_left, n_splits=3000):
+    """Return a case of one tree that is a chain of splits."""
+    n_nodes = 2 * n_splits + 1
+    feature, left = np.full(n_nodes, -1), np.full(n_nodes, -1)
+    node = 0
+    for k in range(n_splits):
+        feature[node], left[node] = 0, 2 * k + 1
+        node = 2 * k + (1 if grows_left else 2)
+    steps = np.arange(n_nodes, dtype=np.float64)
+    model = make_model(["x"])
+    trees = replace(
+        model.output.trees,
+        feature=feature.astype(np.int32),
+        left=left.astype(np.int32),
+        missing_left=np.zeros(n_nodes, dtype=np.uint8),
+        threshold=-steps if grows_left else steps,
+        value=np.sqrt(steps)[:, np.newaxis],
+        split_bin=np.zeros(n_nodes, dtype=np.uint8),
+        **dict.fromkeys(("gain", "n_rows", "weight"), steps),
+    )
+    total = TreeSum(model.output.columns, trees, np.array([0, n_nodes]), np.zeros(1))
+    model = PortableModel("Tree", model.inputs, total)
+    rows = [[value] for value in (0.0, 10.0, -10.0, 2999.5, -2999.5, 1e9, -1e9, math.nan)]
+    return Case("chain", model, rows, np.array([predict_row(model, row) for row in rows]))

@@ -26,7 +26,7 @@ needs_cpp = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no 
 
 @pytest.fixture(scope="module")
 def cases():
-    return fit_cases() + make_graph_cases()
+    return [*fit_cases(), *make_graph_cases()]
 
 
 def compile_library(folder, command, source):
