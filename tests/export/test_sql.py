@@ -20,9 +20,9 @@ from tests.export.portable_cases import (
     make_chain_case,
     make_graph_cases,
     make_model,
-    make_row,
     make_trees,
 )
+from tests.export.random_models import make_rows
 from tests.naive.portable import predict_label, predict_row
 
 
@@ -130,10 +130,9 @@ def test_standard_sql_computes_the_outputs(cases, duck):
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
 def test_many_trees_are_added_in_order(dialect, request):
     rng = np.random.default_rng(0)
-    trees = make_trees(rng, 330, n_groups=3)
+    trees = make_trees(rng, 230, n_groups=2)
     model = PortableModel("Trees", INPUTS, trees)
-    rows = [make_row(rng) for _ in range(8)]
-    case = Case("many", model, rows, np.array([predict_row(model, row) for row in rows]))
+    case = Case.by_twin("many", model, make_rows(rng, trees, INPUTS, 3))
     if dialect == "sqlite":
         check(case, *query(sqlite3.connect(":memory:"), case, dialect, SQLITE_TYPES))
     else:
