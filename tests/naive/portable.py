@@ -51,8 +51,8 @@ def evaluate(node: Node, inputs: Sequence[Input], row: Sequence[Any]) -> list[fl
         if node.column_coefficient is not None:
             slopes = np.column_stack([slopes, node.column_coefficient])
         return [
-            float(first) + sum(float(b) * x for b, x in zip(own, terms, strict=True))
-            for first, own in zip(node.intercept, slopes, strict=True)
+            _add_products(first, own, terms)
+            for first, own in zip(node.intercept.tolist(), slopes.tolist(), strict=True)
         ]
     if isinstance(node, Vote):
         votes = [0.0] * node.n_outputs
@@ -72,6 +72,13 @@ def evaluate(node: Node, inputs: Sequence[Input], row: Sequence[Any]) -> list[fl
         float(np.interp(x, own_x, own_y))
         for x, own_x, own_y in zip(outputs, node.x, node.y, strict=True)
     ]
+
+
+def _add_products(total: float, slopes: list[float], terms: list[float]) -> float:
+    for slope, term in zip(slopes, terms, strict=True):
+        if slope != 0.0:  # 0 times infinity would be NaN
+            total += slope * term
+    return total
 
 
 def _add_trees(node: TreeSum, inputs: Sequence[Input], row: Sequence[Any]) -> list[float]:
