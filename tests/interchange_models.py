@@ -4,6 +4,7 @@ A row is a list of Python values, one per input, as tests/naive/portable.py read
 """
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -184,6 +185,10 @@ def _make_encoded(rng):
 
 def _make_two_targets(rng):
     node = make_tree_sum(rng, NUMBERS, n_outputs=5, n_columns=5, divisor=4.0)
+    value = np.exp(node.trees.value)
+    for own in (slice(0, 2), slice(2, 5)):
+        value[:, own] /= value[:, own].sum(axis=1, keepdims=True)
+    node = replace(node, trees=replace(node.trees, value=value), base_score=np.zeros(5))
     classes = np.array(["a", "b"]), np.array([10, 20, 30])
     return PortableModel("Graph", NUMBERS, node, classes)
 
