@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import sumwise
 from sumwise.export.portable import (
@@ -321,6 +322,62 @@ FITTED = {
     "tree_classes": (sumwise.DecisionTreeClassifier(random_state=0, **CHOSEN), 3),
     "tree_numbers": (sumwise.DecisionTreeRegressor(random_state=0, **CHOSEN), 0),
 }
+
+
+_TREE = {"random_state": 0, "max_depth": 3}
+_FEW = {"n_estimators": 3, "random_state": 0}
+_CLASSIFIERS = [
+    ("boosting", _Classifier(n_estimators=3)),
+    ("tree", sumwise.DecisionTreeClassifier(**_TREE)),
+    ("line", LogisticRegression()),
+]
+_REGRESSORS = [
+    ("boosting", _Boosting(n_estimators=3)),
+    ("tree", sumwise.DecisionTreeRegressor(**_TREE)),
+    ("line", LinearRegression()),
+]
+# Ensembles of members, on numbers alone.
+ENSEMBLES = {
+    "ada_stumps": (sumwise.AdaBoostClassifier(n_estimators=5), 3),
+    "ada_trees": (
+        sumwise.AdaBoostClassifier(sumwise.DecisionTreeClassifier(**_TREE), n_estimators=4),
+        2,
+    ),
+    "ada_numbers": (sumwise.AdaBoostRegressor(n_estimators=5, random_state=0), 0),
+    "bagging": (sumwise.BaggingClassifier(**_FEW), 3),
+    "bagging_votes": (sumwise.BaggingClassifier(votes="hard", max_features=2, **_FEW), 3),
+    "bagging_numbers": (sumwise.BaggingRegressor(**_FEW), 0),
+    "votes": (sumwise.VotingClassifier(_CLASSIFIERS, votes="soft"), 3),
+    "hard_votes": (sumwise.VotingClassifier(_CLASSIFIERS, rule="weighted", weights=[3, 1, 2]), 3),
+    "average": (sumwise.AveragingRegressor(_REGRESSORS), 0),
+    "stack": (sumwise.StackingClassifier(_CLASSIFIERS, LogisticRegression(), cv=2), 3),
+    "stack_2": (
+        sumwise.StackingClassifier(_CLASSIFIERS, LogisticRegression(), cv=2, passthrough=True),
+        2,
+    ),
+    "stack_numbers": (sumwise.StackingRegressor(_REGRESSORS, cv=2), 0),
+}
+
+
+@cache
+def fit_ensemble(name):
+    """Return a fitted ensemble, by its name in ENSEMBLES."""
+    model, n_classes = ENSEMBLES[name]
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4)).round(1)
+    score = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.2 * rng.normal(size=90)
+    if n_classes == 0:
+        return model.fit(X, score)
+    return model.fit(X, np.array(["x", "y", "z"])[pd.qcut(score, n_classes, labels=False)])
+
+
+def predict_ensemble(model, X):
+    """Return probabilities, shares of votes, or numbers, with one column per output."""
+    if not hasattr(model, "classes_"):
+        return model.predict(X).reshape(len(X), -1)
+    if getattr(model, "votes_", None) == "hard" and hasattr(model, "predict_shares"):
+        return model.predict_shares(X)
+    return model.predict_proba(X)
 
 
 @cache

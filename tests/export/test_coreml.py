@@ -11,11 +11,13 @@ from sumwise.export.coreml import to_coreml
 from sumwise.export.portable import CATEGORY, Affine, Input, Link, PortableModel, describe
 from tests.interchange_models import (
     COLORS,
+    ENSEMBLES,
     FITTED,
     GRAPHS,
     NUMBERS,
     SHOPS,
     SIZES,
+    fit_ensemble,
     fit_model,
     make_frame,
     make_graph,
@@ -23,6 +25,7 @@ from tests.interchange_models import (
     make_rows,
     make_stump,
     make_tree_sum,
+    predict_ensemble,
     predict_rows,
 )
 from tests.naive.coreml import predict, validate
@@ -137,6 +140,21 @@ def test_fitted_models(name):
     else:
         outputs = [own["prediction"] for own in found]
         np.testing.assert_allclose(outputs, model.predict(frame), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_ensembles_of_members(name):
+    model = fit_ensemble(name)
+    X = np.random.default_rng(1).normal(size=(30, 4)).round(1)
+    portable = describe(model)
+    if not name.startswith(("bagging", "ada_stumps", "ada_trees")):
+        with pytest.raises(ExportError, match="cannot hold"):
+            to_coreml(model)
+        return
+    found = run(to_coreml(model, dtype="float64"), portable, X.tolist())
+    key = "classProbability" if portable.is_classifier else "prediction"
+    outputs = [list(own[key].values()) if portable.is_classifier else [own[key]] for own in found]
+    np.testing.assert_allclose(outputs, predict_ensemble(model, X), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["numbers", "colors", "softmax", "targets"])

@@ -11,16 +11,19 @@ from sumwise.export.onnx_columns import MISSING_INTEGER
 from sumwise.export.onnx_graph import to_onnx
 from sumwise.export.portable import CATEGORY, Input, PortableModel, describe
 from tests.interchange_models import (
+    ENSEMBLES,
     FITTED,
     GRAPHS,
     NUMBERS,
     find_labels,
+    fit_ensemble,
     fit_model,
     make_frame,
     make_graph,
     make_rows,
     make_stump,
     make_tree_sum,
+    predict_ensemble,
     predict_rows,
 )
 
@@ -113,6 +116,15 @@ def test_fitted_models(name):
         assert (found["label"] == model.predict(frame))[is_clear].all()
     else:
         np.testing.assert_allclose(found["variable"][:, 0], model.predict(frame), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_ensembles_of_members(name):
+    model = fit_ensemble(name)
+    X = np.random.default_rng(1).normal(size=(30, 4)).round(1)
+    found = run(to_onnx(model), X.tolist())
+    outputs = found["probabilities" if describe(model).is_classifier else "variable"]
+    np.testing.assert_allclose(outputs, predict_ensemble(model, X), rtol=1e-12, atol=1e-13)
 
 
 def test_linear_booster_and_linear_leaves():

@@ -14,18 +14,21 @@ from sumwise.export.pmml import to_pmml
 from sumwise.export.portable import CATEGORY, Input, PortableModel, describe
 from tests.interchange_models import (
     COLORS,
+    ENSEMBLES,
     FITTED,
     GRAPHS,
     NUMBERS,
     SHOPS,
     SIZES,
     find_labels,
+    fit_ensemble,
     fit_model,
     make_frame,
     make_graph,
     make_lookup,
     make_rows,
     make_tree_sum,
+    predict_ensemble,
     predict_rows,
 )
 
@@ -142,6 +145,17 @@ def test_fitted_models(name, jpmml):
         assert (found["predicted_target"] == model.predict(frame))[is_clear].all()
     else:
         np.testing.assert_allclose(outputs[:, 0], model.predict(frame), rtol=1e-12)
+
+
+@needs_java
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_ensembles_of_members(name, jpmml):
+    model = fit_ensemble(name)
+    X = np.random.default_rng(1).normal(size=(30, 4)).round(1)
+    portable = describe(model)
+    found = jpmml(to_pmml(model), make_pmml_frame(portable, X.tolist()))
+    outputs = read_outputs(portable, found)
+    np.testing.assert_allclose(outputs, predict_ensemble(model, X), rtol=1e-12, atol=1e-13)
 
 
 @needs_java

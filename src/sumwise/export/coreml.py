@@ -4,6 +4,7 @@ A model is a tree ensemble. If trees split on categories, a pipeline has models 
 see coreml_categories.py.
 """
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -84,12 +85,11 @@ def to_coreml(model: Any, *, path: Target | None = None, dtype: Any = "float32")
 
 def _import_proto() -> Any:
     try:
-        from coremltools import proto
+        return import_module("coremltools.proto")
     except ImportError:
         raise ImportError(
             "to_coreml needs the package coremltools: install it with pip install 'sumwise[coreml]'"
         ) from None
-    return proto
 
 
 class _SpecWriter:

@@ -105,6 +105,7 @@ class _GraphWriter:
         self._columns = Columns(self._ops, model.inputs, form)
         self._trees = TreeWriter(self._ops, self._columns)
         self._outputs: list[Any] = []
+        self._known: dict[int, str] = {}  # results of nodes, by their identity
 
     def write(self) -> Any:
         helper = self._onnx.helper
@@ -160,6 +161,11 @@ class _GraphWriter:
     # --- nodes: each returns the name of its outputs, of shape (n_rows, n_outputs) ---
 
     def _compute(self, node: Node) -> str:
+        if id(node) not in self._known:  # a node may be part of several others
+            self._known[id(node)] = self._compute_new(node)
+        return self._known[id(node)]
+
+    def _compute_new(self, node: Node) -> str:
         if isinstance(node, TreeSum):
             return self._trees.write_sum(node)
         if isinstance(node, Median):

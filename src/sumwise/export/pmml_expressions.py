@@ -25,9 +25,15 @@ class ExpressionWriter:
     ) -> None:
         self._fields, self._write_trees = fields, write_trees
         self.derived: list[str] = []
+        self._known: dict[int, list[str]] = {}  # outputs of nodes, by their identity
 
     def write(self, node: Node) -> list[str]:
         """Return the fields of a node's outputs."""
+        if id(node) not in self._known:  # a node may be part of several others
+            self._known[id(node)] = self._write_new(node)
+        return self._known[id(node)]
+
+    def _write_new(self, node: Node) -> list[str]:
         if isinstance(node, (TreeSum, Median)):
             return self._write_trees(node)
         if isinstance(node, Affine):
