@@ -184,14 +184,19 @@ def _make_encoded(rng):
     return _regress(make_tree_sum(rng, inputs, 8, lookups=lookups), inputs)
 
 
+def _make_shares(rng, sizes):
+    """Return a forest whose leaves have shares of the classes of some targets."""
+    n = sum(sizes)
+    node = make_tree_sum(rng, NUMBERS, n_outputs=n, n_columns=n, divisor=4.0)
+    value = np.exp(node.trees.value) * (rng.random(node.trees.value.shape) < 0.8) + 1e-300
+    for last, size in zip(np.cumsum(sizes), sizes, strict=True):
+        value[:, last - size : last] /= value[:, last - size : last].sum(axis=1, keepdims=True)
+    return replace(node, trees=replace(node.trees, value=value), base_score=np.zeros(n))
+
+
 def _make_two_targets(rng):
-    node = make_tree_sum(rng, NUMBERS, n_outputs=5, n_columns=5, divisor=4.0)
-    value = np.exp(node.trees.value)
-    for own in (slice(0, 2), slice(2, 5)):
-        value[:, own] /= value[:, own].sum(axis=1, keepdims=True)
-    node = replace(node, trees=replace(node.trees, value=value), base_score=np.zeros(5))
     classes = np.array(["a", "b"]), np.array([10, 20, 30])
-    return PortableModel("Graph", NUMBERS, node, classes)
+    return PortableModel("Graph", NUMBERS, _make_shares(rng, [2, 3]), classes)
 
 
 GRAPHS = {
@@ -210,6 +215,7 @@ GRAPHS = {
     "vectors": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 4, n_outputs=2, n_columns=2)),
     "groups": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 6, n_outputs=4, n_columns=2)),
     "linear": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 5, linear=True)),
+    "forest": lambda rng: _classify(rng, _make_shares(rng, [3])),
     "two_targets": _make_two_targets,
     "median": lambda rng: _regress(
         Median(make_tree_sum(rng, NUMBERS, 7), rng.integers(1, 4, 7) / 4)

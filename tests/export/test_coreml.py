@@ -42,6 +42,7 @@ HELD = [
     "targets",
     "vectors",
     "groups",
+    "forest",
     "sigmoid",
     "logistic",
     "half_logistic",

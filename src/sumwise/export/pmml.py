@@ -13,7 +13,13 @@ from sumwise.errors import ExportError
 from sumwise.export.files import Target, write_bytes
 from sumwise.export.pmml_expressions import ExpressionWriter, read
 from sumwise.export.pmml_fields import Fields
-from sumwise.export.pmml_trees import write_median, write_result, write_sum
+from sumwise.export.pmml_trees import (
+    holds_shares,
+    write_median,
+    write_result,
+    write_shares,
+    write_sum,
+)
 from sumwise.export.pmml_xml import element, number
 from sumwise.export.portable import Median, PortableModel, TreeSum, describe
 
@@ -96,14 +102,14 @@ class _Document:
 
     def _write_trees(self, node: TreeSum | Median) -> list[str]:
         """Add the segments of trees; return the fields of their outputs."""
-        names = []
-        for output in range(node.n_outputs):
-            name = self._fields.make_name("trees")
-            if isinstance(node, Median):
-                self._add_segment(write_median(node, self._fields, name))
-            else:
+        names = [self._fields.make_name("trees") for _ in range(node.n_outputs)]
+        if isinstance(node, Median):
+            self._add_segment(write_median(node, self._fields, names[0]))
+        elif holds_shares(node):
+            self._add_segment(write_shares(node, self._fields, names))
+        else:
+            for output, name in enumerate(names):
                 self._add_segment(write_sum(node, output, self._fields, name))
-            names.append(name)
         self._results += names
         return names
 

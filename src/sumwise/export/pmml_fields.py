@@ -35,6 +35,7 @@ class Fields:
         self._taken = {known.name for known in model.inputs}
         self._columns: dict[tuple[tuple[int, ...], int], str] = {}
         self._codes: dict[int, str] = {}
+        self._places: dict[int, str] = {}
         self._looked_up = _find_looked_up(model)
         self.derived: list[str] = []
         for known in model.inputs:
@@ -53,8 +54,22 @@ class Fields:
     # --- features ---
 
     def list_data_fields(self) -> list[str]:
-        """Return the declarations of all features."""
-        return [_declare(known) for known in self._inputs]
+        """Return the declarations of all features, and of the places that forests vote for."""
+        places = [
+            element(
+                "DataField",
+                {"name": name, "optype": "categorical", "dataType": "string"},
+                *(element("Value", {"value": k}) for k in range(n)),
+            )
+            for n, name in self._places.items()
+        ]
+        return [_declare(known) for known in self._inputs] + places
+
+    def find_place_target(self, n_places: int) -> str:
+        """Return the target of forests within a model: one of some places, called 0, 1, ..."""
+        if n_places not in self._places:
+            self._places[n_places] = self.make_name(f"place of {n_places}")
+        return self._places[n_places]
 
     def list_mining_fields(self) -> list[str]:
         """Return how a model reads all features."""
@@ -67,12 +82,14 @@ class Fields:
         treatment = "asIs" if keeps_unknown else "asMissing"
         return element("MiningField", {"name": name, "invalidValueTreatment": treatment})
 
-    def write_schema(self, columns: Sequence[Column]) -> str:
+    def write_schema(self, columns: Sequence[Column], target: str | None = None) -> str:
         """Return how trees read the features that some columns are made of."""
         places = sorted({place for column in columns for place in column.inputs})
+        own = {"name": target, "usageType": "target"}
         return element(
             "MiningSchema",
             {},
+            *([element("MiningField", own)] if target else []),
             *(self.write_mining_field(self._inputs[k].name, k in self._looked_up) for k in places),
         )
 

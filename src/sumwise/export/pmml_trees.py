@@ -11,6 +11,7 @@ from sumwise.export.portable import Median, TreeSum
 
 _MOST = float(np.finfo(np.float64).max)
 _REGRESSION = {"functionName": "regression"}
+_MOST_ROUNDING = 1e-12  # of shares that sum to 1
 
 
 def write_sum(node: TreeSum, output: int, fields: Fields, name: str) -> str:
@@ -33,7 +34,31 @@ def write_sum(node: TreeSum, output: int, fields: Fields, name: str) -> str:
         total = apply("/", total, constant(node.divisor))
     if base != 0.0:
         total = apply("+", constant(base), total)
-    return _write_segments(node, fields, "sum", trees, [(raw, None), (name, total)])
+    results = [write_result(raw, None), write_result(name, total)]
+    return _write_segments(node, fields, "sum", trees, results)
+
+
+def holds_shares(node: TreeSum) -> bool:
+    """Return whether trees are a forest whose leaves have shares of the classes."""
+    values = node.trees.value[node.trees.feature < 0]
+    return (
+        node.n_outputs == values.shape[1] > 1
+        and node.n_trees == node.divisor
+        and not node.base_score.any()
+        and bool((values >= 0.0).all())
+        and float(np.abs(values.sum(axis=1) - 1.0).max()) < _MOST_ROUNDING
+    )
+
+
+def write_shares(node: TreeSum, fields: Fields, names: list[str]) -> str:
+    """Return a model of the mean shares of a forest, each of which has a name."""
+    trees = [(write_tree(node, tree, None, fields), 1.0) for tree in range(node.n_trees)]
+    results = []
+    for k, name in enumerate(names):
+        about = {"name": name, "optype": "continuous", "dataType": "double"}
+        results.append(element("OutputField", about | {"feature": "probability", "value": k}))
+    target = fields.find_place_target(node.n_outputs)
+    return _write_segments(node, fields, "average", trees, results, target)
 
 
 def write_median(node: Median, fields: Fields, name: str) -> str:
@@ -42,7 +67,7 @@ def write_median(node: Median, fields: Fields, name: str) -> str:
         (write_tree(node.of, tree, 0, fields), float(node.weights[tree]))
         for tree in range(node.of.n_trees)
     ]
-    return _write_segments(node.of, fields, "weightedMedian", trees, [(name, None)])
+    return _write_segments(node.of, fields, "weightedMedian", trees, [write_result(name, None)])
 
 
 def constant(value: float) -> str:
@@ -67,7 +92,8 @@ def _write_segments(
     fields: Fields,
     method: str,
     trees: list[tuple[str, float]],
-    results: list[tuple[str, str | None]],
+    results: list[str],
+    target: str | None = None,
 ) -> str:
     segments = [
         element("Segment", {"id": k + 1, "weight": weight}, element("True"), tree)
@@ -75,9 +101,9 @@ def _write_segments(
     ]
     return element(
         "MiningModel",
-        _REGRESSION,
-        fields.write_schema(node.columns),
-        element("Output", {}, *(write_result(*result) for result in results)),
+        {"functionName": "classification" if target else "regression"},
+        fields.write_schema(node.columns, target),
+        element("Output", {}, *results),
         element("Segmentation", {"multipleModelMethod": method}, *segments),
     )
 
@@ -92,15 +118,17 @@ def _write_constant(fields: Fields, value: float, name: str) -> str:
     )
 
 
-def write_tree(node: TreeSum, tree: int, column: int, fields: Fields) -> str:
-    """Return a TreeModel of one tree, with one of the values of its leaves."""
+def write_tree(node: TreeSum, tree: int, column: int | None, fields: Fields) -> str:
+    """Return a TreeModel of one tree, with one of the values of its leaves, or None: with all."""
     nodes = node.trees
     used = {int(k) for k in nodes.feature[node.start[tree] : node.start[tree + 1]] if k >= 0}
-    schema = fields.write_schema([node.columns[k] for k in sorted(used)])
-    about = _REGRESSION | {
+    about = {
+        "functionName": "classification" if column is None else "regression",
         "missingValueStrategy": "defaultChild",
         "splitCharacteristic": "binarySplit",
     }
+    target = fields.find_place_target(node.n_outputs) if column is None else None
+    schema = fields.write_schema([node.columns[k] for k in sorted(used)], target)
     pieces = [open_tag("TreeModel", about), schema]
     waiting: list[Any] = [(int(node.start[tree]), element("True"))]
     sets = nodes.left_categories
@@ -110,17 +138,25 @@ def write_tree(node: TreeSum, tree: int, column: int, fields: Fields) -> str:
             pieces.append(taken)
             continue
         place, predicate = taken
-        attributes: dict[str, Any] = {"id": place}
         if nodes.feature[place] < 0:
-            attributes["score"] = float(nodes.value[place, column])
-            pieces += [open_tag("Node", attributes), predicate, "</Node>"]
+            pieces.append(_write_leaf(place, predicate, nodes.value[place], column))
             continue
         left = int(nodes.left[place])
-        attributes["defaultChild"] = left if nodes.missing_left[place] else left + 1
-        pieces += [open_tag("Node", attributes), predicate]
+        default = left if nodes.missing_left[place] else left + 1
+        pieces.append(f'<Node id="{place}" defaultChild="{default}">{predicate}')
         goes_left, goes_right = _write_split(node, place, sets, fields)
         waiting += ["</Node>", (left + 1, goes_right), (left, goes_left)]
     return "".join([*pieces, "</TreeModel>"])
+
+
+def _write_leaf(place: int, predicate: str, values: np.ndarray, column: int | None) -> str:
+    if column is not None:
+        return f'<Node id="{place}" score="{number(values[column])}">{predicate}</Node>'
+    shares = "".join(
+        f'<ScoreDistribution value="{k}" recordCount="{number(share)}"/>'
+        for k, share in enumerate(values.tolist())
+    )
+    return f'<Node id="{place}" score="{int(values.argmax())}">{predicate}{shares}</Node>'
 
 
 def _write_split(
