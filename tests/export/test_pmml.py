@@ -36,7 +36,15 @@ needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="PMML engin
 
 
 @pytest.fixture(scope="module")
-def jpmml(tmp_path_factory):
+def _short_lived():
+    """Java runs for a few seconds: it compiles little, and one thread collects garbage."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield
+
+
+@pytest.fixture(scope="module")
+def jpmml(_short_lived, tmp_path_factory):
     """Return a function that evaluates rows by JPMML, in a Java process of its own."""
     evaluator = pytest.importorskip("jpmml_evaluator", reason="PMML is judged by jpmml_evaluator")
     from jpmml_evaluator.py4j import Py4JBackend
@@ -56,7 +64,7 @@ def jpmml(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pmml4s():
+def pmml4s(_short_lived):
     """Return a function that evaluates rows by PMML4S, in a Java process of its own."""
     pypmml = pytest.importorskip("pypmml", reason="PMML is judged by pypmml")
 

@@ -170,6 +170,9 @@ def _write_split(
     column = node.columns[nodes.feature[place]]
     field, categories = fields.find_field(column), fields.find_categories(column)
     threshold = float(nodes.threshold[place])
+    if categories == ():  # every value is unknown, hence missing
+        both = element("True"), element("False")
+        return both if nodes.missing_left[place] else both[::-1]
     if categories is not None:
         codes = sets.get(place, np.flatnonzero(np.arange(len(categories)) <= threshold))
         return _write_sets(field, [categories[int(code)] for code in codes])
