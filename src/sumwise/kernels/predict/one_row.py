@@ -30,7 +30,7 @@ PLACE_SHIFT, BY_SET = np.uint64(32), np.uint64(1) << np.uint64(63)
 _CHILD, _PLACE = np.uint64(0xFFFFFFFF), np.uint64(0x7FFFFFFF)
 # Words of a node, and from one child to the next.
 NODE_WORDS = np.uint64(2)
-_SECOND, _NOTHING = np.uint64(1), np.uint64(0)
+_SECOND, _NOTHING, _ONE = np.uint64(1), np.uint64(0), np.uint64(1)
 _WORD_SHIFT, _BIT = np.uint64(6), np.uint64(63)
 # Steps that are taken without asking whether all rows have reached their leaves.
 _MOST_STEPS = np.int64(16)
@@ -151,14 +151,17 @@ def _step(nodes, values, node):
 
 @inlined
 def _set_step(trees, row, node):
-    """Return the child that a row goes to, where some nodes split by sets; without branches."""
+    """Return the child that a row goes to, where some nodes split by sets.
+
+    Branch-free, by arithmetic: a branch would be unpredictable.
+    """
     number, word = np.uint64(trees.nodes[node]), trees.nodes[node + _SECOND]
-    place, by_set = (word >> PLACE_SHIFT) & _PLACE, word >= BY_SET
+    by_set, place = word >> _BIT, (word >> PLACE_SHIFT) & _PLACE
     bit = np.uint64(row.bits[place])
-    bits = trees.bits[(number if by_set else _NOTHING) + (bit >> _WORD_SHIFT)]
-    is_in_set = ((bits >> (bit & _BIT)) & _SECOND) != _NOTHING
-    is_left = is_in_set if by_set else row.values[place] <= number.view(np.float64)
-    return (word & _CHILD) + (_NOTHING if is_left else NODE_WORDS)
+    bits = trees.bits[(number & (_NOTHING - by_set)) + (bit >> _WORD_SHIFT)]
+    is_in_set = (bits >> (bit & _BIT)) & by_set
+    is_below = np.uint64(row.values[place] <= number.view(np.float64)) & (by_set ^ _ONE)
+    return (word & _CHILD) + (((is_in_set | is_below) ^ _ONE) << _ONE)
 
 
 @merged
@@ -190,12 +193,15 @@ def _walk(trees, row, first, n_steps, goes_on):
 
 
 @merged
-def _walk_by_sets(trees, row, first):
+def _walk_by_sets(trees, row, first, n_steps, goes_on):
     """Do the same where some nodes split by sets: four trees side by side, then four more."""
     for half in range(first, first + LANES, 4):
         a, b = trees.roots[half], trees.roots[half + 1]
         c, d = trees.roots[half + 2], trees.roots[half + 3]
-        moves = True
+        for _ in range(n_steps):
+            a, b = _set_step(trees, row, a), _set_step(trees, row, b)
+            c, d = _set_step(trees, row, c), _set_step(trees, row, d)
+        moves = goes_on
         while moves:
             a1, b1 = _set_step(trees, row, a), _set_step(trees, row, b)
             c1, d1 = _set_step(trees, row, c), _set_step(trees, row, d)
@@ -259,11 +265,12 @@ def predict_row(row, trees, codes, lookups, program, parameters):
         if operation <= LIST_TREES:
             first, last = line[1], line[1] + line[2]
             for place in range(first, last, LANES):
+                n_steps = min(trees.depth[place], _MOST_STEPS)
+                goes_on = trees.depth[place] > n_steps
                 if by_sets:
-                    _walk_by_sets(trees, row, place)
+                    _walk_by_sets(trees, row, place, n_steps, goes_on)
                 else:
-                    n_steps = min(trees.depth[place], _MOST_STEPS)
-                    _walk(trees, row, place, n_steps, trees.depth[place] > n_steps)
+                    _walk(trees, row, place, n_steps, goes_on)
             if operation == ADD_TREES:
                 _add_trees(trees, row, line, parameters)
         else:
