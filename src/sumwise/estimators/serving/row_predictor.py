@@ -14,7 +14,7 @@ import numpy as np
 from sumwise.errors import ParameterError
 from sumwise.estimators.serving.program import Program, compile_labels, compile_outputs
 from sumwise.estimators.serving.row_reading import UNUSUAL, RowReader
-from sumwise.export.portable import Affine, Link, PortableModel, describe
+from sumwise.export.portable import Link, PortableModel, describe
 from sumwise.kernels.predict.row_operations import Row
 
 OUTPUTS = ("predict", "proba", "proba_dict", "raw")
@@ -214,7 +214,7 @@ def compile_model(model: Any, output: str = "predict", absent: str = "error") ->
             listed = ", ".join(map(repr, choices))
             raise ParameterError(f"compile: {name}={value!r}: must be one of {listed}")
     portable = describe(model)
-    program = _compile(portable, output)
+    program = _compile(model, portable, output)
     reader = RowReader(
         portable.inputs,
         getattr(model, "unknown_category", "missing"),
@@ -227,18 +227,23 @@ def compile_model(model: Any, output: str = "predict", absent: str = "error") ->
     return RowPredictor(program, reader, own_classes, output, portable.estimator)
 
 
-def _compile(portable: PortableModel, output: str) -> Program:
+def _compile(model: Any, portable: PortableModel, output: str) -> Program:
     name, is_classifier = portable.estimator, portable.is_classifier
     if output == "raw":
-        if isinstance(portable.output, Link):
-            return compile_outputs(replace(portable, output=portable.output.of))
-        if is_classifier:
-            raise ParameterError(f"compile: output='raw': a {name} has no raw scores")
-    elif output != "predict" and not is_classifier:
-        raise ParameterError(f"compile: output={output!r}: a {name} has no classes")
-    if [own.size for own in portable.classes] == [1]:  # its probability is 1, whatever the score
-        certain = Affine((), np.empty((1, 0)), np.ones(1))
-        portable = replace(portable, output=certain)
+        return compile_outputs(_describe_scores(model, portable))
     if output == "predict" and is_classifier:
         return compile_labels(portable)
+    if output != "predict" and not is_classifier:
+        raise ParameterError(f"compile: output={output!r}: a {name} has no classes")
     return compile_outputs(portable)
+
+
+def _describe_scores(model: Any, portable: PortableModel) -> PortableModel:
+    """Return what a link function is applied to, or what ``decision_function`` returns."""
+    if hasattr(model, "_describe_decision"):
+        return model._describe_decision()
+    if portable.is_classifier:
+        raise ParameterError(f"compile: output='raw': a {portable.estimator} has no raw scores")
+    if isinstance(portable.output, Link):
+        return replace(portable, output=portable.output.of)
+    return portable

@@ -135,12 +135,11 @@ def apply_operation(line, row, parameters):
     operation, source, n_inputs = line[0], line[1], line[2]
     target, n_outputs, place = line[3], line[4], line[5]
     given, out = row.state[source : source + n_inputs], row.state[target : target + n_outputs]
-    given_2d = row.state_2d[:, source : source + n_inputs]
-    out_2d = row.state_2d[:, target : target + n_outputs]
     if operation == TWO_SIGMOIDS:
-        two_sigmoids(given, parameters[place], out_2d)
+        two_sigmoids(given, parameters[place], out)
     elif operation == SOFTMAX:
-        softmax(given_2d, out_2d)
+        scores = row.state_2d[:, source : source + n_inputs]
+        softmax(scores, row.state_2d[:, target : target + n_outputs])
     elif operation == EXP:
         exponential(given, 1.0, out)
     elif operation == EXP_LESS_ONE:
