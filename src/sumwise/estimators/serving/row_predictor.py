@@ -41,8 +41,9 @@ class RowPredictor:
 
     It takes a list or tuple of values, a dict by feature name, a 1-D NumPy array, or a row of a
     pandas frame, and returns Python numbers and labels. These are the same, bit by bit, as
-    ``predict`` and ``predict_proba`` of the model return for that row. A call takes a few
-    microseconds. Several threads may use one predictor at the same time. It can be pickled.
+    ``predict`` and ``predict_proba`` of the model return for that row; for ensembles of members, up
+    to rounding. A call takes a few microseconds. Several threads may use one predictor at the same
+    time. It can be pickled.
 
     Attributes
     ----------
@@ -217,14 +218,20 @@ def compile_model(model: Any, output: str = "predict", absent: str = "error") ->
     program = _compile(model, portable, output)
     reader = RowReader(
         portable.inputs,
-        getattr(model, "unknown_category", "missing"),
+        "error" if "error" in _list_parameters(model, "unknown_category") else "missing",
         _UNKNOWN if program.lookups.category.size else np.nan,
-        getattr(model, "extra_columns", "error") == "ignore",
+        _list_parameters(model, "extra_columns") == {"ignore"},
         absent == "missing",
     )
     classes = [own.tolist() for own in portable.classes]
     own_classes = classes[0] if len(classes) == 1 else classes
     return RowPredictor(program, reader, own_classes, output, portable.estimator)
+
+
+def _list_parameters(model: Any, name: str) -> set[str]:
+    """Return the values of a parameter of a model and its members."""
+    parameters = model.get_params() if hasattr(model, "get_params") else {}
+    return {value for key, value in parameters.items() if key.rpartition("__")[2] == name}
 
 
 def _compile(model: Any, portable: PortableModel, output: str) -> Program:
