@@ -29,11 +29,12 @@ _MOST_TREES_WITH_LOCK = 1_000
 class _Slot(NamedTuple):
     """Memory of one prediction at a time, and the call of the kernel that uses it."""
 
-    row: Row
     values: memoryview
     outputs: memoryview
     words: bytes
     run: Callable[[bytes], int]
+    array: np.ndarray  # the values, as an array
+    row: Row  # whose addresses are in the words
 
 
 class RowPredictor:
@@ -115,23 +116,23 @@ class RowPredictor:
             slot = self._free.pop()
         except IndexError:
             slot = self._allocate()
+        memory, outputs, words, run, array, _ = slot
         try:
-            kind = type(row)
+            kind, is_plain = type(row), True
             if kind is np.ndarray and self._fits(row):
-                slot.row.values[: self._size] = row
+                array[:] = row
             else:
-                values, is_plain = row, True
-                if kind is not list and kind is not tuple:
-                    values = self._reader.list_values(row)
+                is_list = kind is list or kind is tuple
+                values = row if is_list else self._reader.list_values(row)
                 try:
                     numbers = values if self._is_numeric else self._reader.convert(values)
-                    self._pack(slot.values, 0, *numbers)
+                    self._pack(memory, 0, *numbers)
                 except UNUSUAL:
                     is_plain = False
-                if not is_plain:
-                    self._read_unusual(values, slot)
-            slot.run(slot.words)
-            return self._finish(slot.outputs)
+            if not is_plain:  # not in the handler: errors would show what it handles
+                self._read_unusual(values, memory)
+            run(words)
+            return self._finish(outputs)
         finally:
             self._free.append(slot)
 
@@ -139,14 +140,14 @@ class RowPredictor:
         """Whether an array has the numbers of all features."""
         return self._is_numeric and row.shape == (self._size,) and row.dtype.kind in "fiub"
 
-    def _read_unusual(self, values: Any, slot: _Slot) -> None:
+    def _read_unusual(self, values: Any, memory: memoryview) -> None:
         """Read a row that has missing or other values; raise DataError if it cannot be read."""
         try:
-            self._pack(slot.values, 0, *self._reader.convert_gaps(values))
+            self._pack(memory, 0, *self._reader.convert_gaps(values))
             return
         except UNUSUAL:
             pass
-        self._pack(slot.values, 0, *self._reader.convert_any(values))
+        self._pack(memory, 0, *self._reader.convert_any(values))
 
     def _allocate(self) -> _Slot:
         row = self._program.allocate()
@@ -155,7 +156,8 @@ class RowPredictor:
         prototype = ctypes.PYFUNCTYPE if holds_lock else ctypes.CFUNCTYPE
         run = prototype(ctypes.c_int32, ctypes.c_char_p)(address)
         outputs = memoryview(row.state)[: self._program.n_outputs]
-        return _Slot(row, memoryview(row.values), outputs, words, run)
+        values = row.values[: self._size]
+        return _Slot(memoryview(values), outputs, words, run, values, row)
 
 
 # --- what a call returns ---
