@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     )
     from sumwise.estimators.resampled.stopping import OobStopping
     from sumwise.estimators.resampling import resample_predictions
+    from sumwise.estimators.serving.row_predictor import RowPredictor
 
 __version__ = "0.1.0"
 
@@ -111,6 +112,7 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RoundState",
+    "RowPredictor",
     "Snapshot",
     "StackingClassifier",
     "StackingRegressor",
@@ -152,6 +154,7 @@ _LATER = {
     "OutputSmearingRegressor": "resampled.output_noise",
     "RandomForestClassifier": "forests.random_forest",
     "RandomForestRegressor": "forests.random_forest",
+    "RowPredictor": "serving.row_predictor",
     "StackingClassifier": "combined.stacking",
     "StackingRegressor": "combined.stacking",
     "VotingClassifier": "combined.voting",

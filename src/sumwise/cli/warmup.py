@@ -73,6 +73,7 @@ def _boost_numbers() -> None:
             model.apply(X)
             for rows in (X, X[:1]):  # many rows and few use different kernels
                 getattr(model, "predict_proba", model.predict)(rows)
+            model.compile()
         GradientBoostingRegressor(**_DRAWN, growth="symmetric").fit(X, total)
         # Columns with quantiles get new bins for each tree.
         GradientBoostingClassifier(**_DRAWN, splits="approx", booster="dart").fit(X, classes > 0)

@@ -113,6 +113,10 @@ def read_rows(X: Matrix, rows: np.ndarray) -> Iterator[tuple[int, FlatMatrix, in
 def _flatten(X: np.ndarray) -> FlatMatrix:
     """View the memory of an aligned matrix, from its first to its last item, as one array."""
     (n_rows, n_features), itemsize = X.shape, X.itemsize
+    if X.flags.c_contiguous and type(X) is np.ndarray:
+        flat = X.reshape(-1)  # for a single row, a strided view would take longer than its walk
+        flat.flags.writeable = False
+        return FlatMatrix(flat, n_features, 1, n_rows)
     row_stride, column_stride = X.strides[0] // itemsize, X.strides[1] // itemsize
     size = (n_rows - 1) * row_stride + (n_features - 1) * column_stride + 1 if X.size else 0
     values = as_strided(X, (size,), (itemsize,), writeable=False)

@@ -144,7 +144,7 @@ class ObjectColumn(Column):
         try:
             if self._missing_types or self.kind != NUMBER:
                 known = [type(v) not in self._missing_types for v in part]
-                convert = _CONVERT_OBJECT[self.kind]
+                convert = CONVERT_OBJECT[self.kind]
                 numbers_of_part[known] = [convert(v) for v in part[known]]
             else:
                 numbers_of_part[:] = part
@@ -287,7 +287,8 @@ _KINDS_OF_OBJECTS: dict[str, tuple[type, ...]] = {
     CATEGORY: (str,),
     DATE: (datetime.date, np.datetime64),
 }
-_CONVERT_OBJECT: dict[str, Callable[[Any], float]] = {
+# From an object of a kind to a number.
+CONVERT_OBJECT: dict[str, Callable[[Any], float]] = {
     NUMBER: float,
     DATE: _date_to_seconds,
     DURATION: _duration_to_seconds,

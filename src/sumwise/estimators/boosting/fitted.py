@@ -16,6 +16,7 @@ from sumwise.estimators.describing import describe_columns, describe_inputs, des
 from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
 from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.estimators.serving.mixin import CompilesMixin
 from sumwise.export.portable import Link, Node, PortableModel
 from sumwise.inspection.importance import importance
 from sumwise.kernels.runtime.threads import Team
@@ -40,7 +41,7 @@ class _KnownScores(NamedTuple):
     raw: np.ndarray
 
 
-class BaseFittedBoosting(SavedModelMixin, BaseEstimator):
+class BaseFittedBoosting(SavedModelMixin, CompilesMixin, BaseEstimator):
     """Methods of a gradient boosting estimator that has an ensemble."""
 
     _saved_attributes: ClassVar[tuple[str, ...]] = (

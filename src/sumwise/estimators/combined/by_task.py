@@ -1,7 +1,7 @@
 """Ensembles of given regressors, which are averaged, and of given classifiers, which vote."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -14,13 +14,16 @@ from sumwise.combine.average import average
 from sumwise.combine.classes import normalize_probabilities, place_classes
 from sumwise.combine.vote import share_labels, share_probabilities
 from sumwise.docstrings import document_rows
-from sumwise.errors import DataError
+from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.base import MemberEnsemble
 from sumwise.estimators.combined.out_of_fold import is_frozen
 from sumwise.estimators.describing_members import find_class_places, place_outputs
 from sumwise.estimators.input.targets import encode_labels
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 from sumwise.export.portable import Node, Share, Vote
+
+if TYPE_CHECKING:
+    from sumwise.estimators.serving.row_predictor import RowPredictor
 
 
 class RegressorEnsemble(RegressorMixin, MemberEnsemble):
@@ -102,6 +105,28 @@ class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble)
         if self._method == "predict":  # the label of a member is its most probable class
             return Share(Vote(tuple(placed), weights))
         return super()._describe_output(placed, weights)
+
+    def compile(self, output: str = "predict", *, absent: str = "error") -> "RowPredictor":
+        """Return a function that predicts one row at a time; see ``docs/guide/serving.md``.
+
+        Parameters
+        ----------
+        output : {"predict", "proba", "proba_dict"}, default="predict"
+            As in the method ``compile`` of members. Where members vote with labels, "predict" only.
+        absent : {"error", "missing"}, default="error"
+            What features are that a dict lacks.
+
+        Returns
+        -------
+        RowPredictor
+        """
+        check_is_fitted(self)
+        if self._method == "predict" and output in ("proba", "proba_dict"):
+            raise ParameterError(
+                f"compile: output={output!r}: the members of this {type(self).__name__} vote with "
+                "labels, and only the label can be compiled; votes='soft' votes with probabilities"
+            )
+        return super().compile(output, absent=absent)
 
     def _share(self, X: Any) -> np.ndarray:
         """Return the share of each class in the weighted votes, or its mean probability."""

@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sumwise.data.frames.reading import collect_lazy, read_list
 from sumwise.errors import ParameterError
 from sumwise.estimators.persistence import NotSavedMixin
+from sumwise.estimators.serving.mixin import CompilesMixin
 
 _DROPPED = "drop"
 
@@ -35,7 +36,7 @@ def _is_dropped(member: Any) -> bool:
     return isinstance(member, str) and member == _DROPPED
 
 
-class MemberList(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
+class MemberList(NotSavedMixin, CompilesMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of ensembles whose members the user gives, of any kind, as ``estimators``."""
 
     estimators: Any

@@ -24,6 +24,7 @@ from sumwise.estimators.input.features import (
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_choice, check_integer, check_number
 from sumwise.estimators.persistence import SavedModelMixin
+from sumwise.estimators.serving.mixin import CompilesMixin
 from sumwise.export.portable import Node, PortableModel, TreeSum
 from sumwise.inspection.forest_importance import impurity_importance
 from sumwise.kernels.runtime.threads import Team
@@ -39,7 +40,7 @@ _STEPS_PER_WALK = 4
 _LEARNED = ("schema_", "n_features_in_", "feature_names_in_", "classes_")
 
 
-class BaseTrees(SavedModelMixin, BaseEstimator):
+class BaseTrees(SavedModelMixin, CompilesMixin, BaseEstimator):
     """What decision trees and forests share."""
 
     _model_attribute = "forest_"

@@ -17,9 +17,10 @@ from sumwise.estimators.combined.member_list import read_members_rows
 from sumwise.estimators.combined.out_of_fold import count_rows
 from sumwise.estimators.input.features import check_features
 from sumwise.estimators.persistence import NotSavedMixin
+from sumwise.estimators.serving.mixin import CompilesMixin
 
 
-class LearnerEnsemble(NotSavedMixin, MetaEstimatorMixin, BaseEstimator):
+class LearnerEnsemble(NotSavedMixin, CompilesMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of ensembles whose members are clones of one base learner, ``estimator``."""
 
     estimator: Any

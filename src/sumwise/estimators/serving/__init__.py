@@ -1,0 +1,1 @@
+"""Serving: predictions of one row at a time."""

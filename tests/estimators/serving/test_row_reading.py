@@ -1,0 +1,136 @@
+"""Rows of every kind are read as ``predict`` reads them; others are refused."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sumwise import GradientBoostingRegressor
+from sumwise.errors import DataError, DataWarning
+from tests.estimators.serving.tables import CHOSEN, FEW, TABLE, list_rows, make_target
+
+
+def test_kinds_of_rows(numbers):
+    predict = numbers.compile()
+    row = [0.5, -1.25, 3.0, None]
+    expected = numbers.predict([[0.5, -1.25, 3.0, np.nan]])[0]
+    assert type(predict(row)) is float
+    named = dict(zip(["x0", "x1", "x2", "x3"], row, strict=True))
+    array = np.array(row, dtype=np.float64)
+    for own in (
+        row,
+        tuple(row),
+        named,
+        array,
+        array.astype(np.float16),
+        array.astype(object),
+        array[::-1][::-1],
+        np.repeat(array, 2)[::2],
+        pd.Series(named),
+        iter(row),
+        dict(reversed(named.items())),
+        [np.float32(0.5), Decimal("-1.25"), np.int8(3), pd.NA],
+        [Fraction(1, 2), -1.25, 3, float("nan")],
+    ):
+        assert predict(own) == expected
+
+
+def test_dates_and_durations():
+    days = pd.date_range("2024-01-01", periods=90, freq="D")
+    table = pd.DataFrame({"day": days, "length": pd.to_timedelta(np.arange(90) % 7, "h")})
+    table.loc[::8, "day"] = pd.NaT
+    model = GradientBoostingRegressor(n_estimators=5, min_samples_leaf=2)
+    with pytest.warns(DataWarning, match="dates and durations are read as numbers"):
+        model.fit(table, np.arange(90) + np.arange(90) % 7)
+    predict = model.compile()
+    expected = model.predict(table).tolist()
+    assert [predict(row) for row in list_rows(table)] == expected
+    plain = [
+        [day.to_pydatetime(), length.to_pytimedelta()] for day, length in list_rows(table)[1:5]
+    ]
+    assert [predict(row) for row in plain] == expected[1:5]
+    nothing = pd.DataFrame({"day": [pd.NaT], "length": [pd.NaT]})
+    assert predict([None, None]) == model.predict(nothing)[0]
+    assert predict([plain[0][0].date(), plain[0][1]]) == expected[1]
+    with pytest.raises(DataError, match="'day' held dates in fit, and holds numbers now"):
+        predict([5.0, None])
+
+
+def test_unknown_categories_can_be_an_error():
+    model = GradientBoostingRegressor(**FEW, **CHOSEN, unknown_category="error")
+    predict = model.fit(TABLE, make_target(TABLE, 0)).compile()
+    assert predict([0.0, 0.0, "red", 3]) == predict([0.0, 0.0, "red", 3.0])
+    with pytest.raises(DataError, match="purple"):
+        predict([0.0, 0.0, "purple", 3])
+
+
+@pytest.mark.parametrize(
+    "known", [[0.5, 1.0, 2.0**60], [1, 2, 3], [-1, 0, 2**60], [1, 2, 2**64 - 2]], ids=str
+)
+def test_numbers_as_categories(known):
+    """Categories are compared as the model does: by value, and exactly."""
+    column = np.repeat(np.array(known), 30)
+    table = pd.DataFrame({"code": column, "other": np.arange(90.0)})
+    model = GradientBoostingRegressor(categorical_features=["code"], n_estimators=3)
+    predict = model.fit(table, np.repeat([1.0, 5.0, -4.0], 30)).compile()
+    big = [2**60, 2.0**60, 2**60 + 1, 2**63, 2**64 - 2, 2**64 - 1, float(2**64), -(2**63)]
+    small = [True, 0, -0.0, 1, 1.0, 0.5, 2.5, -1, np.int8(1), np.float32(0.5), Decimal("0.5")]
+    for value in (*big, *small, Fraction(1, 2), np.uint64(2**64 - 2), None, np.nan, pd.NA):
+        frame = pd.DataFrame({"code": pd.Series([value], dtype=object), "other": [1.0]})
+        assert predict([value, 1.0]) == model.predict(frame)[0], repr(value)
+    with pytest.raises(DataError, match="integers beyond 64 bits"):
+        predict([2**64, 1.0])
+
+
+def test_keys(numbers):
+    row = {"x0": 1.0, "x1": 2.0, "x2": 3.0}
+    with pytest.raises(DataError, match=r"the row lacks features: 'x3'; compile\(absent='missing'"):
+        numbers.compile()(row)
+    predict = numbers.compile(absent="missing")
+    assert predict(row) == predict([1.0, 2.0, 3.0, None])
+    with pytest.raises(DataError, match="not features of the model: 'y'"):
+        predict({**row, "y": 1.0})
+    model = GradientBoostingRegressor(**FEW, extra_columns="ignore")
+    model.fit(TABLE[["a", "b"]], make_target(TABLE, 0))
+    predict = model.compile()
+    assert predict({"b": 2.0, "more": "?", "a": 1.0}) == predict([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([1.0, 2.0, 3.0], "the row has 3 values, and the model has 4 features"),
+        ([1.0] * 5, "the row has 5 values"),
+        ([], "the row has 0 values"),
+        (np.zeros(3), "the row has 3 values"),
+        (np.zeros((1, 4)), "a row has one dimension, and this array has 2"),
+        ([[1.0, 2.0, 3.0, 4.0]], "a flat list of values, and one of them is a list"),
+        ([1.0, 2.0, 3.0, "four"], "'x3' held numbers in fit, and holds categories now"),
+        ([1.0, 2.0, 3.0, 4j], "Complex data not supported: column 'x3' has type complex"),
+        (np.zeros(4, dtype=complex), "Complex data not supported"),
+        ([1.0, 2.0, 3.0, 10**400], "'x3' has integers beyond the range of float64"),
+        ([1.0, 2.0, 3.0, object()], "'x3' has type object"),
+        ([1.0, 2.0, 3.0, {1}], "'x3' has type set"),
+        ("1234", "a row must be a list, a tuple, a dict by feature name or a 1-D array; it is a s"),
+        (None, "it is a NoneType"),
+        (3.0, "it is a float"),
+    ],
+)
+def test_rows_that_are_refused(numbers, row, message):
+    predict = numbers.compile()
+    with pytest.raises(DataError, match=message) as caught:
+        predict(row)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    assert predict([1.0, 2.0, 3.0, 4.0]) == numbers.predict([[1.0, 2.0, 3.0, 4.0]])[0]
+
+
+def test_categories_of_another_type_are_refused():
+    model = GradientBoostingRegressor(**FEW, **CHOSEN).fit(TABLE, make_target(TABLE, 0))
+    predict = model.compile()
+    for value in (3, 2.5, True):
+        with pytest.raises(DataError, match="'color' held strings as categories in fit, and holds"):
+            predict([0.0, 0.0, value, 3])
+    with pytest.raises(DataError, match="'shop' held numbers as categories in fit, and holds str"):
+        predict([0.0, 0.0, "red", "3"])
