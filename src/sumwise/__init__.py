@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from sumwise.estimators.imported.estimators import ImportedClassifier, ImportedRegressor
+    from sumwise.estimators.imported.sklearn_model import from_sklearn
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
     from sumwise.estimators.resampled.adaboost_classifier import AdaBoostClassifier
     from sumwise.estimators.resampled.adaboost_regressor import AdaBoostRegressor
@@ -93,6 +95,8 @@ __all__ = [
     "GradientBoostingRegressor",
     "GroupSubsample",
     "Huber",
+    "ImportedClassifier",
+    "ImportedRegressor",
     "Linear",
     "LinearLeaves",
     "MemberPredictions",
@@ -122,6 +126,7 @@ __all__ = [
     "check_loss",
     "cv",
     "diversity_matrix",
+    "from_sklearn",
     "load",
     "member_predictions",
     "oob_permutation_importance",
@@ -144,6 +149,8 @@ _LATER = {
     "EnsembleSelectionRegressor": "combined.selection",
     "ExtraTreesClassifier": "forests.extra_trees",
     "ExtraTreesRegressor": "forests.extra_trees",
+    "ImportedClassifier": "imported.estimators",
+    "ImportedRegressor": "imported.estimators",
     "MemberPredictions": "members",
     "MultiResponseLinear": "combined.multi_response",
     "OobStopping": "resampled.stopping",
@@ -157,6 +164,7 @@ _LATER = {
     "VotingClassifier": "combined.voting",
     "cv": "boosting.cross_validation",
     "diversity_matrix": "members",
+    "from_sklearn": "imported.sklearn_model",
     "member_predictions": "members",
     "oob_permutation_importance": "resampled.out_of_bag",
     "resample_predictions": "resampling",

@@ -27,6 +27,7 @@ from sumwise import (
     RandomForestClassifier,
     RandomForestRegressor,
     Subsample,
+    from_sklearn,
 )
 from sumwise.kernels.runtime.cache import announce_nothing
 from sumwise.kernels.runtime.threads import Team
@@ -168,6 +169,13 @@ def _reweigh() -> None:
         booster.set_params(n_estimators=2, method="resample").fit(X, y).predict(X)
 
 
+def _import_forest() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, _, _, _, classes = _make_data()
+    from_sklearn(DecisionTreeClassifier().fit(X, classes)).predict(X)
+
+
 def list_steps() -> list[dict[str, Callable[[], None]]]:
     """Return the steps by name, in two phases: the first compiles the kernels that others share.
 
@@ -181,6 +189,7 @@ def list_steps() -> list[dict[str, Callable[[], None]]]:
             **{table: partial(_grow, table) for table in _TABLES},
             "losses": _boost_with_losses,
             "AdaBoost": _reweigh,
+            "imported forests": _import_forest,
         },
     ]
 

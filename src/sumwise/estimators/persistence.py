@@ -54,6 +54,7 @@ _MODULES = {
     **{f"DecisionTree{kind}": "sumwise.estimators.forests.decision_tree" for kind in _KINDS},
     **{f"RandomForest{kind}": "sumwise.estimators.forests.random_forest" for kind in _KINDS},
     **{f"ExtraTrees{kind}": "sumwise.estimators.forests.extra_trees" for kind in _KINDS},
+    **{f"Imported{kind}": "sumwise.estimators.imported.estimators" for kind in _KINDS},
 }
 # Measured only on request, which the file does not record.
 _NOT_IN_HISTORY = "training_loss"

@@ -41,6 +41,7 @@ from sumwise.export.files import Source, Target, name_source, read_bytes, write_
 from sumwise.export.trees import (
     ENSEMBLE_ARRAYS,
     FOREST_ARRAYS,
+    VECTOR_ARRAYS,
     Content,
     convert_arrays,
     fits_link,
@@ -48,10 +49,11 @@ from sumwise.export.trees import (
     read_ensemble,
     read_forest,
     read_link,
+    read_vectors,
 )
 from sumwise.tree import LinearEnsemble, Model
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 LINEAR_FORMAT, _ENCODING_FORMAT = 3, 3
 # The first format whose header names the kind of model.
 _KINDS_FORMAT = 3
@@ -114,6 +116,9 @@ def parse_model(data: bytes | bytearray | memoryview) -> tuple[Model, dict[str, 
     if kind == "forest":
         arrays = read_arrays(file, FOREST_ARRAYS)
         return read_forest(file, arrays), file.header["about"]
+    if kind == "vectors":
+        arrays = read_arrays(file, VECTOR_ARRAYS)
+        return read_vectors(file, arrays), file.header["about"]
     is_linear = kind == "linear"
     arrays = read_arrays(file, (*(_LINEAR_ARRAYS if is_linear else ENSEMBLE_ARRAYS), _ENCODING))
     encoding = {name: arrays.pop(name) for name in _ENCODING.types if name in arrays}
