@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from sumwise.estimators.imported.estimators import ImportedClassifier, ImportedRegressor
     from sumwise.estimators.imported.sklearn_model import from_sklearn
+    from sumwise.estimators.imported.xgboost_model import from_xgboost
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
     from sumwise.estimators.resampled.adaboost_classifier import AdaBoostClassifier
     from sumwise.estimators.resampled.adaboost_regressor import AdaBoostRegressor
@@ -127,6 +128,7 @@ __all__ = [
     "cv",
     "diversity_matrix",
     "from_sklearn",
+    "from_xgboost",
     "load",
     "member_predictions",
     "oob_permutation_importance",
@@ -164,6 +166,7 @@ _LATER = {
     "VotingClassifier": "combined.voting",
     "cv": "boosting.cross_validation",
     "diversity_matrix": "members",
+    "from_xgboost": "imported.xgboost_model",
     "from_sklearn": "imported.sklearn_model",
     "member_predictions": "members",
     "oob_permutation_importance": "resampled.out_of_bag",

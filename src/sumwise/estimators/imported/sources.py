@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from sumwise.errors import ModelFileError
 from sumwise.export.files import name_source, read_bytes
 
@@ -28,7 +30,8 @@ def reading(source: Any, library: str) -> Iterator[None]:
     path = source if is_path(source) else None
     with contextlib.nullcontext() if path is None else name_source(path):
         try:
-            yield
+            with np.errstate(all="ignore"):  # numbers are checked in the end
+                yield
         except ModelFileError:
             raise
         except _ERRORS as error:
