@@ -29,14 +29,13 @@ from sumwise.errors import ModelFileError
 from sumwise.estimators.imported.models import Features, Objective, make_boosting, make_imported
 from sumwise.estimators.imported.nodes import SourceNodes, arrange, split_columns
 from sumwise.estimators.imported.rounding import last_double_up_to
-from sumwise.losses import Quantile
+from sumwise.losses import Huber, Quantile
 from sumwise.tree import Tree, TreeEnsemble
 from sumwise.tree.vector_trees import VectorTrees
 
 _REGRESSION = {
     "squared_error": Objective("identity", "squared_error"),
     "absolute_error": Objective("identity", "absolute_error"),
-    "huber": Objective("identity", "huber"),
     "poisson": Objective("log", "poisson"),
     "gamma": Objective("log", "gamma"),
 }
@@ -237,6 +236,8 @@ def _find_objective(model: Any, n_outputs: int, level: str) -> Objective:
         return found._replace(link="softmax") if n_outputs > 1 else found
     if model.loss == "quantile":
         return Objective("identity", Quantile(float(getattr(model, level))))
+    if model.loss == "huber":
+        return Objective("identity", Huber(quantile=float(model.alpha)))
     return _REGRESSION[model.loss]
 
 

@@ -5,20 +5,23 @@ import numpy as np
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.scoring import _BYTE, _find_leaves
 from sumwise.kernels.runtime.jit import kernel
+from sumwise.kernels.runtime.threads import claim_next
 
 
 @kernel
-def add_coded_vectors(codes, trees, vector, scratch, wide, out):
+def add_coded_vectors(thread, n_threads, sync, codes, trees, vector, all_scratch, all_wide, out):
     """Add the vectors of the leaves that rows reach to ``out`` (n_rows, n_outputs).
 
-    ``vector`` (n_nodes, n_outputs) is in the order of ``trees.value``. ``scratch`` and ``wide`` are
-    as in ``add_coded_predictions``.
+    ``vector`` (n_nodes, n_outputs) is in the order of ``trees.value``. ``all_scratch`` and
+    ``all_wide`` are as in ``add_coded_predictions``.
     """
-    narrow, n_outputs = scratch[0], out.shape[1]
-    for block in range(0, out.shape[0], BLOCK):
-        own = codes[block // BLOCK]
-        n_rows = np.uint64(min(BLOCK, out.shape[0] - block))
-        sums = out[block:]
+    scratch, wide, n_outputs = all_scratch[thread], all_wide[thread], out.shape[1]
+    narrow = scratch[0]
+    n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
+    while block < n_blocks:
+        own, first = codes[block], block * BLOCK
+        n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
+        sums = out[first:]
         for tree in range(trees.output.size):
             _find_leaves(own, tree, trees, scratch, wide)
             vectors = vector[trees.start[tree] :]
@@ -30,3 +33,4 @@ def add_coded_vectors(codes, trees, vector, scratch, wide, out):
                 for i in range(n_rows):
                     for k in range(n_outputs):
                         sums[i, k] += vectors[wide[i], k]
+        block = claim_next(sync, n_threads, block)
