@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         RandomForestRegressor,
     )
     from sumwise.estimators.imported.estimators import ImportedClassifier, ImportedRegressor
+    from sumwise.estimators.imported.lightgbm_model import from_lightgbm
     from sumwise.estimators.imported.sklearn_model import from_sklearn
     from sumwise.estimators.imported.xgboost_model import from_xgboost
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
@@ -127,6 +128,7 @@ __all__ = [
     "check_loss",
     "cv",
     "diversity_matrix",
+    "from_lightgbm",
     "from_sklearn",
     "from_xgboost",
     "load",
@@ -167,6 +169,7 @@ _LATER = {
     "cv": "boosting.cross_validation",
     "diversity_matrix": "members",
     "from_xgboost": "imported.xgboost_model",
+    "from_lightgbm": "imported.lightgbm_model",
     "from_sklearn": "imported.sklearn_model",
     "member_predictions": "members",
     "oob_permutation_importance": "resampled.out_of_bag",

@@ -4,7 +4,7 @@ Libraries number nodes in their own order. In a Tree, children come after their 
 child directly after the left one. Here nodes are put into the order of their levels.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -82,7 +82,7 @@ def arrange(nodes: SourceNodes) -> Tree:
         weight=weight,
         threshold=_take_thresholds(nodes, order, is_leaf),
         **_take_sets(nodes, order, is_leaf),
-        models=None if nodes.models is None else _take_models(nodes.models, order),
+        models=None if nodes.models is None else nodes.models.take_nodes(order),
     )
 
 
@@ -93,6 +93,41 @@ def split_columns(trees: Iterable[Tree]) -> list[Tree]:
         for tree in trees
         for k in range(tree.value.shape[1])
     ]
+
+
+def subtract_pairs(trees: Sequence[Tree]) -> list[Tree]:
+    """Return trees of the second score less the first, from trees of two scores in turn.
+
+    The softmax of two scores is the sigmoid of this difference.
+    """
+    return [
+        tree if k % 2 else replace(tree, value=-tree.value, models=_negate(tree.models))
+        for k, tree in enumerate(trees)
+    ]
+
+
+def scale_values(tree: Tree, factor: float) -> Tree:
+    """Return a tree whose leaves add ``factor`` times as much."""
+    if factor == 1.0:
+        return tree
+    models = tree.models
+    if models is not None:
+        models = replace(
+            models, constant=factor * models.constant, coefficient=factor * models.coefficient
+        )
+    return replace(tree, value=factor * tree.value, models=models)
+
+
+def _negate(models: LeafModels | None) -> LeafModels | None:
+    if models is None:
+        return None
+    return replace(
+        models,
+        constant=-models.constant,
+        coefficient=-models.coefficient,
+        low=-models.high,
+        high=-models.low,
+    )
 
 
 def _list_levels(nodes: SourceNodes) -> list[np.ndarray]:
@@ -162,11 +197,3 @@ def _take_sets(nodes: SourceNodes, order: np.ndarray, is_leaf: np.ndarray) -> di
         "set_size": np.array([own.size for _, own in found], dtype=np.int32),
         "set_categories": np.concatenate([no_sets(), *(own for _, own in found)]).astype(np.int32),
     }
-
-
-def _take_models(models: LeafModels, order: np.ndarray) -> LeafModels:
-    size, first = models.size[order], models.first[order]
-    terms = np.repeat(first - (np.cumsum(size) - size), size) + np.arange(size.sum())
-    constant, low, high = (array[order] for array in (models.constant, models.low, models.high))
-    by_term = models.feature[terms], models.coefficient[terms]
-    return LeafModels(size, constant, low, high, *by_term)

@@ -8,7 +8,6 @@ node says. Here the children of such splits are exchanged, because our sets go l
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from sumwise.data.categories.bins import MAX_CATEGORIES
 from sumwise.data.categories.dictionary import Dictionary
 from sumwise.errors import DataWarning, ModelFileError
 from sumwise.estimators.imported.models import Features, Objective, check_labels, make_boosting
-from sumwise.estimators.imported.nodes import SourceNodes, arrange, split_columns
+from sumwise.estimators.imported.nodes import SourceNodes, arrange, split_columns, subtract_pairs
 from sumwise.estimators.imported.rounding import last_double_below
 from sumwise.estimators.imported.sources import parse_json, read_content, reading
 from sumwise.estimators.imported.ubjson import parse_ubjson
@@ -304,10 +303,7 @@ class _Parser:
         if trees[0].value.shape[1] > 1:
             trees = split_columns(trees)
         if self._is_pair:
-            trees = [
-                replace(tree, value=tree.value if k % 2 else -tree.value)
-                for k, tree in enumerate(trees)
-            ]
+            trees = subtract_pairs(trees)
             base, n_outputs = base[1:] - base[:1], 1
         per_round = len(trees) // (n_rounds * n_outputs)
         link = "logistic" if self._is_pair else self._objective.link
