@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from sumwise.estimators.imported.catboost_model import from_catboost
     from sumwise.estimators.imported.estimators import ImportedClassifier, ImportedRegressor
     from sumwise.estimators.imported.lightgbm_model import from_lightgbm
     from sumwise.estimators.imported.sklearn_model import from_sklearn
@@ -128,6 +129,7 @@ __all__ = [
     "check_loss",
     "cv",
     "diversity_matrix",
+    "from_catboost",
     "from_lightgbm",
     "from_sklearn",
     "from_xgboost",
@@ -170,6 +172,7 @@ _LATER = {
     "diversity_matrix": "members",
     "from_xgboost": "imported.xgboost_model",
     "from_lightgbm": "imported.lightgbm_model",
+    "from_catboost": "imported.catboost_model",
     "from_sklearn": "imported.sklearn_model",
     "member_predictions": "members",
     "oob_permutation_importance": "resampled.out_of_bag",

@@ -10,8 +10,9 @@ def list_neighbors(thresholds):
     doubles = np.asarray(thresholds, dtype=np.float64)
     doubles = doubles[np.isfinite(doubles)]
     singles = doubles.astype(_SINGLE)
-    above = np.nextafter(singles, _SINGLE(np.inf))
-    below = np.nextafter(singles, _SINGLE(-np.inf))
+    with np.errstate(over="ignore"):
+        above = np.nextafter(singles, _SINGLE(np.inf))
+        below = np.nextafter(singles, _SINGLE(-np.inf))
     half = (singles.astype(np.float64) + above) / 2
     lower_half = (singles.astype(np.float64) + below) / 2
     exact = np.concatenate([doubles, singles, above, below, half, lower_half])

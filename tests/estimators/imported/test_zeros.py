@@ -16,7 +16,7 @@ VALUES = [*NEAR, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, math.inf, -math.inf, math.nan]
 
 
 def grow(rng, n_splits, n_features=3):
-    """Return a random tree whose leaves have their numbers as values, and which nodes are special."""
+    """Return a random tree whose values are numbers of nodes, and which nodes are special."""
     n_nodes = 2 * n_splits + 1
     left, right = np.full(n_nodes, -1), np.full(n_nodes, -1)
     leaves = [0]

@@ -86,6 +86,26 @@ def arrange(nodes: SourceNodes) -> Tree:
     )
 
 
+def add_up_weights(left: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return weights of all nodes from those of leaves; children come after their parents."""
+    weight = np.array(weight, dtype=np.float64)
+    for node in np.flatnonzero(left >= 0)[::-1].tolist():
+        weight[node] = weight[left[node]] + weight[left[node] + 1]
+    return weight
+
+
+def find_variance_gains(tree: Tree) -> Tree:
+    """Return a tree whose gains are what splits take off the variance of its values, by weight."""
+    splits = np.flatnonzero(tree.feature >= 0)
+    a, b = tree.left[splits], tree.left[splits] + 1
+    weight = tree.weight[a] + tree.weight[b]
+    share = tree.weight[a] * tree.weight[b] / np.where(weight > 0, weight, 1.0)
+    gain = np.zeros(tree.n_nodes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gain[splits] = share * ((tree.value[a] - tree.value[b]) ** 2).sum(axis=1)
+    return replace(tree, gain=_tidy(gain))
+
+
 def split_columns(trees: Iterable[Tree]) -> list[Tree]:
     """Return trees of one value each, one for each column of the given trees."""
     return [

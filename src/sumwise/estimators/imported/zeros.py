@@ -7,7 +7,7 @@ below it are copied. Below such a split the sign is known, so further splits of 
 more copies.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,34 +38,38 @@ class _Split(NamedTuple):
     right: "tuple[int, dict[int, int]] | _Split"
 
 
+@dataclass(slots=True)
+class _Node:
+    """A node of the new tree."""
+
+    left: int = -1
+    right: int = -1
+    threshold: float = 0.0
+    missing_left: bool = False
+    origin: int = 0
+    share: float = 0.0
+
+
 class _Writer:
-    """The nodes of the new tree."""
+    """The nodes of the new tree, of which there may be only so many."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.threshold: list[float] = []
-        self.missing_left: list[bool] = []
-        self.origin: list[int] = []
-        self.share: list[float] = []
+        self.nodes: list[_Node] = []
 
     def add(self) -> int:
-        if len(self.left) >= self._most:
+        """Add a node and return its number."""
+        if len(self.nodes) >= self._most:
             raise ModelFileError(
                 "the model has zero_as_missing, and its trees would become too large without it; "
                 "train with zeros replaced by NaN"
             )
-        for array, item in (
-            (self.left, -1),
-            (self.right, -1),
-            (self.threshold, 0.0),
-            (self.missing_left, False),
-            (self.origin, 0),
-            (self.share, 0.0),
-        ):
-            array.append(item)  # type: ignore[attr-defined]
-        return len(self.left) - 1
+        self.nodes.append(_Node())
+        return len(self.nodes) - 1
+
+    def collect(self, name: str) -> np.ndarray:
+        """Return a field of all nodes."""
+        return np.array([getattr(node, name) for node in self.nodes])
 
 
 def move_thresholds(threshold: np.ndarray) -> np.ndarray:
@@ -91,19 +95,19 @@ def expand_zeros(nodes: SourceNodes, by_zero: np.ndarray) -> SourceNodes:
         if n_steps > most_steps or not 0 <= task.node < nodes.n_nodes:
             raise ModelFileError("a node points outside its tree, or to one above it")
         tasks += _write(nodes, by_zero, task, writer)
-    origin, share = np.array(writer.origin), np.array(writer.share)
+    origin, share = writer.collect("origin"), writer.collect("share")
     return replace(
         nodes,
-        left=np.array(writer.left),
-        right=np.array(writer.right),
+        left=writer.collect("left"),
+        right=writer.collect("right"),
         feature=nodes.feature[origin],
-        threshold=np.array(writer.threshold),
-        missing_left=np.array(writer.missing_left),
+        threshold=writer.collect("threshold"),
+        missing_left=writer.collect("missing_left"),
         value=nodes.value[origin],
         gain=nodes.gain[origin] * share,
         weight=nodes.weight[origin] * share,
         n_rows=nodes.n_rows[origin] * share,
-        sets={k: nodes.sets[n] for k, n in enumerate(writer.origin) if n in nodes.sets},
+        sets={k: nodes.sets[n] for k, n in enumerate(origin.tolist()) if n in nodes.sets},
         models=None if nodes.models is None else nodes.models.take_nodes(origin),
     )
 
@@ -111,7 +115,8 @@ def expand_zeros(nodes: SourceNodes, by_zero: np.ndarray) -> SourceNodes:
 def _write(nodes: SourceNodes, by_zero: np.ndarray, task: _Task, writer: _Writer) -> list[_Task]:
     """Write a node, and return the tasks of its children."""
     node, place = task.node, task.place
-    writer.origin[place], writer.share[place] = node, task.share
+    written = writer.nodes[place]
+    written.origin, written.share = node, task.share
     left, right = int(nodes.left[node]), int(nodes.right[node])
     if left < 0:
         return []
@@ -156,15 +161,13 @@ def _decide(threshold: float, default_left: bool, sign: int | None) -> float | b
 
 def _write_split(split: _Split, task: _Task, writer: _Writer) -> list[_Task]:
     """Write a split, or several, and return the tasks of their children."""
-    place, tasks = task.place, []
+    written, tasks = writer.nodes[task.place], []
     while True:
-        writer.origin[place] = task.node
-        writer.share[place] = writer.share[place] or task.share
-        writer.threshold[place], writer.missing_left[place] = split.threshold, split.missing_left
-        writer.left[place], writer.right[place] = writer.add(), writer.add()
-        tasks.append(_Task(writer.left[place], *split.left, task.share))
-        place = writer.right[place]
+        written.origin, written.share = task.node, written.share or task.share
+        written.threshold, written.missing_left = split.threshold, split.missing_left
+        written.left, written.right = writer.add(), writer.add()
+        tasks.append(_Task(written.left, *split.left, task.share))
         if not isinstance(split.right, _Split):
-            tasks.append(_Task(place, *split.right, task.share))
+            tasks.append(_Task(written.right, *split.right, task.share))
             return tasks
-        split = split.right
+        written, split = writer.nodes[written.right], split.right
