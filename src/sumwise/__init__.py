@@ -49,6 +49,11 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from sumwise.estimators.imported.catboost_model import from_catboost
+    from sumwise.estimators.imported.estimators import ImportedClassifier, ImportedRegressor
+    from sumwise.estimators.imported.lightgbm_model import from_lightgbm
+    from sumwise.estimators.imported.sklearn_model import from_sklearn
+    from sumwise.estimators.imported.xgboost_model import from_xgboost
     from sumwise.estimators.members import MemberPredictions, diversity_matrix, member_predictions
     from sumwise.estimators.resampled.adaboost_classifier import AdaBoostClassifier
     from sumwise.estimators.resampled.adaboost_regressor import AdaBoostRegressor
@@ -94,6 +99,8 @@ __all__ = [
     "GradientBoostingRegressor",
     "GroupSubsample",
     "Huber",
+    "ImportedClassifier",
+    "ImportedRegressor",
     "Linear",
     "LinearLeaves",
     "MemberPredictions",
@@ -124,6 +131,10 @@ __all__ = [
     "check_loss",
     "cv",
     "diversity_matrix",
+    "from_catboost",
+    "from_lightgbm",
+    "from_sklearn",
+    "from_xgboost",
     "load",
     "member_predictions",
     "oob_permutation_importance",
@@ -146,6 +157,8 @@ _LATER = {
     "EnsembleSelectionRegressor": "combined.selection",
     "ExtraTreesClassifier": "forests.extra_trees",
     "ExtraTreesRegressor": "forests.extra_trees",
+    "ImportedClassifier": "imported.estimators",
+    "ImportedRegressor": "imported.estimators",
     "MemberPredictions": "members",
     "MultiResponseLinear": "combined.multi_response",
     "OobStopping": "resampled.stopping",
@@ -160,6 +173,10 @@ _LATER = {
     "VotingClassifier": "combined.voting",
     "cv": "boosting.cross_validation",
     "diversity_matrix": "members",
+    "from_xgboost": "imported.xgboost_model",
+    "from_lightgbm": "imported.lightgbm_model",
+    "from_catboost": "imported.catboost_model",
+    "from_sklearn": "imported.sklearn_model",
     "member_predictions": "members",
     "oob_permutation_importance": "resampled.out_of_bag",
     "resample_predictions": "resampling",

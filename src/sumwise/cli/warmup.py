@@ -27,6 +27,7 @@ from sumwise import (
     RandomForestClassifier,
     RandomForestRegressor,
     Subsample,
+    from_sklearn,
 )
 from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.cache import announce_nothing
@@ -181,6 +182,13 @@ def _explain() -> None:
                 shap_values(model, X, team, background)
 
 
+def _import_forest() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, _, _, _, classes = _make_data()
+    from_sklearn(DecisionTreeClassifier().fit(X, classes)).predict(X)
+
+
 def list_steps() -> list[dict[str, Callable[[], None]]]:
     """Return the steps by name, in two phases: the first compiles the kernels that others share.
 
@@ -195,6 +203,7 @@ def list_steps() -> list[dict[str, Callable[[], None]]]:
             "losses": _boost_with_losses,
             "AdaBoost": _reweigh,
             "explanations": _explain,
+            "imported forests": _import_forest,
         },
     ]
 

@@ -57,6 +57,7 @@ _MODULES = {
     **{f"DecisionTree{kind}": "sumwise.estimators.forests.decision_tree" for kind in _KINDS},
     **{f"RandomForest{kind}": "sumwise.estimators.forests.random_forest" for kind in _KINDS},
     **{f"ExtraTrees{kind}": "sumwise.estimators.forests.extra_trees" for kind in _KINDS},
+    **{f"Imported{kind}": "sumwise.estimators.imported.estimators" for kind in _KINDS},
 }
 # Attributes that are learned from rows unseen by the trees, without the underscore.
 _LEARNED_FROM_UNSEEN = ("calibration", "conformal")

@@ -47,6 +47,7 @@ from sumwise.export.files import Source, Target, name_source, read_bytes, write_
 from sumwise.export.trees import (
     ENSEMBLE_ARRAYS,
     FOREST_ARRAYS,
+    VECTOR_ARRAYS,
     Content,
     convert_arrays,
     fits_link,
@@ -54,6 +55,7 @@ from sumwise.export.trees import (
     read_ensemble,
     read_forest,
     read_link,
+    read_vectors,
 )
 from sumwise.tree import LinearEnsemble, Model
 
@@ -136,7 +138,7 @@ def parse_model(data: bytes | bytearray | memoryview) -> tuple[Model, dict[str, 
     """Return what :func:`dump_model` was given."""
     file = open_file(data, FORMAT_VERSION)
     kind = file.header.get("model") if file.version >= _KINDS_FORMAT else None
-    groups, read = _READERS[kind if kind in ("forest", "linear") else None]
+    groups, read = _READERS[kind if isinstance(kind, str) and kind in _READERS else None]
     arrays = read_arrays(file, groups)
     names = [name for group in _FURTHER for name in group.types]
     further = {name: arrays.pop(name) for name in names if name in arrays}
@@ -180,4 +182,5 @@ _READERS: dict[str | None, tuple[tuple[ArrayGroup, ...], Callable[..., Model]]] 
     None: ((*ENSEMBLE_ARRAYS, *_FURTHER), read_ensemble),
     "linear": ((*_LINEAR_ARRAYS, *_FURTHER), _read_linear),
     "forest": ((*FOREST_ARRAYS, *_FURTHER[1:]), read_forest),
+    "vectors": (VECTOR_ARRAYS, read_vectors),
 }

@@ -28,6 +28,11 @@ Forests
     ``category``, ``n_categories`` is the number of its categories and ``n_kept`` the number of
     those with a bin of their own, which ``kept`` lists in ascending order. All others share the
     next bin.
+
+Trees with vectors of values (from format 5)
+    The header has ``"model": "vectors"`` and ``n_columns``, the number of outputs. The arrays are
+    those of :class:`sumwise.tree.vector_trees.VectorTrees`, in that order; ``value`` has the values
+    of a node one after the other. The prediction is the mean over the trees.
 """
 
 from collections.abc import Mapping
@@ -48,9 +53,10 @@ from sumwise.tree import LeafModels, TreeEnsemble
 from sumwise.tree.ensemble import STAGES
 from sumwise.tree.forest import BinnedForest
 from sumwise.tree.trees import Trees
+from sumwise.tree.vector_trees import VectorTrees
 
 # A file has the lowest format that can hold it, so that older versions read as much as they can.
-TREE_FORMAT, FOREST_FORMAT, _MODELS_FORMAT = 2, 3, 4
+TREE_FORMAT, FOREST_FORMAT, _MODELS_FORMAT, VECTOR_FORMAT = 2, 3, 4, 5
 _ENSEMBLE = {
     "start": "<i8",
     "output": "<i4",
@@ -63,6 +69,17 @@ _ENSEMBLE = {
     "n_rows": "<i8",
     "weight": "<f8",
     "base_score": "<f8",
+}
+_VECTORS = {
+    "start": "<i8",
+    "feature": "<i4",
+    "threshold": "<f8",
+    "missing_left": "|u1",
+    "left": "<i4",
+    "value": "<f8",
+    "gain": "<f8",
+    "n_rows": "<i8",
+    "weight": "<f8",
 }
 _SETS = {"set_node": "<i4", "set_size": "<i4", "set_categories": "<i4"}
 _MODELS = {
@@ -99,6 +116,7 @@ ENSEMBLE_ARRAYS = (
     ArrayGroup(_MODELS, since=_MODELS_FORMAT, is_optional=True),
 )
 FOREST_ARRAYS = (ArrayGroup(_FOREST | _BINS, since=FOREST_FORMAT),)
+VECTOR_ARRAYS = (ArrayGroup(_VECTORS | _SETS, since=VECTOR_FORMAT),)
 # The header says what rounds are unless they are these.
 _PLAIN_ROUNDS: dict[str, Any] = {"stages": "sum", "trees_per_round": 1}
 _MOST_NODES = 1 << 31
@@ -127,6 +145,9 @@ def pack_trees(trees: Trees) -> Content:
         header = {"model": "forest", "n_columns": trees.n_outputs}
         arrays = convert_arrays(vars(trees), _FOREST) | _pack_mapper(trees.mapper)
         return Content(FOREST_FORMAT, header, arrays)
+    if isinstance(trees, VectorTrees):
+        header = {"model": "vectors", "n_columns": trees.n_outputs}
+        return Content(VECTOR_FORMAT, header, convert_arrays(vars(trees), _VECTORS | _SETS))
     assert isinstance(trees, TreeEnsemble)
     rounds = {name: getattr(trees, name) for name in _PLAIN_ROUNDS}
     header = {name: value for name, value in rounds.items() if value != _PLAIN_ROUNDS[name]}
@@ -211,6 +232,18 @@ def read_forest(file: OpenedFile, arrays: dict[str, Any]) -> BinnedForest:
     return forest
 
 
+def read_vectors(file: OpenedFile, arrays: dict[str, Any]) -> VectorTrees:
+    """Return the trees with vectors of values in a file; raise ModelFileError if unsound."""
+    n_features = read_n_features(file)
+    n_columns = read_number(file, "n_columns", "the number of columns")
+    if arrays["value"].size != arrays["feature"].size * n_columns:
+        raise ModelFileError("the arrays do not fit together")
+    arrays["value"] = arrays["value"].reshape(-1, n_columns)
+    trees = VectorTrees(**arrays, n_features=n_features)
+    check_trees(trees)
+    return trees
+
+
 def _read_mapper(arrays: dict[str, np.ndarray], n_features: int, most_categories: int) -> BinMapper:
     counts, ends = arrays["n_thresholds"].astype(np.int64), arrays["thresholds"]
     sound = counts.size == n_features and bool(np.all((counts >= 0) & (counts < MAX_BINS)))
@@ -252,11 +285,13 @@ def check_trees(trees: Trees) -> None:
         _check_bins(trees)
         sound = np.isfinite(trees.value).all()
     else:
-        assert isinstance(trees, TreeEnsemble)
+        assert isinstance(trees, (TreeEnsemble, VectorTrees))
         _check_sets(trees)
-        if trees.models is not None:
-            _check_leaf_models(trees, trees.models)
-        sound = np.isfinite(trees.value).all() and np.isfinite(trees.base_score).all()
+        sound = np.isfinite(trees.value).all()
+        if isinstance(trees, TreeEnsemble):
+            if trees.models is not None:
+                _check_leaf_models(trees, trees.models)
+            sound = sound and np.isfinite(trees.base_score).all()
         sound = sound and not np.isnan(trees.threshold).any()
     if not sound:
         raise ModelFileError("a threshold, value or base score is not a number")
@@ -266,11 +301,11 @@ def _check_sizes(trees: Trees) -> None:
     """Refuse arrays of different lengths, and trees without nodes."""
     start, n_nodes = trees.start, trees.n_nodes
     sound = 0 < n_nodes < _MOST_NODES and trees.n_trees >= 1
-    sound = sound and all(getattr(trees, name).size == n_nodes for name in trees.by_node)
+    sound = sound and all(len(getattr(trees, name)) == n_nodes for name in trees.by_node)
     if isinstance(trees, TreeEnsemble):
         sound = sound and fits_link(trees.n_outputs, trees.link)
         sound = sound and trees.n_trees % (trees.n_outputs * trees.trees_per_round) == 0
-    else:
+    elif isinstance(trees, BinnedForest):
         sound = sound and trees.n_features <= MAX_FEATURES
     if not sound:
         raise ModelFileError("the arrays do not fit together")
@@ -332,7 +367,7 @@ def _check_leaf_models(trees: TreeEnsemble, models: LeafModels) -> None:
         raise ModelFileError("a number of a linear model is not finite")
 
 
-def _check_sets(trees: TreeEnsemble) -> None:
+def _check_sets(trees: TreeEnsemble | VectorTrees) -> None:
     """Refuse sets of categories that are not those of splits, or not in order."""
     node, size, categories = trees.set_node, trees.set_size, trees.set_categories
     sound = node.size == size.size and bool(np.all(size >= 0))

@@ -1,7 +1,7 @@
 """TreeEnsemble: trees of boosting, whose values are added up."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses.links import LINKS
 from sumwise.tree.predictor import Predictor
-from sumwise.tree.split_tests import RowCoder, SplitTests
+from sumwise.tree.threshold_splits import ThresholdSplits, join_sets
 from sumwise.tree.tree import LeafModels, Tree, no_sets
 from sumwise.tree.trees import Trees
 
@@ -22,11 +22,10 @@ from sumwise.tree.trees import Trees
 STAGES = ("sum", "mean", "rescaled")
 # Bytes of leaf numbers that are held at a time: of all rows, in the trees of some rounds.
 _LEAF_BYTES = 1 << 28
-_BY_SET = ("set_node", "set_size", "set_categories")
 
 
 @dataclass(frozen=True)
-class TreeEnsemble(Trees):
+class TreeEnsemble(ThresholdSplits, Trees):
     """Trees whose values are added up, each for one output.
 
     The raw score of a row is the base score plus the values of its leaves, added in the order of
@@ -119,43 +118,20 @@ class TreeEnsemble(Trees):
         """The output (class) that each tree adds to."""
         return np.arange(self.n_trees, dtype=np.int32) % np.int32(self.n_outputs)
 
-    def _decode_splits(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, name) for name in ("threshold", *_BY_SET)}
-
     def node_values(self) -> np.ndarray:
         return self.value[:, None]
 
     def combine(self, sums: np.ndarray) -> np.ndarray:
         return (sums.T + self.base_score).T
 
-    def fits_categories(self, counts: Mapping[int, int]) -> bool:
-        """Whether all categories of the splits are among those of their features."""
-        feature_of_category = np.repeat(self.feature[self.set_node], self.set_size)
-        features, places = np.unique(feature_of_category, return_inverse=True)
-        limits = np.array([counts.get(f, 0) for f in features.tolist()], dtype=np.int64)
-        return bool(np.all(self.set_categories < limits[places]))
-
     def _select_rest(self, first: int, last: int, nodes: slice) -> dict[str, Any]:
-        sets = slice(*np.searchsorted(self.set_node, [nodes.start, nodes.stop]))
-        ends = np.append(0, self.set_size.cumsum())
-        return {
-            "set_node": self.set_node[sets] - np.int32(nodes.start),
-            "set_size": self.set_size[sets],
-            "set_categories": self.set_categories[ends[sets.start] : ends[sets.stop]],
-            "models": None if self.models is None else self.models.take(nodes),
-        }
+        models = None if self.models is None else self.models.take(nodes)
+        return self._select_sets(nodes) | {"models": models}
 
     @classmethod
     def _join_rest(cls, parts: "Sequence[TreeEnsemble | Tree]") -> dict[str, Any]:
-        sizes = [part.n_nodes for part in parts]
-        first = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
-        moved = [part.set_node + n for part, n in zip(parts, first, strict=True)]
-        return {
-            "set_node": np.concatenate(moved),
-            "set_size": np.concatenate([part.set_size for part in parts]),
-            "set_categories": np.concatenate([part.set_categories for part in parts]),
-            "models": LeafModels.join([(part.models, part.n_nodes) for part in parts]),
-        }
+        models = LeafModels.join([(part.models, part.n_nodes) for part in parts])
+        return join_sets(parts) | {"models": models}
 
     # --- rounds ---
 
@@ -254,12 +230,6 @@ class TreeEnsemble(Trees):
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
         self._predictor.find_leaves(X, leaves, team)
         return leaves
-
-    def find_tests(self) -> SplitTests:
-        return self._predictor.find_tests()
-
-    def code_rows(self, X: Matrix, team: Team) -> Iterator[tuple[int, RowCoder]]:
-        return self._predictor.read_rows(X)
 
     def _start_scores(self, X: Matrix) -> np.ndarray:
         raw = np.empty((X.shape[0], self.n_outputs))

@@ -34,7 +34,7 @@ from sumwise.tree.split_tests import SplitTests
 from sumwise.tree.tree import make_writable
 
 # Up to this many rows walk; for more, coding a block is faster.
-_FEW_ROWS = 12
+FEW_ROWS = 12
 # The same, if the trees are not coded yet and will not be used again.
 _FEW_LAST_ROWS = 256
 # Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
@@ -111,12 +111,24 @@ class Predictor:
 
         ``is_last``: no other rows will follow, so that coding the trees takes more rows to pay off.
         """
-        if X.shape[0] > (_FEW_LAST_ROWS if is_last else _FEW_ROWS):
+        if X.shape[0] > (_FEW_LAST_ROWS if is_last else FEW_ROWS):
             arguments = (0, self._trees.start.size, self._trees)
             self._code_and_run(X, add_coded_predictions, arguments, out, team)
             return
         for first, part in read_chunks(X):
             add_predictions(*part, self._closed_trees, out[first : first + part.n_rows])
+
+    def add_vectors(self, X: Matrix, vector: np.ndarray, out: np.ndarray, team: Team) -> None:
+        """Add vectors of the leaves, in the order of :meth:`sort_leaves`, to ``out``."""
+        from sumwise.kernels.predict.vectors import add_coded_vectors  # only needed here
+
+        self._code_and_run(X, add_coded_vectors, (self._trees, vector), out, team)
+
+    def sort_leaves(self, by_node: np.ndarray) -> np.ndarray:
+        """Return items of nodes in the order in which :meth:`add_vectors` reads them."""
+        trees = self._trees
+        roots = np.repeat(trees.start, np.diff(trees.start, append=trees.leaf_node.size))
+        return np.ascontiguousarray(by_node[roots + trees.leaf_node])
 
     def add_stages(self, X: Matrix, n_trees: int, out: np.ndarray, team: Team) -> Iterator[None]:
         """Do the same, but pause after every ``n_trees`` trees. Holds all codes of X."""

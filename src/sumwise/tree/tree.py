@@ -70,6 +70,14 @@ class LeafModels:
         size, constant, low, high = (array[nodes] for array in by_node)
         return LeafModels(size, constant, low, high, self.feature[terms], self.coefficient[terms])
 
+    def take_nodes(self, nodes: np.ndarray) -> "LeafModels":
+        """Return the models of nodes in any order."""
+        size, first = self.size[nodes], self.first[nodes]
+        terms = np.repeat(first - (size.cumsum() - size), size) + np.arange(size.sum())
+        constant, low, high = (array[nodes] for array in (self.constant, self.low, self.high))
+        by_term = self.feature[terms], self.coefficient[terms]
+        return LeafModels(size, constant, low, high, *by_term)
+
     def for_kernels(self, value: np.ndarray) -> Models:
         """Return the models, with the values of their nodes, as kernels read them."""
         by_node = self.constant, self.low, self.high, value

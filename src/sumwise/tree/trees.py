@@ -19,10 +19,11 @@ _NONE = -1
 class Trees(ABC):
     """Finished trees laid end to end. The right child of a node is ``left + 1``.
 
-    There are two storages, because prediction reads different things. :class:`TreeEnsemble` has
+    There are three storages, because prediction reads different things. :class:`TreeEnsemble` has
     thresholds and numbers in double precision. :class:`BinnedForest`, whose trees are many times
-    larger, has bins, single precision and values of leaves only. Views, plots, partial dependence
-    and the model file use what is declared here and work for both.
+    larger, has bins, single precision and values of leaves only. :class:`VectorTrees` are forests
+    of other libraries, whose thresholds are too many for bins. Views, plots, partial dependence and
+    the model file use what is declared here and work for all.
 
     Attributes
     ----------
@@ -128,8 +129,11 @@ class Trees(ABC):
 
     @property
     def cover(self) -> np.ndarray:
-        """Training rows of each node, by weight in a forest, else by number."""
-        return self.weight if self.averages else self.n_rows
+        """Training rows of each node, by weight in a forest, else by number.
+
+        Trees of a library that does not count rows have them by weight, too.
+        """
+        return self.weight if self.averages or not self.n_rows.any() else self.n_rows
 
     @property
     def n_trees(self) -> int:

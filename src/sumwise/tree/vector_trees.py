@@ -1,0 +1,131 @@
+"""VectorTrees: trees with thresholds that are averaged, such as forests of other libraries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sumwise.data.matrix import Matrix
+from sumwise.kernels.runtime.threads import Team
+from sumwise.lazy import lazy
+from sumwise.tree.predictor import FEW_ROWS, Predictor
+from sumwise.tree.threshold_splits import ThresholdSplits, join_sets
+from sumwise.tree.tree import Tree, no_sets
+from sumwise.tree.trees import Trees
+
+
+@dataclass(frozen=True)
+class VectorTrees(ThresholdSplits, Trees):
+    """Trees whose vectors of values are averaged. Their splits may have any number of thresholds.
+
+    Attributes
+    ----------
+    start, feature, missing_left, left, gain, weight, n_rows : ndarray
+        As in :class:`Trees`.
+    threshold : ndarray of float64, shape (n_nodes,)
+        Values up to the threshold go left.
+    value : ndarray of float64, shape (n_nodes, n_outputs)
+        Values of all nodes.
+    n_features : int
+        Number of features that a row must have.
+    set_node, set_size, set_categories : ndarray of int32
+        As in :class:`Tree`, with nodes numbered over all trees; empty without categories.
+    """
+
+    threshold: np.ndarray
+    value: np.ndarray
+    n_features: int
+    set_node: np.ndarray = field(default_factory=no_sets)
+    set_size: np.ndarray = field(default_factory=no_sets)
+    set_categories: np.ndarray = field(default_factory=no_sets)
+
+    averages: ClassVar[bool] = True
+    by_node: ClassVar[tuple[str, ...]] = (*Trees.by_node, "threshold", "value")
+    link: ClassVar[str] = "identity"
+
+    @classmethod
+    def from_trees(cls, trees: Sequence[Tree], n_features: int) -> "VectorTrees":
+        """Lay trees end to end."""
+        by_node = {
+            name: np.concatenate([getattr(tree, name) for tree in trees]) for name in cls.by_node
+        }
+        start = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
+        return cls(start=start, **by_node, n_features=n_features, **join_sets(trees))
+
+    def __repr__(self) -> str:
+        outputs = f", {self.n_outputs} outputs" if self.n_outputs > 1 else ""
+        return (
+            f"<{type(self).__name__}: {self.n_trees:,} trees, {self.n_leaves:,} leaves, "
+            f"{self.n_features:,} features{outputs}>"
+        )
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.value.shape[1])
+
+    def node_values(self) -> np.ndarray:
+        return self.value
+
+    def combine(self, sums: np.ndarray) -> np.ndarray:
+        return sums / self.n_trees
+
+    def predict_mean(self, raw: np.ndarray) -> np.ndarray:
+        """Return predictions (n_rows,), or (n_rows, n_outputs) for several outputs."""
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def _select_rest(self, first: int, last: int, nodes: slice) -> dict[str, Any]:
+        return self._select_sets(nodes)
+
+    @classmethod
+    def _join_rest(cls, parts: "Sequence[VectorTrees]") -> dict[str, Any]:
+        return join_sets(parts)
+
+    # --- rounds: each tree is one ---
+
+    @property
+    def n_rounds(self) -> int:
+        return self.n_trees
+
+    def truncate(self, n_rounds: int) -> "VectorTrees":
+        """Return the first trees."""
+        return self.take_rounds(0, min(n_rounds, self.n_rounds))
+
+    def take_rounds(self, first: int, last: int) -> "VectorTrees":
+        """Return the trees from ``first`` up to ``last``."""
+        return self.select(first, last)
+
+    # --- prediction ---
+
+    def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
+        out = np.zeros((X.shape[0], self.n_outputs))
+        if X.shape[0] > FEW_ROWS:
+            self._predictor.add_vectors(X, self._vectors, out, team)
+        else:  # a few rows walk, which finds the numbers of their leaves
+            leaves = np.zeros((X.shape[0], self.n_trees))
+            self._predictor.add_values(X, leaves, team)
+            out += np.cumsum(self.value[leaves.astype(np.int64)], axis=1)[:, -1]
+        return out / self.n_trees
+
+    def apply(self, X: Matrix, team: Team) -> np.ndarray:
+        leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
+        self._predictor.find_leaves(X, leaves, team)
+        return leaves
+
+    @lazy
+    def _vectors(self) -> np.ndarray:
+        return self._predictor.sort_leaves(self.value)
+
+    @lazy
+    def _predictor(self) -> Predictor:
+        """Adds the number of the leaf to an output of each tree."""
+        return Predictor(
+            self.start[:-1],
+            np.arange(self.n_trees, dtype=np.int32),
+            self.feature,
+            self.threshold,
+            self.missing_left,
+            self.find_children().astype(np.int32),
+            np.arange(self.n_nodes, dtype=np.float64),
+            (self.set_node, self.set_size, self.set_categories) if self.set_node.size else None,
+        )
