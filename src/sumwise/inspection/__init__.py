@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from sumwise.lazy import import_on_use
 
 if TYPE_CHECKING:
+    from sumwise.inspection.explanation import Explanation
     from sumwise.inspection.export_trees import export_graphviz, export_text
 
-__all__ = ["export_graphviz", "export_text", "partial_dependence"]
+__all__ = ["Explanation", "export_graphviz", "export_text", "partial_dependence"]
 
 __getattr__ = import_on_use(
     __name__,
     {
+        "Explanation": "sumwise.inspection.explanation",
         "export_graphviz": "sumwise.inspection.export_trees",
         "export_text": "sumwise.inspection.export_trees",
         # It needs scikit-learn and lies in a layer above.
