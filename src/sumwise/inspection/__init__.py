@@ -10,8 +10,15 @@ from sumwise.lazy import import_on_use
 if TYPE_CHECKING:
     from sumwise.inspection.explanation import Explanation
     from sumwise.inspection.export_trees import export_graphviz, export_text
+    from sumwise.inspection.tree_explainer import to_tree_explainer
 
-__all__ = ["Explanation", "export_graphviz", "export_text", "partial_dependence"]
+__all__ = [
+    "Explanation",
+    "export_graphviz",
+    "export_text",
+    "partial_dependence",
+    "to_tree_explainer",
+]
 
 __getattr__ = import_on_use(
     __name__,
@@ -19,6 +26,7 @@ __getattr__ = import_on_use(
         "Explanation": "sumwise.inspection.explanation",
         "export_graphviz": "sumwise.inspection.export_trees",
         "export_text": "sumwise.inspection.export_trees",
+        "to_tree_explainer": "sumwise.inspection.tree_explainer",
         # It needs scikit-learn and lies in a layer above.
         "partial_dependence": "sumwise.estimators.partial_dependence",
     },
