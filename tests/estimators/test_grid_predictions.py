@@ -104,9 +104,7 @@ def test_any_dense_container(fitted):
     mask = partial_dependence(single, numbers, [True, False, False], kind="both")
     index = partial_dependence(single, numbers.astype(np.float32).astype(float), 0, kind="both")
     assert mask.individual.shape == index.individual.shape == (1, N_ROWS, N_ROWS)
-    sparse = pd.DataFrame(
-        {k: pd.arrays.SparseArray(v.round(), 0.0) for k, v in zip("abc", numbers.T, strict=True)}
-    )
+    sparse = X[["a", "b", "c"]].round().astype(pd.SparseDtype(float, fill_value=0.0))
     model = GradientBoostingRegressor(**SMALL).fit(sparse, Y)
     found = partial_dependence(model, sparse, ["a"], kind="individual")
     dense = partial_dependence(model, sparse.sparse.to_dense(), ["a"], kind="individual")
