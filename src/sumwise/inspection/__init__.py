@@ -1,4 +1,4 @@
-"""Inspection of fitted models: partial dependence, and trees as text.
+"""Inspection of fitted models: explanations, importances, partial dependence, trees as text.
 
 Estimators compute their importances with ``importance`` and ``forest_importance``.
 """
@@ -17,6 +17,7 @@ __all__ = [
     "export_graphviz",
     "export_text",
     "partial_dependence",
+    "permutation_importance",
     "to_tree_explainer",
 ]
 
@@ -27,7 +28,8 @@ __getattr__ = import_on_use(
         "export_graphviz": "sumwise.inspection.export_trees",
         "export_text": "sumwise.inspection.export_trees",
         "to_tree_explainer": "sumwise.inspection.tree_explainer",
-        # It needs scikit-learn and lies in a layer above.
+        # They need scikit-learn and lie in a layer above.
         "partial_dependence": "sumwise.estimators.partial_dependence",
+        "permutation_importance": "sumwise.estimators.permutation_importance",
     },
 )
