@@ -156,6 +156,28 @@ def test_frames_of_other_libraries():
     assert found.importances.shape == (3, 5)
 
 
+def test_unused_features_are_not_permuted(monkeypatch):
+    model = GradientBoostingRegressor(n_estimators=1, max_leaves=2).fit(NUMBERS, X["a"])
+    calls, predict = [], type(model.ensemble_).predict_raw
+    monkeypatch.setattr(
+        type(model.ensemble_),
+        "predict_raw",
+        lambda *args: calls.append(1) or predict(*args),
+    )
+    result = permutation_importance(model, NUMBERS, X["a"], random_state=0)
+    assert len(calls) == 1 + 5
+    assert (result.importances[1:] == 0).all()
+    assert (result.importances[0] > 0).all()
+    leaves = GradientBoostingRegressor(**SMALL, leaves="linear").fit(NUMBERS, Y)
+    ours = permutation_importance(leaves, NUMBERS, Y, random_state=0)
+    theirs = sklearn_importance(leaves, NUMBERS, Y, random_state=0)
+    np.testing.assert_allclose(ours.importances, theirs.importances, atol=1e-12)
+    linear = GradientBoostingRegressor(**SMALL, booster="linear").fit(NUMBERS, Y)
+    ours = permutation_importance(linear, NUMBERS, Y, random_state=0)
+    theirs = sklearn_importance(linear, NUMBERS, Y, random_state=0)
+    np.testing.assert_allclose(ours.importances, theirs.importances, atol=1e-12)
+
+
 def test_nothing_is_changed():
     rows, before = X.copy(), X.copy()
     array = NUMBERS.to_numpy().copy()

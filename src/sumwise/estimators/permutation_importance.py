@@ -18,6 +18,7 @@ from sumwise.estimators.forests.base import BaseTrees
 from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
 from sumwise.estimators.input.features import read_rows
 from sumwise.estimators.scoring import Scorer, resolve_scoring
+from sumwise.inspection.tree_view import get_trees
 
 # Scores after the features are permuted in some order; a dict if there are several metrics.
 _Measure = Callable[[np.ndarray, np.ndarray], Any]
@@ -39,8 +40,8 @@ def permutation_importance(
 
     It is :func:`sklearn.inspection.permutation_importance` for features and for groups of them,
     with the same permutations for the same ``random_state``. X stays what it is: frames keep
-    their types and categories. X of boosting, forests and trees of sumwise is read only once,
-    which is faster.
+    their types and categories. X of boosting, forests and trees of sumwise is read only once, and
+    features that they do not use are not permuted, which is faster.
 
     Parameters
     ----------
@@ -241,15 +242,31 @@ def _measure_read_rows(
     has_encoder = getattr(model, "_encoder", None) is not None
     rows = read_rows(model, X, UNKNOWN if has_encoder else np.nan)
     rows = rows if isinstance(rows, np.ndarray) else rows.convert(0, rows.shape[0])
-    permuted = np.array(rows)
+    permuted, is_used = np.array(rows), _find_used(model)
 
     def measure(features: np.ndarray, order: np.ndarray) -> Any:
+        features = features[is_used[features]]
+        if not features.size:
+            return unchanged
         permuted[:, features] = rows[np.ix_(order, features)]
         knowing = _predict_before(model, X, permuted)
         permuted[:, features] = rows[:, features]
         return scorer(knowing, X, y, **weights)
 
+    unchanged = scorer(_predict_before(model, X, rows), X, y, **weights)
     return measure
+
+
+def _find_used(model: Any) -> np.ndarray:
+    """Return which features the predictions depend on."""
+    trees, encoder = get_trees(model), getattr(model, "_encoder", None)
+    if trees is None:  # a linear model
+        return np.ones(model.n_features_in_, dtype=np.bool_)
+    n_splits = np.bincount(trees.feature[trees.feature >= 0], minlength=trees.n_features)
+    if trees.models is not None:
+        n_splits += np.bincount(trees.models.feature, minlength=trees.n_features)
+    by_feature = n_splits if encoder is None else encoder.fold(n_splits.astype(np.float64))
+    return by_feature > 0
 
 
 def _predict_before(model: Any, X: Any, rows: np.ndarray) -> Any:
