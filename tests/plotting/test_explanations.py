@@ -85,6 +85,14 @@ def test_a_waterfall_of_a_selected_row_and_output():
     assert plot_waterfall(explanation, 4, output=1).get_xlabel() == "log odds of 'b'"
 
 
+def test_numbers_are_written_in_full():
+    values = np.array([[1042.4, -0.012345, -1e12]])
+    data = np.zeros((1, 3))
+    ax = plot_waterfall(Explanation(values, np.zeros(1), data, ("a", "b", "c")))
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == ["-1e+12", "+1,042", "-0.0123"]
+
+
 def test_contributions_of_zero():
     empty = Explanation(np.zeros((1, 2)), np.zeros(1), np.zeros((1, 2)), ("a", "b"))
     save(plot_waterfall(empty))

@@ -110,12 +110,13 @@ def plot_waterfall(
     ax.vlines(starts[:-1], places[:-1] - 0.36, places[:-1] + 1.36, color=NEUTRAL, linewidth=0.8)
     for place, step, start, end in zip(places, steps, starts, ends, strict=True):
         ax.annotate(
-            f"{step:+.3g}",
+            f"{'+' if step >= 0 else ''}{_show_number(step)}",
             (max(start, end), place),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
             fontsize="small",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},  # above the lines
         )
     ax.axvline(base, color="black", linewidth=0.8, linestyle=":")
     ax.axvline(score, color="black", linewidth=0.8, linestyle="--")
@@ -125,7 +126,10 @@ def plot_waterfall(
     room = high - low or 1.0
     ax.set_xlim(low - 0.05 * room, high + 0.17 * room)  # the numbers are on the right
     ax.set_xlabel(_name_score(own))
-    ax.set_title(f"base value {base:.4g} (dotted), score {score:.4g} (dashed)", fontsize="medium")
+    ax.set_title(
+        f"base value {_show_number(base, 4)} (dotted), score {_show_number(score, 4)} (dashed)",
+        fontsize="medium",
+    )
     return _clear_frame(ax)
 
 
@@ -283,7 +287,7 @@ def plot_global_bars(
     else:
         for place, size in zip(places, left, strict=True):
             ax.annotate(
-                f"{size:.3g}",
+                _show_number(size),
                 (size, place),
                 xytext=(4, 0),
                 textcoords="offset points",
@@ -337,6 +341,12 @@ def _find_feature(explanation: Explanation, feature: int | str) -> int:
     raise ParameterError(
         f"feature={feature!r}: must be the name of a feature, or its number up to {len(names) - 1}"
     )
+
+
+def _show_number(number: float, n_digits: int = 3) -> str:
+    """Return a number with some digits; large ones in full."""
+    is_large = 10.0**n_digits <= abs(number) < 1e9
+    return f"{number:,.0f}" if is_large else f"{number:.{n_digits}g}"
 
 
 def _name_score(explanation: Explanation) -> str:
