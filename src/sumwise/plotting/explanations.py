@@ -126,10 +126,8 @@ def plot_waterfall(
     room = high - low or 1.0
     ax.set_xlim(low - 0.05 * room, high + 0.17 * room)  # the numbers are on the right
     ax.set_xlabel(_name_score(own))
-    ax.set_title(
-        f"base value {_show_number(base, 4)} (dotted), score {_show_number(score, 4)} (dashed)",
-        fontsize="medium",
-    )
+    ends_shown = f"{_show_number(base, 4)} (dotted), score {_show_number(score, 4)} (dashed)"
+    ax.set_title(f"base value {ends_shown}", fontsize="medium")
     return _clear_frame(ax)
 
 

@@ -9,7 +9,7 @@ from sumwise.inspection.explanation import Explanation, read_numbers, show_value
 from sumwise.inspection.interacting import has_order
 from sumwise.plotting.axes import MARKERS, Axes
 
-# Blue and vermillion differ for all readers. The gray between them stays visible on white.
+# Blue and vermilion differ for all readers. The gray between them stays visible on white.
 LOW, HIGH, NEUTRAL = COLORS[0], COLORS[1], "#999999"
 _SCALE = (LOW, "#C8C8C8", HIGH)
 # Categories with a color of their own; all others share one.
