@@ -99,11 +99,13 @@ def test_the_example_of_the_readme_runs(readme, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_the_examples_of_a_guide_run(guide, tmp_path, monkeypatch):
-    examples = re.findall(
-        r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL
-    )
+    text = guide.read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec("\n".join(examples), {"__name__": "guide"})
+    for picture in re.findall(r"!\[.*?\]\((.*?)\)", text):  # each is drawn by the examples
+        assert (guide.parent / picture).is_file()
+        assert (tmp_path / Path(picture).name).is_file()
 
 
 def test_both_readmes_show_the_same_figures():

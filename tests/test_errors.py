@@ -13,6 +13,7 @@ from sumwise import errors
         (errors.UnknownParameterError, TypeError),
         (errors.DataError, ValueError),
         (errors.TrainingError, ArithmeticError),
+        (errors.ExplanationError, ValueError),
         (errors.ModelFileError, ValueError),
         (errors.ThreadError, RuntimeError),
     ],

@@ -33,5 +33,9 @@ class ExportError(SumwiseError, ValueError):
     """A model cannot be written in a format; the message says which part and what to do."""
 
 
+class ExplanationError(SumwiseError, ValueError):
+    """A model has no additive explanation; the message says which part and what to do."""
+
+
 class DataWarning(UserWarning):
     """The data was changed in a way that may surprise."""

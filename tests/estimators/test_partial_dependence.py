@@ -24,6 +24,7 @@ from sumwise import (
 )
 from sumwise.errors import DataError, ParameterError
 from sumwise.inspection import partial_dependence
+from sumwise.inspection.dependence import depend_on
 
 mpl.use("Agg")
 X, Y = make_friedman1(400, n_features=5, random_state=0)
@@ -104,20 +105,6 @@ def test_both_ways_are_close(model, target, method):
     assert not np.array_equal(quick.average, slow.average)
 
 
-def count_predictions(monkeypatch, model):
-    calls = []
-    for name in ("predict", "predict_proba", "decision_function"):
-        if hasattr(type(model), name):
-            method = getattr(type(model), name)
-
-            def counted(self, X, method=method):
-                calls.append(1)
-                return method(self, X)
-
-            monkeypatch.setattr(type(model), name, counted)
-    return calls
-
-
 @pytest.mark.parametrize(
     ("model", "target", "options", "is_quick"),
     [
@@ -135,9 +122,15 @@ def count_predictions(monkeypatch, model):
 )
 def test_which_way_is_taken(model, target, options, is_quick, monkeypatch):
     model.fit(X, target)
-    calls = count_predictions(monkeypatch, model)
+    calls = []
+
+    def count(*arguments):
+        calls.append(1)
+        return depend_on(*arguments)
+
+    monkeypatch.setattr("sumwise.estimators.partial_dependence.depend_on", count)
     partial_dependence(model, X, 0, grid_resolution=3, **options)
-    assert (not calls) == is_quick
+    assert bool(calls) == is_quick
 
 
 def test_categories_take_all_of_their_values():
@@ -207,6 +200,37 @@ def test_ours_can_be_drawn_by_scikit_learns_display():
     )
     display.plot()
     assert display.lines_.size == 2
+
+
+@pytest.mark.parametrize("kind", ["average", "individual", "both"])
+def test_scikit_learns_display_of_categories_and_classes(kind):
+    options = {"grid_resolution": 4, "categorical_features": ["color"], "kind": kind}
+    # It draws individual curves of single numbers only.
+    features = ["a", "color", ("a", "b")] if kind == "average" else ["a"]
+    display = PartialDependenceDisplay.from_estimator(MIXED, FRAME, features, **options)
+    assert len(display.pd_results) == len(features)
+    model = GradientBoostingClassifier(**SMALL, categorical_encoding="native").fit(FRAME, THREE)
+    for target in (0, 2):
+        display = PartialDependenceDisplay.from_estimator(
+            model, FRAME, features, target=target, **options
+        )
+        assert display.target_idx == target
+
+
+def test_individual_curves_of_ours_in_scikit_learns_display():
+    result = partial_dependence(BOOSTING, X, [0], kind="both", grid_resolution=5)
+    display = PartialDependenceDisplay(
+        [result],
+        features=[(0,)],
+        feature_names=list("abcde"),
+        target_idx=0,
+        deciles={0: np.quantile(X[:, 0], np.linspace(0.1, 0.9, 9))},
+        kind="both",
+        subsample=20,
+        random_state=0,
+    )
+    display.plot()
+    assert display.lines_.shape == (1, 1, 21)
 
 
 @pytest.mark.parametrize(

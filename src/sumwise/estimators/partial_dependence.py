@@ -12,9 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.categories.dictionary import Dictionary
 from sumwise.data.categories.encoder import read_column
+from sumwise.data.frames.columns import is_missing as is_missing_value
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.fitted import UNKNOWN
+from sumwise.estimators.grid_predictions import Grid, can_predict_grid, predict_grid
 from sumwise.estimators.input.features import FeatureSchema, read_rows
+from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.inspection.dependence import depend_on
 from sumwise.inspection.tree_view import get_trees
 
@@ -65,7 +69,8 @@ def partial_dependence(
     custom_values : dict, default=None
         Values of the grid by feature, instead of those above.
     method : {"auto", "recursion", "brute"}, default="auto"
-        "brute": every row is predicted with every value of the grid. "recursion": only the grid is
+        "brute": every row is predicted with every value of the grid; X of boosting, forests and
+        trees of sumwise is read only once. "recursion": only the grid is
         passed through the trees of gradient boosting, a forest or a decision tree; the two sides of
         splits on other features are weighted by their training rows. This is much faster. The
         result is the raw score of boosting, including the initial constant (which scikit-learn
@@ -100,9 +105,19 @@ def partial_dependence(
     obstacle = _find_obstacle(estimator, sample_weight, response_method, kind)
     if method == "recursion" and obstacle is not None:
         raise ParameterError(f"method='recursion': {obstacle}; use method='brute'")
-    if method == "recursion" or (method == "auto" and obstacle is None and _predicts(estimator)):
-        grid = _GridMaker(estimator, X, feature_names, percentiles, grid_resolution)
-        return _respond(estimator, grid, features, categorical_features, custom_values or {})
+    is_recursive = method == "recursion" or (
+        method == "auto" and obstacle is None and _predicts(estimator)
+    )
+    if is_recursive or can_predict_grid(estimator, X, response_method, kind):
+        maker = _GridMaker(estimator, X, feature_names, percentiles, grid_resolution)
+        grid = maker.make_grid(features, categorical_features, custom_values or {})
+        if is_recursive:
+            trees = get_trees(estimator)
+            assert trees is not None
+            average = depend_on(trees, grid.features, grid.numbers)
+            return Bunch(grid_values=grid.values, average=average)
+        weight = check_sample_weight(sample_weight, maker.matrix.shape[0])
+        return predict_grid(estimator, maker.matrix, grid, response_method, kind, weight)
     if categorical_features is None:
         schema = getattr(estimator, "schema_", None)
         categorical_features = sorted(getattr(schema, "dictionaries", ())) or None
@@ -155,28 +170,6 @@ def _predicts(estimator: Any) -> bool:
     return trees.link == "identity" and getattr(estimator, "_custom_link", None) is None
 
 
-def _respond(
-    estimator: Any,
-    grid: "_GridMaker",
-    features: Any,
-    categorical: Any,
-    custom_values: Mapping[Any, Any],
-) -> Bunch:
-    if isinstance(features, (str, int, np.integer)):
-        features = [features]
-    indices = [grid.find_feature(feature) for feature in features]
-    is_category = grid.find_categories(categorical)
-    axes, numbers = [], []
-    for feature, index in zip(features, indices, strict=True):
-        own = custom_values.get(feature)
-        values, as_numbers = grid.make_axis(index, bool(is_category[index]), own)
-        axes.append(values)
-        numbers.append(as_numbers)
-    trees = get_trees(estimator)
-    assert trees is not None
-    return Bunch(grid_values=axes, average=depend_on(trees, indices, numbers))
-
-
 class _GridMaker:
     """Finds the grid values of features as scikit-learn does; missing values are left out."""
 
@@ -195,11 +188,29 @@ class _GridMaker:
             )
         if resolution <= 1:
             raise ParameterError(f"grid_resolution={resolution}: must be at least 2")
-        self._matrix = read_rows(estimator, X)
+        has_encoder = getattr(estimator, "_encoder", None) is not None
+        self._unknown = UNKNOWN if has_encoder else np.nan
+        self.matrix = read_rows(estimator, X, self._unknown)
         self._schema: FeatureSchema = estimator.schema_
         self._names = getattr(estimator, "feature_names_in_", ()) if names is None else names
         self._names = [str(name) for name in self._names]
         self._percentiles, self._resolution = percentiles, resolution
+
+    def make_grid(self, features: Any, categorical: Any, custom_values: Mapping[Any, Any]) -> Grid:
+        """Return the grid of some features, given by names or indices."""
+        if isinstance(features, (str, int, np.integer)):
+            features = [features]
+        if all(isinstance(feature, (bool, np.bool_)) for feature in features):
+            features = np.flatnonzero(features)
+        indices = [self.find_feature(feature) for feature in features]
+        is_category = self.find_categories(categorical)
+        grid = Grid(indices, [], [])
+        for feature, index in zip(features, indices, strict=True):
+            own = custom_values.get(feature)
+            values, numbers = self.make_axis(index, bool(is_category[index]), own)
+            grid.values.append(values)
+            grid.numbers.append(numbers)
+        return grid
 
     def find_feature(self, feature: Any) -> int:
         """Return the index of a feature given by name or index."""
@@ -207,8 +218,8 @@ class _GridMaker:
             if feature not in self._names:
                 raise ParameterError(f"features: there is no feature named {feature!r}")
             return self._names.index(feature)
-        if not 0 <= feature < self._matrix.shape[1]:
-            last = self._matrix.shape[1] - 1
+        if not 0 <= feature < self.matrix.shape[1]:
+            last = self.matrix.shape[1] - 1
             raise ParameterError(
                 f"features: {feature!r} must be a name or an index from 0 to {last}"
             )
@@ -216,7 +227,7 @@ class _GridMaker:
 
     def find_categories(self, chosen: Any) -> np.ndarray:
         """Return a mask of the features whose grid has all of their values."""
-        mask = np.zeros(self._matrix.shape[1], dtype=np.bool_)
+        mask = np.zeros(self.matrix.shape[1], dtype=np.bool_)
         mask[list(self._schema.dictionaries)] = True
         if chosen is not None:
             items = np.asarray(chosen).ravel()
@@ -230,12 +241,13 @@ class _GridMaker:
         """Return the grid values of a feature, and the numbers that trees use for them."""
         dictionary = self._schema.dictionaries.get(feature)
         if custom is not None:
-            return _read_custom(custom, dictionary)
+            return _read_custom(custom, dictionary, self._unknown)
         column = self._read(feature)
         values = np.unique(column[~np.isnan(column)])
         if values.size == 0:
             raise DataError(f"X has no value of feature {feature}; pass custom_values")
         if dictionary is not None:
+            values = values[values >= 0]  # unknown ones are none of its values
             return dictionary.values[values.astype(np.intp)], values
         if not is_all and values.size >= self._resolution:
             finite = column[np.isfinite(column)]
@@ -249,7 +261,7 @@ class _GridMaker:
         return values, values
 
     def _read(self, feature: int) -> np.ndarray:
-        matrix = self._matrix
+        matrix = self.matrix
         if isinstance(matrix, SparseMatrix):
             stored = matrix.given.tocsc()[:, [feature]].tocoo()
             column = np.full(matrix.shape[0], matrix.absent)
@@ -258,7 +270,9 @@ class _GridMaker:
         return read_column(matrix, feature)(0, matrix.shape[0]).astype(np.float64)
 
 
-def _read_custom(values: Any, dictionary: Dictionary | None) -> tuple[np.ndarray, np.ndarray]:
+def _read_custom(
+    values: Any, dictionary: Dictionary | None, unknown: float
+) -> tuple[np.ndarray, np.ndarray]:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ParameterError(f"custom_values must have one dimension, not {array.ndim}")
@@ -266,5 +280,8 @@ def _read_custom(values: Any, dictionary: Dictionary | None) -> tuple[np.ndarray
         return array, array.astype(np.float64)
     if dictionary.holds == "strings":
         array = np.asarray(values, dtype=object)
-    codes = dictionary.find(array)
-    return array, np.where(codes < 0, np.nan, codes)
+    codes = dictionary.find(array).astype(np.float64)
+    is_missing = np.array([is_missing_value(value) for value in array.tolist()], dtype=np.bool_)
+    codes[codes < 0] = unknown
+    codes[is_missing] = np.nan
+    return array, codes

@@ -12,6 +12,12 @@ from sumwise.plotting.bars import (
 )
 from sumwise.plotting.calibration import CalibrationCurve, calibration_curve, plot_calibration
 from sumwise.plotting.diversity import plot_diversity_matrix, plot_kappa_error
+from sumwise.plotting.explanations import (
+    plot_beeswarm,
+    plot_dependence,
+    plot_global_bars,
+    plot_waterfall,
+)
 from sumwise.plotting.history import LearningCurves, learning_curves, plot_learning_curves
 from sumwise.plotting.regions import DecisionRegions, decision_regions, plot_decision_regions
 from sumwise.plotting.reject import RejectCurve, plot_reject_curve, reject_curve
@@ -32,15 +38,19 @@ __all__ = [
     "ensemble_weights",
     "feature_importances",
     "learning_curves",
+    "plot_beeswarm",
     "plot_calibration",
     "plot_decision_regions",
+    "plot_dependence",
     "plot_diversity_matrix",
     "plot_ensemble_sizes",
+    "plot_global_bars",
     "plot_importances",
     "plot_kappa_error",
     "plot_learning_curves",
     "plot_reject_curve",
     "plot_tree",
+    "plot_waterfall",
     "plot_weights",
     "reject_curve",
     "tree_layout",

@@ -8,7 +8,13 @@ import pytest
 from scipy import sparse
 
 from sumwise.data.frames.reading import collect_lazy
-from sumwise.data.frames.selection import join_columns, shuffle_feature, take_features, take_rows
+from sumwise.data.frames.selection import (
+    join_columns,
+    shuffle_feature,
+    shuffle_features,
+    take_features,
+    take_rows,
+)
 
 SMALL = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["u", "v", "w"]}, index=[7, 8, 9])
 
@@ -72,6 +78,13 @@ def test_features_of_frames(frame):
         assert shuffled == {**whole, name: [whole[name][i] for i in (2, 0, 1)]}
     assert as_columns(collect_lazy(frame)) == whole
     assert first != second
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda v: f"{type(v).__module__}.{type(v).__name__}")
+def test_several_features_are_shuffled_alike(frame):
+    whole = as_columns(collect_lazy(frame))
+    shuffled = as_columns(shuffle_features(frame, np.array([0, 1]), np.array([2, 0, 1])))
+    assert shuffled == {name: [own[i] for i in (2, 0, 1)] for name, own in whole.items()}
 
 
 def test_shuffled_frames_keep_their_index():

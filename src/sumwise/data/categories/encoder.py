@@ -139,8 +139,11 @@ class CategoryEncoder:
         return read_known
 
     def fold(self, by_column: np.ndarray) -> np.ndarray:
-        """Sum numbers by original feature; combined features share them equally."""
-        by_feature = np.zeros(self.n_features)
+        """Sum numbers by original feature; combined features share them equally.
+
+        ``by_column`` has shape (n_columns, ...).
+        """
+        by_feature = np.zeros((self.n_features, *by_column.shape[1:]))
         for column, amount in zip(self.columns, by_column, strict=True):
             by_feature[list(column.features)] += amount / len(column.features)
         return by_feature

@@ -105,8 +105,8 @@ def read_array(values: Any) -> Any:
         return values
     frame = open_frame(values)
     if frame is None:
-        return _series_to_array(values)
-    columns = [_series_to_array(series.to_native()) for series in frame.iter_columns()]
+        return series_to_array(values)
+    columns = [series_to_array(series.to_native()) for series in frame.iter_columns()]
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
@@ -154,7 +154,8 @@ def _refuse_one_dimension(X: Any) -> None:
         )
 
 
-def _series_to_array(values: Any) -> Any:
+def series_to_array(values: Any) -> Any:
+    """Return a series as an array, strings as objects; anything else unchanged."""
     import narwhals as nw
 
     if hasattr(getattr(values, "type", None), "index_type"):

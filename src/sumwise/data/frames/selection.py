@@ -59,20 +59,29 @@ def take_features(X: Any, features: np.ndarray | None) -> Any:
 
 def shuffle_feature(X: Any, feature: int, order: np.ndarray) -> Any:
     """Return X with the values of one feature reordered by row."""
+    return shuffle_features(X, np.array([feature]), order)
+
+
+def shuffle_features(X: Any, features: np.ndarray, order: np.ndarray) -> Any:
+    """Return X with the values of some features reordered by row, all in the same order."""
     if hasattr(X, "tocsc"):
         moved = np.empty(len(order), dtype=np.int64)
         moved[order] = np.arange(len(order))
         shuffled = X.tocsc(copy=True)
-        own = slice(shuffled.indptr[feature], shuffled.indptr[feature + 1])
-        shuffled.indices[own] = moved[shuffled.indices[own]]
+        for feature in features:
+            own = slice(shuffled.indptr[feature], shuffled.indptr[feature + 1])
+            shuffled.indices[own] = moved[shuffled.indices[own]]
         return shuffled.tocsr()  # sorts the indices
     frame = None if isinstance(X, (np.ndarray, list, tuple)) else open_frame(X)
     if frame is None:
         shuffled = np.array(X)
-        shuffled[:, feature] = shuffled[order, feature]
+        shuffled[:, features] = shuffled[np.ix_(order, features)]
         return shuffled
-    series = frame[:, feature]
-    return frame.with_columns(series.scatter(np.arange(len(order)), series[order])).to_native()
+    all_rows = np.arange(len(order))
+    columns = [frame[:, int(feature)] for feature in features]
+    return frame.with_columns(
+        *(series.scatter(all_rows, series[order]) for series in columns)
+    ).to_native()
 
 
 def join_columns(values: np.ndarray, X: Any, names: Sequence[str]) -> Any:

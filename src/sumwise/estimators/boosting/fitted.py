@@ -3,16 +3,28 @@
 from collections.abc import Callable, Iterator
 from copy import copy
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.categories.encoder import CategoryEncoder
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import ExportError, ParameterError
 from sumwise.estimators.boosting.round_ranges import read_rounds
 from sumwise.estimators.describing import describe_columns, describe_inputs, describe_raw
+from sumwise.estimators.explaining import (
+    EXPLAIN_TEXTS,
+    LOG_ODDS,
+    LOG_PREDICTION,
+    PREDICTION,
+    RAW_SCORE,
+    ExplainMixin,
+    Question,
+    attribute_model,
+    explain_rows,
+)
 from sumwise.estimators.input.features import needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
 from sumwise.estimators.persistence import SavedModelMixin
@@ -25,8 +37,15 @@ from sumwise.parts import is_number
 from sumwise.training.stopping import LOSS, OOB, SCORE
 from sumwise.tree import Ensemble, LinearEnsemble
 
+if TYPE_CHECKING:  # imported when something is explained
+    from sumwise.inspection.attribution import Attribution
+    from sumwise.inspection.explanation import Explanation
+
 # Number of trees that a row passes in one elementary step of count_threads.
 _TREES_PER_STEP = 4
+
+# What the raw score is, by link function; otherwise it is just a score.
+_SCALES = {"identity": PREDICTION, "log": LOG_PREDICTION, "logistic": LOG_ODDS}
 
 # Code of a category that fit has not seen; an encoder distinguishes it from a missing value.
 UNKNOWN = -1.0
@@ -41,7 +60,7 @@ class _KnownScores(NamedTuple):
     raw: np.ndarray
 
 
-class BaseFittedBoosting(SavedModelMixin, CompilesMixin, BaseEstimator):
+class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
     """Methods of a gradient boosting estimator that has an ensemble."""
 
     _saved_attributes: ClassVar[tuple[str, ...]] = (
@@ -82,11 +101,15 @@ class BaseFittedBoosting(SavedModelMixin, CompilesMixin, BaseEstimator):
 
     def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
         """Return raw scores of all rounds (None) or of some."""
+        return self._take_rounds(rounds)._predict_raw(X)
+
+    def _take_rounds(self, rounds: Any) -> Self:
+        """Return the model of some rounds; itself for all (None)."""
         if rounds is None:
-            return self._predict_raw(X)
+            return self
         check_is_fitted(self)
         taken = self.ensemble_.take_rounds(*read_rounds(rounds, self.best_iteration_))
-        return self._replace_ensemble(taken)._predict_raw(X)
+        return self._replace_ensemble(taken)
 
     def _replace_ensemble(self, ensemble: Ensemble) -> Self:
         """Return a fitted copy with other rounds; it is not calibrated."""
@@ -132,6 +155,55 @@ class BaseFittedBoosting(SavedModelMixin, CompilesMixin, BaseEstimator):
     def _describe_output(self, raw: Node) -> Node:
         """Return predictions or class probabilities in plain terms."""
         return raw if self.ensemble_.link == "identity" else Link(raw, self.ensemble_.link)
+
+    @property
+    def _scale(self) -> str:
+        if self._custom_link is not None:
+            return RAW_SCORE
+        return _SCALES.get(self.ensemble_.link, RAW_SCORE)
+
+    def _attribute(self, question: Question) -> "Attribution":
+        found = attribute_model(self.ensemble_, question, self._check_input, self.n_jobs)
+        return found if self._encoder is None else found.fold_features(self._encoder.fold)
+
+    @fill_docstring(**EXPLAIN_TEXTS)
+    def explain(
+        self, X: Any, *, background: Any = None, interactions: bool = False, rounds: Any = None
+    ) -> "Explanation":
+        """Return how much each feature contributes to the raw score of each row (SHAP values).
+
+        {summary}
+
+        Parameters
+        ----------
+        {parameters}
+        rounds : int, pair of int, slice or None, default=None
+            Rounds to explain, as in :meth:`predict`.
+
+        Returns
+        -------
+        {returns}
+
+        Notes
+        -----
+        The raw score of a regressor is the prediction, or its logarithm if the loss has a log link.
+        That of a classifier, ``decision_function``, is the log odds of the second of two classes;
+        for more there is one score per class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sumwise import GradientBoostingClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> model = GradientBoostingClassifier(n_estimators=10).fit(X, y)
+        >>> explanation = model.explain(X[:5])
+        >>> explanation.scale, explanation.values.shape
+        ('log odds', (5, 30))
+        >>> bool(abs(explanation.outputs - model.decision_function(X[:5])).max() < 1e-9)
+        True
+        """
+        model = self._take_rounds(rounds)
+        return explain_rows(model, Question(X, background, bool(interactions)))
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches in each tree.

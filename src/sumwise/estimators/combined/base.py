@@ -39,6 +39,7 @@ from sumwise.estimators.combined.out_of_fold import (
     predict_frozen,
 )
 from sumwise.estimators.describing_members import describe_members
+from sumwise.estimators.explaining import ExplainMixin, WeightedMember, weigh_members
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.features import check_features
 from sumwise.estimators.input.parameters import check_choice
@@ -107,7 +108,7 @@ class HeldOut(NamedTuple):
     weight: np.ndarray | None
 
 
-class MemberEnsemble(TransformerMixin, MemberList):
+class MemberEnsemble(ExplainMixin, TransformerMixin, MemberList):
     """Base of ensembles that average their members' predictions or count their votes."""
 
     weights_: np.ndarray
@@ -320,14 +321,24 @@ class MemberEnsemble(TransformerMixin, MemberList):
 
     def _collect(self, X: Any, method: str) -> np.ndarray:
         """Return the predictions of each fitted member, members first."""
-        X = read_members_rows(X)
-        if getattr(X, "ndim", 2) > 1:  # members refuse one row without its second dimension
-            check_features(self, X, reset=False)
+        X = self._check_rows(X)
         outputs = []
         for name, model in zip(self._list_fitted(), self._models, strict=True):
             with name_failure(f"member {name!r}", model, "predict"):
                 outputs.append(self._read(model, X, method))
         return np.stack(outputs)
+
+    def _check_rows(self, X: Any) -> Any:
+        """Return rows to predict as the members are given them."""
+        X = read_members_rows(X)
+        if getattr(X, "ndim", 2) > 1:  # members refuse one row without its second dimension
+            check_features(self, X, reset=False)
+        return X
+
+    def _weigh_members(self) -> list[WeightedMember]:
+        """Return the members to explain, with their weights."""
+        labels = [f"member {name!r}" for name in self._list_fitted()]
+        return weigh_members(labels, self._models, self._get_weights())
 
     def _list_fitted(self) -> list[str]:
         """Return the names of the fitted members, in the order of ``estimators_``."""

@@ -18,16 +18,33 @@ from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.base import MemberEnsemble
 from sumwise.estimators.combined.out_of_fold import is_frozen
 from sumwise.estimators.describing_members import find_class_places, place_outputs
+from sumwise.estimators.explaining import (
+    PREDICTION,
+    PROBABILITY,
+    SHARE,
+    Question,
+    attribute_classes,
+    attribute_numbers,
+)
 from sumwise.estimators.input.targets import encode_labels
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 from sumwise.export.portable import Node, Share, Vote
 
 if TYPE_CHECKING:
     from sumwise.estimators.serving.row_predictor import RowPredictor
+    from sumwise.inspection.attribution import Attribution
 
 
 class RegressorEnsemble(RegressorMixin, MemberEnsemble):
     """Base of ensembles that average regressors."""
+
+    @property
+    def _scale(self) -> str:
+        return PREDICTION
+
+    def _attribute(self, question: Question) -> "Attribution":
+        question = question.read(self._check_rows)
+        return attribute_numbers(self._weigh_members(), question, self.n_features_in_)
 
     @document_rows
     def predict(self, X: Any) -> np.ndarray:
@@ -135,6 +152,19 @@ class ClassifierEnsemble(LogProbabilitiesMixin, ClassifierMixin, MemberEnsemble)
         if self._method == "predict":
             return share_labels(votes, self.classes_.size, self._get_weights())
         return share_probabilities(votes, self._get_weights())
+
+    @property
+    def _scale(self) -> str:
+        return SHARE if self._method == "predict" else PROBABILITY
+
+    def _attribute(self, question: Question) -> "Attribution":
+        return attribute_classes(
+            self._weigh_members(),
+            question.read(self._check_rows),
+            self.n_features_in_,
+            self.classes_.size,
+            by_label=self._method == "predict",
+        )
 
     @document_rows
     def predict(self, X: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.matrix import Matrix
 from sumwise.data.thresholds import MAX_BINS
 from sumwise.estimators.describing import describe_columns, describe_inputs, describe_trees
+from sumwise.estimators.explaining import PREDICTION, ExplainMixin, Question, attribute_model
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import count_features, count_rows
 from sumwise.estimators.forests.targets import ForestTarget
@@ -32,6 +33,9 @@ from sumwise.training.forest import Reweigher
 from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import Table
 
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
+
 # Cost of binning a value and of passing a row through a tree, in the steps of count_threads.
 _STEPS_PER_VALUE = 8
 _STEPS_PER_WALK = 4
@@ -40,7 +44,7 @@ _STEPS_PER_WALK = 4
 _LEARNED = ("schema_", "n_features_in_", "feature_names_in_", "classes_")
 
 
-class BaseTrees(SavedModelMixin, CompilesMixin, BaseEstimator):
+class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
     """What decision trees and forests share."""
 
     _model_attribute = "forest_"
@@ -214,6 +218,13 @@ class BaseTrees(SavedModelMixin, CompilesMixin, BaseEstimator):
     def _list_classes(self) -> tuple[np.ndarray, ...]:
         """Return the classes of each target; none for numbers."""
         return ()
+
+    @property
+    def _scale(self) -> str:
+        return PREDICTION
+
+    def _attribute(self, question: Question) -> "Attribution":
+        return attribute_model(self.forest_, question, self._check_input, self.n_jobs)
 
     def _find_leaves(self, X: Any) -> np.ndarray:
         """Return the leaf of each row in each tree."""

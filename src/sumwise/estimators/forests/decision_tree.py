@@ -10,7 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.estimators.forests.base import BaseTrees
-from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
+from sumwise.estimators.forests.outputs import (
+    BaseTreeClassifier,
+    BaseTreeRegressor,
+    vote_with_labels,
+)
 from sumwise.estimators.forests.parameters import describe_tree
 from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.jobs import start_team
@@ -141,6 +145,9 @@ class DecisionTreeClassifier(BaseTreeClassifier, BaseDecisionTree):
         super().__init__(**shared)
         self.criterion = criterion
         self.class_weight = class_weight
+
+    def _vote_with_labels(self) -> "DecisionTreeClassifier":
+        return vote_with_labels(self)
 
     def _check_parameters(self) -> None:
         self._check_class_weight()

@@ -4,15 +4,18 @@ The mixins encode the targets of ``fit``, and turn the values of trees into pred
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.combine.classes import log_probabilities
+from sumwise.combine.classes import log_probabilities, one_hot
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.explaining import PROBABILITY, Question
 from sumwise.estimators.forests.base import BaseTrees
 from sumwise.estimators.forests.targets import (
     CLASS_CRITERIA,
@@ -27,6 +30,11 @@ from sumwise.estimators.input.targets import check_sample_weight, encode_labels,
 from sumwise.estimators.scoring import KnownClassifier, KnownRegressor
 from sumwise.export.portable import Affine, Node, TreeSum
 from sumwise.training.forest import Reweigher
+
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
+
+_Classifier = TypeVar("_Classifier", bound="BaseTreeClassifier")
 
 _SAVED = ("n_features_in_", "feature_names_in_", "schema_")
 
@@ -151,6 +159,16 @@ class BaseTreeClassifier(ClassifierMixin, BaseTrees):
         slopes = np.array([[-1.0], [1.0]])[: self.classes_.size]
         return Affine((values,), slopes, np.array([1.0, 0.0])[: self.classes_.size])
 
+    @property
+    def _scale(self) -> str:
+        return PROBABILITY
+
+    def _attribute(self, question: Question) -> "Attribution":
+        found = super()._attribute(question)
+        if isinstance(self.classes_, list) or self.classes_.size > 1:
+            return found
+        return found.mix_outputs(np.zeros((1, 1)), np.ones(1))  # a single class is certain
+
     def _list_classes(self) -> tuple[np.ndarray, ...]:
         return tuple(self.classes_) if isinstance(self.classes_, list) else (self.classes_,)
 
@@ -174,6 +192,17 @@ class BaseTreeClassifier(ClassifierMixin, BaseTrees):
             padded = [np.pad(own, ((0, 0), (0, widest - own.shape[1]))) for own in shares]
             shares = np.stack(padded, axis=2)
         self.oob_decision_function_ = shares
+
+
+def vote_with_labels(model: _Classifier) -> _Classifier:
+    """Return a copy whose trees have a label in each leaf, in place of probabilities."""
+    voter, value = copy(model), model.forest_.value
+    if value.shape[1] == 1:  # probability of the second of two classes
+        votes = (value > 1.0 - value).astype(np.float64)
+    else:
+        votes = one_hot(value.argmax(axis=1), value.shape[1])
+    voter.forest_ = replace(model.forest_, value=votes)
+    return voter
 
 
 def _list_columns(y: np.ndarray) -> list[np.ndarray]:

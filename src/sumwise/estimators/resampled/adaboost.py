@@ -21,6 +21,7 @@ from sumwise.data.matrix import Matrix
 from sumwise.errors import ParameterError
 from sumwise.estimators.describing import describe_columns, describe_inputs, describe_trees
 from sumwise.estimators.describing_members import DescribedMembers, describe_members
+from sumwise.estimators.explaining import ExplainMixin
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.forests.base import copy_features
 from sumwise.estimators.forests.parameters import draw_seed
@@ -62,7 +63,7 @@ class _Rounds(NamedTuple):
     weight: np.ndarray
 
 
-class BaseAdaBoost(MembersMixin, NumbersReader, LearnerEnsemble):
+class BaseAdaBoost(ExplainMixin, MembersMixin, NumbersReader, LearnerEnsemble):
     """What AdaBoost of classes and of numbers share."""
 
     _fitted_privately = (*MembersMixin._fitted_privately, "_learners")

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
 from sumwise.estimators.describing_members import DescribedMembers
+from sumwise.estimators.explaining import VOTES, Question
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier
 from sumwise.estimators.input.targets import find_classes
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
@@ -23,6 +24,9 @@ from sumwise.export.portable import Affine, Link, Node, PortableModel, TreeSum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.links import LINKS
 from sumwise.training.adaboost import AdaBoostResult, ClassRule, Rule
+
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
 
 
 @fill_docstring(**ADABOOST_CLASSIFIER)
@@ -134,6 +138,16 @@ class AdaBoostClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseAdaBoost):
         # A learner gives 1 to the class it predicts, and -1 / (K - 1) to the others.
         total = votes.sum(axis=1, keepdims=True)
         return (self.n_classes_ * votes - total) / (self.n_classes_ - 1)
+
+    @property
+    def _scale(self) -> str:
+        return VOTES
+
+    def _attribute(self, question: Question) -> "Attribution":
+        """Return the contributions to :meth:`decision_function`, a linear function of the votes."""
+        found = self._learners.attribute(question, self._read_rows, self.n_jobs)
+        slopes = self._decide(np.eye(found.n_outputs)).reshape(found.n_outputs, -1)
+        return found.mix_outputs(slopes, np.zeros(found.n_outputs))
 
     def _label(self, votes: np.ndarray) -> np.ndarray:
         places = votes[:, 0] > 0.0 if self.n_classes_ == 2 else votes.argmax(axis=1)

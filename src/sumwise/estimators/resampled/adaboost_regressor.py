@@ -3,15 +3,16 @@
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from sumwise.combine.median import weighted_median
 from sumwise.docstrings import document_rows, fill_docstring
-from sumwise.errors import DataError, ExportError
+from sumwise.errors import DataError, ExplanationError, ExportError
 from sumwise.estimators.describing_members import DescribedMembers
+from sumwise.estimators.explaining import PREDICTION, Question
 from sumwise.estimators.forests.decision_tree import DecisionTreeRegressor
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.estimators.resampled.adaboost import RESAMPLE, BaseAdaBoost
@@ -22,6 +23,9 @@ from sumwise.export.portable import Median, Node, TreeSum
 from sumwise.export.tree_sums import add_sums
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.adaboost import LOSSES, AdaBoostResult, NumberRule, Rule
+
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
 
 
 @fill_docstring(**ADABOOST_REGRESSOR)
@@ -97,6 +101,17 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
         )
 
     # --- prediction ---
+
+    @property
+    def _scale(self) -> str:
+        return PREDICTION
+
+    def _attribute(self, question: Question) -> "Attribution":
+        raise ExplanationError(
+            "AdaBoostRegressor predicts the weighted median of its learners, which is no sum of "
+            "contributions of features; explain its learners (model.estimators_[0].explain(X)), "
+            "or use GradientBoostingRegressor or BaggingRegressor"
+        )
 
     def _collect(self, X: Any) -> Iterator[np.ndarray]:
         """Yield what the learners predict, shape (n_learners, n_rows), for successive rows."""

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sumwise.combine.classes import one_hot
 from sumwise.errors import DataError
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sumwise.estimators.forests.outputs import shape_values
+from sumwise.estimators.forests.outputs import shape_values, vote_with_labels
 from sumwise.estimators.forests.training_set import TrainingSet
 from sumwise.estimators.input.class_weights import balance_classes
 from sumwise.estimators.input.jobs import start_team
@@ -53,18 +52,12 @@ class BaggedTrees(TableTrees):
     @lazy
     def voter(self) -> DecisionTree:
         """The model with a label in each leaf, in place of probabilities."""
-        model = copy(self.model)
-        value = model.forest_.value
-        if value.shape[1] == 1:  # probability of the second of two classes
-            votes = (value > 1.0 - value).astype(np.float64)
-        else:
-            votes = one_hot(value.argmax(axis=1), value.shape[1])
-        model.forest_ = replace(model.forest_, value=votes)
-        return model
+        assert isinstance(self.model, DecisionTreeClassifier)
+        return vote_with_labels(self.model)
 
     def average(self, X: Any, method: str, n_jobs: int | None) -> np.ndarray:
         """Return the mean of what a method of the members returns; of labels, their shares."""
-        model = use_threads(copy(self._choose_model(method)), n_jobs)
+        model = use_threads(copy(self.choose_model(method)), n_jobs)
         is_class = isinstance(model, DecisionTreeClassifier)
         return model.predict_proba(X) if is_class else model.predict(X)
 
@@ -72,13 +65,14 @@ class BaggedTrees(TableTrees):
         self, rows: np.ndarray, in_bag: np.ndarray, method: str, team: Team
     ) -> OutOfBagValues:
         """Return this mean over the members that have not seen a binned row of ``fit``."""
-        model = self._choose_model(method)
+        model = self.choose_model(method)
         total, n_trees = model.forest_.sum_values(rows, team, in_bag)
         with np.errstate(invalid="ignore"):
             values = total / n_trees[:, np.newaxis]
         return OutOfBagValues(shape_values(model, values), n_trees > 0)
 
-    def _choose_model(self, method: str) -> DecisionTree:
+    def choose_model(self, method: str) -> DecisionTree:
+        """Return the model whose mean over the trees is that of a method of the members."""
         votes = isinstance(self.model, DecisionTreeClassifier) and method == "predict"
         return self.voter if votes else self.model
 

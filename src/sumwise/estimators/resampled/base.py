@@ -1,9 +1,10 @@
 """What bagging and output noise share: many members of one base learner, averaged or voting."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -30,6 +31,16 @@ from sumwise.estimators.describing_members import (
     find_class_places,
     place_outputs,
 )
+from sumwise.estimators.explaining import (
+    PREDICTION,
+    PROBABILITY,
+    SHARE,
+    ExplainMixin,
+    Question,
+    WeightedMember,
+    attribute_classes,
+    attribute_numbers,
+)
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.estimators.input.parameters import check_choice, check_integer
 from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
@@ -43,12 +54,15 @@ from sumwise.estimators.resampled.averaging import (
 from sumwise.estimators.resampled.bagged_trees import BaggedTrees
 from sumwise.estimators.resampled.learner import LearnerEnsemble
 from sumwise.estimators.resampled.recipe import Recipe
-from sumwise.estimators.resampled.table_trees import MembersMixin
+from sumwise.estimators.resampled.table_trees import MembersMixin, use_threads
 from sumwise.export.joining import average_nodes
 from sumwise.export.portable import Node, PortableModel
 
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
 
-class RepeatedEnsemble(MembersMixin, LearnerEnsemble):
+
+class RepeatedEnsemble(ExplainMixin, MembersMixin, LearnerEnsemble):
     """Base of ensembles that repeat one base learner."""
 
     _trees: BaggedTrees
@@ -159,7 +173,7 @@ class RepeatedEnsemble(MembersMixin, LearnerEnsemble):
         check_is_fitted(self)
         classes = (self.classes_,) if isinstance(self, RepeatedClassifier) else ()
         if "_trees" in self.__dict__:
-            described = self._trees._choose_model(self._method)._describe()
+            described = self._trees.choose_model(self._method)._describe()
             name = type(self).__name__
             return replace(described, estimator=name, classes=classes)
         n_members = self._count_members()
@@ -188,6 +202,17 @@ class RepeatedEnsemble(MembersMixin, LearnerEnsemble):
     def _show(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X))
 
+    def _weigh_members(self) -> list[WeightedMember]:
+        """Return the members to explain; trees on one table are one."""
+        if "_trees" in self.__dict__:
+            model = use_threads(copy(self._trees.choose_model(self._method)), self.n_jobs)
+            return [WeightedMember("the trees", model, 1.0)]
+        weight = 1.0 / self._count_members()
+        return [
+            WeightedMember(f"member {number}", member, weight, features)
+            for number, member, features in self._list_members()
+        ]
+
 
 class RepeatedRegressor(RegressorMixin, RepeatedEnsemble):
     """Regressors that are averaged; with several outputs if the base learner supports them."""
@@ -199,6 +224,14 @@ class RepeatedRegressor(RegressorMixin, RepeatedEnsemble):
 
     def _get_reader(self, method: str, params: Mapping[str, Any]) -> Reader:
         return partial(read_numbers, method=method, params=params)
+
+    @property
+    def _scale(self) -> str:
+        return PREDICTION
+
+    def _attribute(self, question: Question) -> "Attribution":
+        question = question.read(self._check_rows)
+        return attribute_numbers(self._weigh_members(), question, self.n_features_in_)
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:
         """Return the mean of the members' predictions.
@@ -286,6 +319,19 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
             place_outputs(node, find_class_places(model, n_classes), n_classes)
             for node, model in zip(members.nodes, self.estimators_, strict=True)
         ]
+
+    @property
+    def _scale(self) -> str:
+        return SHARE if self.votes_ == HARD else PROBABILITY
+
+    def _attribute(self, question: Question) -> "Attribution":
+        return attribute_classes(
+            self._weigh_members(),
+            question.read(self._check_rows),
+            self.n_features_in_,
+            self.classes_.size,
+            by_label=self.votes_ == HARD and "_trees" not in self.__dict__,
+        )
 
     def _decide(self, X: Any, shares: np.ndarray) -> np.ndarray:
         """Return class indices."""

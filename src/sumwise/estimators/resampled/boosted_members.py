@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
@@ -17,11 +17,15 @@ from sumwise.data.frames.selection import take_rows
 from sumwise.data.matrix import ColumnMatrix, Matrix
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
+from sumwise.estimators.explaining import Question, attribute_classes, weigh_members
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.members import fit_member
 from sumwise.estimators.resampled.recipe import seed_member
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.reweight import SMALLEST_ERROR
+
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
 
 # Number of trees that a row passes in the time of one step of count_threads.
 _TREES_PER_STEP = 4
@@ -40,6 +44,11 @@ class BoostedLearners(Protocol):
 
     def list_numbers(self, X: Any, n_jobs: int | None) -> Iterator[np.ndarray]:
         """Yield what the learners predict, shape (n_learners, n_rows), for successive rows."""
+
+    def attribute(
+        self, question: Question, read: Callable[[Any], Any], n_jobs: int | None
+    ) -> "Attribution":
+        """Return the contributions to the weighted votes."""
 
 
 class Learner(Protocol):
@@ -142,6 +151,23 @@ class BoostedMembers:
         assert self.votes is not None
         pairs = zip(self.members, self.weights, strict=True)
         return accumulate(w * self.votes[self.read(member.predict(X))] for member, w in pairs)
+
+    def attribute(
+        self, question: Question, read: Callable[[Any], Any], n_jobs: int | None
+    ) -> "Attribution":
+        """Return the contributions to the sum of the weighted votes, if members are trees."""
+        assert self.votes is not None
+        labels = [f"learner {k}" for k in range(len(self.members))]
+        members = [
+            item._replace(places=self.read(getattr(item.model, "classes_", [])))
+            for item in weigh_members(labels, self.members, self.weights)
+        ]
+        n_classes = len(self.votes)
+        found = attribute_classes(members, question.read(read), 0, n_classes, by_label=True)
+        if n_classes > 2:
+            return found
+        # From the votes for the second class alone to those minus the votes for the first.
+        return found.mix_outputs(np.full((1, 1), 2.0), np.full(1, -self.weights.sum()))
 
     def list_numbers(self, X: Any, n_jobs: int | None) -> Iterator[np.ndarray]:
         """Yield what the members predict."""

@@ -3,15 +3,16 @@
 The bins come from the sample weights of ``fit``, not from the weights of each round.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
 from sumwise.data.matrix import Matrix
+from sumwise.estimators.explaining import Question, attribute_model
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sumwise.estimators.forests.parameters import draw_seed
 from sumwise.estimators.forests.training_set import TrainingSet
@@ -25,6 +26,9 @@ from sumwise.estimators.resampled.table_trees import DecisionTree, TableTrees
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.forest import BinnedForest
+
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
 
 
 def can_share_table(base: Any, draws_rows: bool) -> bool:
@@ -166,6 +170,13 @@ class BoostedTrees(TableTrees):
         with predict_with_team(X, self.n_members, n_jobs) as team:
             leaves = _find_leaves(self.voter, X, team)
         return accumulate(self.voter.value[own] for own in leaves.T)
+
+    def attribute(
+        self, question: Question, read: Callable[[Any], Matrix], n_jobs: int | None
+    ) -> "Attribution":
+        """Return the contributions to the sum of the weighted votes."""
+        found = attribute_model(self.voter, question, read, n_jobs)
+        return found.scale(self.n_members)  # a forest has the mean
 
     def list_numbers(self, X: Matrix, n_jobs: int | None) -> Iterator[np.ndarray]:
         """Yield what the trees predict, shape (n_trees, n_rows), for successive rows."""

@@ -4,9 +4,10 @@ All rounds of a fit share one binned table. Afterwards the tree of a round is a 
 :class:`ShallowTreeClassifier` or :class:`ShallowTreeRegressor`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -18,6 +19,13 @@ from sumwise.data.thresholds import MAX_BINS
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
 from sumwise.estimators.describing import describe_columns, describe_inputs
+from sumwise.estimators.explaining import (
+    PREDICTION,
+    PROBABILITY,
+    ExplainMixin,
+    Question,
+    attribute_model,
+)
 from sumwise.estimators.input.features import FeatureSchema, read_rows, read_training_data
 from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_integer
@@ -34,6 +42,9 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import Tree, TreeEnsemble
 from sumwise.tree.shallow import MAX_SHALLOW_DEPTH, ShallowGrower
+
+if TYPE_CHECKING:
+    from sumwise.inspection.attribution import Attribution
 
 # Number of values that are added to histograms in the time of one step of count_threads.
 VALUES_PER_STEP = 4
@@ -148,6 +159,12 @@ class ShallowTrees:
         with start_team(n_jobs, X.shape[0] * self.ensemble.n_outputs) as team:
             yield from self.ensemble.staged_predict_raw(X, team)
 
+    def attribute(
+        self, question: Question, read: Callable[[Any], Matrix], n_jobs: int | None
+    ) -> "Attribution":
+        """Return the contributions to the sum of the weighted votes."""
+        return attribute_model(self.ensemble, question, read, n_jobs)
+
     def list_numbers(self, X: Matrix, n_jobs: int | None) -> Iterator[np.ndarray]:
         """Yield what the trees predict, shape (n_trees, n_rows), for successive rows."""
         ensemble = self.ensemble
@@ -175,7 +192,7 @@ def join_trees(
     return TreeEnsemble.from_trees(parts, np.zeros(n_outputs), "identity", n_features)
 
 
-class BaseShallowTree(NumbersReader, BaseEstimator):
+class BaseShallowTree(ExplainMixin, NumbersReader, BaseEstimator):
     """Base of trees of few levels."""
 
     tree_: Tree
@@ -253,6 +270,17 @@ class BaseShallowTree(NumbersReader, BaseEstimator):
             return self._ensemble.apply(X, team)[:, 0]
 
     @property
+    def _scale(self) -> str:
+        return PREDICTION
+
+    def _attribute(self, question: Question) -> "Attribution":
+        return self._attribute_values(question, self.tree_.value)
+
+    def _attribute_values(self, question: Question, values: np.ndarray) -> "Attribution":
+        trees = join_trees([self.tree_], [values], values.shape[1], self.n_features_in_)
+        return attribute_model(trees, question, partial(read_rows, self), self.n_jobs)
+
+    @property
     def _ensemble(self) -> TreeEnsemble:
         return join_trees([self.tree_], [self.tree_.value], 1, self.n_features_in_)
 
@@ -289,6 +317,14 @@ class ShallowTreeClassifier(ClassifierMixin, BaseShallowTree):
     """
 
     classes_: np.ndarray
+
+    @property
+    def _scale(self) -> str:
+        return PROBABILITY
+
+    def _attribute(self, question: Question) -> "Attribution":
+        is_pair = self.classes_.size == 2
+        return self._attribute_values(question, self.tree_.value[:, 1 if is_pair else 0 :])
 
     def _encode_target(self, y: np.ndarray) -> tuple[np.ndarray, int]:
         self.classes_, indices = find_classes(y, at_least=1)

@@ -1,0 +1,407 @@
+"""Explanation: how much each feature adds to the score of each row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from sumwise.errors import DataError, ParameterError
+
+_ROW, _FEATURE, _OUTPUT = "row", "feature", "output"
+
+_EPOCH, _SECOND = np.datetime64(0, "s"), np.timedelta64(1, "s")
+
+# Features that the summary lists.
+_MOST_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Contributions (SHAP values) of the features to the scores of rows.
+
+    For every row and output, the contributions and the base value add up to the score that is
+    explained. Models make explanations by their method ``explain``.
+
+    Indexing works as for a NumPy array of shape (rows, features, outputs), and as in
+    ``shap.Explanation``: ``explanation[:10]`` are rows, ``explanation[3]`` is one row,
+    ``explanation[:, "age"]`` one feature, ``explanation[..., "yes"]`` one output. Explanations
+    of the same rows can be added, and multiplied by numbers: a weighted sum of models is explained
+    by the weighted sum of their explanations.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_outputs)
+        Contributions. A model with one output, such as a regressor or a classifier of two classes,
+        has no axis for it. An axis disappears if one item of it is selected.
+    base_values : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        The score if nothing is known about a row.
+    data : ndarray of shape (n_rows, n_features)
+        The values of the features, as in X: numbers, names of categories, dates.
+    feature_names : tuple of str
+        The name itself if one feature was selected.
+    output_names : tuple of str, str or None
+        Classes or targets; the name itself if there is one output, None if it has no name.
+    interactions : ndarray of shape (n_rows, n_features, n_features, ...) or None
+        Interactions of pairs of features, if they were asked for. They add up to ``values``; on
+        the diagonal is what a feature contributes on its own.
+    scale : str
+        What the scores are, such as "log odds" or "probability".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sumwise import GradientBoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    >>> explanation = model.explain(X)
+    >>> explanation.values.shape
+    (442, 10)
+    >>> bool(abs(explanation.outputs - model.predict(X)).max() < 1e-9)
+    True
+    >>> explanation[0].feature_names[explanation[0].values.argmax()]
+    'bmi'
+    """
+
+    values: np.ndarray
+    base_values: np.ndarray
+    data: np.ndarray
+    feature_names: tuple[str, ...] | str
+    output_names: tuple[str, ...] | str | None = None
+    interactions: np.ndarray | None = None
+    scale: str = ""
+
+    def __post_init__(self) -> None:
+        axes = (_ROW, _FEATURE, _OUTPUT)
+        values, base = np.asarray(self.values), np.asarray(self.base_values)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "base_values", base)
+        object.__setattr__(self, "data", np.asarray(self.data))
+        for name in ("feature_names", "output_names"):
+            names = getattr(self, name)
+            if not (names is None or isinstance(names, str)):
+                object.__setattr__(self, name, tuple(map(str, names)))
+        sizes = {
+            _ROW: base.shape[:1] if base.ndim > self._has_outputs else (),
+            _FEATURE: (len(self.feature_names),) if self._has_features else (),
+            _OUTPUT: (len(self.output_names or ()),) if self._has_outputs else (),
+        }
+        shape = tuple(size for axis in axes for size in sizes[axis])
+        by_row = sizes[_ROW] + sizes[_OUTPUT]
+        if values.shape != shape or base.shape != by_row:
+            raise DataError(
+                f"values of shape {values.shape} and base values of shape {base.shape} do not fit "
+                f"{shape}, the rows, features and outputs"
+            )
+
+    @property
+    def _has_features(self) -> bool:
+        return not isinstance(self.feature_names, str)
+
+    @property
+    def _has_outputs(self) -> bool:
+        return not (self.output_names is None or isinstance(self.output_names, str))
+
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        """The axes of ``values``."""
+        has = {
+            _ROW: self.base_values.ndim > self._has_outputs,
+            _FEATURE: self._has_features,
+            _OUTPUT: self._has_outputs,
+        }
+        return tuple(axis for axis, is_there in has.items() if is_there)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of ``values``."""
+        return self.values.shape
+
+    @property
+    def outputs(self) -> np.ndarray:
+        """The scores that are explained: base values plus contributions.
+
+        If features were selected, only these count.
+        """
+        if not self._has_features:
+            return self.base_values + self.values
+        return self.base_values + self.values.sum(axis=self._axes.index(_FEATURE))
+
+    @property
+    def importances(self) -> np.ndarray:
+        """Mean size of the contributions, (n_features,) or (n_features, n_outputs)."""
+        sizes = np.abs(self.values)
+        return sizes.mean(axis=0) if _ROW in self._axes else sizes
+
+    def __len__(self) -> int:
+        """Return the length of the first axis, usually the number of rows."""
+        return len(self.values)
+
+    # --- selections ---
+
+    def __getitem__(self, key: Any) -> "Explanation":
+        """Select rows, features and outputs, by numbers, names, slices or masks."""
+        chosen = self._read_key(key)
+        feature = chosen.get(_FEATURE, slice(None))
+        names, interactions = self.feature_names, self.interactions
+        if interactions is not None:
+            if isinstance(feature, int):
+                interactions = None  # those of one feature are not contributions of features
+            else:
+                axes = [a for axis in self._axes for a in [axis] * (2 if axis == _FEATURE else 1)]
+                interactions = _take(interactions, axes, chosen)
+        if self._has_features:
+            names = _take_names(self.feature_names, feature)
+        outputs = self.output_names
+        if self._has_outputs:
+            outputs = _take_names(outputs or (), chosen.get(_OUTPUT, slice(None)))
+        by_row = [axis for axis in self._axes if axis != _FEATURE]
+        of_data = [axis for axis in self._axes if axis != _OUTPUT]
+        return replace(
+            self,
+            values=_take(self.values, self._axes, chosen),
+            base_values=_take(self.base_values, by_row, chosen),
+            data=_take(self.data, of_data, chosen),
+            feature_names=names,
+            output_names=outputs,
+            interactions=interactions,
+        )
+
+    def _read_key(self, key: Any) -> dict[str, Any]:
+        """Return what is selected of each axis, with numbers in place of names."""
+        items = list(key) if isinstance(key, tuple) else [key]
+        axes = self._axes
+        places = [k for k, item in enumerate(items) if item is Ellipsis]
+        if len(places) > 1 or len(items) - len(places) > len(axes):
+            raise IndexError(f"too many indices for an explanation with axes {', '.join(axes)}")
+        if places:
+            fill = [slice(None)] * (len(axes) - len(items) + 1)
+            items[places[0] : places[0] + 1] = fill
+        names = {_FEATURE: self.feature_names, _OUTPUT: self.output_names or ()}
+        return {
+            axis: _find_names(axis, item, names.get(axis, ()))
+            for axis, item in zip(axes, items, strict=False)
+        }
+
+    # --- sums ---
+
+    def __add__(self, other: Any) -> "Explanation":
+        if isinstance(other, Real) and other == 0:  # the start of sum()
+            return self
+        if not isinstance(other, Explanation):
+            return NotImplemented
+        if self._names != other._names or self.shape != other.shape:
+            raise ParameterError(
+                "explanations of different features, outputs or numbers of rows cannot be added: "
+                f"{self.shape} and {other.shape}"
+            )
+        interactions = None
+        if self.interactions is not None and other.interactions is not None:
+            interactions = self.interactions + other.interactions
+        return replace(
+            self,
+            values=self.values + other.values,
+            base_values=self.base_values + other.base_values,
+            interactions=interactions,
+            scale=self.scale if self.scale == other.scale else "",
+        )
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> "Explanation":
+        return self + (-1.0) * other
+
+    def __neg__(self) -> "Explanation":
+        return self * -1.0
+
+    def __mul__(self, factor: Any) -> "Explanation":
+        if not isinstance(factor, Real):
+            return NotImplemented
+        interactions = None if self.interactions is None else self.interactions * factor
+        return replace(
+            self,
+            values=self.values * factor,
+            base_values=self.base_values * factor,
+            interactions=interactions,
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> "Explanation":
+        return self * (1.0 / divisor) if isinstance(divisor, Real) else NotImplemented
+
+    @property
+    def _names(self) -> tuple[Any, ...]:
+        return self.feature_names, self.output_names
+
+    # --- other forms ---
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{len(self):,} rows" if _ROW in self._axes else "one row",
+            f"{len(self.feature_names):,} features" if self._has_features else "one feature",
+        ]
+        if self._has_outputs:
+            parts.append(f"{len(self.output_names or ()):,} outputs")
+        lines = [f"<Explanation of the {self.scale or 'score'}: {', '.join(parts)}>"]
+        if self._has_features and not self._has_outputs:
+            lines += self._summarize()
+        return "\n".join(lines)
+
+    def _summarize(self) -> list[str]:
+        """Return a line for each of the features that contribute most."""
+        is_row = _ROW not in self._axes
+        order = np.argsort(-self.importances, kind="stable")
+        sizes = self.values if is_row else self.importances
+        lines = ["  feature: contribution" if is_row else "  feature: mean size of contributions"]
+        if is_row:
+            lines.append(f"  base value: {self.base_values:+.4g}")
+        for k in order[:_MOST_SHOWN].tolist():
+            name = self.feature_names[k]
+            if is_row:
+                lines.append(f"  {name} = {show_value(self.data[k])}: {sizes[k]:+.4g}")
+            else:
+                lines.append(f"  {name}: {sizes[k]:.4g}")
+        if order.size > _MOST_SHOWN:
+            lines.append(f"  and {order.size - _MOST_SHOWN:,} more")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contributions by feature, for example to make a frame of them.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``"base value"`` first, then the features; or, with several outputs, such a dict for
+            each output.
+        """
+        if self._has_outputs:
+            return {name: self[..., k].to_dict() for k, name in enumerate(self.output_names or ())}
+        names = [self.feature_names] if isinstance(self.feature_names, str) else self.feature_names
+        columns = np.moveaxis(self.values, -1, 0) if self._has_features else self.values[None]
+        return {"base value": self.base_values, **dict(zip(names, columns, strict=True))}
+
+    def to_frame(self) -> Any:
+        """Return the contributions as a frame of pandas, one row per row and column per feature.
+
+        With several outputs, the columns have two levels, output and feature.
+        """
+        try:
+            import pandas as pd  # type: ignore[import-untyped]
+        except ImportError:
+            raise ImportError("to_frame needs pandas; to_dict has the same numbers") from None
+        by_output = self.to_dict()
+        if not self._has_outputs:
+            return pd.DataFrame({k: np.atleast_1d(v) for k, v in by_output.items()})
+        frames = {
+            output: pd.DataFrame({k: np.atleast_1d(v) for k, v in by_feature.items()})
+            for output, by_feature in by_output.items()
+        }
+        return pd.concat(frames, axis=1)
+
+    def to_shap(self) -> Any:
+        """Return a ``shap.Explanation``, which the plots of shap draw.
+
+        Names of categories become ``display_data``, and ``data`` has numbers in their place,
+        because the plots need numbers for colors and positions. Needs ``pip install
+        'sumwise[shap]'``.
+        """
+        try:
+            import shap  # type: ignore[import-untyped]
+        except ImportError:
+            raise ImportError(
+                "to_shap needs shap: install it with pip install 'sumwise[shap]'"
+            ) from None
+        numbers = self.to_numbers()
+        is_same = self.data.dtype.kind in "buif"
+        names = list(self.feature_names) if self._has_features else self.feature_names
+        outputs = list(self.output_names or ()) if self._has_outputs else self.output_names
+        return shap.Explanation(
+            values=self.values[()],  # a scalar in place of an array without axes
+            base_values=self.base_values[()],
+            data=numbers[()],
+            display_data=None if is_same else self.data[()],
+            feature_names=names,
+            output_names=outputs,
+        )
+
+    def to_numbers(self) -> np.ndarray:
+        """Return ``data`` as floats.
+
+        Categories are numbered by their order; dates and durations count in seconds.
+        """
+        if self.data.dtype.kind in "buif":
+            return self.data.astype(np.float64)
+        if self._has_features and self.data.ndim:
+            columns = [read_numbers(column) for column in np.moveaxis(self.data, -1, 0)]
+            return np.stack(columns, axis=-1)
+        return read_numbers(self.data)
+
+
+def read_numbers(column: np.ndarray) -> np.ndarray:
+    """Return the values of one feature as floats, NaN for missing ones; categories as codes."""
+    items = list(np.atleast_1d(column))
+    is_known = np.array([not _is_missing(item) for item in items], dtype=np.bool_)
+    known = np.array([item for item in items if not _is_missing(item)])
+    numbers = np.full(len(items), np.nan)
+    if known.dtype.kind == "M":
+        known = known - _EPOCH
+    if known.dtype.kind == "m":
+        known = known / _SECOND
+    if known.dtype.kind not in "buif":
+        known = np.unique(known.astype(str), return_inverse=True)[1]
+    numbers[is_known] = known
+    return numbers.reshape(np.shape(column))
+
+
+def _is_missing(item: Any) -> bool:
+    """Whether an object is None, NaN, NA or NaT."""
+    if item is None or type(item).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(item, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(item))
+    return isinstance(item, (float, np.floating)) and bool(item != item)
+
+
+def show_value(value: Any) -> str:
+    """Return the value of a feature as text."""
+    if _is_missing(value):
+        return "missing"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4g}"
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[s]")).removesuffix("T00:00:00")
+    return str(value)
+
+
+def _take(array: np.ndarray, axes: Sequence[str], chosen: Mapping[str, Any]) -> Any:
+    """Select from every axis on its own; the last axes first, because axes may disappear."""
+    for place in range(len(axes) - 1, -1, -1):
+        item = chosen.get(axes[place], slice(None))
+        if not (isinstance(item, slice) and item == slice(None)):
+            array = array[(slice(None),) * place + (item,)]
+    return array
+
+
+def _take_names(names: Sequence[str], item: Any) -> tuple[str, ...] | str:
+    taken = np.array(names, dtype=object)[item]
+    return str(taken) if isinstance(item, int) else tuple(taken.tolist())
+
+
+def _find_names(axis: str, item: Any, names: Sequence[str]) -> Any:
+    """Return a selection with numbers in place of names."""
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return int(item)
+    if isinstance(item, slice):
+        return item
+    if isinstance(item, str):
+        return _find_name(axis, item, names)
+    items = [_find_name(axis, i, names) if isinstance(i, str) else i for i in list(item)]
+    return np.array(items) if items else np.empty(0, dtype=np.intp)
+
+
+def _find_name(axis: str, name: str, names: Sequence[str]) -> int:
+    if isinstance(names, str) or name not in names:
+        raise KeyError(f"the explanation has no {axis} {name!r}")
+    return list(names).index(name)
