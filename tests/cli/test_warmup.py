@@ -65,6 +65,7 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
         list(model.staged_predict(X[:10]))
     model = GradientBoostingRegressor(growth=growth, n_estimators=3, verbose=True, n_jobs=1)
     model.fit(X, np.arange(3000)).predict(X[:1])
+    model.compile()(X[0])
     model.set_params(monotonic_cst=[0, -1, 0, 0, 1], interaction_cst=[[0, 1]])
     model.fit(X, np.arange(3000))
     for loss in REGRESSION_LOSSES:

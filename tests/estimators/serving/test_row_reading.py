@@ -1,7 +1,10 @@
 """Rows of every kind are read as ``predict`` reads them; others are refused."""
 
+import sqlite3
+from collections import OrderedDict
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -90,12 +93,26 @@ def test_keys(numbers):
         numbers.compile()(row)
     predict = numbers.compile(absent="missing")
     assert predict(row) == predict([1.0, 2.0, 3.0, None])
-    with pytest.raises(DataError, match="not features of the model: 'y'"):
-        predict({**row, "y": 1.0})
+    for more in ({"y": 1.0}, {"y": 1.0, "x3": 0.0}, {f"y{k}": 0 for k in range(7)}):
+        with pytest.raises(DataError, match="not features of the model: 'y"):
+            predict({**row, **more})
     model = GradientBoostingRegressor(**FEW, extra_columns="ignore")
     model.fit(TABLE[["a", "b"]], make_target(TABLE, 0))
     predict = model.compile()
     assert predict({"b": 2.0, "more": "?", "a": 1.0}) == predict([1.0, 2.0])
+    with pytest.raises(DataError, match="the row lacks features: 'b'"):
+        predict({"more": "?", "a": 1.0})
+
+
+def test_anything_with_keys(numbers):
+    """A row of a database, for example, which is neither a dict nor a Mapping."""
+    memory = sqlite3.connect(":memory:")
+    memory.row_factory = sqlite3.Row
+    row = memory.execute("select 0.5 as x0, null as x1, 3 as x3, -1.5 as x2").fetchone()
+    memory.close()
+    predict = numbers.compile()
+    assert predict(row) == predict([0.5, None, -1.5, 3])
+    assert predict(MappingProxyType(dict(row))) == predict(OrderedDict(row)) == predict(row)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from sumwise.data.categories.dictionary import Dictionary
-from sumwise.data.frames.columns import CATEGORY, CONVERT_OBJECT, NUMBER
+from sumwise.data.frames.columns import CATEGORY, CONVERT_OBJECT, NUMBER, is_missing
 from sumwise.data.frames.factorize import to_objects
 from sumwise.data.frames.reading import ColumnFrame
 from sumwise.data.matrix import EXACT_INTEGER
 from sumwise.errors import DataError
 from sumwise.export.portable import Input
 
+_NUMBERS: tuple[Any, ...] = (int, float, np.integer, np.floating)
 # What may go wrong where a row holds something unusual.
 UNUSUAL = (
     AttributeError,
@@ -43,13 +44,12 @@ class _Codes(dict[Any, float]):
         )
 
     def __missing__(self, value: Any) -> float:
-        if value is None or value != value:
+        if is_missing(value):
             return np.nan
-        kind = type(value)
         if self._holds_strings:
-            is_plain = kind is str
+            is_plain = isinstance(value, str)
         else:
-            is_plain = (kind is int or kind is float) and abs(value) <= EXACT_INTEGER
+            is_plain = isinstance(value, _NUMBERS) and abs(value) <= EXACT_INTEGER
         if not is_plain or self._unknown is None:
             raise KeyError(value)
         return self._unknown
@@ -137,20 +137,20 @@ class RowReader:
 
     def _list_items(self, row: Any) -> Sequence[Any]:
         """Return the values of a dict, or of anything with keys."""
-        if len(row) == len(self.names):
-            try:
-                found = self._take(row)
+        items = row if isinstance(row, dict) else _to_dict(row)
+        try:
+            found = self._take(items)
+            if self._ignores_extra or len(items) == len(self.names):
                 return found if len(self.names) > 1 else (found,)
-            except (KeyError, IndexError):
-                pass
-        items = {key: row[key] for key in row.keys()}  # noqa: SIM118 - a series iterates over values
-        known = set(self.names)
-        extra = [key for key in items if key not in known]
-        if extra and not self._ignores_extra:
+        except KeyError:
+            pass
+        absent = [name for name in self.names if name not in items]
+        if len(items) > len(self.names) - len(absent) and not self._ignores_extra:
+            known = set(self.names)
+            extra = [key for key in items if key not in known]
             raise DataError(
                 f"the row has keys that are not features of the model: {_list_names(extra)}"
             )
-        absent = [name for name in self.names if name not in items]
         if absent and not self._fills_absent:
             raise DataError(
                 f"the row lacks features: {_list_names(absent)}; compile(absent='missing') takes "
@@ -171,8 +171,9 @@ class RowReader:
         return numbers
 
     def convert_gaps(self, values: Sequence[Any]) -> Sequence[Any]:
-        """Do the same if some of the values are None."""
-        return [np.nan if number is None else number for number in self.convert(values)]
+        """Do the same if some of the values are None or another object for missing values."""
+        numbers = self.convert(values)
+        return [x if type(x) is float else (np.nan if is_missing(x) else x) for x in numbers]
 
     def convert_any(self, values: Sequence[Any]) -> list[float]:
         """Return any values as numbers; raise DataError if they do not suit the features."""
@@ -204,6 +205,13 @@ def _make_dictionary(categories: Sequence[Any]) -> Dictionary:
     if not categories or isinstance(categories[0], str):
         return Dictionary(to_objects(list(categories)))
     return Dictionary(np.array(categories))
+
+
+def _to_dict(row: Any) -> dict[Any, Any]:
+    """Return the items of a series, or of anything else with keys."""
+    if hasattr(row, "to_dict"):
+        return row.to_dict()
+    return {key: row[key] for key in row.keys()}  # noqa: SIM118 - others iterate over values
 
 
 def _list_names(names: Sequence[Any], most: int = 5) -> str:
