@@ -292,12 +292,6 @@ def test_memory_is_not_shared_between_calls(numbers):
     assert predict([1.0, 2.0, 3.0, Inner(4.0)]) == predict([1.0, 2.0, 3.0, 4.0])
 
 
-def test_many_trees_release_the_lock(monkeypatch, numbers):
-    monkeypatch.setattr("sumwise.estimators.serving.row_predictor._MOST_TREES_WITH_LOCK", 3)
-    row = [1.0, 2.0, 3.0, 4.0]
-    assert numbers.compile()(row) == numbers.predict([row])[0]
-
-
 @pytest.mark.parametrize("output", ["predict", "proba", "proba_dict", "raw"])
 def test_pickling(output):
     model = GradientBoostingClassifier(

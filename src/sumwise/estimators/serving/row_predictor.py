@@ -21,9 +21,8 @@ OUTPUTS = ("predict", "proba", "proba_dict", "raw")
 ABSENT = ("error", "missing")
 # Code of a category that fit has not seen, if lookups distinguish it from a missing value.
 _UNKNOWN = -1.0
-# Up to this many trees, a prediction does not release Python's global lock. Releasing it takes
-# little time, but getting it back from a busy thread takes up to 5 ms.
-_MOST_TREES_WITH_LOCK = 1_000
+# The entry of a kernel: it takes a block of words. Python's global lock is released.
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)
 
 
 class _Slot(NamedTuple):
@@ -152,12 +151,9 @@ class RowPredictor:
     def _allocate(self) -> _Slot:
         row = self._program.allocate()
         address, words = self._program.find_entry(row)
-        holds_lock = self._n_trees <= _MOST_TREES_WITH_LOCK
-        prototype = ctypes.PYFUNCTYPE if holds_lock else ctypes.CFUNCTYPE
-        run = prototype(ctypes.c_int32, ctypes.c_char_p)(address)
         outputs = memoryview(row.state)[: self._program.n_outputs]
         values = row.values[: self._size]
-        return _Slot(memoryview(values), outputs, words, run, values, row)
+        return _Slot(memoryview(values), outputs, words, _ENTRY(address), values, row)
 
 
 # --- what a call returns ---
