@@ -12,17 +12,14 @@ from sumwise.kernels.runtime.arguments import find_kind
 from sumwise.kernels.runtime.compiling import compile_to_object, to_type
 from sumwise.kernels.runtime.jit import AbortError, kernel
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 class Pair(NamedTuple):
     """A named tuple that kernels take."""
 
     numbers: np.ndarray
     factor: float
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("SUMWISE_CACHE_DIR", str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ INTEGER, NUMBER = ("int64",), ("float64",)
 
 
 @pytest.fixture
-def compilations(monkeypatch, tmp_path):
+def compilations(monkeypatch, own_cache):
     """An empty cache and no library; returns the names of the functions that are compiled."""
     from sumwise.kernels.runtime import compiling
 
@@ -31,7 +31,6 @@ def compilations(monkeypatch, tmp_path):
         names.append(function.__name__)
         return compile_to_object(function, *rest)
 
-    monkeypatch.setenv("SUMWISE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiling, "compile_to_object", record)
     monkeypatch.setattr(library, "has_symbol", lambda symbol: False)
     return names
