@@ -3,8 +3,8 @@
 Every library predicts the probability of the second class from the values of one row, as a server
 gets them, with one thread. The time includes what a library needs to convert the values: most want
 a 2-D array. `LightGBM, C` calls LightGBM's fast path for single rows, which its Python package does
-not expose, through ctypes. The predictions of each model are compared with those of all rows at
-once; ours must be equal bit by bit.
+not expose, through ctypes. `ONNX Runtime` runs our model, exported. The predictions of each model
+are compared with those of all rows at once; ours must be equal bit by bit.
 """
 
 import ctypes
@@ -25,8 +25,10 @@ from benchmarks.side_by_side import make_parser, print_heading
 
 COMPILED, PLAIN = "sumwise, compiled", "sumwise"
 RIVALS = {model.name: model for model in (LIGHTGBM, XGBOOST, CATBOOST, SCIKIT_LEARN)}
-LIGHTGBM_C = "LightGBM, C"
-NAMES = [COMPILED, PLAIN, "LightGBM", LIGHTGBM_C, "XGBoost", "CatBoost", "scikit-learn"]
+LIGHTGBM_C, ONNX = "LightGBM, C", "ONNX Runtime"
+NAMES = [COMPILED, PLAIN, ONNX, "LightGBM", LIGHTGBM_C, "XGBoost", "CatBoost", "scikit-learn"]
+# The library that a model comes from, unless it is the name.
+LIBRARY_OF = {COMPILED: SUMWISE.name, ONNX: SUMWISE.name, LIGHTGBM_C: LIGHTGBM.name}
 # Largest difference of a rival's prediction of one row from that of many.
 TOLERANCE = 1e-6
 
@@ -51,8 +53,7 @@ class Latency(NamedTuple):
 
 def make_server(name: str, fitted: Mapping[str, Any], X: np.ndarray, names: list[str]) -> Server:
     """Return how a model predicts one row; ``fitted`` has the models by library."""
-    library = {COMPILED: SUMWISE.name, LIGHTGBM_C: LIGHTGBM.name}.get(name, name)
-    model = fitted[library]
+    model = fitted[LIBRARY_OF.get(name, name)]
     expected = model.predict_proba(X)[:, 1]
     if name == COMPILED:
         predict = model.compile("proba")
@@ -73,6 +74,8 @@ def _make_call(name: str, model: Any) -> Call:
     """Return the shortest way to a prediction that a library offers."""
     if name == LIGHTGBM_C:
         return _call_lightgbm(model.booster_)
+    if name == ONNX:
+        return _call_onnx(model)
     if name == LIGHTGBM.name:
         booster = model.booster_
         return lambda row: booster.predict(np.array([row]), num_threads=1)[0]
@@ -82,6 +85,19 @@ def _make_call(name: str, model: Any) -> Call:
     if name == CATBOOST.name:
         return lambda row: model.predict(row, prediction_type="Probability", thread_count=1)[1]
     return lambda row: model.predict_proba(np.array([row]))[0, 1]
+
+
+def _call_onnx(model: Any) -> Call:
+    """Return a call of ONNX Runtime on our model, in double precision."""
+    import onnxruntime  # type: ignore[import-untyped]
+
+    from sumwise.export import to_onnx
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    content = to_onnx(model).SerializeToString()
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return lambda row: session.run(["probabilities"], {"X": np.array([row])})[0][0, 1]
 
 
 def _call_lightgbm(booster: Any) -> Call:
@@ -157,7 +173,7 @@ def compare(
     named = [dict(zip(names, row, strict=True)) for row in rows]
     settings = Settings("binary", n_trees=n_trees, n_jobs=1)
     libraries = {SUMWISE.name: SUMWISE, **RIVALS}
-    used = {name.partition(",")[0] for name in chosen}
+    used = {LIBRARY_OF.get(name, name) for name in chosen}
     fitted = {
         name: build(model, settings).fit(data.X_train, data.y_train)
         for name, model in libraries.items()

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
-from benchmarks.serving import COMPILED, LIGHTGBM_C, PLAIN, Server, check, main
+from benchmarks.serving import COMPILED, LIGHTGBM_C, ONNX, PLAIN, Server, check, main
 
 
 def test_a_tiny_run(capsys) -> None:
-    models = [COMPILED, PLAIN, "LightGBM", LIGHTGBM_C]
+    pytest.importorskip("onnxruntime")
+    models = [COMPILED, PLAIN, ONNX, LIGHTGBM_C]
     sizes = ["--rows", "400", "--calls", "5", "--trees", "2", "--repeat", "1"]
     main([*sizes, "--models", *models])
     lines = capsys.readouterr().out.splitlines()

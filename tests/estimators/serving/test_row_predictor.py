@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -112,6 +113,34 @@ def test_several_targets_of_classes():
     expected = [list(pair) for pair in zip(first.tolist(), second.tolist(), strict=True)]
     assert [find_shares(row) for row in rows] == expected
     assert [[list(own.values()) for own in name_shares(row)] for row in rows] == expected
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GradientBoostingClassifier(**FEW, early_stopping=True, calibrate="isotonic"),
+        GradientBoostingClassifier(**FEW, early_stopping=True, calibrate="temperature"),
+        GradientBoostingClassifier(**FEW, early_stopping=True, calibrate="logistic"),
+        RandomForestClassifier(**FEW, calibrate="isotonic"),
+    ],
+    ids=name_model,
+)
+def test_calibrated_classifiers(model, n_classes):
+    X, y, rows = make_numbers(300)
+    model.fit(X, np.digitize(y, (-0.5, 0.5)[: n_classes - 1]))
+    predict, find_shares = model.compile(), model.compile("proba")
+    assert [predict(row) for row in rows.tolist()] == model.predict(rows).tolist()
+    found = [find_shares(row) for row in rows.tolist()]
+    np.testing.assert_allclose(found, model.predict_proba(rows), rtol=1e-13)
+
+
+def test_imported_models():
+    X, y, rows = make_numbers()
+    source = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5).fit(X, y > 0)
+    model = sumwise.from_sklearn(source)
+    find_shares = model.compile("proba")
+    assert [find_shares(row) for row in rows.tolist()] == model.predict_proba(rows).tolist()
 
 
 TREE, SEED = {"max_depth": 3}, {"random_state": 0}
