@@ -1,5 +1,6 @@
 """Rows of every kind are read as ``predict`` reads them; others are refused."""
 
+import datetime
 import sqlite3
 from collections import OrderedDict
 from decimal import Decimal
@@ -151,3 +152,48 @@ def test_categories_of_another_type_are_refused():
             predict([0.0, 0.0, value, 3])
     with pytest.raises(DataError, match="'shop' held numbers as categories in fit, and holds str"):
         predict([0.0, 0.0, "red", "3"])
+
+
+POOLS = {
+    "number": [0, 1, -2.5, True, np.inf, np.float32(0.1), np.int64(3), Decimal("0.3"), 10**30],
+    "text": ["red", "blue", "purple", "", "1", "nan", np.str_("green")],
+    "missing": [None, np.nan, pd.NA, pd.NaT, float("nan"), np.float64("nan")],
+    "odd": [1j, b"red", object(), datetime.date(2024, 1, 1), np.datetime64(0, "s"), 10**400],
+}
+
+
+def draw_row(rng):
+    """Two numbers and two categories, for the most part; anything else in between."""
+    kinds = ["number", "number", "text", "number"]
+    row = []
+    for kind in kinds:
+        wrong = rng.choice(["missing", *POOLS], p=[0.6, 0.1, 0.1, 0.1, 0.1])
+        pool = POOLS[kind if rng.random() < 0.75 else wrong]
+        row.append(pool[rng.integers(len(pool))])
+    return row
+
+
+def try_to_predict(predict, row):
+    """Return the prediction; for a row that is refused, the type of the error."""
+    try:
+        return float(predict(row))
+    except DataError:
+        return DataError
+
+
+@pytest.mark.parametrize("encoding", ["native", "ordered"])
+def test_any_row_is_read_or_refused_as_the_model_does(encoding):
+    model = GradientBoostingRegressor(**FEW, **CHOSEN, categorical_encoding=encoding)
+    model.fit(TABLE, make_target(TABLE, 0))
+
+    def predict_frame(row):
+        columns = {
+            name: pd.Series([value], dtype=object)
+            for name, value in zip(TABLE.columns, row, strict=True)
+        }
+        return model.predict(pd.DataFrame(columns))[0]
+
+    rng, compiled = np.random.default_rng(0), model.compile()
+    for _ in range(150):
+        row = draw_row(rng)
+        assert try_to_predict(compiled, row) == try_to_predict(predict_frame, row), row
