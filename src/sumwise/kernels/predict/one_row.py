@@ -30,7 +30,7 @@ PLACE_SHIFT, BY_SET = np.uint64(32), np.uint64(1) << np.uint64(63)
 _CHILD, _PLACE = np.uint64(0xFFFFFFFF), np.uint64(0x7FFFFFFF)
 # Words of a node, and from one child to the next.
 NODE_WORDS = np.uint64(2)
-_SECOND, _NOTHING, _ONE = np.uint64(1), np.uint64(0), np.uint64(1)
+_NOTHING, _ONE = np.uint64(0), np.uint64(1)
 _WORD_SHIFT, _BIT = np.uint64(6), np.uint64(63)
 # Steps that are taken without asking whether all rows have reached their leaves.
 _MOST_STEPS = np.int64(16)
@@ -144,7 +144,7 @@ def _copy_values(values):
 @inlined
 def _step(nodes, values, node):
     """Return the child that a row goes to."""
-    word = nodes[node + _SECOND]
+    word = nodes[node + _ONE]
     is_left = values[word >> PLACE_SHIFT] <= np.uint64(nodes[node]).view(np.float64)
     return (word & _CHILD) + (_NOTHING if is_left else NODE_WORDS)
 
@@ -155,7 +155,7 @@ def _set_step(trees, row, node):
 
     Branch-free, by arithmetic: a branch would be unpredictable.
     """
-    number, word = np.uint64(trees.nodes[node]), trees.nodes[node + _SECOND]
+    number, word = np.uint64(trees.nodes[node]), trees.nodes[node + _ONE]
     by_set, place = word >> _BIT, (word >> PLACE_SHIFT) & _PLACE
     bit = np.uint64(row.bits[place])
     bits = trees.bits[(number & (_NOTHING - by_set)) + (bit >> _WORD_SHIFT)]
