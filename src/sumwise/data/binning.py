@@ -196,7 +196,8 @@ class BinMapper:
         for f, ends in enumerate(self.thresholds):
             padded[f, GROUP : GROUP + ends.size] = ends
         padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
-        rounded = round_down(padded, np.dtype(find_float_type(X.dtype)))
+        kind = np.dtype(find_float_type(X.dtype))
+        rounded = padded if kind == padded.dtype else round_down(padded, kind)
         for first, part in read_chunks(X):
             team.run(map_to_bins, part, begin + first, rounded, columns)
         narrow_features = [f for f, bins in self.categories.items() if not bins.is_wide]
