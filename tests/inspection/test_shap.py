@@ -1,6 +1,7 @@
 """Exact Shapley values and interactions, against sums over all subsets of the features."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -141,19 +142,30 @@ def test_interventional_values_are_sums_over_all_subsets(n_outputs: int) -> None
         check_sums(ensemble, X, values, expected, Team(1))
 
 
+def test_interventional_interactions_are_sums_over_all_subsets() -> None:
+    for seed in range(3):
+        ensemble, X = draw_ensemble(seed, 2)
+        X, background = X[:2], X[4:]
+        values, expected = shap_interactions(ensemble, X, Team(1), background)
+        alone, same = shap_values(ensemble, X, Team(1), background)
+        np.testing.assert_array_equal(expected, same)
+        np.testing.assert_allclose(values.sum(axis=2), alone, rtol=1e-11, atol=1e-12)
+        for row, own in zip(X, values, strict=True):
+            game = naive.play_with_background(ensemble, row, background)
+            right = naive.find_interactions(game, N_FEATURES)
+            np.testing.assert_allclose(own, right, rtol=1e-11, atol=1e-11)
+
+
 def test_the_same_bits_for_any_number_of_threads() -> None:
     ensemble, _ = draw_ensemble(1, 2)
     X = np.random.default_rng(0).normal(size=(700, N_FEATURES))
-    for explain in (
-        shap_values,
-        shap_interactions,
-        lambda *known: shap_values(*known, background=X[:20]),
-    ):
-        right = explain(ensemble, X, Team(1))
+    for explain, background in product((shap_values, shap_interactions), (None, X[:20])):
+        right = explain(ensemble, X, Team(1), background)
         for n_threads in (2, 3):
             with Team(n_threads) as team:
-                for own, same in zip(explain(ensemble, X, team), right, strict=True):
-                    assert own.tobytes() == same.tobytes()
+                found = explain(ensemble, X, team, background)
+            for own, same in zip(found, right, strict=True):
+                assert own.tobytes() == same.tobytes()
 
 
 def test_a_row_is_explained_alike_among_others() -> None:
@@ -231,11 +243,10 @@ def test_properties(seed: int, n_outputs: int, with_background: bool, n_rows: in
     values, expected = shap_values(ensemble, X, Team(1), background)
     check_sums(ensemble, X, values, expected, Team(1))
     assert not values[:, 2].any()
-    if background is None:
-        pairs, _ = shap_interactions(ensemble, X, Team(1))
-        assert not pairs[:, 2].any()
-        np.testing.assert_array_equal(pairs, pairs.transpose(0, 2, 1, 3))
-        np.testing.assert_allclose(pairs.sum(axis=2), values, rtol=1e-11, atol=1e-12)
+    pairs, _ = shap_interactions(ensemble, X, Team(1), background)
+    assert not pairs[:, 2].any()
+    np.testing.assert_array_equal(pairs, pairs.transpose(0, 2, 1, 3))
+    np.testing.assert_allclose(pairs.sum(axis=2), values, rtol=1e-11, atol=1e-12)
 
 
 def draw_table():
@@ -301,6 +312,8 @@ def test_a_linear_model() -> None:
     np.testing.assert_array_equal(expected, [10.25 + 1.5 - 3.0])
     pairs, _ = shap_interactions(model, X, Team(1))
     np.testing.assert_array_equal(pairs[0, :, :, 0], [[3.0, 0.0], [0.0, -2.0]])
+    pairs, _ = shap_interactions(model, X, Team(1), X)
+    np.testing.assert_array_equal(pairs[0, :, :, 0], [[1.5, 0.0], [0.0, 1.0]])
 
 
 def test_linear_leaves_are_refused() -> None:

@@ -21,9 +21,6 @@ from sumwise.tree.trees import Trees
 # Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
 _BATCH_BYTES = 1 << 18
 
-# Takes the codes of rows and their part of the output.
-Explain = Callable[[np.ndarray, np.ndarray], None]
-
 
 class TreeWalks:
     """What kernels need to know of trees, apart from the rows.
@@ -122,15 +119,17 @@ class TreeWalks:
         base_score = trees.combine(np.zeros(trees.n_outputs))
         return base_score + sums.ravel()
 
-    def code_and_run(self, X: Matrix, team: Team, explain: Explain, out: np.ndarray) -> None:
-        """Code batches of rows of X; call ``explain`` with the codes and the rows of ``out``."""
+    def code_and_run(
+        self, X: Matrix, team: Team, explain: Callable[[np.ndarray, slice], None]
+    ) -> None:
+        """Code the rows of X, one batch after the other; call ``explain(codes, rows)`` on each."""
         n_blocks = max(1, min(self.count_blocks(team), -(-X.shape[0] // BLOCK)))
         codes = np.zeros((n_blocks, self._n_columns, BLOCK), dtype=np.uint8)
         for start, rows in self.trees.code_rows(X, team):
             for first in range(0, rows.n_rows, n_blocks * BLOCK):
                 last = min(first + n_blocks * BLOCK, rows.n_rows)
                 rows.code(first, last, codes, team)
-                explain(codes, out[start + first : start + last])
+                explain(codes, slice(start + first, start + last))
 
     def code_all(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the codes of all rows of X, (n_blocks, n_columns, BLOCK)."""
