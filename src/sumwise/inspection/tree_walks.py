@@ -20,6 +20,9 @@ from sumwise.tree.trees import Trees
 
 # Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
 _BATCH_BYTES = 1 << 18
+# Rows times splits that a thread explains at a time, in about a second: between batches, an
+# interrupt is noticed.
+_BATCH_STEPS = 1 << 28
 
 
 class TreeWalks:
@@ -55,7 +58,7 @@ class TreeWalks:
         self.tape = Tape(*(np.empty(size, dtype=np.int64) for size in sizes))
         self.splits = allocate_splits(n_splits)
         nodes = trees.start.astype(np.int64), left.astype(np.int64), slot, self.share
-        stack = np.empty((trees.n_nodes + 1, 3), dtype=np.int64)
+        stack = np.empty((int(np.diff(trees.start).max()) + 1, 3), dtype=np.int64)
         self._leaf_number = np.cumsum(is_leaf) - 1
         plan_walks(*nodes, self._leaf_number, stack, self.splits, self.tape)
         tests = trees.find_tests()
@@ -75,7 +78,9 @@ class TreeWalks:
 
     def count_blocks(self, team: Team) -> int:
         """Return the number of blocks that are coded at a time."""
-        return team.n_threads * max(1, _BATCH_BYTES // (BLOCK * max(1, self._n_columns)))
+        by_bytes = _BATCH_BYTES // (BLOCK * max(1, self._n_columns))
+        by_time = _BATCH_STEPS // (BLOCK * max(1, self.splits.node.size))
+        return team.n_threads * max(1, min(by_bytes, by_time))
 
     @property
     def n_unique(self) -> int:
