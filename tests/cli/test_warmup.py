@@ -2,6 +2,7 @@ import importlib
 import pkgutil
 import re
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -106,14 +107,14 @@ def test_nothing_is_left_to_compile(warm, growth, kind, monkeypatch):
 
 def test_no_explanation_is_left(warm):
     rng = np.random.default_rng(0)
-    X, labels = rng.integers(0, 9, (500, 4)).astype(np.float32), rng.integers(0, 3, 500)
-    boosting = GradientBoostingClassifier(n_estimators=2, categorical_features=[1])
-    forest = RandomForestClassifier(2, categorical_features=[1])
+    X, labels = rng.integers(0, 9, (600, 4)).astype(np.float32), rng.integers(0, 3, 600)
+    params = {"n_estimators": 2, "categorical_features": [1]}
+    boosting = GradientBoostingClassifier(growth="symmetric", max_depth=3, **params)
+    forest = RandomForestClassifier(**params)
     for model in (boosting.fit(X, labels).ensemble_, forest.fit(X, labels).forest_):
         with Team(2) as team:
-            shap_values(model, X, team)
-            shap_values(model, X, team, X[:3])
-            shap_interactions(model, X, team)
+            for explain, background in product((shap_values, shap_interactions), (None, X[:3])):
+                explain(model, X, team, background)
     assert count_signatures() == warm
 
 

@@ -26,7 +26,7 @@ from sumwise import (
     VotingClassifier,
     load,
 )
-from sumwise.errors import DataError, ExplanationError, ParameterError
+from sumwise.errors import DataError, ExplanationError
 from tests.estimators.explained_models import (
     BACKGROUND,
     COUNT,
@@ -99,17 +99,13 @@ def test_contributions_are_shapley_values(fitted, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_interactions_add_up_to_contributions(fitted, name):
-    explanation = fitted[name].explain(X[:20], interactions=True)
+@pytest.mark.parametrize("background", [None, X[:5]], ids=["by path", "background"])
+def test_interactions_add_up_to_contributions(fitted, name, background):
+    explanation = fitted[name].explain(X[:20], background=background, interactions=True)
     pairs = explanation.interactions
     assert pairs.shape == (20, 3, *explanation.shape[1:])
     np.testing.assert_allclose(pairs.sum(axis=2), explanation.values, rtol=0, atol=1e-9)
     np.testing.assert_allclose(pairs, np.swapaxes(pairs, 1, 2), rtol=0, atol=1e-9)
-
-
-def test_interactions_with_a_background(fitted):
-    with pytest.raises(ParameterError, match="leave out the background"):
-        fitted["boosting"].explain(X, background=X[:5], interactions=True)
 
 
 def test_names_of_outputs(fitted):

@@ -1,6 +1,7 @@
 """Exact Shapley values and interactions, against sums over all subsets of the features."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,62 +19,13 @@ from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError, ParameterError
 from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.threads import Team
-from sumwise.tree import LinearEnsemble, TreeEnsemble
+from sumwise.tree import LinearEnsemble
 from tests import forests
+from tests.ensembles import N_FEATURES, draw_ensemble
 from tests.naive import shap as naive
-from tests.naive.trees import draw_rows, join_trees
 
-N_FEATURES = 4
 # The same examples in every run: a failure is a bug of the change at hand.
 few = settings(derandomize=True, deadline=None, max_examples=25)
-SHAPES = [
-    (1, "random"),
-    (2, "random"),
-    (6, "random"),
-    (8, "symmetric"),
-    (7, "left"),
-    (12, "random"),
-]
-
-
-def draw_ensemble(seed: int, n_outputs=1, shapes=SHAPES, n_features=N_FEATURES, set_share=0.7):
-    """Draw trees with repeated features, sets of categories (feature 3), and nodes of no rows."""
-    rng = np.random.default_rng(seed)
-    thresholds = np.array([-np.inf, -1.0, -0.0, 5e-324, 0.5, 1.0, 1e300, np.inf])
-    trees = join_trees(rng, list(shapes), n_features, n_outputs, thresholds)
-    n_nodes = trees.feature.size
-    start = np.append(trees.start, n_nodes)
-    root = np.repeat(trees.start, np.diff(start))
-    left = np.where(trees.left < 0, -1, trees.left - root).astype(np.int32)
-    n_rows = np.zeros(n_nodes, dtype=np.int64)
-    for node in range(n_nodes - 1, -1, -1):
-        child = trees.left[node]
-        if child < 0:
-            n_rows[node] = rng.integers(1, 30) if rng.random() > 0.2 else 0
-        else:
-            n_rows[node] = n_rows[child] + n_rows[child + 1]
-    by_set = np.flatnonzero((trees.feature == 3) & (rng.random(n_nodes) < set_share))
-    sets = [np.flatnonzero(rng.random(5) < 0.5) for _ in by_set]
-    ensemble = TreeEnsemble(
-        start=start,
-        feature=trees.feature,
-        missing_left=trees.missing_left,
-        left=left,
-        gain=np.zeros(n_nodes),
-        weight=n_rows.astype(np.float64),
-        n_rows=n_rows,
-        threshold=np.where(np.isin(np.arange(n_nodes), by_set), 0.0, trees.threshold),
-        value=rng.normal(size=n_nodes),
-        base_score=rng.normal(size=n_outputs),
-        link="identity",
-        n_features=n_features,
-        set_node=by_set.astype(np.int32),
-        set_size=np.array([own.size for own in sets], dtype=np.int32),
-        set_categories=np.concatenate([*sets, np.empty(0)]).astype(np.int32),
-    )
-    X = draw_rows(rng, trees, 9, n_features, np.float64)
-    X[:, 3] = rng.choice([0.0, 1.0, 2.0, 3.0, 4.0, 7.0, np.nan], 9)
-    return ensemble, X
 
 
 def check_sums(model, X, values, expected, team):
@@ -83,7 +35,7 @@ def check_sums(model, X, values, expected, team):
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_values_are_sums_over_all_subsets(n_outputs: int) -> None:
-    for seed in range(6):
+    for seed in range(4):
         ensemble, X = draw_ensemble(seed, n_outputs)
         values, expected = shap_values(ensemble, X, Team(1))
         for row, own in zip(X, values, strict=True):
@@ -127,11 +79,10 @@ def test_interactions_are_sums_over_all_subsets(n_outputs: int) -> None:
             np.testing.assert_allclose(own, right, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_interventional_values_are_sums_over_all_subsets(n_outputs: int) -> None:
+def test_interventional_values_are_sums_over_all_subsets() -> None:
     for seed in range(4):
-        ensemble, X = draw_ensemble(seed, n_outputs)
-        X, background = X[:5], X[3:]
+        ensemble, X = draw_ensemble(seed, 2)
+        X, background = X[:3], X[4:]
         values, expected = shap_values(ensemble, X, Team(1), background)
         for row, own in zip(X, values, strict=True):
             game = naive.play_with_background(ensemble, row, background)
@@ -141,19 +92,30 @@ def test_interventional_values_are_sums_over_all_subsets(n_outputs: int) -> None
         check_sums(ensemble, X, values, expected, Team(1))
 
 
+def test_interventional_interactions_are_sums_over_all_subsets() -> None:
+    for seed in range(3):
+        ensemble, X = draw_ensemble(seed, 2)
+        X, background = X[:2], X[4:]
+        values, expected = shap_interactions(ensemble, X, Team(1), background)
+        alone, same = shap_values(ensemble, X, Team(1), background)
+        np.testing.assert_array_equal(expected, same)
+        np.testing.assert_allclose(values.sum(axis=2), alone, rtol=1e-11, atol=1e-12)
+        for row, own in zip(X, values, strict=True):
+            game = naive.play_with_background(ensemble, row, background)
+            right = naive.find_interactions(game, N_FEATURES)
+            np.testing.assert_allclose(own, right, rtol=1e-11, atol=1e-11)
+
+
 def test_the_same_bits_for_any_number_of_threads() -> None:
     ensemble, _ = draw_ensemble(1, 2)
     X = np.random.default_rng(0).normal(size=(700, N_FEATURES))
-    for explain in (
-        shap_values,
-        shap_interactions,
-        lambda *known: shap_values(*known, background=X[:20]),
-    ):
-        right = explain(ensemble, X, Team(1))
+    for explain, background in product((shap_values, shap_interactions), (None, X[:20])):
+        right = explain(ensemble, X, Team(1), background)
         for n_threads in (2, 3):
             with Team(n_threads) as team:
-                for own, same in zip(explain(ensemble, X, team), right, strict=True):
-                    assert own.tobytes() == same.tobytes()
+                found = explain(ensemble, X, team, background)
+            for own, same in zip(found, right, strict=True):
+                assert own.tobytes() == same.tobytes()
 
 
 def test_a_row_is_explained_alike_among_others() -> None:
@@ -231,11 +193,10 @@ def test_properties(seed: int, n_outputs: int, with_background: bool, n_rows: in
     values, expected = shap_values(ensemble, X, Team(1), background)
     check_sums(ensemble, X, values, expected, Team(1))
     assert not values[:, 2].any()
-    if background is None:
-        pairs, _ = shap_interactions(ensemble, X, Team(1))
-        assert not pairs[:, 2].any()
-        np.testing.assert_array_equal(pairs, pairs.transpose(0, 2, 1, 3))
-        np.testing.assert_allclose(pairs.sum(axis=2), values, rtol=1e-11, atol=1e-12)
+    pairs, _ = shap_interactions(ensemble, X, Team(1), background)
+    assert not pairs[:, 2].any()
+    np.testing.assert_array_equal(pairs, pairs.transpose(0, 2, 1, 3))
+    np.testing.assert_allclose(pairs.sum(axis=2), values, rtol=1e-11, atol=1e-12)
 
 
 def draw_table():
@@ -301,6 +262,8 @@ def test_a_linear_model() -> None:
     np.testing.assert_array_equal(expected, [10.25 + 1.5 - 3.0])
     pairs, _ = shap_interactions(model, X, Team(1))
     np.testing.assert_array_equal(pairs[0, :, :, 0], [[3.0, 0.0], [0.0, -2.0]])
+    pairs, _ = shap_interactions(model, X, Team(1), X)
+    np.testing.assert_array_equal(pairs[0, :, :, 0], [[1.5, 0.0], [0.0, 1.0]])
 
 
 def test_linear_leaves_are_refused() -> None:

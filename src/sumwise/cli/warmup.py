@@ -174,12 +174,13 @@ def _reweigh() -> None:
 def _explain() -> None:
     """Compute Shapley values; the kernels are the same for all rows and outputs."""
     X, _, _, total, _ = _make_data()
-    trees = GradientBoostingRegressor(n_estimators=2).fit(X, total).ensemble_
+    # So small that the outcomes of their tests are tabulated.
+    trees = GradientBoostingRegressor(n_estimators=2, max_leaves=3).fit(X, total).ensemble_
     with Team(1) as team:
-        shap_interactions(trees, X, team)
-        for model in (trees, RandomForestRegressor(2).fit(X, total).forest_):
-            for background in (None, X[:2]):
-                shap_values(model, X, team, background)
+        for background in (None, X[:2]):
+            shap_interactions(trees, X, team, background)
+            shap_values(trees, X, team, background)
+        shap_values(RandomForestRegressor(2).fit(X, total).forest_, X, team)
 
 
 def _import_forest() -> None:

@@ -49,8 +49,7 @@ background : frame, array-like or sparse matrix, default=None
     node of the trees stand in for them (path-dependent SHAP values), which is fast. A linear
     model without background compares with a row of zeros.
 interactions : bool, default=False
-    Whether to split the contributions further into those of pairs of features; only without a
-    background.""",
+    Whether to split the contributions further into those of pairs of features.""",
     "returns": """
 Explanation
     With the values of X and the names of features and outputs. Categories that were encoded by

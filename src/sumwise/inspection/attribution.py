@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumwise.data.matrix import Matrix
-from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import Model
 
@@ -91,11 +90,6 @@ def attribute_rows(
     """Return the contributions of the columns of X to the raw scores of a model."""
     from sumwise.inspection.shap import shap_interactions, shap_values  # only needed here
 
-    if interactions and background is not None:
-        raise ParameterError(
-            "interactions=True is for explanations by the training rows of the nodes; leave out "
-            "the background"
-        )
     values, base = shap_values(model, X, team, background)
-    pairs = shap_interactions(model, X, team)[0] if interactions else None
+    pairs = shap_interactions(model, X, team, background)[0] if interactions else None
     return Attribution(values, base, pairs)

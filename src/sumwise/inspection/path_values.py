@@ -1,7 +1,8 @@
-"""PathExplainer: path-dependent Shapley values of rows, tree by tree."""
+"""Path-dependent Shapley values of rows."""
 
 import numpy as np
 
+from sumwise.data.matrix import Matrix
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.explain.outcomes import MAX_TESTS, Outcomes
 from sumwise.kernels.explain.values import add_shap_values, tabulate_outcomes
@@ -13,7 +14,13 @@ _MIN_ROWS = 2 << MAX_TESTS
 _GOES_LEFT, _GOES_RIGHT = np.uint8(1), np.uint8(2)
 
 
-class PathExplainer:
+def write_path_values(walks: TreeWalks, X: Matrix, team: Team, out: np.ndarray) -> None:
+    """Write the values of rows to ``out`` (n_rows, n_features, n_outputs)."""
+    explainer = _Explainer(walks, X.shape[0], team)
+    walks.code_and_run(X, team, lambda codes, rows: explainer.explain(codes, out[rows]))
+
+
+class _Explainer:
     """Explains coded rows.
 
     Parameters

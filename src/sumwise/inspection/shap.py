@@ -7,7 +7,9 @@ path-dependent
     training rows that went there (``Trees.cover``). It needs no data but the model. Both sides of a
     node that no training row has reached count the same.
 interventional
-    Unknown features take the values of a background row. The mean over all background rows.
+    Unknown features take the values of a background row. The mean over all background rows. The
+    time grows with the distinct ways of rows and background rows through a tree: less than with
+    their product, and little as long as trees are small.
 
 In both, the values of a row plus the expected value are its raw score.
 """
@@ -16,17 +18,10 @@ import numpy as np
 
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DataError, ParameterError
-from sumwise.inspection.path_values import PathExplainer
-from sumwise.inspection.tree_walks import Explain, TreeWalks
-from sumwise.kernels.explain.interactions import (
-    Pairs,
-    PairScratch,
-    add_shap_interactions,
-    list_pairs,
-)
-from sumwise.kernels.explain.interventions import add_interventions, allocate_cells, make_shares
-from sumwise.kernels.explain.lanes import LANES
-from sumwise.kernels.predict.blocks import BLOCK
+from sumwise.inspection.background_values import add_background_values
+from sumwise.inspection.path_interactions import write_path_interactions
+from sumwise.inspection.path_values import write_path_values
+from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.linear import LinearEnsemble
 from sumwise.tree.trees import Trees
@@ -61,37 +56,32 @@ def shap_values(
     DataError
         If the background has no rows.
     """
-    if background is not None and background.shape[0] == 0:
-        raise DataError("the background has no rows")
+    _check_background(background)
     if isinstance(model, LinearEnsemble):
         return _explain_linear(model, X, background)
     _check_leaves(model)
-    values = np.zeros((*X.shape, model.n_outputs))
-    walks = TreeWalks(model)
+    values, walks = np.zeros((*X.shape, model.n_outputs)), TreeWalks(model)
     if background is None:
-        explainer = PathExplainer(walks, X.shape[0], team)
-        walks.code_and_run(X, team, explainer.explain, values)
+        write_path_values(walks, X, team, values)
         return values, walks.find_expected()
-    walks.code_and_run(X, team, _explain_with_background(walks, background, team), values)
+    add_background_values(walks, X, background, team, values)
     return values, model.predict_raw(background, team).mean(axis=0)
 
 
 def shap_interactions(
-    model: Trees | LinearEnsemble, X: Matrix, team: Team
+    model: Trees | LinearEnsemble, X: Matrix, team: Team, background: Matrix | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the path-dependent Shapley interaction values of rows, and the expected value.
+    """Return the Shapley interaction values of rows, and the expected value.
 
     Half of the effect of a pair is at (i, j), half at (j, i). The diagonal has what is left of a
-    feature's value, so that rows of the matrix sum to :func:`shap_values`.
+    feature's value, so that the rows of each matrix sum to :func:`shap_values`.
 
     Parameters
     ----------
     model : Trees or LinearEnsemble
         A finished model; a linear one has no interactions.
-    X : Matrix
-        Rows as prediction takes them.
-    team : Team
-        Threads that share the rows. The result does not depend on their number.
+    X, team, background
+        As for :func:`shap_values`.
 
     Returns
     -------
@@ -102,37 +92,29 @@ def shap_interactions(
     ------
     ParameterError
         If the leaves of the trees have linear models.
+    DataError
+        If the background has no rows.
     """
-    n_features = X.shape[1]
+    _check_background(background)
+    pairs = np.zeros((*X.shape, X.shape[1], model.n_outputs))
+    every = np.arange(X.shape[1])
     if isinstance(model, LinearEnsemble):
-        alone, expected = _explain_linear(model, X, None)
-        values = np.zeros((X.shape[0], n_features, n_features, model.n_outputs))
-        values[:, np.arange(n_features), np.arange(n_features)] = alone
-        return values, expected
+        pairs[:, every, every], expected = _explain_linear(model, X, background)
+        return pairs, expected
     _check_leaves(model)
     walks = TreeWalks(model)
-    pairs = _find_pairs(walks)
-
-    scratch, shape = walks.allocate_scratch(team), (team.n_threads, pairs.first.size, LANES)
-    own = PairScratch(np.empty((team.n_threads, walks.n_points)), np.empty(shape))
-    known = *walks.for_kernels, walks.rules, scratch, pairs, own
-
-    def explain(codes: np.ndarray, out: np.ndarray) -> None:
-        team.run(add_shap_interactions, codes, *known, out)
-
-    values = np.zeros((X.shape[0], n_features, n_features, model.n_outputs))
-    walks.code_and_run(X, team, explain, values)
-    return values, walks.find_expected()
+    if background is None:
+        write_path_interactions(walks, X, team, pairs)
+        return pairs, walks.find_expected()
+    values = np.zeros((*X.shape, model.n_outputs))
+    add_background_values(walks, X, background, team, values, pairs)
+    pairs[:, every, every] = values - pairs.sum(axis=2)
+    return pairs, model.predict_raw(background, team).mean(axis=0)
 
 
-def _find_pairs(walks: TreeWalks) -> Pairs:
-    start = np.append(0, np.cumsum(walks.splits.n_unique - 1))
-    above, key = np.empty((2, start[-1]), dtype=np.int64)
-    is_left = np.empty(start[-1], dtype=np.uint8)
-    n_slots = walks.features.size
-    list_pairs(walks.splits, n_slots, start, above, is_left, key)
-    keys, pair = np.unique(key, return_inverse=True)
-    return Pairs(start, above, is_left, pair, keys // n_slots, keys % n_slots)
+def _check_background(background: Matrix | None) -> None:
+    if background is not None and background.shape[0] == 0:
+        raise DataError("the background has no rows")
 
 
 def _check_leaves(trees: Trees) -> None:
@@ -142,15 +124,6 @@ def _check_leaves(trees: Trees) -> None:
             "defined by the splits alone: fit without leaves='linear', or use a model-agnostic "
             "explainer on its predictions"
         )
-
-
-def _explain_with_background(walks: TreeWalks, background: Matrix, team: Team) -> Explain:
-    n_background = background.shape[0]
-    others, shares = walks.code_all(background, team), make_shares(walks.n_unique, n_background)
-    n_rows = walks.count_blocks(team) * BLOCK
-    cells = allocate_cells(team.n_threads, n_rows, walks.n_levels, n_background, walks.n_unique)
-    known = others, n_background, *walks.for_kernels, shares, cells
-    return lambda codes, out: team.run(add_interventions, codes, *known, out)
 
 
 def _explain_linear(

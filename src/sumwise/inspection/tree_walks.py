@@ -20,9 +20,9 @@ from sumwise.tree.trees import Trees
 
 # Bytes of codes that a thread makes at a time: they should stay in its cache until they are read.
 _BATCH_BYTES = 1 << 18
-
-# Takes the codes of rows and their part of the output.
-Explain = Callable[[np.ndarray, np.ndarray], None]
+# Rows times splits that a thread explains at a time, in about a second: between batches, an
+# interrupt is noticed.
+_BATCH_STEPS = 1 << 28
 
 
 class TreeWalks:
@@ -58,7 +58,7 @@ class TreeWalks:
         self.tape = Tape(*(np.empty(size, dtype=np.int64) for size in sizes))
         self.splits = allocate_splits(n_splits)
         nodes = trees.start.astype(np.int64), left.astype(np.int64), slot, self.share
-        stack = np.empty((trees.n_nodes + 1, 3), dtype=np.int64)
+        stack = np.empty((int(np.diff(trees.start).max()) + 1, 3), dtype=np.int64)
         self._leaf_number = np.cumsum(is_leaf) - 1
         plan_walks(*nodes, self._leaf_number, stack, self.splits, self.tape)
         tests = trees.find_tests()
@@ -78,7 +78,9 @@ class TreeWalks:
 
     def count_blocks(self, team: Team) -> int:
         """Return the number of blocks that are coded at a time."""
-        return team.n_threads * max(1, _BATCH_BYTES // (BLOCK * max(1, self._n_columns)))
+        by_bytes = _BATCH_BYTES // (BLOCK * max(1, self._n_columns))
+        by_time = _BATCH_STEPS // (BLOCK * max(1, self.splits.node.size))
+        return team.n_threads * max(1, min(by_bytes, by_time))
 
     @property
     def n_unique(self) -> int:
@@ -122,15 +124,17 @@ class TreeWalks:
         base_score = trees.combine(np.zeros(trees.n_outputs))
         return base_score + sums.ravel()
 
-    def code_and_run(self, X: Matrix, team: Team, explain: Explain, out: np.ndarray) -> None:
-        """Code batches of rows of X; call ``explain`` with the codes and the rows of ``out``."""
+    def code_and_run(
+        self, X: Matrix, team: Team, explain: Callable[[np.ndarray, slice], None]
+    ) -> None:
+        """Code the rows of X, one batch after the other; call ``explain(codes, rows)`` on each."""
         n_blocks = max(1, min(self.count_blocks(team), -(-X.shape[0] // BLOCK)))
         codes = np.zeros((n_blocks, self._n_columns, BLOCK), dtype=np.uint8)
         for start, rows in self.trees.code_rows(X, team):
             for first in range(0, rows.n_rows, n_blocks * BLOCK):
                 last = min(first + n_blocks * BLOCK, rows.n_rows)
                 rows.code(first, last, codes, team)
-                explain(codes, out[start + first : start + last])
+                explain(codes, slice(start + first, start + last))
 
     def code_all(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the codes of all rows of X, (n_blocks, n_columns, BLOCK)."""

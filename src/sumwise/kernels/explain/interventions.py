@@ -6,6 +6,9 @@ feature is passed by one of them, and with a = |A| and c = |C|, the leaf adds
 
     v (a - 1)! c! / (a + c)!  to each feature of A,   -v a! (c - 1)! / (a + c)!  to each of C.
 
+It adds v (a - 2)! c! / (a + c - 1)! to each pair of features of A, v a! (c - 2)! / (a + c - 1)! to
+each pair of C, and -v (a - 1)! (c - 1)! / (a + c - 1)! to each pair of one of A and one of C.
+
 Rows and background rows go down the tree in groups, so that a leaf is done once for all rows that
 fail at the same features. A *cell* is a node, rows with the same C so far, and all background rows
 that pass at C. Where the row passed so far, a split makes four cells of one:
@@ -72,6 +75,8 @@ class Cells(NamedTuple):
     is_on: Any  # uint8 (n_places,): whether the rows pass the feature at a place of the way
     slot: Any  # int64 (n_places,): the feature at the place
     change: Any  # float64 (n_places,): what a leaf adds, divided by its value
+    listed: Any  # int64 (n_places,): places
+    pair_change: Any  # float64 (n_places, n_places): what a leaf adds to pairs, below the diagonal
 
 
 def make_shares(n_unique: int, n_background: int) -> Shares:
@@ -85,9 +90,10 @@ def make_shares(n_unique: int, n_background: int) -> Shares:
 
 
 def allocate_cells(
-    n_threads: int, n_rows: int, n_levels: int, n_background: int, n_places: int
+    n_threads: int, n_rows: int, n_levels: int, n_background: int, n_places: int, has_pairs: bool
 ) -> Cells:
     """Allocate the cells of all threads."""
+    n_paired = n_places if has_pairs else 0
     n_words, size = (n_places + int(_LOW)) >> int(_WORD_BITS), (n_levels + 1) * n_background
 
     def numbers(*shape: int) -> np.ndarray:
@@ -109,6 +115,8 @@ def allocate_cells(
         is_on=np.empty((n_threads, n_places), dtype=np.uint8),
         slot=numbers(n_places),
         change=np.empty((n_threads, n_places)),
+        listed=numbers(n_places),
+        pair_change=np.empty((n_threads, n_paired, n_paired)),
     )
 
 
@@ -131,6 +139,8 @@ def _take_cells(cells, thread):
         cells.is_on[thread],
         cells.slot[thread],
         cells.change[thread],
+        cells.listed[thread],
+        cells.pair_change[thread],
     )
 
 
@@ -283,6 +293,67 @@ def _add_leaf(value, leaf, n_groups, tree, features, shares, level, n_places, ce
 
 
 @inlined
+def _list_only(others, k, listed):
+    """List the places of A of a background row; return their number."""
+    n = np.int64(0)
+    for w in range(others.only.shape[0]):
+        bits = others.only[w, k]
+        while bits:
+            listed[n] = (w << _WORD_BITS) + np.int64(find_lowest_bit(bits))
+            n += 1
+            bits &= bits - _ONE
+    return n
+
+
+@routine
+def _find_pair_changes(shares, level, n_places, cells):
+    """Write what a leaf at a level adds to the pairs of its way, divided by its value.
+
+    The diagonal has what a feature of A adds to its pairs with those of C.
+    """
+    change, c, others = cells.pair_change, cells.n_off[level], cells.others
+    change[:n_places, :n_places] = 0.0
+    both_off = 0.0
+    for k in range(cells.first[level, 0], cells.first[level, 3]):
+        a = _list_only(others, k, cells.listed)
+        both_off += shares.gain[a + 1, c - 2] if c > 1 else 0.0
+        both_only = shares.gain[a - 1, c] if a > 1 else 0.0
+        across = shares.gain[a, c - 1] if c > 0 else 0.0
+        for i in range(a):
+            place = cells.listed[i]
+            change[place, place] -= across
+            for j in range(i):
+                change[place, cells.listed[j]] += both_only
+    for place in range(n_places):
+        for other in range(place):
+            is_on, is_other_on = cells.is_on[place], cells.is_on[other]
+            if not is_on and not is_other_on:
+                change[place, other] = both_off
+            elif not is_on:
+                change[place, other] = change[other, other]
+            elif not is_other_on:
+                change[place, other] = change[place, place]
+
+
+@routine
+def _add_leaf_pairs(value, leaf, n_groups, tree, features, shares, level, n_places, cells, out):
+    """Add half of what a leaf adds to pairs to each of their sides, for the rows of a cell."""
+    _find_pair_changes(shares, level, n_places, cells)
+    for place in range(n_places):
+        for other in range(place):
+            half = 0.5 * cells.pair_change[place, other]
+            if half == 0.0:
+                continue
+            f, g = features[cells.slot[place]], features[cells.slot[other]]
+            for column in range(value.shape[1]):
+                output = column if n_groups == 1 else tree % n_groups
+                product = half * value[leaf, column]
+                for i in range(cells.begin[level], cells.end[level]):
+                    out[cells.rows[i], f, g, output] += product
+                    out[cells.rows[i], g, f, output] += product
+
+
+@inlined
 def _start_tree(begin, end, n_background, cells):
     """Make the cell of a root: some rows, and all background rows in their order."""
     cells.begin[0], cells.end[0], cells.n_off[0] = begin, end, 0
@@ -296,7 +367,7 @@ def _start_tree(begin, end, n_background, cells):
 
 @routine
 def _explain_tree(
-    codes, background, splits, root, value, n_groups, tree, features, shares, cells, out
+    codes, background, splits, root, value, n_groups, tree, features, shares, cells, out, pairs
 ):
     """Add the values of a tree, whose root is a cell already."""
     level = np.int64(0)
@@ -313,8 +384,10 @@ def _explain_tree(
             continue
         leaf = splits.left_leaf[number] if to_left else splits.right_leaf[number]
         if leaf >= 0:
-            known = shares, level + 1, splits.n_unique[number], cells, out
-            _add_leaf(value, leaf, n_groups, tree, features, *known)
+            known = shares, level + 1, splits.n_unique[number], cells
+            _add_leaf(value, leaf, n_groups, tree, features, *known, out)
+            if pairs.size:
+                _add_leaf_pairs(value, leaf, n_groups, tree, features, *known, pairs)
         else:
             level += 1
             child = number + 1 if to_left else splits.right[number]
@@ -337,11 +410,13 @@ def add_interventions(
     shares,
     all_cells,
     out,
+    pairs,
 ):
     """Add interventional values to ``out`` (n_rows, n_features, n_outputs).
 
     ``background`` has the codes of the background rows; other arguments as for
-    ``add_shap_values``.
+    ``add_shap_values``. Unless it is empty, ``pairs`` (n_rows, n_features, n_features, n_outputs)
+    gets the values of pairs, without the diagonal.
     """
     cells = _take_cells(all_cells, thread)
     begin, end = share(out.shape[0], thread, n_threads)
@@ -351,5 +426,5 @@ def add_interventions(
         if begin < end and tape.start[tree] < tape.start[tree + 1]:
             root, _ = read_word(tape.words[tape.start[tree]])
             _start_tree(begin, end, n_background, cells)
-            known = value, n_groups, tree, features, shares, cells, out
+            known = value, n_groups, tree, features, shares, cells, out, pairs
             _explain_tree(codes, background, splits, root, *known)

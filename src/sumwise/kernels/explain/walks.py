@@ -119,7 +119,8 @@ def _add_split(splits, number, node, parent, is_left, left, slot, share, leaf_nu
 def plan_walks(start, left, slot, share, leaf_number, stack, splits, tape):
     """Fill the splits, except what their tests are, and the tape; return the number of words.
 
-    ``left`` (n_nodes,) counts over all trees, -1 for leaves; ``stack`` (n_nodes + 1, 3) is scratch.
+    ``left`` (n_nodes,) counts over all trees, -1 for leaves. ``stack`` (nodes of the largest tree
+    + 1, 3) is scratch.
     """
     n_splits = n_words = np.int64(0)
     for tree in range(start.size - 1):
