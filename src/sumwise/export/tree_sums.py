@@ -37,7 +37,9 @@ def add_sums(
 
 
 def _place_column(column: Column, columns: list[Column], places: dict[Any, int]) -> int:
-    key = column.inputs if column.lookup is None else id(column.lookup)
+    key: Any = column.inputs if column.lookup is None else id(column.lookup)
+    if column.node is not None:
+        key = (id(column.node), column.output, "output")
     if key not in places:
         places[key] = len(columns)
         columns.append(column)
