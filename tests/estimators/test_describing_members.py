@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     LinearRegression,
@@ -275,7 +275,7 @@ def test_members_that_are_trees_of_scikit_learn():
     X, y = make_numbers()
     members = [
         ("forest", RandomForestClassifier(3, max_depth=3, random_state=0)),
-        ("boosting", HistGradientBoostingClassifier(max_iter=3)),
+        ("boosting", GradientBoostingClassifier(n_estimators=3)),
         ("tree", DecisionTreeClassifier(max_depth=3)),
     ]
     check_classes(sumwise.StackingClassifier(members, cv=2).fit(X, y), X[:15])
