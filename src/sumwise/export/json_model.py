@@ -58,7 +58,7 @@ def to_json(model: Any, *, path: str | os.PathLike[str] | None = None) -> str:
     >>> from sumwise import DecisionTreeClassifier
     >>> from sumwise.export import to_json
     >>> X, y = load_iris(return_X_y=True)
-    >>> document = json.loads(to_json(DecisionTreeClassifier(max_depth=1).fit(X, y)))
+    >>> document = json.loads(to_json(DecisionTreeClassifier(max_depth=1).fit(X[:, [2]], y)))
     >>> document["nodes"][0]["trees"][0]["threshold"]
     [2.45, 0.0, 0.0]
     """
