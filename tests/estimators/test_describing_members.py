@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
@@ -269,6 +269,14 @@ def test_calibrated_members(method, n_classes):
     members = CLASSIFIERS[::2] if method == "temperature" else CLASSIFIERS
     model = sumwise.VotingClassifier(members, calibrate=method, cv=2).fit(X, y)
     check_classes(model, X[:15])
+
+
+def test_constants():
+    X, y = make_numbers(n_classes=0)
+    members = [("constant", DummyRegressor()), *REGRESSORS[:1]]
+    check_numbers(sumwise.AveragingRegressor(members).fit(X, y), X[:5])
+    check_numbers(sumwise.StackingRegressor(members, cv=2).fit(X, y), X[:5])
+    check_numbers(sumwise.StackingRegressor(members, DummyRegressor(), cv=2).fit(X, y), X[:5])
 
 
 def test_members_that_are_trees_of_scikit_learn():

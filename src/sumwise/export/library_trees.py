@@ -33,8 +33,8 @@ from sumwise.tree import LeafModels, Tree
 _NODES = {
     "Median": "the median of trees",
     "Vote": "votes with labels",
-    "Share": "shares of a sum",
-    "Curve": "calibration",
+    "Share": "shares of a sum (votes, or classes calibrated one by one)",
+    "Curve": "isotonic calibration",
     "Link": "probabilities that are averaged or stacked",
 }
 
@@ -178,14 +178,21 @@ def _to_sum(node: Node) -> TreeSum:
     if isinstance(node, TreeSum):
         return node
     if not isinstance(node, Affine):
-        raise ExportError(f"{_NODES[type(node).__name__]}: other tree libraries add trees up")
+        raise _refuse(_NODES[type(node).__name__])
     if node.columns:
-        raise ExportError("a linear function of features: other tree libraries hold trees only")
+        raise _refuse("a linear function of features")
     sums = [_to_sum(child) for child in node.of]
     if len(sums) == 1 and np.array_equal(node.coefficient, np.eye(node.n_outputs)):
         return replace(sums[0], base_score=sums[0].base_score + node.intercept)
     ends = np.cumsum([own.n_outputs for own in sums])[:-1]
     return add_sums(sums, np.split(node.coefficient, ends, axis=1), node.intercept)
+
+
+def _refuse(what: str) -> ExportError:
+    return ExportError(
+        f"{what}: LightGBM, XGBoost and treelite hold one sum of trees with a link; to_json, to_c, "
+        "to_python and to_onnx hold more"
+    )
 
 
 def _take_second(node: Node, trees: TreeSum) -> TreeSum:

@@ -32,10 +32,11 @@ def describe_stack(stack: Any) -> PortableModel:
     if any(known.kind == CATEGORY for known in final.inputs[:n_columns]):
         raise ExportError("final_estimator: outputs of members as categories cannot be exported")
     of_final = [None] * n_columns + (every if stack.passthrough else [])
+    places = [*([every] * len(described)), of_final]
     inputs, sources = join_inputs(
         name_inputs(stack),
         [(each.inputs, each.output) for each in [*described, final]],
-        [*([every] * len(described)), of_final],
+        [own[: len(each.inputs)] for each, own in zip([*described, final], places, strict=True)],
     )
     rewired = (
         rewire(each.output, _all_known(own))
