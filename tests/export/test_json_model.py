@@ -1,9 +1,11 @@
 """Models as JSON: the same predictions after reading, a schema that holds, and hostile text."""
 
 import json
+import math
 import re
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,6 +121,31 @@ def test_the_schema_is_json_and_its_references_resolve():
     text = json.dumps(JSON_SCHEMA)
     for name in set(re.findall(r'"#/\$defs/(\w+)"', text)):
         assert name in JSON_SCHEMA["$defs"]
+
+
+def test_the_example_of_the_documentation():
+    page = Path(__file__).parents[2] / "docs" / "model_schema.md"
+    blocks = re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    inputs = [json.loads(line) for line in blocks[0].splitlines()]
+    trees = {
+        **TREES,
+        "columns": [{"inputs": [0]}, {"inputs": [1]}],
+        "trees": [json.loads(blocks[-1])],
+    }
+    document = {**make_document(), "inputs": inputs, "nodes": [trees], "output": 0}
+    model = from_json(json.dumps(document))
+    rows = [
+        [1.0, "blue"],
+        [1.0, "red"],
+        [1.0, None],
+        [1.0, "white"],
+        [2.5, "green"],
+        [3.0, "green"],
+    ]
+    rows.append([math.nan, "green"])
+    expected = [-0.4, -0.4, -0.4, -0.4, 0.3, -0.2, -0.2]
+    assert [predict_row(model, row)[0] for row in rows] == expected
+    assert [predict_document(to_json(model), row)[0] for row in rows] == expected
 
 
 def test_labels_and_categories_that_json_cannot_hold_are_refused():

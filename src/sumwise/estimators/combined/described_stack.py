@@ -31,8 +31,8 @@ def describe_stack(stack: Any) -> PortableModel:
     n_columns = sum(stack._n_columns)
     if any(known.kind == CATEGORY for known in final.inputs[:n_columns]):
         raise ExportError("final_estimator: outputs of members as categories cannot be exported")
-    of_final = [None] * n_columns + (every if stack.passthrough else [])
-    places = [*([every] * len(described)), of_final]
+    of_final = [*([None] * n_columns), *(every if stack.passthrough else [])]
+    places: list[Sequence[int | None]] = [*([every] * len(described)), of_final]
     inputs, sources = join_inputs(
         name_inputs(stack),
         [(each.inputs, each.output) for each in [*described, final]],
