@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     LinearRegression,
@@ -14,10 +15,12 @@ from sklearn.linear_model import (
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import sumwise
 from sumwise.errors import ExportError
 from sumwise.estimators.resampled.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
+from sumwise.export import from_json, to_json
 from sumwise.export.portable import TreeSum, Vote, describe, list_nodes
 from tests.estimators.test_describing import CHOSEN, list_rows, make_rows, make_table, make_target
 from tests.naive.portable import predict_label, predict_row
@@ -268,6 +271,26 @@ def test_calibrated_members(method, n_classes):
     check_classes(model, X[:15])
 
 
+def test_constants():
+    X, y = make_numbers(n_classes=0)
+    members = [("constant", DummyRegressor()), *REGRESSORS[:1]]
+    check_numbers(sumwise.AveragingRegressor(members).fit(X, y), X[:5])
+    check_numbers(sumwise.StackingRegressor(members, cv=2).fit(X, y), X[:5])
+    check_numbers(sumwise.StackingRegressor(members, DummyRegressor(), cv=2).fit(X, y), X[:5])
+
+
+def test_members_that_are_trees_of_scikit_learn():
+    X, y = make_numbers()
+    members = [
+        ("forest", RandomForestClassifier(3, max_depth=3, random_state=0)),
+        ("boosting", GradientBoostingClassifier(n_estimators=3)),
+        ("tree", DecisionTreeClassifier(max_depth=3)),
+    ]
+    check_classes(sumwise.StackingClassifier(members, cv=2).fit(X, y), X[:15])
+    bagging = sumwise.BaggingClassifier(members[2][1], n_estimators=3, random_state=0)
+    check_classes(bagging.fit(X, y), X[:15])
+
+
 def test_a_majority_vote_is_refused():
     X, y = make_numbers()
     model = sumwise.VotingClassifier(CLASSIFIERS, rule="majority").fit(X, y)
@@ -305,9 +328,30 @@ def test_what_a_member_cannot_say_is_named():
     scaled = make_pipeline(StandardScaler(), LogisticRegression())
     with pytest.raises(ExportError, match=r"step 'standardscaler' \(StandardScaler\)"):
         describe(sumwise.BaggingClassifier(scaled, n_estimators=2).fit(X, y))
-    stack = sumwise.StackingClassifier(CLASSIFIERS, sumwise.DecisionTreeClassifier(), cv=2)
-    with pytest.raises(ExportError, match=r"final_estimator \(DecisionTreeClassifier\)"):
-        describe(stack.fit(X, y))
+
+
+@pytest.mark.parametrize("passthrough", [False, True])
+def test_trees_as_meta_learners(passthrough):
+    """Only formats that ask for it get trees that split on outputs of other models."""
+    table, rows = make_table(), make_rows()
+    members = [
+        ("boosting", sumwise.GradientBoostingClassifier(**FEW, **CHOSEN)),
+        ("tree", sumwise.DecisionTreeClassifier(**TREE, **CHOSEN)),
+    ]
+    chosen = CHOSEN if passthrough else {}
+    final = sumwise.RandomForestClassifier(2, max_depth=3, random_state=0, **chosen)
+    inner = sumwise.StackingClassifier(members, final, cv=2, passthrough=passthrough)
+    lines = [(name, LogisticRegression(C=c)) for name, c in (("a", 1.0), ("b", 0.1))]
+    outer = sumwise.StackingClassifier([("inner", inner)], sumwise.VotingClassifier(lines), cv=2)
+    for model in (inner, outer):
+        model.fit(table, make_target(table, 3))
+        portable = describe(model, nested=True)
+        found = [predict_row(portable, row) for row in list_rows(rows)]
+        np.testing.assert_allclose(found, model.predict_proba(rows), rtol=1e-12, atol=1e-14)
+        again = from_json(to_json(model))
+        assert [predict_row(again, row) for row in list_rows(rows)[:5]] == found[:5]
+        with pytest.raises(ExportError, match="cannot be held in this format"):
+            describe(model)
 
 
 def test_a_feature_that_members_read_differently_is_named():

@@ -12,7 +12,7 @@ from sumwise.export.joining import (
     join_inputs,
     rewire,
 )
-from sumwise.export.portable import Affine, Column, Input, Link, PortableModel
+from sumwise.export.portable import Affine, Column, Input, Link, PortableModel, describe
 from tests.export.library_models import make_stump
 from tests.export.random_models import make_inputs, make_rows, make_trees
 from tests.naive.portable import predict_row
@@ -90,8 +90,26 @@ def test_inputs_become_outputs_of_nodes():
     model = PortableModel("Stack", (Input("a"),), rewire(Link(line, "identity"), sources))
     assert predict_row(model, [7.0]) == [1.0 + 2 * 5 + 10 * 3 + 100 * 7]
     assert len(model.output.of.of) == 1  # the node is there once
-    with pytest.raises(ExportError, match="its trees split on outputs"):
-        rewire(make_stump(Column((0,))), sources)
+
+
+def test_trees_split_on_outputs_of_nodes():
+    inner = Affine((), np.zeros((2, 0)), np.zeros(2), (Column((0,)),), np.array([[1.0], [-1.0]]))
+    trees = rewire(make_stump(Column((1,)), 5.0), [InputSource(0), OutputSource(inner, 1)])
+    model = PortableModel("Stack", (Input("a"),), trees)
+    assert [predict_row(model, [x])[0] for x in (-6.0, -5.0, 0.0)] == [2.0, 1.0, 1.0]
+    assert find_used_inputs(trees) == {0}
+    again = rewire(trees, [InputSource(3)])  # the node below is rewired, too
+    assert find_used_inputs(again) == {3}
+    assert describe(model, nested=True) is model
+    with pytest.raises(ExportError, match="cannot be held in this format"):
+        describe(model)
+
+
+def test_shared_nodes_stay_shared():
+    trees = make_stump(Column((0,)))
+    pair = average_nodes([Link(trees, "log"), Link(trees, "sigmoid")], [0.5, 0.5])
+    again = rewire(pair, [InputSource(1)])
+    assert again.of[0].of is again.of[1].of is not trees
 
 
 def test_used_inputs():

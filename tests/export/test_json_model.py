@@ -1,8 +1,11 @@
 """Models as JSON: the same predictions after reading, a schema that holds, and hostile text."""
 
 import json
+import math
 import re
 import tracemalloc
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,6 +39,9 @@ OPTIONS = [
 ]
 
 
+NO_SETS = dict.fromkeys(("set_node", "set_size", "set_categories"), np.empty(0, dtype=np.int32))
+
+
 def make_graph(rng):
     """A model with every kind of node; one node is used twice."""
     inputs = make_inputs()
@@ -54,7 +60,9 @@ def make_graph(rng):
     )
     vote = Vote((Share(curve), Link(three, "softmax")), np.array([0.5, 2.0]))
     median = Median(one, rng.random(one.n_trees))
-    last = Affine((vote, median), rng.normal(size=(2, 4)), np.zeros(2))
+    over = replace(one, columns=tuple(Column((), None, three, k % 3) for k in range(5)))
+    over = replace(over, trees=replace(over.trees, **NO_SETS))
+    last = Affine((vote, median, over), rng.normal(size=(2, 5)), np.zeros(2))
     return PortableModel("Graph", inputs, last, (np.array(["no", "yes"]),)), one
 
 
@@ -82,7 +90,7 @@ def test_every_node_is_read_back(seed):
     model, trees = make_graph(np.random.default_rng(seed))
     check_same(model, trees)
     document = json.loads(to_json(model))
-    assert [node["type"] for node in document["nodes"]].count("trees") == 2  # each once
+    assert [node["type"] for node in document["nodes"]].count("trees") == 3  # each once
 
 
 def test_a_fitted_model_is_read_back():
@@ -113,6 +121,31 @@ def test_the_schema_is_json_and_its_references_resolve():
     text = json.dumps(JSON_SCHEMA)
     for name in set(re.findall(r'"#/\$defs/(\w+)"', text)):
         assert name in JSON_SCHEMA["$defs"]
+
+
+def test_the_example_of_the_documentation():
+    page = Path(__file__).parents[2] / "docs" / "model_schema.md"
+    blocks = re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    inputs = [json.loads(line) for line in blocks[0].splitlines()]
+    trees = {
+        **TREES,
+        "columns": [{"inputs": [0]}, {"inputs": [1]}],
+        "trees": [json.loads(blocks[-1])],
+    }
+    document = {**make_document(), "inputs": inputs, "nodes": [trees], "output": 0}
+    model = from_json(json.dumps(document))
+    rows = [
+        [1.0, "blue"],
+        [1.0, "red"],
+        [1.0, None],
+        [1.0, "white"],
+        [2.5, "green"],
+        [3.0, "green"],
+    ]
+    rows.append([math.nan, "green"])
+    expected = [-0.4, -0.4, -0.4, -0.4, 0.3, -0.2, -0.2]
+    assert [predict_row(model, row)[0] for row in rows] == expected
+    assert [predict_document(to_json(model), row)[0] for row in rows] == expected
 
 
 def test_labels_and_categories_that_json_cannot_hold_are_refused():
@@ -189,10 +222,20 @@ def test_wrong_documents_are_refused(path, value, message):
         from_json(json.dumps(document))
 
 
+ONE = {"type": "affine", "of": [], "coefficient": [[]], "intercept": [1.0]}
+TREES = {"type": "trees", "base_score": [0.0], "divisor": 1.0, "trees": []}
+
+
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
         ([{"type": "share", "of": 0}], "earlier nodes"),
+        ([ONE, {**TREES, "columns": [{"node": 1, "output": 0}]}], "earlier nodes"),
+        ([ONE, {**TREES, "columns": [{"node": 0, "output": 1}]}], "number of an output"),
+        (
+            [ONE, {**ONE, "columns": [{"node": 0, "output": 0}], "column_coefficient": [[1.0]]}],
+            "must be of inputs",
+        ),
         ([{"type": "median", "of": 0, "weights": [1]}], "earlier nodes"),
         ([{"type": "vote", "of": [], "weights": []}], "at least 1"),
         ([{"type": "affine", "of": [], "coefficient": [[]], "intercept": []}], "per output"),
@@ -207,8 +250,7 @@ def test_nodes_that_do_not_fit_are_refused(nodes, message):
 
 def test_a_graph_that_grows_without_bound_is_refused():
     """Each node uses the one before twice: written out, there would be 2^80 of them."""
-    one = {"type": "affine", "of": [], "coefficient": [[]], "intercept": [1.0]}
-    nodes = [one] + [
+    nodes = [ONE] + [
         {"type": "affine", "of": [k, k], "coefficient": [[0.5, 0.5]], "intercept": [0.0]}
         for k in range(80)
     ]

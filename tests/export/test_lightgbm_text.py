@@ -131,6 +131,12 @@ def test_the_text_is_what_lightgbm_would_write():
     assert load(model).dump_model()["feature_names"] == ["a", "b", "color", "shop"]
 
 
+def test_a_constant():
+    X = np.zeros((20, 2))
+    model = sumwise.GradientBoostingClassifier(n_estimators=2).fit(X, np.full(20, "only"))
+    assert load(model).predict(X[:3]).tolist() == [1.0, 1.0, 1.0]
+
+
 def test_names_are_cleaned():
     inputs = tuple(map(Input, ["a b", "a:b", 'ü"{}', ""]))
     trees = make_trees(np.random.default_rng(0), inputs)

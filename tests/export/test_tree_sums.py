@@ -5,7 +5,7 @@ import pytest
 
 from sumwise.errors import ExportError
 from sumwise.export.portable import PortableModel
-from sumwise.export.tree_sums import add_sums, lay_end_to_end
+from sumwise.export.tree_sums import add_trees, lay_end_to_end
 from tests.export.random_models import make_inputs, make_rows, make_trees
 from tests.naive.portable import predict_row
 
@@ -20,7 +20,9 @@ def test_sums_of_sums(seed):
     ]
     slopes = [rng.normal(size=(2, 2)), rng.normal(size=(2, 3))]
     intercept = rng.normal(size=2)
-    total = PortableModel("Sum", inputs, add_sums(parts, slopes, intercept))
+    pairs = list(zip(parts, slopes, strict=True))
+    base = intercept + sum(slope @ part.base_score for part, slope in pairs)
+    total = PortableModel("Sum", inputs, add_trees(pairs, base))
     assert len(total.output.columns) == len(parts[0].columns)  # inputs are shared
     for row in make_rows(rng, parts[0], inputs, 20):
         outputs = [predict_row(PortableModel("Part", inputs, part), row) for part in parts]
@@ -33,7 +35,7 @@ def test_linear_leaves_are_scaled(slope):
     rng = np.random.default_rng(0)
     inputs = make_inputs()
     part = make_trees(rng, inputs, with_linear=True)
-    scaled = add_sums([part], [np.array([[slope]])], np.ones(1))
+    scaled = add_trees([(part, np.array([[slope]]))], 1 + slope * part.base_score)
     for row in make_rows(rng, part, inputs, 20):
         expected = 1 + slope * predict_row(PortableModel("Part", inputs, part), row)[0]
         found = predict_row(PortableModel("Sum", inputs, scaled), row)[0]
@@ -43,7 +45,7 @@ def test_linear_leaves_are_scaled(slope):
 def test_linear_leaves_have_one_output():
     part = make_trees(np.random.default_rng(0), make_inputs(), with_linear=True)
     with pytest.raises(ExportError, match="linear leaves"):
-        add_sums([part], [np.ones((2, 1))], np.zeros(2))
+        add_trees([(part, np.ones((2, 1)))], np.zeros(2))
 
 
 def test_no_trees():

@@ -16,10 +16,12 @@ def predict_document(text, row):
 def _evaluate(node, outputs, document, row):
     kind = node["type"]
     if kind == "trees":
-        return _add_trees(node, document, row)
+        return _add_trees(node, outputs, document, row)
     if kind == "affine":
         terms = [x for k in node["of"] for x in outputs[k]]
-        direct = [_read_column(column, document, row) for column in node.get("columns", [])]
+        direct = [
+            _read_column(column, outputs, document, row) for column in node.get("columns", [])
+        ]
         direct = [0.0 if math.isnan(x) else x for x in direct]
         slopes = node.get("column_coefficient", [[]] * len(node["intercept"]))
         rows = zip(node["intercept"], node["coefficient"], slopes, strict=True)
@@ -30,7 +32,8 @@ def _evaluate(node, outputs, document, row):
             votes[outputs[k].index(max(outputs[k]))] += weight
         return votes
     if kind == "median":
-        return [_find_median(document["nodes"][node["of"]], node["weights"], document, row)]
+        trees = document["nodes"][node["of"]]
+        return [_find_median(trees, node["weights"], outputs, document, row)]
     scores = outputs[node["of"]]
     if kind == "link":
         return _apply_link(node["name"], scores)
@@ -45,7 +48,9 @@ def _dot(a, b):
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
-def _read_column(column, document, row):
+def _read_column(column, outputs, document, row):
+    if "node" in column:
+        return outputs[column["node"]][column["output"]]
     if "lookup" not in column:
         (k,) = column["inputs"]
         known = document["inputs"][k]
@@ -67,8 +72,8 @@ def _find_code(known, value):
     return known["categories"].index(value) if value in known["categories"] else None
 
 
-def _add_trees(node, document, row):
-    columns = [_read_column(column, document, row) for column in node["columns"]]
+def _add_trees(node, outputs, document, row):
+    columns = [_read_column(column, outputs, document, row) for column in node["columns"]]
     sums = [0.0] * len(node["base_score"])
     for i, tree in enumerate(node["trees"]):
         values = _find_values(tree, columns)
@@ -100,8 +105,8 @@ def _find_values(tree, columns):
     return tree["value"][node]
 
 
-def _find_median(node, weights, document, row):
-    columns = [_read_column(column, document, row) for column in node["columns"]]
+def _find_median(node, weights, outputs, document, row):
+    columns = [_read_column(column, outputs, document, row) for column in node["columns"]]
     values = [_find_values(tree, columns)[0] for tree in node["trees"]]
     so_far = 0.0
     for value, weight in sorted(zip(values, weights, strict=True), key=lambda pair: pair[0]):

@@ -135,6 +135,8 @@ def _find_median(node: Median, inputs: Sequence[Input], row: Sequence[Any]) -> f
 
 
 def _read_column(column: Column, inputs: Sequence[Input], row: Sequence[Any]) -> float:
+    if column.node is not None:
+        return evaluate(column.node, inputs, row)[column.output]
     if column.lookup is None:
         place = column.inputs[0]
         if inputs[place].kind != CATEGORY:

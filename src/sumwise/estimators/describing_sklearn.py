@@ -1,23 +1,37 @@
-"""Describing scikit-learn's linear models and constants, which members of ensembles often are."""
+"""Describing scikit-learn's linear models, trees and constants, which members often are."""
 
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from sumwise.errors import ExportError
-from sumwise.export.portable import Affine, Column, Input, Link, Node, PortableModel, Share, Vote
+from sumwise.errors import ExportError, ModelFileError
+from sumwise.export.portable import (
+    Affine,
+    Column,
+    Input,
+    Link,
+    Node,
+    PortableModel,
+    Share,
+    Vote,
+    describe,
+)
 
 _LOG_LINK = ("GammaRegressor", "PoissonRegressor")
 _LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
 _LINEAR_MODULES = ("sklearn.linear_model.", "sklearn.svm.")
+_TREE_MODULES = ("sklearn.tree.", "sklearn.ensemble.")
 _CONSTANT_MODULE = "sklearn.dummy"
 
 
 def describe_sklearn(model: Any) -> PortableModel:
-    """Return a linear model or a constant of scikit-learn in plain terms."""
-    if type(model).__module__ == _CONSTANT_MODULE:
+    """Return a linear model, a model of trees or a constant of scikit-learn in plain terms."""
+    module = type(model).__module__
+    if module == _CONSTANT_MODULE:
         return _describe_constant(model)
+    if module.startswith(_TREE_MODULES):
+        return _describe_trees(model)
     raw = _describe_raw(model)
     if is_classifier(model):
         return _finish(model, _find_probabilities(model, raw), (np.asarray(model.classes_),))
@@ -34,14 +48,24 @@ def _finish(model: Any, output: Node, classes: tuple[np.ndarray, ...] = ()) -> P
     return PortableModel(type(model).__name__, inputs, output, classes)
 
 
+def _describe_trees(model: Any) -> PortableModel:
+    """Return a tree, a forest or boosting of scikit-learn in plain terms."""
+    from sumwise.estimators.imported.sklearn_model import from_sklearn
+
+    try:
+        return describe(from_sklearn(model))
+    except ModelFileError as error:
+        raise ExportError(str(error)) from None
+
+
 def _describe_raw(model: Any) -> Affine:
     """Return the linear functions of a model, before its link."""
     is_linear = type(model).__module__.startswith(_LINEAR_MODULES)
     slopes, intercept = getattr(model, "coef_", None), getattr(model, "intercept_", None)
     if not is_linear or slopes is None or intercept is None or hasattr(slopes, "tocsr"):
         raise ExportError(
-            f"a {type(model).__name__} cannot be exported; members may be models of sumwise and "
-            "linear models of scikit-learn. sumwise.from_sklearn converts its trees and forests"
+            f"a {type(model).__name__} cannot be exported; members may be models of sumwise, and "
+            "trees, forests and linear models of scikit-learn"
         )
     slopes = np.atleast_2d(np.asarray(slopes, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(intercept, dtype=np.float64), slopes.shape[:1])

@@ -133,8 +133,9 @@ def _find_source(known: Input, place: int, joined: Input) -> InputSource:
 def find_used_inputs(node: Node) -> set[int]:
     """Return the inputs that the outputs of a graph depend on."""
     if isinstance(node, TreeSum):
-        used = _find_used_columns(node.trees)
-        return {place for k in used for place in node.columns[k].inputs}
+        used = [node.columns[k] for k in _find_used_columns(node.trees)]
+        direct = {place for column in used for place in column.inputs}
+        return direct.union(*(find_used_inputs(c.node) for c in used if c.node is not None))
     if isinstance(node, (Affine, Vote)):
         columns = node.columns if isinstance(node, Affine) else ()
         direct = {place for column in columns for place in column.inputs}
@@ -151,53 +152,89 @@ def _find_used_columns(trees: Tree) -> set[int]:
 
 
 def rewire(node: Node, sources: Sequence[Source]) -> Node:
-    """Return a graph whose inputs come from these sources."""
-    if isinstance(node, TreeSum):
-        return _rewire_trees(node, sources)
-    if isinstance(node, Affine):
-        return _rewire_affine(node, sources)
-    if isinstance(node, Vote):
-        return replace(node, of=tuple(rewire(child, sources) for child in node.of))
-    assert isinstance(node, (Median, Link, Share, Curve))
-    return replace(node, of=rewire(node.of, sources))  # type: ignore[arg-type]
+    """Return a graph whose inputs come from these sources. Nodes that are shared stay shared."""
+    return _Rewirer(sources).rewire(node)
 
 
-def _rewire_trees(node: TreeSum, sources: Sequence[Source]) -> TreeSum:
-    used = _find_used_columns(node.trees)
-    columns = tuple(
-        # A table that is not used may be of categories that the joined input does not have.
-        _rewire_column(column if k in used else Column(column.inputs[:1]), sources)
-        for k, column in enumerate(node.columns)
-    )
-    recoded = {}
-    for k, column in enumerate(node.columns):
-        (source, *_) = _find_inputs(column, sources)
-        if column.lookup is None and source.codes is not None:
-            recoded[k] = source
-    trees = _recode_sets(node.trees, recoded) if recoded else node.trees
-    return replace(node, columns=columns, trees=trees)
+class _Rewirer:
+    """Replaces the inputs of nodes by their sources, each node once."""
 
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+        self._done: dict[int, Node] = {}
 
-def _find_inputs(column: Column, sources: Sequence[Source]) -> list[InputSource]:
-    """Return the sources of a column that trees split on."""
-    own = []
-    for place in column.inputs:
-        source = sources[place]
-        if isinstance(source, OutputSource):
-            raise ExportError(
-                "its trees split on outputs of other models, which no format of sumwise.export "
-                "can hold; use a linear meta-learner, such as the default one"
-            )
-        own.append(source)
-    return own
+    def rewire(self, node: Node) -> Node:
+        if id(node) not in self._done:
+            self._done[id(node)] = self._replace(node)
+        return self._done[id(node)]
 
+    def _replace(self, node: Node) -> Node:
+        if isinstance(node, TreeSum):
+            return self._replace_trees(node)
+        if isinstance(node, Affine):
+            return self._replace_affine(node)
+        if isinstance(node, Vote):
+            return replace(node, of=tuple(self.rewire(child) for child in node.of))
+        assert isinstance(node, (Median, Link, Share, Curve))
+        return replace(node, of=self.rewire(node.of))  # type: ignore[arg-type]
 
-def _rewire_column(column: Column, sources: Sequence[Source]) -> Column:
-    own = _find_inputs(column, sources)
-    inputs = tuple(source.place for source in own)
-    if column.lookup is None or all(source.codes is None for source in own):
-        return Column(inputs, column.lookup)
-    return Column(inputs, _recode_lookup(column.lookup, own))
+    def _replace_trees(self, node: TreeSum) -> TreeSum:
+        used = _find_used_columns(node.trees)
+        columns = tuple(
+            # A table that is not used may be of categories that the joined input does not have.
+            self._replace_column(column if k in used else replace(column, lookup=None))
+            for k, column in enumerate(node.columns)
+        )
+        recoded = {}
+        for k, column in enumerate(node.columns):
+            if column.lookup is None and column.node is None:
+                source = self._sources[column.inputs[0]]
+                if isinstance(source, InputSource) and source.codes is not None:
+                    recoded[k] = source
+        trees = _recode_sets(node.trees, recoded) if recoded else node.trees
+        return replace(node, columns=columns, trees=trees)
+
+    def _replace_column(self, column: Column) -> Column:
+        if column.node is not None:
+            return replace(column, node=self.rewire(column.node))
+        own = []
+        for place in column.inputs:
+            source = self._sources[place]
+            if isinstance(source, OutputSource):
+                return Column((), None, source.node, source.output)
+            own.append(source)
+        if column.lookup is None:
+            return Column((own[0].place,))
+        inputs = tuple(source.place for source in own)
+        if all(source.codes is None for source in own):
+            return Column(inputs, column.lookup)
+        return Column(inputs, _recode_lookup(column.lookup, own))
+
+    def _replace_affine(self, node: Affine) -> Affine:
+        of = [self.rewire(child) for child in node.of]
+        columns, direct = [], []
+        slopes: dict[int, np.ndarray] = {}  # of the outputs of each node that is a source
+        nodes: dict[int, Node] = {}
+        for k, column in enumerate(node.columns):
+            assert node.column_coefficient is not None
+            own, source = node.column_coefficient[:, k], self._sources[column.inputs[0]]
+            if isinstance(source, OutputSource):
+                key = id(source.node)
+                nodes[key] = source.node
+                empty = np.zeros((node.n_outputs, source.node.n_outputs))
+                slopes.setdefault(key, empty)[:, source.output] += own
+                continue
+            if column.lookup is None and source.codes is not None:
+                raise ExportError("a linear function of category codes")
+            columns.append(self._replace_column(column))
+            direct.append(own)
+        return Affine(
+            (*of, *nodes.values()),
+            np.column_stack([node.coefficient, *slopes.values()]),
+            node.intercept,
+            tuple(columns),
+            np.column_stack(direct) if direct else None,
+        )
 
 
 def _recode_lookup(lookup: Lookup, sources: Sequence[InputSource]) -> Lookup:
@@ -240,35 +277,6 @@ def _recode_sets(trees: Tree, sources: dict[int, InputSource]) -> Tree:
         set_node=np.array(order, dtype=np.int32),
         set_size=np.array([sets[node].size for node in order], dtype=np.int32),
         set_categories=np.concatenate([*(sets[node] for node in order), np.empty(0, np.int32)]),
-    )
-
-
-def _rewire_affine(node: Affine, sources: Sequence[Source]) -> Affine:
-    of = [rewire(child, sources) for child in node.of]
-    slopes = [node.coefficient]
-    columns, direct = [], []
-    bound: dict[int, np.ndarray] = {}  # slopes of the outputs of each node that is a source
-    nodes: dict[int, Node] = {}
-    for k, column in enumerate(node.columns):
-        assert node.column_coefficient is not None
-        own, source = node.column_coefficient[:, k], sources[column.inputs[0]]
-        if isinstance(source, OutputSource):
-            key = id(source.node)
-            nodes[key] = source.node
-            empty = np.zeros((node.n_outputs, source.node.n_outputs))
-            bound.setdefault(key, empty)[:, source.output] += own
-            continue
-        if column.lookup is None and source.codes is not None:
-            raise ExportError("a linear function of category codes")
-        columns.append(_rewire_column(column, sources))
-        direct.append(own)
-    of += nodes.values()
-    return Affine(
-        tuple(of),
-        np.column_stack([*slopes, *bound.values()]),
-        node.intercept,
-        tuple(columns),
-        np.column_stack(direct) if direct else None,
     )
 
 

@@ -58,11 +58,11 @@ def to_json(model: Any, *, path: str | os.PathLike[str] | None = None) -> str:
     >>> from sumwise import DecisionTreeClassifier
     >>> from sumwise.export import to_json
     >>> X, y = load_iris(return_X_y=True)
-    >>> document = json.loads(to_json(DecisionTreeClassifier(max_depth=1).fit(X, y)))
+    >>> document = json.loads(to_json(DecisionTreeClassifier(max_depth=1).fit(X[:, [2]], y)))
     >>> document["nodes"][0]["trees"][0]["threshold"]
     [2.45, 0.0, 0.0]
     """
-    described = describe(model)
+    described = describe(model, nested=True)
     text = _lay_out(_encode_model(described), "") + "\n"
     if path is not None:
         write_bytes(path, text.encode())
@@ -130,7 +130,7 @@ def _encode_node(node: Node, place: dict[int, int]) -> dict[str, Any]:
     if isinstance(node, TreeSum):
         return {
             "type": "trees",
-            "columns": [_encode_column(column) for column in node.columns],
+            "columns": [_encode_column(column, place) for column in node.columns],
             "base_score": _encode_array(node.base_score),
             "divisor": float(node.divisor),
             "trees": _encode_trees(node),
@@ -144,7 +144,7 @@ def _encode_node(node: Node, place: dict[int, int]) -> dict[str, Any]:
         }
         if node.columns:
             assert node.column_coefficient is not None
-            entry["columns"] = [_encode_column(column) for column in node.columns]
+            entry["columns"] = [_encode_column(column, place) for column in node.columns]
             entry["column_coefficient"] = _encode_array(node.column_coefficient)
         return entry
     if isinstance(node, Vote):
@@ -162,7 +162,9 @@ def _encode_node(node: Node, place: dict[int, int]) -> dict[str, Any]:
     return {"type": "curve", **of_one, "x": x, "y": y}
 
 
-def _encode_column(column: Column) -> dict[str, Any]:
+def _encode_column(column: Column, place: dict[int, int]) -> dict[str, Any]:
+    if column.node is not None:
+        return {"node": place[id(column.node)], "output": column.output}
     if column.lookup is None:
         return {"inputs": list(column.inputs)}
     digits, rest = [], column.lookup.keys

@@ -149,12 +149,13 @@ class _NodeReader:
     def read(self, entry: dict[str, Any]) -> Node:
         """Return the node."""
         of = entry.get("of", [])
-        places = of if isinstance(of, list) else [of]
+        places = list(of) if isinstance(of, list) else [of]
+        places += {own["node"] for own in entry.get("columns", []) if "node" in own}
         is_known = all(place < len(self._known) for place in places)
         require(is_known, f"{self._where}.of", "must be numbers of earlier nodes")
         self._sizes.append(1 + sum(self._sizes[place] for place in places))
         require(self._sizes[-1] <= _MOST_NODES, self._where, "stands for too many nodes")
-        children = tuple(self._known[place] for place in places)
+        children = tuple(self._known[place] for place in (of if isinstance(of, list) else [of]))
         node: Node = getattr(self, f"_read_{entry['type']}")(entry, children)
         return node
 
@@ -192,6 +193,10 @@ class _NodeReader:
         n_terms = sum(child.n_outputs for child in children)
         slopes = read_matrix(entry["coefficient"], n_terms, f"{self._where}.coefficient")
         columns = self._read_columns(entry.get("columns", []))
+        is_direct = all(column.node is None for column in columns)
+        require(
+            is_direct, f"{self._where}.columns", "must be of inputs; outputs of nodes are in 'of'"
+        )
         direct = read_matrix(
             entry.get("column_coefficient", [[] for _ in entry["intercept"]]),
             len(columns),
@@ -222,6 +227,11 @@ class _NodeReader:
         )
 
     def _read_column(self, where: str, entry: dict[str, Any]) -> Column:
+        if "node" in entry:
+            node = self._known[entry["node"]]
+            is_output = entry["output"] < node.n_outputs
+            require(is_output, f"{where}.output", "is not the number of an output")
+            return Column((), None, node, entry["output"])
         places = tuple(entry["inputs"])
         is_known = all(place < len(self._inputs) for place in places)
         require(is_known, f"{where}.inputs", "must be numbers of inputs")
@@ -241,7 +251,7 @@ class _NodeReader:
         require(divisor > 0, f"{self._where}.divisor", "must be positive")
         counts = [
             len(self._inputs[c.inputs[0]].categories)
-            if c.lookup is None and self._inputs[c.inputs[0]].kind == CATEGORY
+            if c.lookup is None and c.node is None and self._inputs[c.inputs[0]].kind == CATEGORY
             else -1
             for c in columns
         ]

@@ -58,17 +58,18 @@ JSON_SCHEMA: dict[str, Any] = {
             },
             {"categories": _array({"type": ["string", "number"]})},
         ),
-        "column": _object(
-            {"inputs": _array(_INDEX, 1)},
+        "column": {
+            "anyOf": [
+                _object({"node": _INDEX, "output": _INDEX}),
+                _object({"inputs": _array(_INDEX, 1)}, {"lookup": {"$ref": "#/$defs/lookup"}}),
+            ]
+        },
+        "lookup": _object(
             {
-                "lookup": _object(
-                    {
-                        "codes": _array(_array(_INDEX, 1)),
-                        "values": _NUMBERS,
-                        "default": {"$ref": _NUMBER},
-                    }
-                )
-            },
+                "codes": _array(_array(_INDEX, 1)),
+                "values": _NUMBERS,
+                "default": {"$ref": _NUMBER},
+            }
         ),
         "tree": _object(
             {

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ExportError
+from sumwise.export.linear_form import LinearForm, find_linear_form
 from sumwise.export.portable import (
     CATEGORY,
-    Affine,
     Column,
     Input,
     Link,
@@ -27,14 +27,15 @@ from sumwise.export.portable import (
     TreeSum,
     describe,
 )
-from sumwise.export.tree_sums import add_sums
+from sumwise.export.tree_sums import add_trees
 from sumwise.tree import LeafModels, Tree
 
 _NODES = {
+    "Affine": "a linear function of features",
     "Median": "the median of trees",
     "Vote": "votes with labels",
-    "Share": "shares of a sum",
-    "Curve": "calibration",
+    "Share": "shares of a sum (votes, or classes calibrated one by one)",
+    "Curve": "isotonic calibration",
     "Link": "probabilities that are averaged or stacked",
 }
 
@@ -163,10 +164,8 @@ def to_library_model(model: Any) -> LibraryModel:
         raise ExportError("several labels per row: other tree libraries predict one")
     output = described.output
     node, link = (output.of, output.name) if isinstance(output, Link) else (output, "identity")
-    trees = _to_sum(node)
     n_classes = described.classes[0].size if described.classes else 0
-    if n_classes == 2 and trees.n_outputs == 2 and link == "identity":
-        trees = _take_second(node, trees)
+    trees = _to_sum(node, is_pair=n_classes == 2 and link == "identity")
     trees = _split_on_inputs(trees, described.inputs)
     return LibraryModel(described.inputs, trees, link, n_classes)
 
@@ -174,27 +173,25 @@ def to_library_model(model: Any) -> LibraryModel:
 # --- one sum of trees ---
 
 
-def _to_sum(node: Node) -> TreeSum:
-    if isinstance(node, TreeSum):
-        return node
-    if not isinstance(node, Affine):
-        raise ExportError(f"{_NODES[type(node).__name__]}: other tree libraries add trees up")
-    if node.columns:
-        raise ExportError("a linear function of features: other tree libraries hold trees only")
-    sums = [_to_sum(child) for child in node.of]
-    if len(sums) == 1 and np.array_equal(node.coefficient, np.eye(node.n_outputs)):
-        return replace(sums[0], base_score=sums[0].base_score + node.intercept)
-    ends = np.cumsum([own.n_outputs for own in sums])[:-1]
-    return add_sums(sums, np.split(node.coefficient, ends, axis=1), node.intercept)
+def _to_sum(node: Node, is_pair: bool) -> TreeSum:
+    """Return one sum of trees; of a pair of probabilities, the second."""
+    form = find_linear_form(node)
+    if not isinstance(form, LinearForm):
+        raise _refuse(_NODES[type(form).__name__])
+    rows = slice(1, 2) if is_pair and form.base.size == 2 else slice(None)
+    base, parts = form.base[rows], [(trees, weights[rows]) for trees, weights in form.parts]
+    if len(parts) == 1:
+        ((trees, weights),) = parts
+        if np.array_equal(weights, np.eye(trees.n_outputs) / trees.divisor):
+            return replace(trees, base_score=base)
+    return add_trees(parts, base)
 
 
-def _take_second(node: Node, trees: TreeSum) -> TreeSum:
-    """Return the probability of the second of two classes."""
-    if isinstance(node, Affine) and len(node.of) == 1:
-        (inner,) = node.of
-        if isinstance(inner, TreeSum) and np.array_equal(node.coefficient, [[-1.0], [1.0]]):
-            return replace(inner, base_score=inner.base_score + node.intercept[1:])
-    return add_sums([trees], [np.array([[0.0, 1.0]])], np.zeros(1))
+def _refuse(what: str) -> ExportError:
+    return ExportError(
+        f"{what}: LightGBM, XGBoost and treelite hold one sum of trees with a link; to_json, to_c, "
+        "to_python and to_onnx hold more"
+    )
 
 
 # --- splits on inputs ---

@@ -82,14 +82,21 @@ class Column:
     Attributes
     ----------
     inputs : tuple of int
-        The inputs it is computed from: one, unless it is a lookup.
+        The inputs it is computed from: one, unless it is a lookup; none for an output of a node.
     lookup : Lookup or None
         None: the column is the input itself. It is then a number, or the code of a category, in
         which case an unknown category is the same as a missing one.
+    node : Node or None
+        If not None, the column is output number ``output`` of that node: trees of a meta-learner
+        split on what other models predict. Formats that take such columns ask for them, see
+        :func:`describe`.
+    output : int
     """
 
     inputs: tuple[int, ...]
     lookup: Lookup | None = None
+    node: "Node | None" = None
+    output: int = 0
 
 
 # --- nodes of the graph ---
@@ -313,12 +320,28 @@ def list_nodes(node: Node) -> Iterator[Node]:
 def list_children(node: Node) -> Sequence[Node]:
     """Return the nodes that a node is computed from."""
     if isinstance(node, TreeSum):
-        return ()
+        own = (column.node for column in node.columns)
+        return tuple({id(child): child for child in own if child is not None}.values())
     return node.of if isinstance(node, (Affine, Vote)) else (node.of,)
 
 
-def describe(model: Any) -> PortableModel:
-    """Return a fitted model in plain terms; raise ExportError if that cannot be done."""
+def describe(model: Any, *, nested: bool = False) -> PortableModel:
+    """Return a fitted model in plain terms; raise ExportError if that cannot be done.
+
+    ``nested`` says that the caller takes trees that split on outputs of other nodes.
+    """
+    described = _describe(model)
+    if not nested and any(
+        isinstance(node, TreeSum) and list_children(node) for node in list_nodes(described.output)
+    ):
+        raise ExportError(
+            "trees of a meta-learner that split on outputs of other models cannot be held in this "
+            "format, but in JSON (to_json); or use a linear meta-learner, such as the default one"
+        )
+    return described
+
+
+def _describe(model: Any) -> PortableModel:
     if isinstance(model, PortableModel):
         return model
     if not hasattr(model, "_describe"):
@@ -326,4 +349,5 @@ def describe(model: Any) -> PortableModel:
             f"a {type(model).__name__} cannot be exported: it is not a model of trees of sumwise; "
             "sumwise.from_sklearn, from_xgboost, from_lightgbm and from_catboost convert others"
         )
-    return model._describe()
+    described: PortableModel = model._describe()
+    return described

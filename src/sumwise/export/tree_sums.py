@@ -1,4 +1,4 @@
-"""Linear functions of sums of trees, as one sum of trees."""
+"""Trees of several sums as one sum of trees."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,32 +12,32 @@ from sumwise.tree import Tree
 from sumwise.tree.tree import LeafModels
 
 
-def add_sums(
-    sums: Sequence[TreeSum], slopes: Sequence[np.ndarray], intercept: np.ndarray
-) -> TreeSum:
-    """Return a linear function of sums of trees as one sum of trees.
+def add_trees(parts: Sequence[tuple[TreeSum, np.ndarray]], base: np.ndarray) -> TreeSum:
+    """Return weighted trees of several sums as one sum of trees.
 
     Parameters
     ----------
-    sums : sequence of TreeSum
-    slopes : sequence of ndarray of shape (n_outputs, n_outputs of the sum)
-    intercept : ndarray of shape (n_outputs,)
+    parts : sequence of (TreeSum, ndarray)
+        Trees, and what each of their outputs contributes, shape (n_outputs, n_tree_outputs). The
+        base scores and divisors of the sums do not matter; see :class:`LinearForm`.
+    base : ndarray of shape (n_outputs,)
     """
     columns: list[Column] = []
     places: dict[Any, int] = {}
-    parts = []
-    base = np.array(intercept, dtype=np.float64)
-    for own, slope in zip(sums, slopes, strict=True):
-        base = base + slope @ own.base_score
+    scaled = []
+    for own, weights in parts:
         of_column = np.array([_place_column(c, columns, places) for c in own.columns], np.int32)
-        parts.append(_scale_trees(own, slope / own.divisor, of_column))
-    sizes = np.concatenate([np.diff(own.start) for own in sums])
-    start = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    return TreeSum(tuple(columns), lay_end_to_end(parts, base.size), start, base)
+        scaled.append(_scale_trees(own, weights, of_column))
+    sizes = [size for own, _ in parts for size in np.diff(own.start)]
+    start = np.cumsum([0, *sizes], dtype=np.int64)
+    base = np.array(base, dtype=np.float64)
+    return TreeSum(tuple(columns), lay_end_to_end(scaled, base.size), start, base)
 
 
 def _place_column(column: Column, columns: list[Column], places: dict[Any, int]) -> int:
-    key = column.inputs if column.lookup is None else id(column.lookup)
+    key: Any = column.inputs if column.lookup is None else id(column.lookup)
+    if column.node is not None:
+        key = (id(column.node), column.output, "output")
     if key not in places:
         places[key] = len(columns)
         columns.append(column)

@@ -23,6 +23,7 @@ from sumwise.export.library_trees import (
     to_library_model,
 )
 from sumwise.export.portable import CATEGORY, Input
+from sumwise.export.rounding import round_down
 
 _NO_PARENT = 2147483647
 # The version whose layout is written; later ones read it.
@@ -90,10 +91,7 @@ def to_xgboost(model: Any, *, path: str | os.PathLike[str] | None = None) -> str
 def round_threshold(threshold: np.ndarray) -> np.ndarray:
     """Return float32 numbers t such that ``x < t`` is ``x <= threshold`` for every float32 x."""
     with np.errstate(over="ignore", under="ignore"):
-        near = threshold.astype(np.float32)
-        below = np.nextafter(near, np.float32(-np.inf))
-        largest = np.where(near.astype(np.float64) <= threshold, near, below)
-        return np.nextafter(largest, np.float32(np.inf))
+        return np.nextafter(round_down(threshold), np.float32(np.inf))
 
 
 def _make_document(model: LibraryModel) -> dict[str, Any]:

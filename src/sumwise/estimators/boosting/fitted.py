@@ -144,7 +144,8 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         check_is_fitted(self)
         if self._custom_link is not None:
             raise ExportError("a link function of your own is code, which cannot be exported")
-        classes = (self.classes_,) if hasattr(self, "classes_") else ()
+        known = getattr(self, "classes_", [])  # a list if there are several targets, or none
+        classes = tuple(known) if isinstance(known, list) else (known,)
         output = self._describe_output(self._describe_raw())
         return PortableModel(type(self).__name__, describe_inputs(self), output, classes)
 

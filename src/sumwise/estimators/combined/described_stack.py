@@ -12,7 +12,7 @@ from sumwise.estimators.combined.out_of_fold import FoldModels, Member
 from sumwise.estimators.describing_members import describe_named, name_inputs, place_outputs
 from sumwise.estimators.input.targets import encode_labels
 from sumwise.export.joining import OutputSource, Source, average_nodes, join_inputs, rewire
-from sumwise.export.portable import Affine, Node, PortableModel, Vote
+from sumwise.export.portable import CATEGORY, Affine, Node, PortableModel, Vote
 
 
 def describe_stack(stack: Any) -> PortableModel:
@@ -29,11 +29,14 @@ def describe_stack(stack: Any) -> PortableModel:
     final = describe_named("final_estimator", stack.final_estimator_, "predict_proba")
     every = list(range(stack.n_features_in_))
     n_columns = sum(stack._n_columns)
-    of_final = [None] * n_columns + (every if stack.passthrough else [])
+    if any(known.kind == CATEGORY for known in final.inputs[:n_columns]):
+        raise ExportError("final_estimator: outputs of members as categories cannot be exported")
+    of_final = [*([None] * n_columns), *(every if stack.passthrough else [])]
+    places: list[Sequence[int | None]] = [*([every] * len(described)), of_final]
     inputs, sources = join_inputs(
         name_inputs(stack),
         [(each.inputs, each.output) for each in [*described, final]],
-        [*([every] * len(described)), of_final],
+        [own[: len(each.inputs)] for each, own in zip([*described, final], places, strict=True)],
     )
     rewired = (
         rewire(each.output, _all_known(own))
@@ -44,11 +47,7 @@ def describe_stack(stack: Any) -> PortableModel:
         node = _arrange(stack._columns, member, own, rewired)
         columns += [OutputSource(node, k) for k in range(node.n_outputs)]
     columns += [source for source in sources[-1] if source is not None]
-    try:
-        output = stack._describe_output(rewire(final.output, columns))
-    except ExportError as error:
-        name = type(stack.final_estimator_).__name__
-        raise ExportError(f"final_estimator ({name}): {error}") from None
+    output = stack._describe_output(rewire(final.output, columns))
     classes = (stack.classes_,) if is_classifier(stack) else ()
     return PortableModel(type(stack).__name__, inputs, output, classes)
 

@@ -20,7 +20,7 @@ from sumwise.estimators.resampled.boosted_members import check_numbers
 from sumwise.estimators.resampled.parameters import ADABOOST_REGRESSOR
 from sumwise.estimators.resampled.shallow_trees import BaseShallowTree, ShallowTreeRegressor
 from sumwise.export.portable import Median, Node, TreeSum
-from sumwise.export.tree_sums import add_sums
+from sumwise.export.tree_sums import add_trees
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.adaboost import LOSSES, AdaBoostResult, NumberRule, Rule
 
@@ -139,9 +139,8 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
                     f"the median of {type(self.estimator_).__name__}s cannot be exported: its "
                     "learners must be single trees"
                 )
-            trees.append(node)
-        slopes = [np.ones((1, 1))] * len(trees)
-        return Median(add_sums(trees, slopes, np.zeros(1)), self.estimator_weights_)
+            trees.append((node, np.ones((1, 1))))
+        return Median(add_trees(trees, np.zeros(1)), self.estimator_weights_)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`predict` after each round."""
