@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from sumwise import (
     BaggingClassifier,
@@ -18,7 +19,7 @@ from sumwise import (
     VotingClassifier,
 )
 from sumwise.errors import ExplanationError, ParameterError
-from sumwise.inspection import partial_dependence
+from sumwise.inspection import partial_dependence, permutation_importance
 from tests.estimators.sklearn_checks import (
     WEIGHTS_ARE_REPETITIONS,
     parametrize_with_checks,
@@ -78,6 +79,15 @@ def test_partial_dependence_is_one_of_calibrated_probabilities(kind):
     moved[:, 0] = found.grid_values[0][0]
     expected = model.predict_proba(moved)[:, 1].mean()
     np.testing.assert_allclose(found.average[0, 0], expected)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, RandomForestClassifier])
+def test_permutation_importance_is_one_of_calibrated_probabilities(kind):
+    model = kind(n_estimators=10, calibrate="logistic", random_state=0).fit(X, Y > 0)
+    options = {"scoring": "neg_log_loss", "n_repeats": 2, "random_state": 0}
+    found = permutation_importance(model, X, Y > 0, **options)
+    expected = permutation_importance(make_pipeline(model), X, Y > 0, **options)
+    np.testing.assert_allclose(found.importances, expected.importances)
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, BaggingClassifier])

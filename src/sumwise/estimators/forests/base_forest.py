@@ -199,13 +199,18 @@ class BaseForest(BaseCalibratedTrees):
         if not plan.keep_bags:
             return
         own, values, n_trees = self._sum_out_of_bag(table, team, grown.in_bag)
-        if self._learns_out_of_bag():
+        if self.oob_score:
+            self._score_out_of_bag(train, values, n_trees)
+        if self._learns_out_of_bag():  # last: the score is that of the trees alone
             self._learn_out_of_bag(own, train, n_trees)
-        if not self.oob_score:
-            return
+
+    def _score_out_of_bag(
+        self, train: TrainingSet, values: np.ndarray, n_trees: np.ndarray
+    ) -> None:
+        """Set the out-of-bag predictions and their score; ``n_trees`` have not seen a row."""
         self._store_out_of_bag(values)
         self.oob_score_ = score_out_of_bag(
-            self, n_trees > 0, train.y, train.weight, lambda rows: self._know(values[rows]), 3
+            self, n_trees > 0, train.y, train.weight, lambda rows: self._know(values[rows]), 4
         )
         self.oob_score_is_optimistic_ = self._judges_trees()
         if self.oob_score_is_optimistic_:
@@ -213,7 +218,7 @@ class BaseForest(BaseCalibratedTrees):
                 f"{type(self).__name__}: oob_score_ uses the same rows as prune and "
                 "leaf_posterior: it is optimistic",
                 DataWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _judges_trees(self) -> bool:

@@ -31,6 +31,7 @@ from sumwise.estimators.explaining import UNCALIBRATED
 from sumwise.estimators.forests.base import BaseTrees
 from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
 from sumwise.estimators.forests.training_set import TrainingSet
+from sumwise.estimators.scoring import KnownClassifier
 from sumwise.export.portable import Node, TreeSum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.forest import BinnedForest
@@ -139,6 +140,10 @@ class BaseCalibratedClassifier(CalibratedClassifierMixin, BaseTreeClassifier, Ba
 
     def _predict_for_learning(self, X: Any) -> np.ndarray:
         return self._predict_values(X)
+
+    def _know(self, values: np.ndarray) -> KnownClassifier:
+        shares = self._to_probabilities(values)
+        return KnownClassifier(self._choose_labels(shares), self.classes_, shares)
 
     @property
     def _scale(self) -> str:
