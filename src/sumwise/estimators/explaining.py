@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # imported when something is explained
 # probabilities is not a function of the mean of log odds.
 PREDICTION, PROBABILITY, SHARE = "prediction", "probability", "share of votes"
 LOG_ODDS, LOG_PREDICTION, VOTES = "log odds", "logarithm of the prediction", "weighted votes"
-RAW_SCORE = "raw score"
+RAW_SCORE, UNCALIBRATED = "raw score", "probability before calibration"
 
 EXPLAIN_TEXTS = {
     "summary": """
@@ -33,8 +33,8 @@ boosting, regression                    raw score: the prediction, or its logari
                                         has a log link
 boosting, classification                raw score (``decision_function``): log odds of the second
                                         of two classes; one score per class for more
-trees, forests, bagging, soft votes     prediction or probability; of two classes, that of the
-                                        second
+trees, forests, bagging, soft votes     prediction or probability, before it is calibrated; of
+                                        two classes, that of the second
 hard votes of decision trees            share of the votes
 AdaBoost, classification                ``decision_function``: the sum of the weighted votes
 averages, Bayesian averages, selection  weighted mean of the members' predictions or probabilities

@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from sumwise import (
+    BaggingClassifier,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    VotingClassifier,
 )
-from sumwise.errors import ParameterError
-from sumwise.inspection import partial_dependence
+from sumwise.errors import ExplanationError, ParameterError
+from sumwise.inspection import partial_dependence, permutation_importance
 from tests.estimators.sklearn_checks import (
     WEIGHTS_ARE_REPETITIONS,
     parametrize_with_checks,
@@ -68,13 +71,36 @@ def test_calibrated_models_can_be_scored_and_searched():
     assert cross_val_score(model, X, Y > 0, scoring="neg_log_loss", cv=3).mean() > -0.8
 
 
-def test_partial_dependence_is_one_of_calibrated_probabilities():
-    forest = RandomForestClassifier(10, calibrate="logistic", random_state=0).fit(X, Y > 0)
-    found = partial_dependence(forest, X, [0], response_method="predict_proba", grid_resolution=5)
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, RandomForestClassifier])
+def test_partial_dependence_is_one_of_calibrated_probabilities(kind):
+    model = kind(n_estimators=10, calibrate="logistic", random_state=0).fit(X, Y > 0)
+    found = partial_dependence(model, X, [0], response_method="predict_proba", grid_resolution=5)
     moved = X.copy()
     moved[:, 0] = found.grid_values[0][0]
-    expected = forest.predict_proba(moved)[:, 1].mean()
+    expected = model.predict_proba(moved)[:, 1].mean()
     np.testing.assert_allclose(found.average[0, 0], expected)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, RandomForestClassifier])
+def test_permutation_importance_is_one_of_calibrated_probabilities(kind):
+    model = kind(n_estimators=10, calibrate="logistic", random_state=0).fit(X, Y > 0)
+    options = {"scoring": "neg_log_loss", "n_repeats": 2, "random_state": 0}
+    found = permutation_importance(model, X, Y > 0, **options)
+    expected = permutation_importance(make_pipeline(model), X, Y > 0, **options)
+    np.testing.assert_allclose(found.importances, expected.importances)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, BaggingClassifier])
+def test_explanations_are_of_probabilities_before_calibration(kind):
+    model = kind(n_estimators=10, calibrate="logistic", random_state=0).fit(X, Y > 0)
+    plain = kind(n_estimators=10, random_state=0).fit(X, Y > 0)
+    found = model.explain(X[:5])
+    assert found.scale == "probability before calibration"
+    total = found.values.sum(axis=1) + found.base_values
+    np.testing.assert_allclose(total, plain.predict_proba(X[:5])[:, 1], atol=1e-12)
+    vote = VotingClassifier([("a", model), ("b", plain)], votes="soft").fit(X, Y > 0)
+    with pytest.raises(ExplanationError, match="add up to its probability before calibration"):
+        vote.explain(X[:5])
 
 
 # Some classes of the checks' small data have only one row: some folds lack them.

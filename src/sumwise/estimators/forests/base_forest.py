@@ -16,20 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.matrix import Matrix
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.calibrated.conformal import ConformalIntervals
-from sumwise.estimators.calibrated.mixins import (
-    CalibratedClassifierMixin,
-    ConformalRegressorMixin,
-    refuse_many_outputs,
-)
-from sumwise.estimators.calibrated.unseen import CV, OOB, check_unseen, needs_unseen
 from sumwise.estimators.forests.base import BaseTrees, copy_features
 from sumwise.estimators.forests.calibrating import (
-    fill_spread,
-    find_spread,
-    learn_by_folds,
-    learn_out_of_bag,
-    widen,
+    BaseCalibratedClassifier,
+    BaseCalibratedTrees,
+    BaseConformalRegressor,
 )
 from sumwise.estimators.forests.decision_tree import (
     BaseDecisionTree,
@@ -52,7 +43,6 @@ from sumwise.estimators.input.parameters import (
 from sumwise.estimators.input.targets import check_sample_weight, read_target
 from sumwise.estimators.out_of_bag import score_out_of_bag
 from sumwise.estimators.scoring import KnownClassifier, KnownRegressor, resolve_oob_score
-from sumwise.export.portable import Node, TreeSum
 from sumwise.inspection.forest_importance import (
     ForestImportance,
     OutOfBag,
@@ -75,7 +65,7 @@ _OWN_SAVED = ("oob_score_", "oob_score_is_optimistic_", "_seed")
 _LEVELS = 16
 
 
-class BaseForest(BaseTrees):
+class BaseForest(BaseCalibratedTrees):
     """What forests share."""
 
     _fitted_privately = (*BaseTrees._fitted_privately, "_draws")
@@ -137,13 +127,7 @@ class BaseForest(BaseTrees):
                     f"{type(self).__name__}: {name}={value!r}: Out of bag estimation only "
                     f"available if bootstrap=True; with {how} no rows are left out of a bag"
                 )
-        check_unseen(self, ("isotonic", "logistic"), (OOB, CV))
-        if needs_unseen(self) and self.calibration_rows == OOB and not self._has_unseen_rows():
-            raise ParameterError(
-                f"{type(self).__name__}: calibration_rows='oob' needs rows that are left out of "
-                "bags, and not used for prune or leaf_posterior; use bootstrap=True, or "
-                "calibration_rows='cv'"
-            )
+        self._check_calibration()
         if self.leaf_posterior is not None and self.monotonic_cst is not None:
             raise ParameterError(
                 f"{type(self).__name__}: leaf_posterior={self.leaf_posterior!r} and monotonic_cst "
@@ -193,35 +177,9 @@ class BaseForest(BaseTrees):
     def _check_scored(self, y: np.ndarray) -> None:
         """Refuse targets that have no out-of-bag score."""
 
-    @abstractmethod
-    def _learn_from_unseen(
-        self, values: np.ndarray, encoded: np.ndarray, weight: np.ndarray | None
-    ) -> None:
-        """Learn from the values of trees for rows that these have not seen."""
-
-    @abstractmethod
-    def _predict_for_learning(self, X: Any) -> np.ndarray:
-        """Return values as :meth:`_learn_from_unseen` takes them."""
-
-    def _sum_for_learning(
-        self, table: Table, team: Team, in_bag: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return out-of-bag values for learning, for scores, and the trees of each row."""
-        total, n_trees = self.forest_.sum_values(table.bins, team, in_bag)
-        with np.errstate(invalid="ignore"):
-            values = total / n_trees[:, np.newaxis]
-        return values, values, n_trees
-
     def _has_unseen_rows(self) -> bool:
-        """Whether out-of-bag rows exist that have not changed the trees."""
         resampler = self._resolve_resampler(1, 1.0)
         return resampler is not None and resampler.leaves_rows_out and not self._judges_trees()
-
-    def _learns_out_of_bag(self) -> bool:
-        """Whether calibration learns from out-of-bag rows."""
-        if not needs_unseen(self) or self.calibration_rows not in ("auto", OOB):
-            return False
-        return self._has_unseen_rows()
 
     def _grow(self, train: TrainingSet, table: Table, team: Team) -> None:
         n_own = count_features(self, "max_features_per_tree", self.n_features_in_)
@@ -240,14 +198,19 @@ class BaseForest(BaseTrees):
             self._check_scored(train.y)
         if not plan.keep_bags:
             return
-        own, values, n_trees = self._sum_for_learning(table, team, grown.in_bag)
-        if self._learns_out_of_bag():
-            learn_out_of_bag(self, own, train.encoded, train.weight, n_trees)
-        if not self.oob_score:
-            return
+        own, values, n_trees = self._sum_out_of_bag(table, team, grown.in_bag)
+        if self.oob_score:
+            self._score_out_of_bag(train, values, n_trees)
+        if self._learns_out_of_bag():  # last: the score is that of the trees alone
+            self._learn_out_of_bag(own, train, n_trees)
+
+    def _score_out_of_bag(
+        self, train: TrainingSet, values: np.ndarray, n_trees: np.ndarray
+    ) -> None:
+        """Set the out-of-bag predictions and their score; ``n_trees`` have not seen a row."""
         self._store_out_of_bag(values)
         self.oob_score_ = score_out_of_bag(
-            self, n_trees > 0, train.y, train.weight, lambda rows: self._know(values[rows]), 3
+            self, n_trees > 0, train.y, train.weight, lambda rows: self._know(values[rows]), 4
         )
         self.oob_score_is_optimistic_ = self._judges_trees()
         if self.oob_score_is_optimistic_:
@@ -255,12 +218,8 @@ class BaseForest(BaseTrees):
                 f"{type(self).__name__}: oob_score_ uses the same rows as prune and "
                 "leaf_posterior: it is optimistic",
                 DataWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-
-    def _finish_fit(self, X: Any, train: TrainingSet) -> None:
-        if needs_unseen(self) and not self._learns_out_of_bag():
-            learn_by_folds(self, X, train)
 
     def _judges_trees(self) -> bool:
         """Whether out-of-bag rows change the trees."""
@@ -442,7 +401,7 @@ class _Draws(NamedTuple):
         return list_drawn_rows(drawn) if drawn.any() else everything
 
 
-class BaseForestClassifier(CalibratedClassifierMixin, BaseTreeClassifier, BaseForest):
+class BaseForestClassifier(BaseCalibratedClassifier, BaseForest):
     """What forests of classification trees share."""
 
     _saved_attributes = (*BaseTreeClassifier._saved_attributes, *_OWN_SAVED)
@@ -477,37 +436,6 @@ class BaseForestClassifier(CalibratedClassifierMixin, BaseTreeClassifier, BaseFo
             return super()._weigh_classes(encoded, weight)
         return None, partial(_balance_outputs, list(self._list_outputs(encoded)))
 
-    def _encode_target(self, y: np.ndarray, start: BaseTrees | None) -> np.ndarray:
-        encoded = super()._encode_target(y, start)
-        if needs_unseen(self):
-            refuse_many_outputs(self, isinstance(self.classes_, list))
-        return encoded
-
-    def _predict_unlinked(self, X: Any) -> np.ndarray:
-        return self._predict_values(X)
-
-    def _to_shares(self, values: np.ndarray) -> Any:
-        return self._find_shares(values)
-
-    def _predict_for_learning(self, X: Any) -> np.ndarray:
-        return self._predict_values(X)
-
-    def _describe_output(self, values: TreeSum) -> Node:
-        shares = super()._describe_output(values)
-        return self.calibration_.describe(values, shares) if self._is_calibrated() else shares
-
-    @document_rows
-    def predict_proba(self, X: Any) -> Any:
-        """Return class probabilities: the mean over the trees of the class shares in their leaves.
-
-        They are calibrated if the forest was fitted with ``calibrate``.
-
-        {rows}
-        ndarray of shape (n_rows, n_classes)
-            Columns in the order of ``classes_``; with several outputs, a list of such arrays.
-        """
-        return self._to_probabilities(self._predict_values(X))
-
     def _check_scored(self, y: np.ndarray) -> None:
         if y.ndim == 1 or not isinstance(self.oob_score, (bool, np.bool_)):
             return
@@ -519,7 +447,7 @@ class BaseForestClassifier(CalibratedClassifierMixin, BaseTreeClassifier, BaseFo
             )
 
 
-class BaseForestRegressor(ConformalRegressorMixin, BaseTreeRegressor, BaseForest):
+class BaseForestRegressor(BaseConformalRegressor, BaseForest):
     """What forests of regression trees share."""
 
     _saved_attributes = (*BaseTreeRegressor._saved_attributes, *_OWN_SAVED)
@@ -537,34 +465,6 @@ class BaseForestRegressor(ConformalRegressorMixin, BaseTreeRegressor, BaseForest
         super().__init__(n_estimators, **shared)
         self.criterion = criterion
         self.max_features = max_features
-
-    def _learn_from_unseen(
-        self, values: np.ndarray, encoded: np.ndarray, weight: np.ndarray | None
-    ) -> None:
-        base, spread = np.split(values, 2, axis=1)
-        support = (0.0 if self.criterion == "poisson" else -np.inf, np.inf)
-        self.conformal_ = ConformalIntervals.learn(
-            encoded, base, fill_spread(spread, weight), weight, power=None, support=support
-        )
-
-    def _predict_for_learning(self, X: Any) -> np.ndarray:
-        return np.hstack(self._predict_spread(X))
-
-    def _predict_spread(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        X, n_trees = self._check_input(X), np.array([self.forest_.n_trees])
-        wide = self._with_team(X, lambda team: widen(self.forest_, team).predict_raw(X, team))
-        base, spread = find_spread(self.forest_, wide, n_trees)
-        return base, np.nan_to_num(spread, nan=0.0)  # that of a single tree is not known
-
-    def _sum_for_learning(
-        self, table: Table, team: Team, in_bag: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if not self._learns_out_of_bag():
-            return super()._sum_for_learning(table, team, in_bag)
-        total, n_trees = widen(self.forest_, team).sum_values(table.bins, team, in_bag)
-        with np.errstate(invalid="ignore"):
-            base, spread = find_spread(self.forest_, total / n_trees[:, np.newaxis], n_trees)
-        return np.hstack([base, spread]), base, n_trees
 
 
 def _balance_outputs(

@@ -1,65 +1,201 @@
 """Calibrated forests: the spread of their trees, and learning from rows unseen by the trees."""
 
+from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from sumwise.data.frames.selection import take_rows
-from sumwise.errors import DataError
+from sumwise.docstrings import document_rows
+from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.calibrated.conformal import ConformalIntervals
+from sumwise.estimators.calibrated.mixins import (
+    CalibratedClassifierMixin,
+    ConformalRegressorMixin,
+    refuse_many_outputs,
+)
 from sumwise.estimators.calibrated.unseen import (
+    CV,
+    OOB,
+    check_unseen,
     clone_for_fold,
     count_folds,
     draw_folds,
+    needs_unseen,
     predict_unseen,
     refuse_missing_classes,
 )
+from sumwise.estimators.explaining import UNCALIBRATED
+from sumwise.estimators.forests.base import BaseTrees
+from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
+from sumwise.estimators.forests.training_set import TrainingSet
+from sumwise.estimators.scoring import KnownClassifier
+from sumwise.export.portable import Node, TreeSum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.forest import BinnedForest
-
-if TYPE_CHECKING:
-    from sumwise.estimators.forests.base_forest import BaseForest
-    from sumwise.estimators.forests.training_set import TrainingSet
+from sumwise.tree.forest_grower import Table
 
 
-def learn_out_of_bag(
-    forest: "BaseForest",
-    values: np.ndarray,
-    encoded: np.ndarray,
-    weight: np.ndarray | None,
-    n_trees: np.ndarray,
-) -> None:
-    """Let a forest learn from its out-of-bag rows; ``n_trees`` have not seen a row."""
-    is_unseen = n_trees > 0 if weight is None else (n_trees > 0) & (weight > 0.0)
-    rows = np.flatnonzero(is_unseen)
-    if rows.size == 0:
-        raise DataError(
-            f"{type(forest).__name__}: calibration_rows='oob': every row is in the bags of all "
-            f"trees (n_samples={n_trees.size}); grow more trees"
-        )
-    forest._learn_from_unseen(values[rows], encoded[rows], None if weight is None else weight[rows])
+class BaseCalibratedTrees(BaseTrees):
+    """A forest that may learn from rows unseen by its trees."""
 
+    conformal: bool
+    calibration_rows: Any
 
-def learn_by_folds(forest: "BaseForest", X: Any, train: "TrainingSet") -> None:
-    """Let a forest learn from out-of-fold predictions."""
-    weight = train.weight
-    used = np.arange(len(train.y)) if weight is None else np.flatnonzero(weight)
-    own_weight = None if weight is None else weight[used]
-    encoded = train.encoded[used]
-    labels = encoded if is_classifier(forest) else None
-    folds = draw_folds(count_folds(forest), used.size, labels, None, train.seed)
+    @abstractmethod
+    def _learn_from_unseen(
+        self, values: np.ndarray, encoded: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        """Learn from the values of trees for rows that these have not seen."""
 
-    def fit_fold(learned: np.ndarray, test: np.ndarray) -> np.ndarray:
-        member, rows = clone_for_fold(forest), used[learned]
+    @abstractmethod
+    def _predict_for_learning(self, X: Any) -> np.ndarray:
+        """Return values as :meth:`_learn_from_unseen` takes them."""
+
+    @abstractmethod
+    def _has_unseen_rows(self) -> bool:
+        """Whether out-of-bag rows exist that have not changed the trees."""
+
+    def _check_calibration(self) -> None:
+        """Check the parameters."""
+        check_unseen(self, ("isotonic", "logistic"), (OOB, CV))
+        if needs_unseen(self) and self.calibration_rows == OOB and not self._has_unseen_rows():
+            raise ParameterError(
+                f"{type(self).__name__}: calibration_rows='oob' needs rows that are left out of "
+                "bags, and not used for prune or leaf_posterior; use bootstrap=True, or "
+                "calibration_rows='cv'"
+            )
+
+    def _learns_out_of_bag(self) -> bool:
+        """Whether the forest learns from out-of-bag rows."""
+        if not needs_unseen(self) or self.calibration_rows not in ("auto", OOB):
+            return False
+        return self._has_unseen_rows()
+
+    def _sum_out_of_bag(
+        self, table: Table, team: Team, in_bag: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return out-of-bag values for learning, for scores, and the trees of each row."""
+        total, n_trees = self.forest_.sum_values(table.bins, team, in_bag)
+        with np.errstate(invalid="ignore"):
+            values = total / n_trees[:, np.newaxis]
+        return values, values, n_trees
+
+    def _learn_out_of_bag(
+        self, values: np.ndarray, train: TrainingSet, n_trees: np.ndarray
+    ) -> None:
+        """Learn from out-of-bag rows; ``n_trees`` have not seen a row."""
+        weight = train.weight
+        is_unseen = n_trees > 0 if weight is None else (n_trees > 0) & (weight > 0.0)
+        rows = np.flatnonzero(is_unseen)
+        if rows.size == 0:
+            raise DataError(
+                f"{type(self).__name__}: calibration_rows='oob': every row is in the bags of all "
+                f"trees (n_samples={n_trees.size}); grow more trees"
+            )
         own = None if weight is None else weight[rows]
-        member.fit(take_rows(X, rows), train.y[rows], own)
-        if is_classifier(forest):
-            refuse_missing_classes(member.classes_, forest.classes_)
-        found: np.ndarray = member._predict_for_learning(take_rows(X, used[test]))
-        return found
+        self._learn_from_unseen(values[rows], train.encoded[rows], own)
 
-    forest._learn_from_unseen(predict_unseen(fit_fold, folds), encoded, own_weight)
+    def _finish_fit(self, X: Any, train: TrainingSet) -> None:
+        if needs_unseen(self) and not self._learns_out_of_bag():
+            self._learn_by_folds(X, train)
+
+    def _learn_by_folds(self, X: Any, train: TrainingSet) -> None:
+        """Learn from out-of-fold predictions."""
+        weight, is_class = train.weight, is_classifier(self)
+        used = np.arange(len(train.y)) if weight is None else np.flatnonzero(weight)
+        encoded = train.encoded[used]
+        labels = encoded if is_class else None
+        folds = draw_folds(count_folds(self), used.size, labels, None, train.seed)
+
+        def fit_fold(learned: np.ndarray, test: np.ndarray) -> np.ndarray:
+            member, rows = clone_for_fold(self), used[learned]
+            own = None if weight is None else weight[rows]
+            member.fit(take_rows(X, rows), train.y[rows], own)
+            if is_class:
+                refuse_missing_classes(member.classes_, self.classes_)
+            found: np.ndarray = member._predict_for_learning(take_rows(X, used[test]))
+            return found
+
+        own_weight = None if weight is None else weight[used]
+        self._learn_from_unseen(predict_unseen(fit_fold, folds), encoded, own_weight)
+
+
+class BaseCalibratedClassifier(CalibratedClassifierMixin, BaseTreeClassifier, BaseCalibratedTrees):
+    """A forest of classification trees whose probabilities may be calibrated."""
+
+    def _encode_target(self, y: np.ndarray, start: BaseTrees | None) -> np.ndarray:
+        encoded = super()._encode_target(y, start)
+        if needs_unseen(self):
+            refuse_many_outputs(self, isinstance(self.classes_, list))
+        return encoded
+
+    def _predict_unlinked(self, X: Any) -> np.ndarray:
+        return self._predict_values(X)
+
+    def _to_shares(self, values: np.ndarray) -> Any:
+        return self._find_shares(values)
+
+    def _predict_for_learning(self, X: Any) -> np.ndarray:
+        return self._predict_values(X)
+
+    def _know(self, values: np.ndarray) -> KnownClassifier:
+        shares = self._to_probabilities(values)
+        return KnownClassifier(self._choose_labels(shares), self.classes_, shares)
+
+    @property
+    def _scale(self) -> str:
+        return UNCALIBRATED if self._is_calibrated() else super()._scale
+
+    def _describe_output(self, values: TreeSum) -> Node:
+        shares = super()._describe_output(values)
+        return self.calibration_.describe(values, shares) if self._is_calibrated() else shares
+
+    @document_rows
+    def predict_proba(self, X: Any) -> Any:
+        """Return class probabilities: the mean over the trees of the class shares in their leaves.
+
+        They are calibrated if the forest was fitted with ``calibrate``.
+
+        {rows}
+        ndarray of shape (n_rows, n_classes)
+            Columns in the order of ``classes_``; with several outputs, a list of such arrays.
+        """
+        return self._to_probabilities(self._predict_values(X))
+
+
+class BaseConformalRegressor(ConformalRegressorMixin, BaseTreeRegressor, BaseCalibratedTrees):
+    """A forest of regression trees that may have intervals, by the spread of its trees."""
+
+    def _learn_from_unseen(
+        self, values: np.ndarray, encoded: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        base, spread = np.split(values, 2, axis=1)
+        support = (0.0 if self.criterion == "poisson" else -np.inf, np.inf)
+        self.conformal_ = ConformalIntervals.learn(
+            encoded, base, fill_spread(spread, weight), weight, power=None, support=support
+        )
+
+    def _predict_for_learning(self, X: Any) -> np.ndarray:
+        return np.hstack(self._predict_spread(X))
+
+    def _predict_spread(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        X, n_trees = self._check_input(X), np.array([self.forest_.n_trees])
+        wide = self._with_team(X, lambda team: widen(self.forest_, team).predict_raw(X, team))
+        base, spread = find_spread(self.forest_, wide, n_trees)
+        return base, np.nan_to_num(spread, nan=0.0)  # that of a single tree is not known
+
+    def _sum_out_of_bag(
+        self, table: Table, team: Team, in_bag: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not self._learns_out_of_bag():
+            return super()._sum_out_of_bag(table, team, in_bag)
+        total, n_trees = widen(self.forest_, team).sum_values(table.bins, team, in_bag)
+        with np.errstate(invalid="ignore"):
+            base, spread = find_spread(self.forest_, total / n_trees[:, np.newaxis], n_trees)
+        return np.hstack([base, spread]), base, n_trees
 
 
 # --- spread ---

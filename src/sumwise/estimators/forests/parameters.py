@@ -114,7 +114,8 @@ _CALIBRATE = """calibrate : {"isotonic", "logistic"} or None, default=None
     logistic functions. The labels of ``predict`` follow. See ``docs/guide/calibration.md``."""
 
 _CALIBRATION = """calibration_ : Calibration
-    With ``calibrate``: the functions that were learned."""
+    With ``calibrate``: the functions that were learned. Out-of-bag scores and probabilities are
+    those before calibration."""
 
 _CLASS_ATTRIBUTES = """classes_ : ndarray or list of ndarray
     Class labels, sorted; with several outputs, a list of one array per output.

@@ -18,6 +18,7 @@ from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.calibrated.conformal import ConformalIntervals
 from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin, ConformalRegressorMixin
 from sumwise.estimators.calibrated.unseen import needs_unseen
+from sumwise.estimators.explaining import UNCALIBRATED
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import draw_seed
 from sumwise.estimators.input.parameters import check_choice, check_nested, extend_parameters
@@ -542,6 +543,10 @@ class BaggingClassifier(CalibratedClassifierMixin, RepeatedClassifier, Bagging):
         self, values: np.ndarray, y: np.ndarray, weight: np.ndarray | None
     ) -> None:
         super()._learn_from_unseen(self._to_values(values), y, weight)
+
+    @property
+    def _scale(self) -> str:
+        return UNCALIBRATED if self._is_calibrated() else super()._scale
 
     def _describe(self) -> PortableModel:
         described = super()._describe()
