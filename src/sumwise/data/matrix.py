@@ -99,6 +99,21 @@ def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
         yield first, _flatten(np.require(X[first : first + _CHUNK], kind, ["C", "ALIGNED"]))
 
 
+def read_rows_in_order(X: DenseMatrix) -> Iterator[tuple[int, FlatMatrix]]:
+    """Yield (first row, flat view) in which the values of a row follow one another."""
+    for first, part in read_chunks(X):
+        if part.column_stride == 1:
+            yield first, part
+            continue
+        n_features = X.shape[1]
+        for begin in range(0, part.n_rows, _CHUNK):
+            n_rows = min(_CHUNK, part.n_rows - begin)
+            strides = np.array([part.row_stride, part.column_stride]) * part.values.itemsize
+            values = part.values[begin * part.row_stride :]
+            rows = as_strided(values, (n_rows, n_features), tuple(strides), writeable=False)
+            yield first + begin, _flatten(np.ascontiguousarray(rows))
+
+
 def read_rows(X: Matrix, rows: np.ndarray) -> Iterator[tuple[int, FlatMatrix, int, np.ndarray]]:
     """Yield (first row, flat view, begin, own rows) for each chunk of X.
 

@@ -120,7 +120,7 @@ class Predictor:
 
     def add_vectors(self, X: Matrix, vector: np.ndarray, out: np.ndarray, team: Team) -> None:
         """Add vectors of the leaves, in the order of :meth:`sort_leaves`, to ``out``."""
-        from sumwise.kernels.predict.vectors import add_coded_vectors  # only needed here
+        from sumwise.kernels.predict.vectors import add_coded_vectors  # few models need it
 
         self._code_and_run(X, add_coded_vectors, (self._trees, vector), out, team)
 

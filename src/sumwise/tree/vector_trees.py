@@ -6,12 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sumwise.data.matrix import Matrix
+from sumwise.data.matrix import DenseMatrix, Matrix, read_rows_in_order
+from sumwise.data.sparse import SparseMatrix
+from sumwise.kernels.predict.coded_trees import MAX_LEAVES
+from sumwise.kernels.predict.vectors import WIDTH, add_walked_vectors, pack_splits
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.tree.predictor import FEW_ROWS, Predictor
 from sumwise.tree.threshold_splits import ThresholdSplits, join_sets
-from sumwise.tree.tree import Tree, no_sets
+from sumwise.tree.tree import Tree, make_writable, no_sets
 from sumwise.tree.trees import Trees
 
 
@@ -99,18 +102,40 @@ class VectorTrees(ThresholdSplits, Trees):
 
     def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
         out = np.zeros((X.shape[0], self.n_outputs))
-        if X.shape[0] > FEW_ROWS:
-            self._predictor.add_vectors(X, self._vectors, out, team)
-        else:  # a few rows walk, which finds the numbers of their leaves
+        self.add_values(X, out, team)
+        return out / self.n_trees
+
+    def add_values(self, X: Matrix, out: np.ndarray, team: Team) -> None:
+        """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
+        if X.shape[0] <= FEW_ROWS:
             leaves = np.zeros((X.shape[0], self.n_trees))
             self._predictor.add_values(X, leaves, team)
             out += np.cumsum(self.value[leaves.astype(np.int64)], axis=1)[:, -1]
-        return out / self.n_trees
+        elif self._are_large and not isinstance(X, SparseMatrix):
+            self._walk(X, out, team)
+        else:
+            self._predictor.add_vectors(X, self._vectors, out, team)
+
+    @property
+    def _are_large(self) -> bool:
+        """Whether rows walk through the trees, in place of being coded."""
+        return self.n_leaves > MAX_LEAVES * self.n_trees and self.set_node.size == 0
+
+    def _walk(self, X: DenseMatrix, out: np.ndarray, team: Team) -> None:
+        scratch = np.zeros((team.n_threads, 2, WIDTH), dtype=np.uint64)
+        trees = make_writable(self.start[:-1]), *self._words, make_writable(self.value)
+        for first, rows in read_rows_in_order(X):
+            own = out[first : first + rows.n_rows]
+            team.run(add_walked_vectors, rows.values, rows.row_stride, *trees, scratch, own)
 
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
         self._predictor.find_leaves(X, leaves, team)
         return leaves
+
+    @lazy
+    def _words(self) -> tuple[np.ndarray, np.ndarray]:
+        return pack_splits(self.feature, self.threshold, self.missing_left, self.find_children())
 
     @lazy
     def _vectors(self) -> np.ndarray:

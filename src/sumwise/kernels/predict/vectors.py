@@ -1,11 +1,21 @@
-"""Add up vectors of leaves of coded rows, a block of 256 rows at a time, as scoring.py does."""
+"""Add up vectors of leaves: of coded rows as scoring.py does, or by walks through large trees.
+
+Large trees of many thresholds would need many columns of codes. There, rows walk and compare their
+values themselves, eight side by side, which hides the latency of memory.
+"""
 
 import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.scoring import _BYTE, _find_leaves
-from sumwise.kernels.runtime.jit import kernel
-from sumwise.kernels.runtime.threads import claim_next
+from sumwise.kernels.runtime.jit import inlined, kernel, merged
+from sumwise.kernels.runtime.threads import claim_next, share
+
+WIDTH = 8
+# Rows that go through a tree before the next tree comes.
+_ROWS = 8192
+# A word has the left child in its upper half, the feature, and whether missing values go left.
+_CHILD_SHIFT, _SPLIT, _ONE = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
 
 
 @kernel
@@ -34,3 +44,84 @@ def add_coded_vectors(thread, n_threads, sync, codes, trees, vector, all_scratch
                     for k in range(n_outputs):
                         sums[i, k] += vectors[wide[i], k]
         block = claim_next(sync, n_threads, block)
+
+
+def pack_splits(
+    feature: np.ndarray, threshold: np.ndarray, missing_left: np.ndarray, left: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a word and a threshold for each node of trees without sets.
+
+    A word has the left child, counted over all trees, the feature and whether missing values go
+    left. A leaf leads to itself.
+    """
+    is_leaf = left < 0
+    child = np.where(is_leaf, np.arange(left.size), left).astype(np.uint64)
+    split = np.where(is_leaf, 1, feature.astype(np.int64) * 2 + (missing_left != 0))
+    words = child << _CHILD_SHIFT | split.astype(np.uint64)
+    return words, np.where(is_leaf, np.inf, threshold)
+
+
+@inlined
+def _step(words, thresholds, values, place, node):
+    """Return the child a row goes to; branch-free, so that walks can go side by side."""
+    word = words[node]
+    value = np.float64(values[place + ((word & _SPLIT) >> _ONE)])
+    is_right = np.uint64(value > thresholds[node])
+    is_right |= np.uint64(value != value) & ~word & _ONE
+    return (word >> _CHILD_SHIFT) + is_right
+
+
+@merged
+def _walk(words, thresholds, root, values, places, leaves):
+    """Write the leaves of eight rows; ``places`` has the positions where the rows begin."""
+    a = b = c = d = e = f = g = h = np.uint64(root)
+    pa, pb, pc, pd = places[0], places[1], places[2], places[3]
+    pe, pf, pg, ph = places[4], places[5], places[6], places[7]
+    moves = True
+    while moves:
+        a1, b1 = (
+            _step(words, thresholds, values, pa, a),
+            _step(words, thresholds, values, pb, b),
+        )
+        c1, d1 = (
+            _step(words, thresholds, values, pc, c),
+            _step(words, thresholds, values, pd, d),
+        )
+        e1, f1 = (
+            _step(words, thresholds, values, pe, e),
+            _step(words, thresholds, values, pf, f),
+        )
+        g1, h1 = (
+            _step(words, thresholds, values, pg, g),
+            _step(words, thresholds, values, ph, h),
+        )
+        moves = (
+            (a1 ^ a) | (b1 ^ b) | (c1 ^ c) | (d1 ^ d) | (e1 ^ e) | (f1 ^ f) | (g1 ^ g) | (h1 ^ h)
+        ) != 0
+        a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+    leaves[0], leaves[1], leaves[2], leaves[3] = a, b, c, d
+    leaves[4], leaves[5], leaves[6], leaves[7] = e, f, g, h
+
+
+@kernel
+def add_walked_vectors(
+    thread, n_threads, sync, values, row_stride, start, words, thresholds, vector, scratch, out
+):
+    """Add the vectors of leaves to ``out`` (n_rows, n_outputs), tree by tree.
+
+    ``values`` has rows of ``row_stride`` numbers each; ``scratch`` (n_threads, 2, WIDTH) is uint64.
+    Many rows go through a tree before the next tree, so that it stays in the cache.
+    """
+    begin, end = share(out.shape[0], thread, n_threads)
+    places, leaves, n_outputs = scratch[thread, 0], scratch[thread, 1], out.shape[1]
+    for block in range(begin, end, _ROWS):
+        last = min(block + _ROWS, end)
+        for tree in range(start.size):
+            for first in range(block, last, WIDTH):
+                for k in range(WIDTH):  # the last row is repeated
+                    places[k] = np.uint64(min(first + k, last - 1)) * np.uint64(row_stride)
+                _walk(words, thresholds, start[tree], values, places, leaves)
+                for i in range(min(WIDTH, last - first)):
+                    own = vector[leaves[i]]
+                    for k in range(n_outputs):
+                        out[first + i, k] += own[k]
