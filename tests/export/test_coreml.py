@@ -1,6 +1,7 @@
 """Core ML specifications predict what the models predict, by the rules that Apple documents."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -232,3 +233,9 @@ def test_refuses_categories_labels_and_parameters():
         to_coreml(PortableModel("Graph", inputs, trees))
     with pytest.raises(ParameterError, match="dtype must be 'float32' or 'float64'"):
         to_coreml(graph, dtype="float16")
+
+
+def test_the_extra_is_named_if_it_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "coremltools.proto", None)
+    with pytest.raises(ImportError, match=r"sumwise\[coreml\]"):
+        to_coreml(make_graph("numbers"))

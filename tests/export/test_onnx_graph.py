@@ -1,6 +1,7 @@
 """ONNX models predict in onnxruntime what they predict here."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -242,3 +243,9 @@ def test_refuses_other_parameters():
         to_onnx(make_graph("numbers"), dtype="float16")
     with pytest.raises(ParameterError, match="inputs must be"):
         to_onnx(make_graph("numbers"), inputs="frame")
+
+
+def test_the_extra_is_named_if_it_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"sumwise\[onnx\]"):
+        to_onnx(make_graph("numbers"))

@@ -105,11 +105,8 @@ def read_outputs(model, found):
     return found[names].to_numpy(dtype=float)
 
 
-HELD = [name for name in GRAPHS if name != "linear"]
-
-
 @needs_java
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_in_jpmml(name, jpmml):
     model = make_graph(name)
     largest = 100.0 if name == "stack" else np.inf
@@ -118,7 +115,7 @@ def test_graphs_in_jpmml(name, jpmml):
 
 
 @needs_java
-@pytest.mark.parametrize("name", [name for name in HELD if name != "two_targets"])
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name != "two_targets"])
 def test_graphs_in_pmml4s(name, pmml4s):
     model = make_graph(name)
     largest = 100.0 if name == "stack" else np.inf
@@ -167,14 +164,18 @@ def test_ensembles_of_members(name, jpmml):
 
 
 @needs_java
-def test_linear_booster(jpmml):
+@pytest.mark.parametrize("options", [{"booster": "linear"}, {"leaves": sumwise.LinearLeaves()}])
+def test_linear_booster_and_linear_leaves(options, jpmml):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
-    model = sumwise.GradientBoostingRegressor(n_estimators=5, booster="linear")
-    model.fit(X, X @ [1.0, 2.0, -1.0])
-    X[::5, 1] = np.nan
-    found = jpmml(to_pmml(model), make_pmml_frame(describe(model), X.tolist()))
-    np.testing.assert_allclose(found["predicted_target"], model.predict(X), rtol=1e-12)
+    y = X @ [1.0, 2.0, -1.0] + (X[:, 0] > 0)
+    model = sumwise.GradientBoostingRegressor(n_estimators=5, **options).fit(X, y)
+    rows = X[:20].copy()
+    rows[::5, 1] = np.nan
+    if "leaves" in options:
+        rows[3, 0], rows[4, 2] = np.inf, -np.inf
+    found = jpmml(to_pmml(model), make_pmml_frame(describe(model), rows.tolist()))
+    np.testing.assert_allclose(found["predicted_target"], model.predict(rows), rtol=1e-12)
 
 
 @needs_java
@@ -239,9 +240,7 @@ def test_names_that_xml_cannot_hold_are_refused(inputs, message):
         to_pmml(PortableModel("Graph", inputs, trees))
 
 
-def test_linear_leaves_and_mixed_labels_are_refused():
-    with pytest.raises(ExportError, match="linear models in their leaves; use to_onnx"):
-        to_pmml(make_graph("linear"))
+def test_mixed_labels_are_refused():
     graph = make_graph("logistic")
     classes = np.array([1, "a"], dtype=object)
     with pytest.raises(ExportError, match="class labels"):

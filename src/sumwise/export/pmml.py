@@ -11,14 +11,16 @@ import numpy as np
 
 from sumwise.errors import ExportError
 from sumwise.export.files import Target, write_bytes
-from sumwise.export.pmml_expressions import ExpressionWriter, read
+from sumwise.export.pmml_expressions import ExpressionWriter
 from sumwise.export.pmml_fields import Fields
 from sumwise.export.pmml_trees import (
     holds_shares,
+    read,
     write_median,
     write_result,
     write_shares,
     write_sum,
+    write_tree,
 )
 from sumwise.export.pmml_xml import element, number
 from sumwise.export.portable import Median, PortableModel, TreeSum, describe
@@ -35,7 +37,6 @@ def to_pmml(model: Any, *, path: Target | None = None) -> str:
     Parameters
     ----------
     model : fitted estimator
-        Without linear models in the leaves.
     path : path or binary file, optional
         Where to write the document, in UTF-8.
 
@@ -81,7 +82,7 @@ class _Document:
         return [f"target_{k}" for k in range(n_targets)] if self._model.classes else []
 
     def write(self) -> str:
-        expressions = ExpressionWriter(self._fields, self._write_trees)
+        expressions = ExpressionWriter(self._fields, self._write_trees, self._write_leaves)
         results = expressions.write(self._model.output)
         derived = expressions.derived
         local = element("LocalTransformations", {}, *derived) if derived else ""
@@ -110,6 +111,15 @@ class _Document:
         else:
             for output, name in enumerate(names):
                 self._add_segment(write_sum(node, output, self._fields, name))
+        self._results += names
+        return names
+
+    def _write_leaves(self, node: TreeSum) -> list[str]:
+        """Add a segment for each tree; return the fields of their leaves, as numbers of nodes."""
+        names = [self._fields.make_name("leaf") for _ in range(node.n_trees)]
+        numbers = np.arange(node.trees.n_nodes, dtype=np.float64)
+        for tree, name in enumerate(names):
+            self._add_segment(write_tree(node, tree, numbers, self._fields, name))
         self._results += names
         return names
 

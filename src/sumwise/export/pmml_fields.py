@@ -148,32 +148,32 @@ class Fields:
         columns: Sequence[Sequence[str]],
         rest: dict[str, Any],
     ) -> str:
-        """Add a table that maps fields to the last of some columns."""
+        """Add a field that is looked up by other fields in the columns of a table."""
         name = self.make_name(name)
-        keys = [f"c{k}" for k in range(len(fields))]
-        pairs = [
-            element("FieldColumnPair", {"field": field, "column": key})
-            for field, key in zip(fields, keys, strict=True)
-        ]
-        rows = [
-            element(
-                "row",
-                {},
-                *(
-                    element(key, {}, text(cell))
-                    for key, cell in zip([*keys, "out"], row, strict=True)
-                ),
-            )
-            for row in zip(*columns, strict=True)
-        ]
-        about = {"outputColumn": "out", "dataType": kind} | rest
-        table = element("MapValues", about, *pairs, element("InlineTable", {}, *rows))
-        optype = (
-            "continuous" if kind == "double" and name.startswith("statistic") else "categorical"
-        )
+        optype = "continuous" if name.startswith("statistic") else "categorical"
         about = {"name": name, "optype": optype, "dataType": kind}
-        self.derived.append(element("DerivedField", about, table))
+        self.derived.append(element("DerivedField", about, map_values(kind, fields, columns, rest)))
         return name
+
+
+def map_values(
+    kind: str, fields: Sequence[str], columns: Sequence[Sequence[str]], rest: dict[str, Any]
+) -> str:
+    """Return an expression that looks up fields in a table, whose last column has the results."""
+    keys = [f"c{k}" for k in range(len(fields))]
+    pairs = [
+        element("FieldColumnPair", {"field": field, "column": key})
+        for field, key in zip(fields, keys, strict=True)
+    ]
+    tags = [*keys, "out"]
+    rows = [
+        element(
+            "row", {}, *(element(tag, {}, text(cell)) for tag, cell in zip(tags, row, strict=True))
+        )
+        for row in zip(*columns, strict=True)
+    ]
+    about = {"outputColumn": "out", "dataType": kind} | rest
+    return element("MapValues", about, *pairs, element("InlineTable", {}, *rows))
 
 
 def _find_looked_up(model: PortableModel) -> set[int]:
