@@ -229,6 +229,11 @@ def test_a_feature_may_have_the_name_of_an_output():
     assert [own.name for own in start(graph).get_outputs()] == ["variable_"]
 
 
+def test_metadata_name_the_features():
+    about = start(to_onnx(make_graph("numbers"))).get_modelmeta().custom_metadata_map
+    assert about == {"estimator": "Graph", "features": '["x0", "x1", "x2"]'}
+
+
 def test_writes_files(tmp_path):
     model = make_graph("numbers")
     file = io.BytesIO()

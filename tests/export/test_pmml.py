@@ -50,10 +50,13 @@ def jpmml(_short_lived, tmp_path_factory):
     from jpmml_evaluator.py4j import Py4JBackend
 
     backend = Py4JBackend()
+    schema = make_schema(backend.gateway)
     path = tmp_path_factory.mktemp("jpmml") / "model.pmml"
 
     def evaluate(document, frame):
         path.write_text(document, encoding="utf-8")
+        source = backend.gateway.jvm.javax.xml.transform.stream.StreamSource(str(path))
+        schema.newValidator().validate(source)
         made = evaluator.make_evaluator(str(path), backend=backend).verify()
         found = made.evaluateAll(frame, parallelism=1)
         assert "errors" not in found or found["errors"].isna().all(), found["errors"].dropna()
@@ -61,6 +64,14 @@ def jpmml(_short_lived, tmp_path_factory):
 
     yield evaluate
     Py4JBackend.destroyGateway()
+
+
+def make_schema(gateway):
+    """Return the XML schema of PMML that JPMML comes with."""
+    java = gateway.jvm.java
+    resource = java.lang.ClassLoader.getSystemResource("pmml.xsd")
+    factory = gateway.jvm.javax.xml.validation.SchemaFactory
+    return factory.newInstance("http://www.w3.org/2001/XMLSchema").newSchema(resource)
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +190,7 @@ def test_linear_booster_and_linear_leaves(options, jpmml):
 
 
 @needs_java
-@pytest.mark.parametrize("labels", [["b", "a", "c"], [3, -7, 5], [0.5, 1.5, 2.5]])
+@pytest.mark.parametrize("labels", [["b", "a", "c"], [3, -7, 5], [0.5, 1.5, 2.5], [7, 10**12, 8]])
 def test_the_first_of_equal_classes_is_predicted(labels, jpmml, pmml4s):
     trees = make_tree_sum(np.random.default_rng(0), NUMBERS, 1, n_outputs=3, n_columns=3, depth=0)
     trees.trees.value[:] = [0.2, 0.4, 0.4]

@@ -79,7 +79,7 @@ def to_coreml(model: Any, *, path: Target | None = None, dtype: Any = "float32")
         raise ParameterError(f"dtype must be 'float32' or 'float64', not {dtype!r}")
     spec = _SpecWriter(portable, np.dtype(dtype) == np.float32).write()
     if path is not None:
-        write_bytes(path, spec.SerializeToString())
+        write_bytes(path, spec.SerializeToString(deterministic=True))
     return spec
 
 

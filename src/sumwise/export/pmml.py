@@ -26,6 +26,7 @@ from sumwise.export.pmml_xml import element, number
 from sumwise.export.portable import Median, PortableModel, TreeSum, describe
 
 _NAMESPACE = "http://www.dmg.org/PMML-4_4"
+_INTEGERS = 2**31  # of JPMML
 
 
 def to_pmml(model: Any, *, path: Target | None = None) -> str:
@@ -96,7 +97,7 @@ class _Document:
             element("TransformationDictionary", {}, *self._fields.derived),
             self._write_chain(),
         ]
-        declared = {"xmlns": _NAMESPACE, "version": "4.4", "x-mathContext": "double"}
+        declared = {"xmlns": _NAMESPACE, "version": "4.4"}
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{element("PMML", declared, *parts)}\n'
 
     # --- segments ---
@@ -124,8 +125,8 @@ class _Document:
         return names
 
     def _add_segment(self, model: str) -> None:
-        number = {"id": len(self._segments) + 1}
-        self._segments.append(element("Segment", number, element("True"), model))
+        about = {"id": len(self._segments) + 1}
+        self._segments.append(element("Segment", about, element("True"), model))
 
     def _write_regression(self, results: list[str], local: str) -> str:
         """Return a model that predicts the only output, or names all of several."""
@@ -158,11 +159,11 @@ class _Document:
     ) -> str:
         """Return a model that predicts a target and its probabilities."""
         kind, labels = _list_labels(classes)
-        number = target.removeprefix("target")
+        suffix = target.removeprefix("target")
         outputs = [self._write_label(f"predicted_{target}", kind)]
         tables = []
         for label, result in zip(labels, results, strict=True):
-            outputs.append(self._write_probability(f"probability{number}({label})", label))
+            outputs.append(self._write_probability(f"probability{suffix}({label})", label))
             predictor = element("NumericPredictor", {"name": result, "coefficient": 1})
             about = {"intercept": 0, "targetCategory": label}
             tables.append(element("RegressionTable", about, predictor))
@@ -230,9 +231,9 @@ def _list_labels(classes: np.ndarray) -> tuple[str, list[str]]:
     labels = classes.tolist()
     if classes.dtype.kind == "b":
         return "boolean", [str(label).lower() for label in labels]
-    if classes.dtype.kind in "iu":
+    if classes.dtype.kind in "iu" and max(map(abs, labels)) < _INTEGERS:
         return "integer", [str(label) for label in labels]
-    if classes.dtype.kind == "f":
+    if classes.dtype.kind in "iuf":
         return "double", [number(label) for label in labels]
     if all(isinstance(label, str) for label in labels):
         return "string", labels

@@ -85,6 +85,7 @@ class Fields:
     def write_schema(self, columns: Sequence[Column], target: str | None = None) -> str:
         """Return how trees read the features that some columns are made of."""
         places = sorted({place for column in columns for place in column.inputs})
+        places = places or [0]  # a schema has one field at least
         own = {"name": target, "usageType": "target"}
         return element(
             "MiningSchema",

@@ -98,7 +98,12 @@ def _write_segments(
     target: str | None = None,
 ) -> str:
     segments = [
-        element("Segment", {"id": k + 1, "weight": weight}, element("True"), tree)
+        element(
+            "Segment",
+            {"id": k + 1} if weight == 1.0 else {"id": k + 1, "weight": weight},
+            element("True"),
+            tree,
+        )
         for k, (tree, weight) in enumerate(trees)
     ]
     return element(
