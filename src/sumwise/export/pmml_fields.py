@@ -33,6 +33,7 @@ class Fields:
     def __init__(self, model: PortableModel) -> None:
         self._inputs = model.inputs
         self._taken = {known.name for known in model.inputs}
+        self._counts: dict[str, int] = {}  # how often a name was asked for
         self._columns: dict[tuple[tuple[int, ...], int], str] = {}
         self._codes: dict[int, str] = {}
         self._places: dict[int, str] = {}
@@ -44,10 +45,10 @@ class Fields:
 
     def make_name(self, name: str) -> str:
         """Return a name that no other field has."""
-        free, count = name, 1
+        free = name
         while free in self._taken:
-            count += 1
-            free = f"{name}_{count}"
+            self._counts[name] = self._counts.get(name, 1) + 1
+            free = f"{name}_{self._counts[name]}"
         self._taken.add(free)
         return free
 
