@@ -342,7 +342,7 @@ _REGRESSORS = [
     ("tree", sumwise.DecisionTreeRegressor(**_TREE)),
     ("line", LinearRegression()),
 ]
-# Ensembles of members, on numbers alone.
+# Ensembles of members and calibrated models, on numbers alone.
 ENSEMBLES = {
     "ada_stumps": (sumwise.AdaBoostClassifier(n_estimators=5), 3),
     "ada_trees": (
@@ -356,6 +356,8 @@ ENSEMBLES = {
     "votes": (sumwise.VotingClassifier(_CLASSIFIERS, votes="soft"), 3),
     "hard_votes": (sumwise.VotingClassifier(_CLASSIFIERS, rule="weighted", weights=[3, 1, 2]), 3),
     "average": (sumwise.AveragingRegressor(_REGRESSORS), 0),
+    "isotonic": (_Classifier(n_estimators=3, calibrate="isotonic", random_state=0), 3),
+    "logistic": (sumwise.RandomForestClassifier(calibrate="logistic", **_FEW), 3),
     "stack": (sumwise.StackingClassifier(_CLASSIFIERS, LogisticRegression(), cv=2), 3),
     "stack_2": (
         sumwise.StackingClassifier(_CLASSIFIERS, LogisticRegression(), cv=2, passthrough=True),

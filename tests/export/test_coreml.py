@@ -1,6 +1,7 @@
 """Core ML specifications predict what the models predict, by the rules that Apple documents."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -168,10 +169,11 @@ def test_coremltools_loads_the_specification(name, tmp_path):
     assert list(loaded.input_description) == [own.name for own in model.inputs]
 
 
-def test_writes_to_files():
-    file = io.BytesIO()
-    spec = to_coreml(make_graph("numbers"), path=file)
-    assert file.getvalue() == spec.SerializeToString()
+def test_files_have_the_same_bytes_each_time():
+    files = [io.BytesIO(), io.BytesIO()]
+    for file in files:
+        spec = to_coreml(make_graph("colors"), path=file)
+    assert files[0].getvalue() == files[1].getvalue() == spec.SerializeToString(deterministic=True)
 
 
 def test_models_without_numbers_or_splits():
@@ -232,3 +234,9 @@ def test_refuses_categories_labels_and_parameters():
         to_coreml(PortableModel("Graph", inputs, trees))
     with pytest.raises(ParameterError, match="dtype must be 'float32' or 'float64'"):
         to_coreml(graph, dtype="float16")
+
+
+def test_the_extra_is_named_if_it_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "coremltools.proto", None)
+    with pytest.raises(ImportError, match=r"sumwise\[coreml\]"):
+        to_coreml(make_graph("numbers"))

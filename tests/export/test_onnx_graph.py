@@ -1,6 +1,7 @@
 """ONNX models predict in onnxruntime what they predict here."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -228,6 +229,11 @@ def test_a_feature_may_have_the_name_of_an_output():
     assert [own.name for own in start(graph).get_outputs()] == ["variable_"]
 
 
+def test_metadata_name_the_features():
+    about = start(to_onnx(make_graph("numbers"))).get_modelmeta().custom_metadata_map
+    assert about == {"estimator": "Graph", "features": '["x0", "x1", "x2"]'}
+
+
 def test_writes_files(tmp_path):
     model = make_graph("numbers")
     file = io.BytesIO()
@@ -242,3 +248,9 @@ def test_refuses_other_parameters():
         to_onnx(make_graph("numbers"), dtype="float16")
     with pytest.raises(ParameterError, match="inputs must be"):
         to_onnx(make_graph("numbers"), inputs="frame")
+
+
+def test_the_extra_is_named_if_it_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"sumwise\[onnx\]"):
+        to_onnx(make_graph("numbers"))

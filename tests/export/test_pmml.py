@@ -50,10 +50,13 @@ def jpmml(_short_lived, tmp_path_factory):
     from jpmml_evaluator.py4j import Py4JBackend
 
     backend = Py4JBackend()
+    schema = make_schema(backend.gateway)
     path = tmp_path_factory.mktemp("jpmml") / "model.pmml"
 
     def evaluate(document, frame):
         path.write_text(document, encoding="utf-8")
+        source = backend.gateway.jvm.javax.xml.transform.stream.StreamSource(str(path))
+        schema.newValidator().validate(source)
         made = evaluator.make_evaluator(str(path), backend=backend).verify()
         found = made.evaluateAll(frame, parallelism=1)
         assert "errors" not in found or found["errors"].isna().all(), found["errors"].dropna()
@@ -61,6 +64,14 @@ def jpmml(_short_lived, tmp_path_factory):
 
     yield evaluate
     Py4JBackend.destroyGateway()
+
+
+def make_schema(gateway):
+    """Return the XML schema of PMML that JPMML comes with."""
+    java = gateway.jvm.java
+    resource = java.lang.ClassLoader.getSystemResource("pmml.xsd")
+    factory = gateway.jvm.javax.xml.validation.SchemaFactory
+    return factory.newInstance("http://www.w3.org/2001/XMLSchema").newSchema(resource)
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +116,8 @@ def read_outputs(model, found):
     return found[names].to_numpy(dtype=float)
 
 
-HELD = [name for name in GRAPHS if name != "linear"]
-
-
 @needs_java
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_in_jpmml(name, jpmml):
     model = make_graph(name)
     largest = 100.0 if name == "stack" else np.inf
@@ -118,7 +126,7 @@ def test_graphs_in_jpmml(name, jpmml):
 
 
 @needs_java
-@pytest.mark.parametrize("name", [name for name in HELD if name != "two_targets"])
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name != "two_targets"])
 def test_graphs_in_pmml4s(name, pmml4s):
     model = make_graph(name)
     largest = 100.0 if name == "stack" else np.inf
@@ -167,18 +175,22 @@ def test_ensembles_of_members(name, jpmml):
 
 
 @needs_java
-def test_linear_booster(jpmml):
+@pytest.mark.parametrize("options", [{"booster": "linear"}, {"leaves": sumwise.LinearLeaves()}])
+def test_linear_booster_and_linear_leaves(options, jpmml):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
-    model = sumwise.GradientBoostingRegressor(n_estimators=5, booster="linear")
-    model.fit(X, X @ [1.0, 2.0, -1.0])
-    X[::5, 1] = np.nan
-    found = jpmml(to_pmml(model), make_pmml_frame(describe(model), X.tolist()))
-    np.testing.assert_allclose(found["predicted_target"], model.predict(X), rtol=1e-12)
+    y = X @ [1.0, 2.0, -1.0] + (X[:, 0] > 0)
+    model = sumwise.GradientBoostingRegressor(n_estimators=5, **options).fit(X, y)
+    rows = X[:20].copy()
+    rows[::5, 1] = np.nan
+    if "leaves" in options:
+        rows[3, 0], rows[4, 2] = np.inf, -np.inf
+    found = jpmml(to_pmml(model), make_pmml_frame(describe(model), rows.tolist()))
+    np.testing.assert_allclose(found["predicted_target"], model.predict(rows), rtol=1e-12)
 
 
 @needs_java
-@pytest.mark.parametrize("labels", [["b", "a", "c"], [3, -7, 5], [0.5, 1.5, 2.5]])
+@pytest.mark.parametrize("labels", [["b", "a", "c"], [3, -7, 5], [0.5, 1.5, 2.5], [7, 10**12, 8]])
 def test_the_first_of_equal_classes_is_predicted(labels, jpmml, pmml4s):
     trees = make_tree_sum(np.random.default_rng(0), NUMBERS, 1, n_outputs=3, n_columns=3, depth=0)
     trees.trees.value[:] = [0.2, 0.4, 0.4]
@@ -239,9 +251,7 @@ def test_names_that_xml_cannot_hold_are_refused(inputs, message):
         to_pmml(PortableModel("Graph", inputs, trees))
 
 
-def test_linear_leaves_and_mixed_labels_are_refused():
-    with pytest.raises(ExportError, match="linear models in their leaves; use to_onnx"):
-        to_pmml(make_graph("linear"))
+def test_mixed_labels_are_refused():
     graph = make_graph("logistic")
     classes = np.array([1, "a"], dtype=object)
     with pytest.raises(ExportError, match="class labels"):

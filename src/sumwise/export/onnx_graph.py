@@ -1,5 +1,6 @@
 """ONNX: models as graphs for onnxruntime and other engines."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,8 @@ def to_onnx(
     onnx.ModelProto
         Regressors have the output ``variable``, of shape (n_rows, n_targets). Classifiers have the
         outputs ``label``, of shape (n_rows,), and ``probabilities``, of shape (n_rows, n_classes);
-        with several targets ``label_0``, ``probabilities_0``, ``label_1`` and so on.
+        with several targets ``label_0``, ``probabilities_0``, ``label_1`` and so on. The metadata
+        have the names of the ``features`` as a JSON list, in the order of the matrix.
 
     Examples
     --------
@@ -126,6 +128,9 @@ class _GraphWriter:
             ir_version=IR_VERSION,
             producer_name="sumwise",
         )
+        names = [known.name for known in self._model.inputs]
+        about = {"estimator": self._model.estimator, "features": json.dumps(names)}
+        helper.set_model_props(made, about)
         return made
 
     def _declare(self, name: str, dtype: np.dtype, width: int) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-# TreeEnsemble came with version 5 of ai.onnx.ml; onnxruntime has it since version 1.20.
+# TreeEnsemble came with version 5 of ai.onnx.ml; onnxruntime has it since version 1.21.
 ML_DOMAIN = "ai.onnx.ml"
 ML_VERSION, CORE_VERSION, IR_VERSION = 5, 21, 10
 

@@ -11,19 +11,22 @@ import numpy as np
 
 from sumwise.errors import ExportError
 from sumwise.export.files import Target, write_bytes
-from sumwise.export.pmml_expressions import ExpressionWriter, read
+from sumwise.export.pmml_expressions import ExpressionWriter
 from sumwise.export.pmml_fields import Fields
 from sumwise.export.pmml_trees import (
     holds_shares,
+    read,
     write_median,
     write_result,
     write_shares,
     write_sum,
+    write_tree,
 )
 from sumwise.export.pmml_xml import element, number
 from sumwise.export.portable import Median, PortableModel, TreeSum, describe
 
 _NAMESPACE = "http://www.dmg.org/PMML-4_4"
+_INTEGERS = 2**31  # of JPMML
 
 
 def to_pmml(model: Any, *, path: Target | None = None) -> str:
@@ -35,7 +38,6 @@ def to_pmml(model: Any, *, path: Target | None = None) -> str:
     Parameters
     ----------
     model : fitted estimator
-        Without linear models in the leaves.
     path : path or binary file, optional
         Where to write the document, in UTF-8.
 
@@ -81,7 +83,7 @@ class _Document:
         return [f"target_{k}" for k in range(n_targets)] if self._model.classes else []
 
     def write(self) -> str:
-        expressions = ExpressionWriter(self._fields, self._write_trees)
+        expressions = ExpressionWriter(self._fields, self._write_trees, self._write_leaves)
         results = expressions.write(self._model.output)
         derived = expressions.derived
         local = element("LocalTransformations", {}, *derived) if derived else ""
@@ -95,7 +97,7 @@ class _Document:
             element("TransformationDictionary", {}, *self._fields.derived),
             self._write_chain(),
         ]
-        declared = {"xmlns": _NAMESPACE, "version": "4.4", "x-mathContext": "double"}
+        declared = {"xmlns": _NAMESPACE, "version": "4.4"}
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{element("PMML", declared, *parts)}\n'
 
     # --- segments ---
@@ -113,9 +115,18 @@ class _Document:
         self._results += names
         return names
 
+    def _write_leaves(self, node: TreeSum) -> list[str]:
+        """Add a segment for each tree; return the fields of their leaves, as numbers of nodes."""
+        names = [self._fields.make_name("leaf") for _ in range(node.n_trees)]
+        numbers = np.arange(node.trees.n_nodes, dtype=np.float64)
+        for tree, name in enumerate(names):
+            self._add_segment(write_tree(node, tree, numbers, self._fields, name))
+        self._results += names
+        return names
+
     def _add_segment(self, model: str) -> None:
-        number = {"id": len(self._segments) + 1}
-        self._segments.append(element("Segment", number, element("True"), model))
+        about = {"id": len(self._segments) + 1}
+        self._segments.append(element("Segment", about, element("True"), model))
 
     def _write_regression(self, results: list[str], local: str) -> str:
         """Return a model that predicts the only output, or names all of several."""
@@ -148,11 +159,11 @@ class _Document:
     ) -> str:
         """Return a model that predicts a target and its probabilities."""
         kind, labels = _list_labels(classes)
-        number = target.removeprefix("target")
+        suffix = target.removeprefix("target")
         outputs = [self._write_label(f"predicted_{target}", kind)]
         tables = []
         for label, result in zip(labels, results, strict=True):
-            outputs.append(self._write_probability(f"probability{number}({label})", label))
+            outputs.append(self._write_probability(f"probability{suffix}({label})", label))
             predictor = element("NumericPredictor", {"name": result, "coefficient": 1})
             about = {"intercept": 0, "targetCategory": label}
             tables.append(element("RegressionTable", about, predictor))
@@ -220,9 +231,9 @@ def _list_labels(classes: np.ndarray) -> tuple[str, list[str]]:
     labels = classes.tolist()
     if classes.dtype.kind == "b":
         return "boolean", [str(label).lower() for label in labels]
-    if classes.dtype.kind in "iu":
+    if classes.dtype.kind in "iu" and max(map(abs, labels)) < _INTEGERS:
         return "integer", [str(label) for label in labels]
-    if classes.dtype.kind == "f":
+    if classes.dtype.kind in "iuf":
         return "double", [number(label) for label in labels]
     if all(isinstance(label, str) for label in labels):
         return "string", labels

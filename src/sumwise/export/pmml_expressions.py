@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sumwise.export.pmml_fields import Fields
-from sumwise.export.pmml_trees import apply, constant
+from sumwise.export.pmml_linear_leaves import write_linear_leaf
+from sumwise.export.pmml_trees import apply, constant, read
 from sumwise.export.pmml_xml import element, number
 from sumwise.export.portable import Affine, Curve, Link, Median, Node, Share, TreeSum, Vote
 
@@ -18,12 +19,18 @@ class ExpressionWriter:
     fields : Fields
     write_trees : callable
         Makes the segments of trees, and returns the fields of their outputs.
+    write_leaves : callable
+        Makes a segment of each tree, and returns the fields of their leaves.
     """
 
     def __init__(
-        self, fields: Fields, write_trees: Callable[[TreeSum | Median], list[str]]
+        self,
+        fields: Fields,
+        write_trees: Callable[[TreeSum | Median], list[str]],
+        write_leaves: Callable[[TreeSum], list[str]],
     ) -> None:
-        self._fields, self._write_trees = fields, write_trees
+        self._fields = fields
+        self._write_trees, self._write_leaves = write_trees, write_leaves
         self.derived: list[str] = []
         self._known: dict[int, list[str]] = {}  # outputs of nodes, by their identity
 
@@ -34,6 +41,8 @@ class ExpressionWriter:
         return self._known[id(node)]
 
     def _write_new(self, node: Node) -> list[str]:
+        if isinstance(node, TreeSum) and node.trees.models is not None:
+            return self._add_linear_leaves(node)
         if isinstance(node, (TreeSum, Median)):
             return self._write_trees(node)
         if isinstance(node, Affine):
@@ -50,6 +59,19 @@ class ExpressionWriter:
         about = {"name": name, "optype": "continuous", "dataType": "double"}
         self.derived.append(element("DerivedField", about, expression))
         return name
+
+    def _add_linear_leaves(self, node: TreeSum) -> list[str]:
+        leaves = self._write_leaves(node)
+        values = [
+            read(write_linear_leaf(node, tree, leaf, self._fields, self._derive))
+            for tree, leaf in enumerate(leaves)
+        ]
+        results = []
+        for output, base in enumerate(node.base_score):
+            total = _add(values[output :: node.n_groups])
+            mean = total if node.divisor == 1.0 else apply("/", total, constant(node.divisor))
+            results.append(self._derive("trees", apply("+", constant(base), mean)))
+        return results
 
     def _combine(self, node: Affine) -> list[str]:
         terms = [read(name) for child in node.of for name in self.write(child)]
@@ -152,11 +174,6 @@ class ExpressionWriter:
                     self._derive("higher", apply("max", *pair)),
                 ]
         return names
-
-
-def read(field: str) -> str:
-    """Return an expression that is a field."""
-    return element("FieldRef", {"field": field})
 
 
 def _add(terms: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ class Fields:
     def __init__(self, model: PortableModel) -> None:
         self._inputs = model.inputs
         self._taken = {known.name for known in model.inputs}
+        self._counts: dict[str, int] = {}  # how often a name was asked for
         self._columns: dict[tuple[tuple[int, ...], int], str] = {}
         self._codes: dict[int, str] = {}
         self._places: dict[int, str] = {}
@@ -44,10 +45,10 @@ class Fields:
 
     def make_name(self, name: str) -> str:
         """Return a name that no other field has."""
-        free, count = name, 1
+        free = name
         while free in self._taken:
-            count += 1
-            free = f"{name}_{count}"
+            self._counts[name] = self._counts.get(name, 1) + 1
+            free = f"{name}_{self._counts[name]}"
         self._taken.add(free)
         return free
 
@@ -85,6 +86,7 @@ class Fields:
     def write_schema(self, columns: Sequence[Column], target: str | None = None) -> str:
         """Return how trees read the features that some columns are made of."""
         places = sorted({place for column in columns for place in column.inputs})
+        places = places or [0]  # a schema has one field at least
         own = {"name": target, "usageType": "target"}
         return element(
             "MiningSchema",
@@ -148,32 +150,32 @@ class Fields:
         columns: Sequence[Sequence[str]],
         rest: dict[str, Any],
     ) -> str:
-        """Add a table that maps fields to the last of some columns."""
+        """Add a field that is looked up by other fields in the columns of a table."""
         name = self.make_name(name)
-        keys = [f"c{k}" for k in range(len(fields))]
-        pairs = [
-            element("FieldColumnPair", {"field": field, "column": key})
-            for field, key in zip(fields, keys, strict=True)
-        ]
-        rows = [
-            element(
-                "row",
-                {},
-                *(
-                    element(key, {}, text(cell))
-                    for key, cell in zip([*keys, "out"], row, strict=True)
-                ),
-            )
-            for row in zip(*columns, strict=True)
-        ]
-        about = {"outputColumn": "out", "dataType": kind} | rest
-        table = element("MapValues", about, *pairs, element("InlineTable", {}, *rows))
-        optype = (
-            "continuous" if kind == "double" and name.startswith("statistic") else "categorical"
-        )
+        optype = "continuous" if name.startswith("statistic") else "categorical"
         about = {"name": name, "optype": optype, "dataType": kind}
-        self.derived.append(element("DerivedField", about, table))
+        self.derived.append(element("DerivedField", about, map_values(kind, fields, columns, rest)))
         return name
+
+
+def map_values(
+    kind: str, fields: Sequence[str], columns: Sequence[Sequence[str]], rest: dict[str, Any]
+) -> str:
+    """Return an expression that looks up fields in a table, whose last column has the results."""
+    keys = [f"c{k}" for k in range(len(fields))]
+    pairs = [
+        element("FieldColumnPair", {"field": field, "column": key})
+        for field, key in zip(fields, keys, strict=True)
+    ]
+    tags = [*keys, "out"]
+    rows = [
+        element(
+            "row", {}, *(element(tag, {}, text(cell)) for tag, cell in zip(tags, row, strict=True))
+        )
+        for row in zip(*columns, strict=True)
+    ]
+    about = {"outputColumn": "out", "dataType": kind} | rest
+    return element("MapValues", about, *pairs, element("InlineTable", {}, *rows))
 
 
 def _find_looked_up(model: PortableModel) -> set[int]:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.errors import ExportError
 from sumwise.export.pmml_fields import Fields
 from sumwise.export.pmml_xml import element, number, open_tag, text
 from sumwise.export.portable import Median, TreeSum
@@ -16,20 +15,16 @@ _MOST_ROUNDING = 1e-12  # of shares that sum to 1
 
 def write_sum(node: TreeSum, output: int, fields: Fields, name: str) -> str:
     """Return a model of one output of trees, whose result has a name."""
-    if node.trees.models is not None:
-        raise ExportError(
-            "PMML trees cannot hold linear models in their leaves; use to_onnx, to_python or to_c, "
-            "or train without LinearLeaves"
-        )
     n_columns = node.trees.value.shape[1]
     group, column = divmod(output, n_columns)
     numbers = range(group, node.n_trees, node.n_groups)
-    trees = [(write_tree(node, tree, column, fields), 1.0) for tree in numbers]
+    scores = node.trees.value[:, column]
+    trees = [(write_tree(node, tree, scores, fields), 1.0) for tree in numbers]
     base = float(node.base_score[output])
     if not trees:
         return _write_constant(fields, base, name)
     raw = fields.make_name("sum")
-    total = element("FieldRef", {"field": raw})
+    total = read(raw)
     if node.divisor != 1.0:
         total = apply("/", total, constant(node.divisor))
     if base != 0.0:
@@ -52,7 +47,8 @@ def holds_shares(node: TreeSum) -> bool:
 
 def write_shares(node: TreeSum, fields: Fields, names: list[str]) -> str:
     """Return a model of the mean shares of a forest, each of which has a name."""
-    trees = [(write_tree(node, tree, None, fields), 1.0) for tree in range(node.n_trees)]
+    scores = node.trees.value
+    trees = [(write_tree(node, tree, scores, fields), 1.0) for tree in range(node.n_trees)]
     results = []
     for k, name in enumerate(names):
         about = {"name": name, "optype": "continuous", "dataType": "double"}
@@ -63,11 +59,17 @@ def write_shares(node: TreeSum, fields: Fields, names: list[str]) -> str:
 
 def write_median(node: Median, fields: Fields, name: str) -> str:
     """Return a model of the weighted median of trees, whose result has a name."""
+    scores = node.of.trees.value[:, 0]
     trees = [
-        (write_tree(node.of, tree, 0, fields), float(node.weights[tree]))
-        for tree in range(node.of.n_trees)
+        (write_tree(node.of, tree, scores, fields), weight)
+        for tree, weight in enumerate(node.weights.tolist())
     ]
     return _write_segments(node.of, fields, "weightedMedian", trees, [write_result(name, None)])
+
+
+def read(field: str) -> str:
+    """Return an expression that is a field."""
+    return element("FieldRef", {"field": field})
 
 
 def constant(value: float) -> str:
@@ -96,7 +98,12 @@ def _write_segments(
     target: str | None = None,
 ) -> str:
     segments = [
-        element("Segment", {"id": k + 1, "weight": weight}, element("True"), tree)
+        element(
+            "Segment",
+            {"id": k + 1} if weight == 1.0 else {"id": k + 1, "weight": weight},
+            element("True"),
+            tree,
+        )
         for k, (tree, weight) in enumerate(trees)
     ]
     return element(
@@ -118,18 +125,26 @@ def _write_constant(fields: Fields, value: float, name: str) -> str:
     )
 
 
-def write_tree(node: TreeSum, tree: int, column: int | None, fields: Fields) -> str:
-    """Return a TreeModel of one tree, with one of the values of its leaves, or None: with all."""
+def write_tree(
+    node: TreeSum, tree: int, scores: np.ndarray, fields: Fields, result: str | None = None
+) -> str:
+    """Return a TreeModel of one tree.
+
+    The scores of nodes are numbers, or shares of the classes in rows. The prediction has a name if
+    one is given.
+    """
     nodes = node.trees
     used = {int(k) for k in nodes.feature[node.start[tree] : node.start[tree + 1]] if k >= 0}
     about = {
-        "functionName": "classification" if column is None else "regression",
+        "functionName": "regression" if scores.ndim == 1 else "classification",
         "missingValueStrategy": "defaultChild",
         "splitCharacteristic": "binarySplit",
     }
-    target = fields.find_place_target(node.n_outputs) if column is None else None
+    target = fields.find_place_target(node.n_outputs) if scores.ndim > 1 else None
     schema = fields.write_schema([node.columns[k] for k in sorted(used)], target)
     pieces = [open_tag("TreeModel", about), schema]
+    if result is not None:
+        pieces.append(element("Output", {}, write_result(result, None)))
     waiting: list[Any] = [(int(node.start[tree]), element("True"))]
     sets = nodes.left_categories
     while waiting:
@@ -139,7 +154,7 @@ def write_tree(node: TreeSum, tree: int, column: int | None, fields: Fields) -> 
             continue
         place, predicate = taken
         if nodes.feature[place] < 0:
-            pieces.append(_write_leaf(place, predicate, nodes.value[place], column))
+            pieces.append(_write_leaf(place, predicate, scores[place]))
             continue
         left = int(nodes.left[place])
         default = left if nodes.missing_left[place] else left + 1
@@ -149,14 +164,14 @@ def write_tree(node: TreeSum, tree: int, column: int | None, fields: Fields) -> 
     return "".join([*pieces, "</TreeModel>"])
 
 
-def _write_leaf(place: int, predicate: str, values: np.ndarray, column: int | None) -> str:
-    if column is not None:
-        return f'<Node id="{place}" score="{number(values[column])}">{predicate}</Node>'
+def _write_leaf(place: int, predicate: str, score: np.ndarray) -> str:
+    if score.ndim == 0:
+        return f'<Node id="{place}" score="{number(float(score))}">{predicate}</Node>'
     shares = "".join(
         f'<ScoreDistribution value="{k}" recordCount="{number(share)}"/>'
-        for k, share in enumerate(values.tolist())
+        for k, share in enumerate(score.tolist())
     )
-    return f'<Node id="{place}" score="{int(values.argmax())}">{predicate}{shares}</Node>'
+    return f'<Node id="{place}" score="{int(score.argmax())}">{predicate}{shares}</Node>'
 
 
 def _write_split(
