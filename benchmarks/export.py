@@ -178,8 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     X, y = load(max(N_TRAINING if options.trees > 10 else 1_000, options.rows))
     settings = Settings(n_trees=options.trees, n_jobs=options.jobs)
     models = {
-        name: build(Model(name, library), settings).fit(X, y)
-        for name, library in LIBRARIES.items()
+        name: build(Model(name, library), settings).fit(X, y) for name, library in LIBRARIES.items()
     }
     print_heading(f"{options.trees} trees of {settings.max_leaves} leaves, {X.shape[1]} features")
     with tempfile.TemporaryDirectory() as folder:

@@ -259,7 +259,8 @@ def make_graph_cases(n_rows=60, seed=0):
         own = node if isinstance(node, TreeSum) else getattr(node, "of", at)
         rows = random_models.make_rows(rng, own if isinstance(own, TreeSum) else at, INPUTS, n_rows)
         model = PortableModel("Graph", INPUTS, node, tuple(classes))
-        cases.append(Case.by_twin(name, model, rows, is_exact=name not in INEXACT))
+        title = f"{name}_{seed}" if seed else name
+        cases.append(Case.by_twin(title, model, rows, is_exact=name not in INEXACT))
     return tuple(cases)
 
 
@@ -294,4 +295,4 @@ def make_chain_case(grows_left, n_splits=3000):
     )
     total = TreeSum(model.output.columns, trees, np.array([0, n_nodes]), np.zeros(1))
     rows = [[value] for value in (0.0, 10.0, -10.0, 2999.5, -2999.5, 1e9, -1e9, math.nan)]
-    return Case.by_twin("chain", PortableModel("Tree", model.inputs, total), rows)
+    return Case.by_twin(f"chain{n_splits}", PortableModel("Tree", model.inputs, total), rows)

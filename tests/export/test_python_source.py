@@ -46,7 +46,8 @@ def check_outputs(module, case):
 
 @pytest.fixture(scope="module")
 def cases():
-    return [*fit_cases(), *make_graph_cases(), *make_graph_cases(seed=7), make_case_of_numbers()]
+    graphs = *make_graph_cases(), *make_graph_cases(seed=1)
+    return [*fit_cases(), *graphs, make_case_of_numbers(), make_chain_case(True, n_splits=0)]
 
 
 @pytest.mark.parametrize("form", ["expressions", "tables"])

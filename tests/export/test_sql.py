@@ -95,7 +95,7 @@ def uses_exp(node):
 
 @pytest.fixture(scope="module")
 def cases():
-    chains = [make_chain_case(True), make_chain_case(False)]
+    chains = [make_chain_case(True), make_chain_case(False), make_chain_case(True, n_splits=0)]
     return [*fit_cases(), *make_graph_cases(), make_case_of_numbers(), *chains]
 
 

@@ -96,8 +96,8 @@ def _largest(values: list[float]) -> int:
 
 def _vote(members: list[list[float]], weights: list[float]) -> list[float]:
     votes = [0.0] * len(members[0])
-    for values, weight in zip(members, weights):  # noqa: B905
-        votes[_largest(values)] += weight
+    for k, values in enumerate(members):
+        votes[_largest(values)] += weights[k]
     return votes
 
 
