@@ -1,5 +1,6 @@
 """Exported Python computes what the model computes, without any package."""
 
+import ast
 import math
 import subprocess
 import sys
@@ -87,6 +88,11 @@ def test_a_module_runs_without_packages(cases, tmp_path):
     command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, '.'); {code}"]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout.split() == [case.labels[0], "False"]
+
+
+def test_modules_are_valid_for_old_versions(cases):
+    for case in cases:
+        ast.parse(to_python(case.model), feature_version=(3, 8))
 
 
 def test_functions_are_split_for_large_models(monkeypatch):

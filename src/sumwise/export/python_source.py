@@ -80,7 +80,7 @@ def to_python(model: Any, *, name: str = "model", path: str | PathLike[str] | No
     >>> model = sumwise.DecisionTreeRegressor(max_depth=2).fit(X, X[:, 0] ** 2)
     >>> module = {}
     >>> exec(to_python(model), module)
-    >>> module["predict"]([3.0]) == model.predict([[3.0]])[0]
+    >>> bool(module["predict"]([3.0]) == model.predict([[3.0]])[0])
     True
     """
     return save_text(_Module(plan_program(describe(model)), name).write(), path)
