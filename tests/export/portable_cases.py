@@ -149,6 +149,8 @@ def _fit_ensembles(table, rows):
         "voting": (sumwise.VotingClassifier(members, votes="soft"), table, 3),
         "stacking": (sumwise.StackingClassifier(lines, LogisticRegression(), cv=2), numbers, 3),
         "averaging": (sumwise.AveragingRegressor(trees), numbers, 0),
+        "isotonic": (_CLASSIFIER(calibrate="isotonic", **few, **NATIVE), table, 3),
+        "platt": (sumwise.RandomForestClassifier(calibrate="logistic", **few, **CHOSEN), table, 2),
         "one_class": (_CLASSIFIER(n_estimators=2), table, 1),
     }
     cases = []
