@@ -15,6 +15,7 @@ import sumwise
 from sumwise.export.portable import (
     CATEGORY,
     Affine,
+    Column,
     Curve,
     Input,
     Link,
@@ -204,6 +205,12 @@ def split_codes(trees):
     return replace(trees, trees=replace(nodes, threshold=threshold, **sets))
 
 
+def make_line(rng, n_outputs):
+    """Return linear functions of the numbers; infinite numbers may make them NaN."""
+    columns, slopes = (Column((0,)), Column((1,))), rng.normal(size=(n_outputs, 2))
+    return Affine((), np.zeros((n_outputs, 0)), rng.normal(size=n_outputs), columns, slopes)
+
+
 def make_graphs(seed):
     """Return one graph per kind of node, and some of several kinds."""
     rng = np.random.default_rng(seed)
@@ -238,6 +245,8 @@ def make_graphs(seed):
             make_trees(rng, 4, n_columns=5, divisor=4.0),
             [np.array([False, True]), np.array([0.5, 1.5, 2.5])],
         ),
+        "linear_logistic": (Link(make_line(rng, 1), "logistic"), [np.array(["no", "yes"])]),
+        "linear_softmax": (Link(make_line(rng, 3), "softmax"), words),
         "stack": (Link(both, "softmax"), words),
         "votes": (Share(shares), numbers),
         **{
@@ -249,6 +258,7 @@ def make_graphs(seed):
 
 # The twin's link functions are those of the C library.
 INEXACT = {"stack", "votes", "link_log", "link_log1p", "link_sigmoid"}
+INEXACT |= {"linear_logistic", "linear_softmax"}
 
 
 @cache

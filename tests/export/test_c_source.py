@@ -80,7 +80,7 @@ def check_outputs(found, case):
     if case.is_exact:
         np.testing.assert_array_equal(found, case.outputs, err_msg=case.name)
     else:
-        np.testing.assert_allclose(found, case.outputs, rtol=1e-13, err_msg=case.name)
+        np.testing.assert_allclose(found, case.outputs, rtol=1e-13, atol=1e-300, err_msg=case.name)
 
 
 @needs_cc

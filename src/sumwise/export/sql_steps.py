@@ -203,7 +203,7 @@ class SqlSteps:
         if node.name == "softmax":
             (top,) = self._add(node, "h", [self._dialect.find_largest(own)])
             shares = [self._dialect.exp(f"({score} - {top})") for score in own]
-            return self._divide_by_sum(node, shares, "0e0")
+            return self._divide_by_sum(node, shares, "NULL")
         raise ExportError(f"the link {node.name!r} cannot be written as SQL")
 
     def _apply_sigmoid(self, node: Node, own: Sequence[str]) -> list[str]:
