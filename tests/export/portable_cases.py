@@ -205,9 +205,10 @@ def split_codes(trees):
     return replace(trees, trees=replace(nodes, threshold=threshold, **sets))
 
 
-def make_line(rng, n_outputs):
+def make_line(rng, n_outputs, n_terms=2):
     """Return linear functions of the numbers; infinite numbers may make them NaN."""
-    columns, slopes = (Column((0,)), Column((1,))), rng.normal(size=(n_outputs, 2))
+    columns = tuple(Column((k % 2,)) for k in range(n_terms))
+    slopes = rng.normal(size=(n_outputs, n_terms))
     return Affine((), np.zeros((n_outputs, 0)), rng.normal(size=n_outputs), columns, slopes)
 
 
@@ -285,7 +286,7 @@ def make_case_of_numbers():
     return Case.by_twin("numbers", model, rows)
 
 
-def make_chain_case(grows_left, n_splits=3000):
+def make_chain_case(grows_left, n_splits=1200):
     """Return a case of one tree that is a chain of splits."""
     n_nodes = 2 * n_splits + 1
     feature, left = np.full(n_nodes, -1, dtype=np.int32), np.full(n_nodes, -1, dtype=np.int32)
@@ -306,5 +307,5 @@ def make_chain_case(grows_left, n_splits=3000):
         **dict.fromkeys(("gain", "n_rows", "weight"), steps),
     )
     total = TreeSum(model.output.columns, trees, np.array([0, n_nodes]), np.zeros(1))
-    rows = [[value] for value in (0.0, 10.0, -10.0, 2999.5, -2999.5, 1e9, -1e9, math.nan)]
+    rows = [[value] for value in (0.0, 10.0, -10.0, 1199.5, -1199.5, 1e9, -1e9, math.nan)]
     return Case.by_twin(f"chain{n_splits}", PortableModel("Tree", model.inputs, total), rows)

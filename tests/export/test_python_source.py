@@ -8,16 +8,18 @@ import sys
 import numpy as np
 import pytest
 
-from sumwise.errors import ExportError
+from sumwise.errors import ExportError, ParameterError
 from sumwise.export import python_trees, to_python
 from sumwise.export.portable import Link, PortableModel
 from tests.export.portable_cases import (
     INPUTS,
+    Case,
     find_labels,
     fit_cases,
     make_case_of_numbers,
     make_chain_case,
     make_graph_cases,
+    make_line,
     make_model,
     make_trees,
 )
@@ -109,6 +111,14 @@ def test_a_deep_tree_becomes_a_table(grows_left):
     check_outputs(load(case.model), case)
 
 
+def test_a_long_linear_function_is_not_one_expression():
+    """Python's compiler is recursive."""
+    rng = np.random.default_rng(0)
+    model = PortableModel("Line", INPUTS, make_line(rng, 1, n_terms=4_000))
+    case = Case.by_twin("line", model, [[0.5, 0.25, None, None, None]])
+    check_outputs(load(model), case)
+
+
 def test_rows_are_checked():
     module = load(make_model(["a", "b"]))
     with pytest.raises(ValueError, match="the row has no 'b'; pass None if it is missing"):
@@ -130,6 +140,11 @@ def test_numbers_of_other_types_are_read():
     module = load(make_model(["a"], categories=[1, 2, 3]))
     results = [module["predict"]([value]) for value in (2, 2.0, np.int64(2), np.float32(2))]
     assert len(set(results)) == 1
+
+
+def test_a_name_that_is_no_module_is_refused():
+    with pytest.raises(ParameterError, match="not the name of a module"):
+        to_python(make_model(["a"]), name="a b")
 
 
 def test_an_unknown_link_is_refused():

@@ -9,7 +9,7 @@ import pytest
 
 from sumwise.errors import ExportError, ParameterError
 from sumwise.export import to_sql
-from sumwise.export.portable import CATEGORY, NUMBER, Link, Median, PortableModel
+from sumwise.export.portable import CATEGORY, NUMBER, Affine, Link, Median, PortableModel
 from sumwise.export.sql_dialects import DIALECTS
 from tests.export.portable_cases import (
     INPUTS,
@@ -19,6 +19,7 @@ from tests.export.portable_cases import (
     make_case_of_numbers,
     make_chain_case,
     make_graph_cases,
+    make_line,
     make_model,
     make_trees,
 )
@@ -128,10 +129,12 @@ def test_standard_sql_computes_the_outputs(cases, duck):
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
-def test_many_trees_are_added_in_order(dialect, request):
+def test_many_terms_are_added_in_order(dialect, request):
     rng = np.random.default_rng(0)
     trees = make_trees(rng, 230, n_groups=2)
-    model = PortableModel("Trees", INPUTS, trees)
+    line = make_line(rng, 2, n_terms=1500)
+    both = Affine((trees, line), rng.normal(size=(3, 4)), np.zeros(3))
+    model = PortableModel("Trees", INPUTS, both)
     case = Case.by_twin("many", model, make_rows(rng, trees, INPUTS, 3))
     if dialect == "sqlite":
         check(case, *query(sqlite3.connect(":memory:"), case, dialect, SQLITE_TYPES))
