@@ -15,6 +15,7 @@ import sumwise
 from sumwise.export.portable import (
     CATEGORY,
     Affine,
+    Column,
     Curve,
     Input,
     Link,
@@ -149,6 +150,8 @@ def _fit_ensembles(table, rows):
         "voting": (sumwise.VotingClassifier(members, votes="soft"), table, 3),
         "stacking": (sumwise.StackingClassifier(lines, LogisticRegression(), cv=2), numbers, 3),
         "averaging": (sumwise.AveragingRegressor(trees), numbers, 0),
+        "isotonic": (_CLASSIFIER(calibrate="isotonic", **few, **NATIVE), table, 3),
+        "platt": (sumwise.RandomForestClassifier(calibrate="logistic", **few, **CHOSEN), table, 2),
         "one_class": (_CLASSIFIER(n_estimators=2), table, 1),
     }
     cases = []
@@ -202,6 +205,13 @@ def split_codes(trees):
     return replace(trees, trees=replace(nodes, threshold=threshold, **sets))
 
 
+def make_line(rng, n_outputs, n_terms=2):
+    """Return linear functions of the numbers; infinite numbers may make them NaN."""
+    columns = tuple(Column((k % 2,)) for k in range(n_terms))
+    slopes = rng.normal(size=(n_outputs, n_terms))
+    return Affine((), np.zeros((n_outputs, 0)), rng.normal(size=n_outputs), columns, slopes)
+
+
 def make_graphs(seed):
     """Return one graph per kind of node, and some of several kinds."""
     rng = np.random.default_rng(seed)
@@ -236,6 +246,8 @@ def make_graphs(seed):
             make_trees(rng, 4, n_columns=5, divisor=4.0),
             [np.array([False, True]), np.array([0.5, 1.5, 2.5])],
         ),
+        "linear_logistic": (Link(make_line(rng, 1), "logistic"), [np.array(["no", "yes"])]),
+        "linear_softmax": (Link(make_line(rng, 3), "softmax"), words),
         "stack": (Link(both, "softmax"), words),
         "votes": (Share(shares), numbers),
         **{
@@ -247,6 +259,7 @@ def make_graphs(seed):
 
 # The twin's link functions are those of the C library.
 INEXACT = {"stack", "votes", "link_log", "link_log1p", "link_sigmoid"}
+INEXACT |= {"linear_logistic", "linear_softmax"}
 
 
 @cache
@@ -259,7 +272,8 @@ def make_graph_cases(n_rows=60, seed=0):
         own = node if isinstance(node, TreeSum) else getattr(node, "of", at)
         rows = random_models.make_rows(rng, own if isinstance(own, TreeSum) else at, INPUTS, n_rows)
         model = PortableModel("Graph", INPUTS, node, tuple(classes))
-        cases.append(Case.by_twin(name, model, rows, is_exact=name not in INEXACT))
+        title = f"{name}_{seed}" if seed else name
+        cases.append(Case.by_twin(title, model, rows, is_exact=name not in INEXACT))
     return tuple(cases)
 
 
@@ -272,7 +286,7 @@ def make_case_of_numbers():
     return Case.by_twin("numbers", model, rows)
 
 
-def make_chain_case(grows_left, n_splits=3000):
+def make_chain_case(grows_left, n_splits=1200):
     """Return a case of one tree that is a chain of splits."""
     n_nodes = 2 * n_splits + 1
     feature, left = np.full(n_nodes, -1, dtype=np.int32), np.full(n_nodes, -1, dtype=np.int32)
@@ -293,5 +307,5 @@ def make_chain_case(grows_left, n_splits=3000):
         **dict.fromkeys(("gain", "n_rows", "weight"), steps),
     )
     total = TreeSum(model.output.columns, trees, np.array([0, n_nodes]), np.zeros(1))
-    rows = [[value] for value in (0.0, 10.0, -10.0, 2999.5, -2999.5, 1e9, -1e9, math.nan)]
-    return Case.by_twin("chain", PortableModel("Tree", model.inputs, total), rows)
+    rows = [[value] for value in (0.0, 10.0, -10.0, 1199.5, -1199.5, 1e9, -1e9, math.nan)]
+    return Case.by_twin(f"chain{n_splits}", PortableModel("Tree", model.inputs, total), rows)

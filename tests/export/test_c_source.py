@@ -15,6 +15,7 @@ from tests.export.portable_cases import (
     find_labels,
     fit_cases,
     make_case_of_numbers,
+    make_chain_case,
     make_graph_cases,
     make_model,
 )
@@ -26,7 +27,8 @@ needs_cpp = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no 
 
 @pytest.fixture(scope="module")
 def cases():
-    return [*fit_cases(), *make_graph_cases()]
+    graphs = *make_graph_cases(), *make_graph_cases(seed=1)
+    return [*fit_cases(), *graphs, make_chain_case(True), make_chain_case(True, n_splits=0)]
 
 
 def compile_library(folder, command, source):
@@ -78,7 +80,7 @@ def check_outputs(found, case):
     if case.is_exact:
         np.testing.assert_array_equal(found, case.outputs, err_msg=case.name)
     else:
-        np.testing.assert_allclose(found, case.outputs, rtol=1e-13, err_msg=case.name)
+        np.testing.assert_allclose(found, case.outputs, rtol=1e-13, atol=1e-300, err_msg=case.name)
 
 
 @needs_cc
@@ -194,7 +196,7 @@ def test_a_program_of_cpp_predicts_rows(cpp_cases, tmp_path):
 
 
 @needs_cc
-@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("language", ["c", "c++", "c as c++"])
 def test_any_names_compile(language, tmp_path):
     names = [
         "class",
@@ -210,15 +212,16 @@ def test_any_names_compile(language, tmp_path):
         "a_b",
         "\n",
     ]
-    names += ["double", "A B", "missing", "fill", "Row", "??/"]
-    names = [f"{name}" for name in dict.fromkeys(names)]
+    names += ["double", "A B", "missing", "fill", "Row", "??/", "code", "categories", "x"]
     model = make_model(names, categories=["a", "??/", "*/"], classes=["*/", "/*\n"])
-    write = to_c if language == "c" else to_cpp
+    write = to_cpp if language == "c++" else to_c
     (tmp_path / "names").write_text(write(model))
-    if language == "c++" and shutil.which("g++") is None:
-        pytest.skip("there is no g++")
-    compiler = ["cc", "-std=c99"] if language == "c" else ["g++", "-std=c++11"]
-    options = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", language]
+    compiler = ["cc", "-std=c99", "-x", "c"]
+    if "++" in language:
+        compiler = ["g++", "-std=c++11", "-x", "c++"]
+        if shutil.which("g++") is None:
+            pytest.skip("there is no g++")
+    options = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]
     subprocess.run([*compiler, *options, "names"], cwd=tmp_path, check=True)
 
 

@@ -1,5 +1,6 @@
 """Exported Python computes what the model computes, without any package."""
 
+import ast
 import math
 import subprocess
 import sys
@@ -7,16 +8,18 @@ import sys
 import numpy as np
 import pytest
 
-from sumwise.errors import ExportError
+from sumwise.errors import ExportError, ParameterError
 from sumwise.export import python_trees, to_python
 from sumwise.export.portable import Link, PortableModel
 from tests.export.portable_cases import (
     INPUTS,
+    Case,
     find_labels,
     fit_cases,
     make_case_of_numbers,
     make_chain_case,
     make_graph_cases,
+    make_line,
     make_model,
     make_trees,
 )
@@ -41,12 +44,13 @@ def check_outputs(module, case):
     if case.is_exact:
         np.testing.assert_array_equal(found, case.outputs, err_msg=case.name)
     else:
-        np.testing.assert_allclose(found, case.outputs, rtol=1e-13, err_msg=case.name)
+        np.testing.assert_allclose(found, case.outputs, rtol=1e-13, atol=1e-300, err_msg=case.name)
 
 
 @pytest.fixture(scope="module")
 def cases():
-    return [*fit_cases(), *make_graph_cases(), *make_graph_cases(seed=7), make_case_of_numbers()]
+    graphs = *make_graph_cases(), *make_graph_cases(seed=1)
+    return [*fit_cases(), *graphs, make_case_of_numbers(), make_chain_case(True, n_splits=0)]
 
 
 @pytest.mark.parametrize("form", ["expressions", "tables"])
@@ -88,6 +92,11 @@ def test_a_module_runs_without_packages(cases, tmp_path):
     assert done.stdout.split() == [case.labels[0], "False"]
 
 
+def test_modules_are_valid_for_old_versions(cases):
+    for case in cases:
+        ast.parse(to_python(case.model), feature_version=(3, 8))
+
+
 def test_functions_are_split_for_large_models(monkeypatch):
     monkeypatch.setattr(python_trees, "_NODES_PER_FUNCTION", 40)
     for case in make_graph_cases(n_rows=10)[:7]:
@@ -100,6 +109,14 @@ def test_a_deep_tree_becomes_a_table(grows_left):
     case = make_chain_case(grows_left)
     assert "_unpack" in to_python(case.model)
     check_outputs(load(case.model), case)
+
+
+def test_a_long_linear_function_is_not_one_expression():
+    """Python's compiler is recursive."""
+    rng = np.random.default_rng(0)
+    model = PortableModel("Line", INPUTS, make_line(rng, 1, n_terms=4_000))
+    case = Case.by_twin("line", model, [[0.5, 0.25, None, None, None]])
+    check_outputs(load(model), case)
 
 
 def test_rows_are_checked():
@@ -123,6 +140,11 @@ def test_numbers_of_other_types_are_read():
     module = load(make_model(["a"], categories=[1, 2, 3]))
     results = [module["predict"]([value]) for value in (2, 2.0, np.int64(2), np.float32(2))]
     assert len(set(results)) == 1
+
+
+def test_a_name_that_is_no_module_is_refused():
+    with pytest.raises(ParameterError, match="not the name of a module"):
+        to_python(make_model(["a"]), name="a b")
 
 
 def test_an_unknown_link_is_refused():

@@ -85,19 +85,20 @@ class _Body:
 
     def _add_trees(self, node: TreeSum) -> list[str]:
         number, n_columns = self._tables.leaves[id(node)], node.trees.value.shape[1]
-        group = "0" if node.n_groups == 1 else f"(tree + k) % {node.n_groups}"
+        group = "" if node.n_groups == 1 else f"(tree + k) % {node.n_groups}"
         leaf = "@nodes[leaf[k]].threshold"
         counters = "int tree, k;"
         if node.trees.models is not None:
             entry = f"@leaves{number} + (int32_t){leaf}"
             leaf = self._parts.call("evaluate", entry, f"@terms{number}", "column")
-        add = [f"sum[{group}] += {leaf};"]
+        add = [f"sum[{group or 0}] += {leaf};"]
         if n_columns > 1:
             counters = "int tree, k, i;"
             value = f"@leaves{number}[(int32_t){leaf} * {n_columns} + i]"
+            output = f"{group} * {n_columns} + i" if group else "i"
             add = [
                 f"for (i = 0; i < {n_columns}; i++)",
-                f"    sum[{group} * {n_columns} + i] += {value};",
+                f"    sum[{output}] += {value};",
             ]
         bases, results = node.base_score.tolist(), [f"sum[{k}]" for k in range(node.n_outputs)]
         if node.divisor != 1.0:
@@ -133,9 +134,10 @@ class _Body:
     def _loop_over_trees(self, trees: TreeSum, body: Sequence[str]) -> list[str]:
         """Return a loop that walks groups of trees, and handles the leaves in their order."""
         n_trees, first = trees.n_trees, self._tables.first_root[id(trees)]
+        place = f"{first} + tree" if first else "tree"
         return [
             f"for (tree = 0; tree < {n_trees}; tree += {N_ABREAST}) {{",
-            f"    @walk(@roots + {first} + tree, column, leaf);",
+            f"    @walk(@roots + {place}, column, leaf);",
             f"    for (k = 0; k < {N_ABREAST} && tree + k < {n_trees}; k++)",
             *(f"        {line}" for line in body),
             "}",

@@ -36,7 +36,7 @@ class CppInterface:
         check_name(name)
         self._model, self._name = model, name
         names = [own.name for own in model.inputs]
-        self._features = make_identifiers(names, KEYWORDS | {"Row", "missing", "fill"})
+        self._features = make_identifiers(names, KEYWORDS | {"Row", "code", "fill", "missing"})
         self._categorical = [k for k, own in enumerate(model.inputs) if own.kind == CATEGORY]
 
     def declare(self) -> str:
@@ -57,7 +57,7 @@ class CppInterface:
                 f"constexpr std::size_t n_outputs = {model.n_outputs};",
                 "constexpr double missing = std::numeric_limits<double>::quiet_NaN();",
                 "",
-                *(line for k in self._categorical for line in self._declare_category(k)),
+                *self._declare_categories(),
                 *self._declare_row(),
                 *self._declare_functions(),
                 f"}} // namespace {self._name}",
@@ -114,30 +114,29 @@ class CppInterface:
         kind = _qualify(find_value_type(self._model.inputs[k]))
         return f"double encode_{self._features[k]}({kind}value)"
 
-    def _declare_category(self, k: int) -> list[str]:
-        """Return a type that is made from a category, and holds its code."""
-        feature, kind = self._features[k], _qualify(find_value_type(self._model.inputs[k]))
-        name, call = f"{feature}_category", f"code(encode_{feature}"
-        makers = [f"    {name}({kind}value) : {call}(value)) {{}}"]
-        if kind == TEXT:
-            makers.append(f"    {name}(const std::string &value) : {call}(value.c_str())) {{}}")
-        return [
-            "// The code of a category: missing is NaN, unknown -1.",
-            f"{self._head_encoder(k)};",
-            "",
-            f"struct {name} {{",
-            "    double code;",
-            f"    {name}() : code(missing) {{}}",
-            *makers,
-            "};",
-            "",
-        ]
+    def _declare_categories(self) -> Iterator[str]:
+        """Yield a function that encodes each categorical feature, and a type for its member."""
+        if not self._categorical:
+            return
+        yield "// The codes of categories: missing is NaN, unknown -1."
+        yield from (f"{self._head_encoder(k)};" for k in self._categorical)
+        yield "\n// Types that hold the code of the category they are made from."
+        yield "namespace categories {\n"
+        for k in self._categorical:
+            feature, kind = self._features[k], _qualify(find_value_type(self._model.inputs[k]))
+            code = f"code(encode_{feature}"
+            yield f"struct {feature} {{\n    double code;\n    {feature}() : code(missing) {{}}"
+            yield f"    {feature}({kind}value) : {code}(value)) {{}}"
+            if kind == TEXT:
+                yield f"    {feature}(const std::string &value) : {code}(value.c_str())) {{}}"
+            yield "};\n"
+        yield "} // namespace categories\n"
 
     def _declare_row(self) -> list[str]:
         members, codes = [], []
         for k, (feature, own) in enumerate(zip(self._features, self._model.inputs, strict=True)):
             is_category = own.kind == CATEGORY
-            declaration = f"{feature}_category {feature}" if is_category else f"double {feature}"
+            declaration = f"categories::{feature} {feature}" if is_category else f"double {feature}"
             start = "" if is_category else " = missing"
             members.append(f"    {declaration}{start}; // {describe_input(own)}")
             codes.append(f"        x[{k}] = this->{feature}{'.code' if is_category else ''};")

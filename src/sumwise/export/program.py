@@ -160,7 +160,7 @@ def make_identifiers(names: list[str], reserved: frozenset[str] = frozenset()) -
         kept = "".join(c if c.isascii() and c.isalnum() else "_" for c in name) or "_"
         kept = f"_{kept}" if kept[0].isdigit() else kept
         stem = kept.strip("_") if kept.strip("_")[:1].isalpha() else f"x{kept}"
-        own, k = stem, 2
+        own, k = f"{stem}_" if stem in reserved else stem, 2
         while own in taken:
             own, k = f"{stem}_{k}", k + 1
         taken.add(own)

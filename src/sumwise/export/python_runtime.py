@@ -44,6 +44,8 @@ def _digit(value: Any, codes: dict[Any, int]) -> int:
 
 def _exp(x: float) -> float:
     """Return e to the x for x clipped to [-708, 709]: the same bits as sumwise."""
+    if x != x:
+        return x
     x = min(max(x, -708.0), 709.0)
     k = (x * 1.4426950408889634 + 6755399441055744.0) - 6755399441055744.0
     r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
@@ -96,8 +98,8 @@ def _largest(values: list[float]) -> int:
 
 def _vote(members: list[list[float]], weights: list[float]) -> list[float]:
     votes = [0.0] * len(members[0])
-    for values, weight in zip(members, weights):  # noqa: B905
-        votes[_largest(values)] += weight
+    for k, values in enumerate(members):
+        votes[_largest(values)] += weights[k]
     return votes
 
 

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sumwise.errors import ExportError
+from sumwise.errors import ExportError, ParameterError
 from sumwise.export.portable import (
-    CATEGORY,
     Affine,
-    Column,
     Curve,
     Link,
     Median,
@@ -23,6 +21,7 @@ from sumwise.export.portable import (
     list_children,
 )
 from sumwise.export.program import Program, plan_program, save_text
+from sumwise.export.python_columns import PythonColumns
 from sumwise.export.python_runtime import write_functions
 from sumwise.export.python_trees import (
     TreeExpressions,
@@ -80,9 +79,11 @@ def to_python(model: Any, *, name: str = "model", path: str | PathLike[str] | No
     >>> model = sumwise.DecisionTreeRegressor(max_depth=2).fit(X, X[:, 0] ** 2)
     >>> module = {}
     >>> exec(to_python(model), module)
-    >>> module["predict"]([3.0]) == model.predict([[3.0]])[0]
+    >>> bool(module["predict"]([3.0]) == model.predict([[3.0]])[0])
     True
     """
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ParameterError(f"name={name!r} is not the name of a module")
     return save_text(_Module(plan_program(describe(model)), name).write(), path)
 
 
@@ -100,7 +101,10 @@ class _Module:
     def write(self) -> str:
         """Return the source."""
         steps = [line for node in self._program.nodes for line in self._write_step(node)]
-        reader = self._write_reader()
+        columns = PythonColumns(self._program, self._variables)
+        reader = _define("_read(row)", columns.write())
+        self._needs |= columns.needs
+        tables = columns.tables + self._tables
         result = f"return {self._name_node(self._program.nodes[-1])}"
         api = self._write_api()
         imports, runtime = write_functions(self._needs)
@@ -110,7 +114,7 @@ class _Module:
             "\n".join(self._write_constants()),
             *api,
             *runtime,
-            *(["\n".join(self._tables)] if self._tables else []),
+            *(["\n".join(tables)] if tables else []),
             reader,
             *self._functions,
             _define("_compute(row)", ["z = _read(row)", *steps, result]),
@@ -125,10 +129,8 @@ class _Module:
         row = f"{{{row}{', ...' if len(inputs) > 2 else ''}}}"
         text = f"{self._model.estimator}, written by sumwise. It needs no package.\n\n"
         text += f"    import {self._name}\n\n    {self._name}.predict({row})\n\n"
-        text += (
-            "A row is a dict by the names of the features, or a list in their order. A missing\n"
-        )
-        text += "value is None or NaN.\n"
+        text += "A row is a dict by the names of the features, or a list in their order.\n"
+        text += "A missing value is None or NaN.\n"
         text = text.replace("\\", "\\\\").replace('"""', '\\"""')
         return f'"""{text}"""'
 
@@ -168,60 +170,6 @@ class _Module:
             )
         ]
 
-    # --- columns ---
-
-    def _write_reader(self) -> str:
-        """Return the function that computes the numbers and codes of a row."""
-        lines = ["row = _read_row(row, FEATURES)"]
-        for place in sorted({p for column in self._program.columns for p in column.inputs}):
-            own = self._model.inputs[place]
-            if own.kind == CATEGORY:
-                codes = ", ".join(f"{value!a}: {k}" for k, value in enumerate(own.categories))
-                self._tables.append(f"_CODES{place} = {{{codes}}}")
-        keys: dict[tuple[object, ...], str] = {}
-        for k, column in enumerate(self._program.columns):
-            lines += self._read_column(k, column, keys)
-        lines.append(f"return {_write_tuple(self._variables)}")
-        return _define("_read(row)", lines)
-
-    def _read_column(
-        self, k: int, column: Column, keys: dict[tuple[object, ...], str]
-    ) -> Iterator[str]:
-        (place, *_), lookup = column.inputs, column.lookup
-        is_category = lookup is None and self._model.inputs[place].kind == CATEGORY
-        if is_category:
-            yield f"c{k} = _CODES{place}.get(row[{place}], -1)"
-        elif lookup is None:
-            yield f"x{k} = NAN if row[{place}] is None else float(row[{place}])"
-        else:
-            yield from self._look_up(k, column, keys)
-        if is_category and f"x{k}" in self._variables:
-            yield f"x{k} = NAN if c{k} < 0 else float(c{k})"
-        if not is_category and f"c{k}" in self._variables:
-            self._needs.add("_whole")
-            yield f"c{k} = _whole(x{k})"
-
-    def _look_up(
-        self, k: int, column: Column, keys: dict[tuple[object, ...], str]
-    ) -> Iterator[str]:
-        lookup = column.lookup
-        assert lookup is not None
-        key = keys.setdefault((column.inputs, lookup.bases), f"key{k}")
-        if key == f"key{k}":
-            self._needs.add("_digit")
-            digits = [f"d{k}_{i}" for i in column.inputs]
-            for name, i in zip(digits, column.inputs, strict=True):
-                yield f"{name} = _digit(row[{i}], _CODES{i})"
-            text = digits[0]
-            for name, base in zip(digits[1:], lookup.bases[1:], strict=True):
-                text = f"({text}) * {base} + {name}" if "+" in text else f"{text} * {base} + {name}"
-            unknown = " or ".join(f"{name} < 0" for name in digits)
-            yield f"{key} = -1 if {unknown} else {text}"
-        pairs = zip(lookup.keys.tolist(), lookup.values.tolist(), strict=True)
-        table = ", ".join(f"{a}: {write_number(b)}" for a, b in pairs)
-        self._tables.append(f"_LOOKUP{k} = {{{table}}}")
-        yield f"x{k} = _LOOKUP{k}.get({key}, {write_number(lookup.default)})"
-
     # --- steps ---
 
     def _name_node(self, node: Node) -> str:
@@ -229,7 +177,7 @@ class _Module:
 
     def _write_step(self, node: Node) -> list[str]:
         """Return the statements that compute a node."""
-        out, own = self._name_node(node), []
+        out = self._name_node(node)
         if isinstance(node, TreeSum):
             return self._add_trees(node, out)
         if isinstance(node, Median):
@@ -308,17 +256,17 @@ class _Module:
         slopes = node.coefficient
         if node.column_coefficient is not None:
             slopes = np.column_stack([slopes, node.column_coefficient])
-            names = [f"x{place}" for place in self._program.find_places(node)]
             known = {name: f"z[{k}]" for k, name in enumerate(self._variables)}
-            terms += [known.get(name, "") for name in names]  # "" has no coefficient
-        rows = []
-        for first, row in zip(node.intercept.tolist(), slopes.tolist(), strict=True):
-            text = write_number(first)
-            for slope, term in zip(row, terms, strict=True):
-                value = f"({term} if {term} == {term} else 0.0)" if term[:1] == "z" else term
-                text += f" + {write_number(slope)} * {value}" if slope != 0.0 else ""
-            rows.append(text)
-        return [f"{out} = [", *(f"    {row}," for row in rows), "]"]
+            own = [known.get(f"x{place}", "") for place in self._program.find_places(node)]
+            terms += [f"({x} if {x} == {x} else 0.0)" for x in own]  # "" has no coefficient
+        lines = [f"{out} = {_write_list(node.intercept.tolist())}"]
+        for k, row in enumerate(slopes.tolist()):
+            lines += [
+                f"{out}[{k}] += {write_number(slope)} * {term}"
+                for slope, term in zip(row, terms, strict=True)
+                if slope != 0.0  # 0 times infinity would be NaN
+            ]
+        return lines
 
     def _apply_link(self, node: Link, own: str) -> str:
         if node.name == "softmax":

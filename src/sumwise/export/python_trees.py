@@ -18,6 +18,8 @@ _NODES_PER_FUNCTION = 4_000
 
 def write_number(value: float) -> str:
     """Return a number as Python reads it, exactly; 1e999 is infinity."""
+    if value != value:
+        return "NAN"
     if value in (np.inf, -np.inf):
         return "1e999" if value > 0 else "-1e999"
     return repr(float(value))
@@ -191,5 +193,5 @@ class TreeTables:
 
 def _pack(kind: str, numbers: np.ndarray) -> str:
     types = {"d": "<f8", "i": "<i4", "b": "<i1"}
-    data = zlib.compress(np.ascontiguousarray(numbers).astype(types[kind]).tobytes(), 9)
+    data = zlib.compress(np.ascontiguousarray(numbers).astype(types[kind]).tobytes())
     return f'_unpack("{kind}", "{b64encode(data).decode()}")'

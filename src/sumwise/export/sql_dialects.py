@@ -80,6 +80,8 @@ class Dialect:
     def exp(self, number: str) -> str:
         """Return e to a number, which is clipped so that the result is neither 0 nor infinite."""
         clipped = f"WHEN {number} < -708e0 THEN -708e0 WHEN {number} > 709e0 THEN 709e0"
+        if self.not_a_number:  # which counts as larger than all numbers
+            clipped = f"WHEN {number} = {self.not_a_number} THEN {number} {clipped}"
         return f"EXP(CASE {clipped} ELSE {number} END)"
 
 

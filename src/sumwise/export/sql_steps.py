@@ -22,8 +22,8 @@ from sumwise.export.sql_dialects import Dialect
 from sumwise.export.sql_stages import Stages
 from sumwise.export.sql_trees import TreeCases
 
-# Sums of more terms would be too deep for SQLite and DuckDB, which allow 1,000 levels.
-_TREES_PER_STAGE = 100
+# Sums of many terms would be too deep for SQLite and DuckDB, which allow 1,000 levels.
+_TERMS_PER_STAGE = 100
 # Ranking compares all pairs.
 _MOST_RANKED = 200
 
@@ -71,6 +71,17 @@ class SqlSteps:
         names = [self._stages.name(f"{stem}_{k}") for k in range(len(texts))]
         return self._stages.add(dict(zip(names, texts, strict=True)))
 
+    def _add_up(
+        self, node: Node, kind: str, start: Sequence[float], terms: Sequence[Sequence[str]]
+    ) -> list[str]:
+        """Add sums of terms, in their order and in several stages if they are many."""
+        sums = [f"CAST({self._number(first)} AS {self._dialect.double})" for first in start]
+        for first in range(0, max(1, *map(len, terms)), _TERMS_PER_STAGE):
+            parts = [own[first : first + _TERMS_PER_STAGE] for own in terms]
+            texts = ["\n      + ".join([s, *own]) for s, own in zip(sums, parts, strict=True)]
+            sums = self._add(node, f"{kind}{first}_", texts)
+        return sums
+
     # --- trees ---
 
     def _write_cases(self, trees: TreeSum) -> TreeCases:
@@ -81,13 +92,12 @@ class SqlSteps:
 
     def _add_trees(self, node: TreeSum) -> list[str]:
         cases, is_mean = self._write_cases(node), node.divisor != 1.0
+        terms: list[list[str]] = [[] for _ in range(node.n_outputs)]
+        for tree, root in enumerate(node.start[:-1].tolist()):
+            for column, output in enumerate(node.find_outputs(tree)):
+                terms[output].append(cases.write(root, column))
         start = [0.0] * node.n_outputs if is_mean else node.base_score.tolist()
-        sums = [f"CAST({self._number(base)} AS {self._dialect.double})" for base in start]
-        for first in range(0, node.n_trees, _TREES_PER_STAGE):
-            for tree in range(first, min(first + _TREES_PER_STAGE, node.n_trees)):
-                for column, output in enumerate(node.find_outputs(tree)):
-                    sums[output] += f"\n      + {cases.write(int(node.start[tree]), column)}"
-            sums = self._add(node, f"s{first}_", sums)
+        sums = self._add_up(node, "s", start, terms)
         if not is_mean:
             return sums
         bases = [f"{self._number(b)} + " if b != 0.0 else "" for b in node.base_score.tolist()]
@@ -140,13 +150,15 @@ class SqlSteps:
             terms += [
                 f"COALESCE({self._columns.numbers[p]}, 0e0)" if p >= 0 else "" for p in places
             ]
-        texts = []
-        for first, row in zip(node.intercept.tolist(), slopes.tolist(), strict=True):
-            text = f"CAST({self._number(first)} AS {self._dialect.double})"
-            for slope, term in zip(row, terms, strict=True):
-                text += f" + {self._number(slope)} * {term}" if slope != 0.0 else ""
-            texts.append(text)
-        return self._add(node, "y", texts)
+        products = [
+            [
+                f"{self._number(slope)} * {term}"
+                for slope, term in zip(row, terms, strict=True)
+                if slope != 0.0  # 0 times infinity would be NaN
+            ]
+            for row in slopes.tolist()
+        ]
+        return self._add_up(node, "y", node.intercept.tolist(), products)
 
     def _vote(self, node: Vote, own: Sequence[Sequence[str]]) -> list[str]:
         largest = self._add(node, "m", [self._dialect.find_largest(names) for names in own])
@@ -157,18 +169,17 @@ class SqlSteps:
         places = self._add(node, "p", chosen)
         weights = [self._number(weight) for weight in node.weights.tolist()]
         votes = [
-            "0e0"
-            + "".join(
-                f" + CASE WHEN {place} = {k} THEN {weight} ELSE 0e0 END"
+            [
+                f"CASE WHEN {place} = {k} THEN {weight} ELSE 0e0 END"
                 for place, weight in zip(places, weights, strict=True)
-            )
+            ]
             for k in range(node.n_outputs)
         ]
-        return self._add(node, "y", votes)
+        return self._add_up(node, "y", [0.0] * node.n_outputs, votes)
 
     def _divide_by_sum(self, node: Node, parts: Sequence[str], otherwise: str) -> list[str]:
         own = self._add(node, "a", parts)
-        (total,) = self._add(node, "t", [f"0e0 + {' + '.join(own)}"])
+        (total,) = self._add_up(node, "t", [0.0], [own])
         return self._add(
             node,
             "y",
@@ -203,7 +214,7 @@ class SqlSteps:
         if node.name == "softmax":
             (top,) = self._add(node, "h", [self._dialect.find_largest(own)])
             shares = [self._dialect.exp(f"({score} - {top})") for score in own]
-            return self._divide_by_sum(node, shares, "0e0")
+            return self._divide_by_sum(node, shares, "NULL")
         raise ExportError(f"the link {node.name!r} cannot be written as SQL")
 
     def _apply_sigmoid(self, node: Node, own: Sequence[str]) -> list[str]:
