@@ -1,7 +1,10 @@
 """SQL computes what the model computes: in SQLite and in DuckDB."""
 
 import math
+import os
+import shutil
 import sqlite3
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +12,17 @@ import pytest
 
 from sumwise.errors import ExportError, ParameterError
 from sumwise.export import to_sql
-from sumwise.export.portable import CATEGORY, NUMBER, Affine, Link, Median, PortableModel
-from sumwise.export.sql_dialects import DIALECTS
+from sumwise.export.portable import (
+    CATEGORY,
+    NUMBER,
+    Affine,
+    Link,
+    Median,
+    PortableModel,
+    TreeSum,
+    list_nodes,
+)
+from sumwise.export.sql_dialects import DIALECTS, quote_string
 from tests.export.portable_cases import (
     INPUTS,
     Case,
@@ -84,7 +96,7 @@ def check(case, outputs, labels):
         np.testing.assert_allclose(
             outputs, case.outputs, rtol=2e-15, atol=1e-300, err_msg=case.name
         )
-    if case.model.classes and case.is_exact:
+    if labels is not None and case.model.classes and case.is_exact:
         assert labels == find_labels(case), case.name
 
 
@@ -126,6 +138,74 @@ def test_duckdb_computes_the_outputs(cases, duck):
 def test_standard_sql_computes_the_outputs(cases, duck):
     for case in cases[::3]:
         check(case, *query(duck, case, "ansi", DUCKDB_TYPES, nulls=(CATEGORY, NUMBER)))
+
+
+class Psql:
+    """A session of psql for each query."""
+
+    def __init__(self, connection):
+        self._command = ["psql", connection, "-qAtX", "-F", "\x1f", "-v", "ON_ERROR_STOP=1"]
+
+    def query(self, case):
+        """Return outputs and labels, with the labels as text."""
+        inputs, rows = case.model.inputs, clear_missing(case, (CATEGORY,))
+        types = "DOUBLE PRECISION", "TEXT", "DOUBLE PRECISION"
+        columns = ", ".join(f"{quote(own.name)} {name_type(own, types)}" for own in inputs)
+        script = [f'CREATE TEMP TABLE "some rows" (sw_key INTEGER, {columns});']
+        for k, row in enumerate(rows):
+            values = ", ".join([str(k), *map(self._write, row)])
+            script.append(f'INSERT INTO "some rows" VALUES ({values});')
+        text = to_sql(case.model, table="some rows", keep="sw_key", dialect="postgres")
+        script.append(f"{text} ORDER BY 1;")
+        done = subprocess.run(
+            self._command, input="\n".join(script), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (case.name, done.stderr[-1000:])
+        found = [line.split("\x1f")[1:] for line in done.stdout.splitlines()]
+        n_targets = len(case.model.classes)
+        outputs = [[float(x or "nan") for x in row[n_targets:]] for row in found]
+        return np.array(outputs), [row[:n_targets] for row in found]
+
+    @staticmethod
+    def _write(value):
+        if value is None:
+            return "NULL"
+        return quote_string(value) if isinstance(value, str) else f"'{float(value)!r}'"
+
+
+@pytest.mark.skipif(
+    "SUMWISE_TEST_POSTGRES" not in os.environ or shutil.which("psql") is None,
+    reason="SUMWISE_TEST_POSTGRES is not set to a connection string of PostgreSQL, or psql missing",
+)
+def test_postgres_computes_the_outputs(cases):
+    database = Psql(os.environ["SUMWISE_TEST_POSTGRES"])
+    for case in cases:
+        own = case
+        if any(map(multiplies, list_nodes(case.model.output))):
+            kept = [k for k, row in enumerate(case.rows) if all(map(is_moderate, row))]
+            own = replace(case, rows=[case.rows[k] for k in kept], outputs=case.outputs[kept])
+        outputs, labels = database.query(own)
+        check(own, outputs, None)
+        if own.is_exact and own.model.classes:
+            assert labels == [list(map(show_label, row)) for row in find_labels(own)], own.name
+
+
+def show_label(value):
+    """Return a label as psql prints it."""
+    return str(value)[0].lower() if isinstance(value, bool) else str(value)
+
+
+def multiplies(node):
+    """Whether a node multiplies columns: PostgreSQL raises an error if a product overflows."""
+    if isinstance(node, TreeSum):
+        return node.trees.models is not None
+    return isinstance(node, Affine) and bool(node.columns)
+
+
+def is_moderate(value):
+    if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
+        return True
+    return 1e-150 < abs(value) < 1e150
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])

@@ -30,6 +30,7 @@ def test_numbers_have_an_exponent():
         "1.000000000000000056e-1",
         "1e22",
     ]
+    assert DIALECTS["postgres"].write_number(-0.1) == "float8 '-0.1'"
     with pytest.raises(ExportError, match="the number nan"):
         write(np.nan)
 

@@ -24,7 +24,7 @@ def to_sql(
     """Write a model as a SELECT statement that predicts all rows of a table.
 
     The table must have a column for each feature, with the feature's name. NULL is missing, and so
-    is NaN in DuckDB. The result has these columns:
+    is NaN in DuckDB and PostgreSQL. The result has these columns:
 
     =================================  ============================================================
     column                             content
@@ -47,7 +47,7 @@ def to_sql(
         The name of the table or view; a sequence of (schema, table) if it is in a schema.
     keep : str or sequence of str, default=()
         Columns of the table that the result has, too, such as a key. Rows may come in any order.
-    dialect : {"ansi", "sqlite", "duckdb"}, default="ansi"
+    dialect : {"ansi", "sqlite", "duckdb", "postgres"}, default="ansi"
         "ansi" uses common table expressions, CASE, CAST, NULLIF, COALESCE, and GREATEST and EXP
         for some models. Trees do not need the last two.
     path : path, optional

@@ -47,6 +47,8 @@ class Dialect:
         """Return a number as a literal in double precision, exactly."""
         if not isfinite(value):
             raise ExportError(f"the number {value} of the model cannot be written in SQL")
+        if self.name == "postgres":  # where a plain literal is a decimal number
+            return f"float8 '{float(value)!r}'"
         if self.name == "sqlite" and 0.0 < abs(value) < _SMALLEST_EXACT:
             return f"({_write_exact(value * _SCALE)} * {_write_exact(1.0 / _SCALE)})"
         return _write_exact(value)
@@ -96,6 +98,7 @@ DIALECTS = {
         most_leaves=1 << 14,
     ),
     "duckdb": Dialect("duckdb", double="DOUBLE", not_a_number="CAST('NaN' AS DOUBLE)"),
+    "postgres": Dialect("postgres", materialized="MATERIALIZED ", not_a_number="float8 'NaN'"),
 }
 
 
