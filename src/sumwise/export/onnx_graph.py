@@ -75,7 +75,7 @@ def to_onnx(
     >>> [i.name for i in graph.input], [o.name for o in graph.output]
     (['X'], ['variable'])
     """
-    portable = describe(model)
+    portable = describe(model, nested=True)
     precision = _check_dtype(dtype)
     if inputs not in ("auto", "matrix", "columns"):
         raise ParameterError(f"inputs must be 'auto', 'matrix' or 'columns', not {inputs!r}")
@@ -104,7 +104,7 @@ class _GraphWriter:
         self._onnx = import_onnx()
         self._model = model
         self._ops = Operators(dtype)
-        self._columns = Columns(self._ops, model.inputs, form)
+        self._columns = Columns(self._ops, model.inputs, form, self._compute)
         self._trees = TreeWriter(self._ops, self._columns)
         self._outputs: list[Any] = []
         self._known: dict[int, str] = {}  # results of nodes, by their identity
