@@ -213,6 +213,7 @@ GRAPHS = {
     "numbers": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 6, depth=5)),
     "no_trees": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 0)),
     "one_leaf": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 1, depth=0)),
+    "constant": lambda rng: _regress(Affine((), np.zeros((2, 0)), rng.normal(size=2))),
     "colors": lambda rng: _regress(make_tree_sum(rng, (*NUMBERS, COLORS), 6), (*NUMBERS, COLORS)),
     "shops": lambda rng: _regress(
         make_tree_sum(rng, (SHOPS, NUMBERS[0], SIZES), 6), (SHOPS, NUMBERS[0], SIZES)

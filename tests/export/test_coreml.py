@@ -37,6 +37,7 @@ HELD = [
     "numbers",
     "no_trees",
     "one_leaf",
+    "constant",
     "colors",
     "shops",
     "three_kinds",
