@@ -89,7 +89,9 @@ def _grow(rng, nodes, inputs, columns, depth):
         feature = int(rng.integers(len(columns)))
         column = columns[feature]
         nodes[place] |= {"feature": feature, "left": len(nodes), "missing_left": rng.integers(2)}
-        if column.lookup is not None:
+        if column.node is not None:
+            nodes[place]["threshold"] = float(rng.choice([-0.5, 0.2, 0.4, 0.6, np.inf]))
+        elif column.lookup is not None:
             nodes[place]["threshold"] = float(rng.choice([*column.lookup.values, 0.3]))
         elif inputs[column.inputs[0]].kind == CATEGORY:
             n_codes = len(inputs[column.inputs[0]].categories)
@@ -164,6 +166,14 @@ def _make_stack(rng):
     return _classify(rng, Link(top, "softmax"))
 
 
+def _make_nested(rng):
+    """Return trees that split on a feature, on a sum of trees, and on probabilities."""
+    first = make_tree_sum(rng, NUMBERS, n_outputs=2, n_columns=2)
+    second = Link(make_tree_sum(rng, NUMBERS), "logistic")
+    columns = [Column((), None, first, 1), Column((), None, second, 0), Column((), None, second, 1)]
+    return _regress(make_tree_sum(rng, NUMBERS[:1], 6, lookups=columns, depth=4), NUMBERS)
+
+
 def _make_votes(rng):
     members = tuple(
         make_tree_sum(rng, NUMBERS, n_outputs=3, n_columns=3, divisor=4.0) for _ in range(4)
@@ -203,6 +213,7 @@ GRAPHS = {
     "numbers": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 6, depth=5)),
     "no_trees": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 0)),
     "one_leaf": lambda rng: _regress(make_tree_sum(rng, NUMBERS, 1, depth=0)),
+    "constant": lambda rng: _regress(Affine((), np.zeros((2, 0)), rng.normal(size=2))),
     "colors": lambda rng: _regress(make_tree_sum(rng, (*NUMBERS, COLORS), 6), (*NUMBERS, COLORS)),
     "shops": lambda rng: _regress(
         make_tree_sum(rng, (SHOPS, NUMBERS[0], SIZES), 6), (SHOPS, NUMBERS[0], SIZES)
@@ -229,6 +240,7 @@ GRAPHS = {
     "softmax": lambda rng: _classify(rng, Link(make_tree_sum(rng, NUMBERS, 6, 3), "softmax")),
     "stack": _make_stack,
     "votes": _make_votes,
+    "nested": _make_nested,
     "curves": _make_curves,
 }
 
@@ -362,6 +374,10 @@ ENSEMBLES = {
     "stack_2": (
         sumwise.StackingClassifier(_CLASSIFIERS, LogisticRegression(), cv=2, passthrough=True),
         2,
+    ),
+    "stack_trees": (
+        sumwise.StackingClassifier(_CLASSIFIERS, sumwise.DecisionTreeClassifier(**_TREE), cv=2),
+        3,
     ),
     "stack_numbers": (sumwise.StackingRegressor(_REGRESSORS, cv=2), 0),
 }

@@ -124,7 +124,7 @@ def test_ensembles_of_members(name):
     model = fit_ensemble(name)
     X = np.random.default_rng(1).normal(size=(30, 4)).round(1)
     found = run(to_onnx(model), X.tolist())
-    outputs = found["probabilities" if describe(model).is_classifier else "variable"]
+    outputs = found["probabilities" if describe(model, nested=True).is_classifier else "variable"]
     np.testing.assert_allclose(outputs, predict_ensemble(model, X), rtol=1e-12, atol=1e-13)
 
 

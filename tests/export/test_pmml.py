@@ -168,7 +168,7 @@ def test_fitted_models(name, jpmml):
 def test_ensembles_of_members(name, jpmml):
     model = fit_ensemble(name)
     X = np.random.default_rng(1).normal(size=(30, 4)).round(1)
-    portable = describe(model)
+    portable = describe(model, nested=True)
     found = jpmml(to_pmml(model), make_pmml_frame(portable, X.tolist()))
     outputs = read_outputs(portable, found)
     np.testing.assert_allclose(outputs, predict_ensemble(model, X), rtol=1e-12, atol=1e-13)

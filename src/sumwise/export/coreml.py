@@ -24,6 +24,7 @@ from sumwise.export.portable import (
     describe,
 )
 from sumwise.export.rounding import round_down
+from sumwise.export.tree_sums import add_trees
 
 _VERSION = 1  # of the specification: trees and pipelines are as old as Core ML
 _PREDICTION, _LABEL, _PROBABILITIES = "prediction", "classLabel", "classProbability"
@@ -97,7 +98,7 @@ class _SpecWriter:
 
     def __init__(self, model: PortableModel, is_single: bool) -> None:
         self._model, self._is_single = model, is_single
-        self._form, self._transform = _find_form(model)
+        self._trees, self._transform = _find_trees(model)
         self._proto = _import_proto()
         self._taken = {known.name for known in model.inputs}
         self._categories = {
@@ -107,7 +108,7 @@ class _SpecWriter:
         self._numbers = {k: place for place, k in enumerate(numbers)}
 
     def write(self) -> Any:
-        splits = [self._find_splits(trees) for trees, _ in self._form.parts]
+        splits = self._find_splits()
         if not self._numbers and not any(own.n_indicators for own in self._categories.values()):
             own = self._categories[0]  # nothing depends on the row, but a model needs an input
             own.find_place(np.zeros(len(own.known.categories) + 2))
@@ -133,12 +134,12 @@ class _SpecWriter:
 
     # --- categories ---
 
-    def _find_splits(self, node: TreeSum) -> _Splits:
+    def _find_splits(self) -> _Splits:
         """Return the indicators of all splits by categories, which are made here."""
-        nodes, sets = node.trees, node.trees.left_categories
+        nodes, sets = self._trees.trees, self._trees.trees.left_categories
         found = {}
         for place in np.flatnonzero(nodes.feature >= 0).tolist():
-            column = node.columns[nodes.feature[place]]
+            column = self._trees.columns[nodes.feature[place]]
             own = self._categories.get(column.inputs[0])
             if own is not None:
                 threshold, missing_left = nodes.threshold[place], nodes.missing_left[place]
@@ -173,44 +174,31 @@ class _SpecWriter:
         for k in self._numbers:
             _declare_numbers(made.description.input.add(name=self._model.inputs[k].name), 1)
 
-    def _fill_trees(self, made: Any, splits: list[_Splits]) -> None:
-        is_classifier = self._model.is_classifier
+    def _fill_trees(self, made: Any, splits: _Splits) -> None:
+        node, is_classifier = self._trees, self._model.is_classifier
         own = made.treeEnsembleClassifier if is_classifier else made.treeEnsembleRegressor
         transforms = self._proto.TreeEnsemble_pb2.TreeEnsemblePostEvaluationTransform
         own.postEvaluationTransform = transforms.Value(self._transform)
-        own.treeEnsemble.numPredictionDimensions = self._form.base.size
-        own.treeEnsemble.basePredictionValue.extend(self._form.base.tolist())
-        n_trees = 0
-        for (node, weights), own_splits in zip(self._form.parts, splits, strict=True):
-            threshold = node.trees.threshold
-            cuts = round_down(threshold) if self._is_single else threshold
-            for tree in range(node.n_trees):
-                writer = NodeWriter(own.treeEnsemble, n_trees)
-                self._write_tree(writer, node, tree, weights, cuts, own_splits)
-                n_trees += 1
-        if n_trees == 0:
+        own.treeEnsemble.numPredictionDimensions = node.n_outputs
+        own.treeEnsemble.basePredictionValue.extend(node.base_score.tolist())
+        cuts = round_down(node.trees.threshold) if self._is_single else node.trees.threshold
+        for tree in range(node.n_trees):
+            self._write_tree(NodeWriter(own.treeEnsemble, tree), tree, cuts, splits)
+        if node.n_trees == 0:
             NodeWriter(own.treeEnsemble, 0).add_leaf(np.zeros(1))
         if is_classifier:
             self._declare_classes(made, own)
         else:
             name = self._make_name(_PREDICTION)
-            _declare_numbers(made.description.output.add(name=name), self._form.base.size)
+            _declare_numbers(made.description.output.add(name=name), node.n_outputs)
             made.description.predictedFeatureName = name
 
-    def _write_tree(
-        self,
-        writer: NodeWriter,
-        node: TreeSum,
-        tree: int,
-        weights: np.ndarray,
-        cuts: np.ndarray,
-        splits: _Splits,
-    ) -> None:
-        nodes, first = node.trees, int(node.start[tree])
-        own_weights = weights[:, list(node.find_outputs(tree))]
+    def _write_tree(self, writer: NodeWriter, tree: int, cuts: np.ndarray, splits: _Splits) -> None:
+        node, nodes = self._trees, self._trees.trees
+        first = int(node.start[tree])
         for place in range(first, int(node.start[tree + 1])):
             if nodes.feature[place] < 0:
-                writer.add_leaf(own_weights @ nodes.value[place])
+                writer.add_leaf(nodes.value[place])
                 continue
             if place in splits:
                 feature = self._find_indicator(*splits[place])
@@ -284,8 +272,8 @@ def _list_labels(classes: np.ndarray) -> list[Any]:
 # --- what Core ML can hold ---
 
 
-def _find_form(model: PortableModel) -> tuple[LinearForm, str]:
-    """Return a linear form of trees, and how Core ML transforms its outputs."""
+def _find_trees(model: PortableModel) -> tuple[TreeSum, str]:
+    """Return one sum of trees, and how Core ML transforms its outputs."""
     if len(model.classes) > 1:
         raise ExportError(
             "Core ML predicts one label; train a classifier for each target, or use to_onnx"
@@ -303,7 +291,8 @@ def _find_form(model: PortableModel) -> tuple[LinearForm, str]:
             "Core ML's trees cannot hold linear models in their leaves; use to_onnx, or train "
             "without LinearLeaves"
         )
-    return form.scale(factor), transform
+    form = form.scale(factor)
+    return add_trees(form.parts, form.base), transform
 
 
 def _fits(link: Link) -> bool:

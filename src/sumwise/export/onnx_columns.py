@@ -1,13 +1,13 @@
 """Inputs of an ONNX graph, and the columns that trees split on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from sumwise.errors import ExportError
 from sumwise.export.onnx_operators import Operators
-from sumwise.export.portable import CATEGORY, Column, Input, Lookup
+from sumwise.export.portable import CATEGORY, Column, Input, Lookup, Node
 
 MATRIX = "X"
 # What stands for a missing category where the type of the input has no NaN.
@@ -23,10 +23,18 @@ class Columns:
     operators : Operators
     inputs : sequence of Input
     form : {"auto", "matrix", "columns"}
+    compute : callable
+        Returns the outputs of a node, which columns may refer to.
     """
 
-    def __init__(self, operators: Operators, inputs: Sequence[Input], form: str) -> None:
-        self._operators, self._inputs = operators, inputs
+    def __init__(
+        self,
+        operators: Operators,
+        inputs: Sequence[Input],
+        form: str,
+        compute: Callable[[Node], str],
+    ) -> None:
+        self._operators, self._inputs, self._compute_node = operators, inputs, compute
         obstacle = self._find_obstacle()
         if form == "matrix" and obstacle:
             raise ExportError(
@@ -107,14 +115,19 @@ class Columns:
         return self._once(tuple(parts), lambda: self._operators.join(parts)), places
 
     def _is_plain(self, column: Column) -> bool:
-        return column.lookup is None and self._inputs[column.inputs[0]].kind != CATEGORY
+        is_input = column.lookup is None and column.node is None
+        return is_input and self._inputs[column.inputs[0]].kind != CATEGORY
 
     def _write(self, column: Column, cuts: np.ndarray | None) -> str:
-        key = column.inputs, id(column.lookup), None if cuts is None else cuts.tobytes()
+        source = column.inputs, id(column.lookup), id(column.node), column.output
+        key = *source, None if cuts is None else cuts.tobytes()
         return self._once(key, lambda: self._compute(column, cuts))
 
     def _compute(self, column: Column, cuts: np.ndarray | None) -> str:
         lookup = column.lookup
+        if column.node is not None:
+            outputs, chosen = self._compute_node(column.node), [column.output]
+            return self._operators.add("Gather", outputs, self._operators.constant(chosen), axis=1)
         if lookup is None:
             place = column.inputs[0]
             if self._inputs[place].kind != CATEGORY:

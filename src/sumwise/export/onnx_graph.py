@@ -75,7 +75,7 @@ def to_onnx(
     >>> [i.name for i in graph.input], [o.name for o in graph.output]
     (['X'], ['variable'])
     """
-    portable = describe(model)
+    portable = describe(model, nested=True)
     precision = _check_dtype(dtype)
     if inputs not in ("auto", "matrix", "columns"):
         raise ParameterError(f"inputs must be 'auto', 'matrix' or 'columns', not {inputs!r}")
@@ -104,7 +104,7 @@ class _GraphWriter:
         self._onnx = import_onnx()
         self._model = model
         self._ops = Operators(dtype)
-        self._columns = Columns(self._ops, model.inputs, form)
+        self._columns = Columns(self._ops, model.inputs, form, self._compute)
         self._trees = TreeWriter(self._ops, self._columns)
         self._outputs: list[Any] = []
         self._known: dict[int, str] = {}  # results of nodes, by their identity
@@ -197,7 +197,16 @@ class _GraphWriter:
             known = ops.add("Where", ops.add("IsNaN", matrix), ops.numbers(0.0), matrix)
             assert node.column_coefficient is not None
             total = ops.add("Gemm", known, ops.numbers(node.column_coefficient.T), total)
+        if not node.of and not node.columns:
+            return self._repeat(total, node.n_outputs)
         return total
+
+    def _repeat(self, row: str, width: int) -> str:
+        """Return one copy of a row for each row of the inputs."""
+        ops = self._ops
+        n_rows = ops.add("Shape", self._columns.list_inputs()[0][0], start=0, end=1)
+        shape = ops.add("Concat", n_rows, ops.constant(np.array([width])), axis=0)
+        return ops.add("Expand", row, shape)
 
     def _find_median(self, node: Median) -> str:
         ops = self._ops

@@ -58,7 +58,7 @@ def to_pmml(model: Any, *, path: Target | None = None) -> str:
     >>> to_pmml(model).count("<TreeModel")
     5
     """
-    text = _Document(describe(model)).write()
+    text = _Document(describe(model, nested=True)).write()
     if path is not None:
         write_bytes(path, text.encode())
     return text
@@ -83,14 +83,12 @@ class _Document:
         return [f"target_{k}" for k in range(n_targets)] if self._model.classes else []
 
     def write(self) -> str:
-        expressions = ExpressionWriter(self._fields, self._write_trees, self._write_leaves)
+        expressions = ExpressionWriter(self._fields, self)
         results = expressions.write(self._model.output)
-        derived = expressions.derived
-        local = element("LocalTransformations", {}, *derived) if derived else ""
         if self._model.classes:
-            self._classify(results, local)
+            self._classify(results, _write_local(expressions.derived))
         else:
-            self._add_segment(self._write_regression(results, local))
+            self._add_segment(self._write_regression(results, expressions.derived))
         parts = [
             element("Header", {}, element("Application", {"name": "sumwise"})),
             self._write_dictionary(),
@@ -102,7 +100,7 @@ class _Document:
 
     # --- segments ---
 
-    def _write_trees(self, node: TreeSum | Median) -> list[str]:
+    def write_trees(self, node: TreeSum | Median) -> list[str]:
         """Add the segments of trees; return the fields of their outputs."""
         names = [self._fields.make_name("trees") for _ in range(node.n_outputs)]
         if isinstance(node, Median):
@@ -115,7 +113,7 @@ class _Document:
         self._results += names
         return names
 
-    def _write_leaves(self, node: TreeSum) -> list[str]:
+    def write_leaves(self, node: TreeSum) -> list[str]:
         """Add a segment for each tree; return the fields of their leaves, as numbers of nodes."""
         names = [self._fields.make_name("leaf") for _ in range(node.n_trees)]
         numbers = np.arange(node.trees.n_nodes, dtype=np.float64)
@@ -124,11 +122,21 @@ class _Document:
         self._results += names
         return names
 
+    def publish(self, fields: list[str], derived: list[str]) -> list[str]:
+        """Return derived fields as results of a segment, which later segments can read."""
+        names = [self._fields.make_name("result") for _ in fields]
+        outputs = [
+            write_result(name, read(field)) for name, field in zip(names, fields, strict=True)
+        ]
+        self._add_segment(self._write_line(fields[0], outputs, derived, []))
+        self._results += names
+        return names
+
     def _add_segment(self, model: str) -> None:
         about = {"id": len(self._segments) + 1}
         self._segments.append(element("Segment", about, element("True"), model))
 
-    def _write_regression(self, results: list[str], local: str) -> str:
+    def _write_regression(self, results: list[str], derived: list[str]) -> str:
         """Return a model that predicts the only output, or names all of several."""
         outputs = [write_result(self._fields.make_name("predicted_target"), None)]
         if not self._targets:
@@ -136,13 +144,19 @@ class _Document:
                 write_result(self._fields.make_name(f"predicted_target_{k}"), read(result))
                 for k, result in enumerate(results)
             ]
-        predictor = element("NumericPredictor", {"name": results[0], "coefficient": 1})
+        return self._write_line(results[0], outputs, derived, self._targets)
+
+    def _write_line(
+        self, field: str, outputs: list[str], derived: list[str], targets: list[str]
+    ) -> str:
+        """Return a model whose prediction is a field."""
+        predictor = element("NumericPredictor", {"name": field, "coefficient": 1})
         return element(
             "RegressionModel",
             {"functionName": "regression"},
-            self._write_schema(self._results, self._targets),
+            self._write_schema(self._results, targets),
             element("Output", {}, *outputs),
-            local,
+            _write_local(derived),
             element("RegressionTable", {"intercept": 0}, predictor),
         )
 
@@ -225,6 +239,10 @@ class _Document:
                 values = [element("Value", {"value": label}) for label in labels]
             own.append(element("DataField", about, *values))
         return element("DataDictionary", {}, *self._fields.list_data_fields(), *own)
+
+
+def _write_local(derived: list[str]) -> str:
+    return element("LocalTransformations", {}, *derived) if derived else ""
 
 
 def _list_labels(classes: np.ndarray) -> tuple[str, list[str]]:

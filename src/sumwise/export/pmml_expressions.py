@@ -1,6 +1,7 @@
 """Nodes that combine the results of trees, as expressions of PMML."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -8,7 +9,30 @@ from sumwise.export.pmml_fields import Fields
 from sumwise.export.pmml_linear_leaves import write_linear_leaf
 from sumwise.export.pmml_trees import apply, constant, read
 from sumwise.export.pmml_xml import element, number
-from sumwise.export.portable import Affine, Curve, Link, Median, Node, Share, TreeSum, Vote
+from sumwise.export.portable import (
+    Affine,
+    Curve,
+    Link,
+    Median,
+    Node,
+    Share,
+    TreeSum,
+    Vote,
+    list_children,
+)
+
+
+class Chain(Protocol):
+    """Segments that are computed one after another."""
+
+    def write_trees(self, node: TreeSum | Median) -> list[str]:
+        """Add segments of trees, and return the fields of their outputs."""
+
+    def write_leaves(self, node: TreeSum) -> list[str]:
+        """Add a segment of each tree, and return the fields of their leaves."""
+
+    def publish(self, fields: list[str], derived: list[str]) -> list[str]:
+        """Add a segment that computes fields, and return their names for later segments."""
 
 
 class ExpressionWriter:
@@ -17,22 +41,15 @@ class ExpressionWriter:
     Parameters
     ----------
     fields : Fields
-    write_trees : callable
-        Makes the segments of trees, and returns the fields of their outputs.
-    write_leaves : callable
-        Makes a segment of each tree, and returns the fields of their leaves.
+    chain : Chain
+        Where segments are added.
     """
 
-    def __init__(
-        self,
-        fields: Fields,
-        write_trees: Callable[[TreeSum | Median], list[str]],
-        write_leaves: Callable[[TreeSum], list[str]],
-    ) -> None:
-        self._fields = fields
-        self._write_trees, self._write_leaves = write_trees, write_leaves
+    def __init__(self, fields: Fields, chain: Chain) -> None:
+        self._fields, self._chain = fields, chain
         self.derived: list[str] = []
         self._known: dict[int, list[str]] = {}  # outputs of nodes, by their identity
+        self._published: set[int] = set()
 
     def write(self, node: Node) -> list[str]:
         """Return the fields of a node's outputs."""
@@ -41,8 +58,6 @@ class ExpressionWriter:
         return self._known[id(node)]
 
     def _write_new(self, node: Node) -> list[str]:
-        if isinstance(node, TreeSum) and node.trees.models is not None:
-            return self._add_linear_leaves(node)
         if isinstance(node, (TreeSum, Median)):
             return self._write_trees(node)
         if isinstance(node, Affine):
@@ -60,8 +75,19 @@ class ExpressionWriter:
         self.derived.append(element("DerivedField", about, expression))
         return name
 
+    def _write_trees(self, node: TreeSum | Median) -> list[str]:
+        """Write trees, after the nodes whose outputs they split on."""
+        for child in list_children(node.of if isinstance(node, Median) else node):
+            if id(child) not in self._published:
+                names = self._chain.publish(self.write(child), self.derived)
+                self._published.add(id(child))
+                self._fields.set_outputs(child, names)
+        if isinstance(node, TreeSum) and node.trees.models is not None:
+            return self._add_linear_leaves(node)
+        return self._chain.write_trees(node)
+
     def _add_linear_leaves(self, node: TreeSum) -> list[str]:
-        leaves = self._write_leaves(node)
+        leaves = self._chain.write_leaves(node)
         values = [
             read(write_linear_leaf(node, tree, leaf, self._fields, self._derive))
             for tree, leaf in enumerate(leaves)

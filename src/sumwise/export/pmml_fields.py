@@ -13,6 +13,7 @@ from sumwise.export.portable import (
     Column,
     Input,
     Lookup,
+    Node,
     PortableModel,
     TreeSum,
     list_nodes,
@@ -37,6 +38,7 @@ class Fields:
         self._columns: dict[tuple[tuple[int, ...], int], str] = {}
         self._codes: dict[int, str] = {}
         self._places: dict[int, str] = {}
+        self._outputs: dict[int, list[str]] = {}
         self._looked_up = _find_looked_up(model)
         self.derived: list[str] = []
         for known in model.inputs:
@@ -85,6 +87,7 @@ class Fields:
 
     def write_schema(self, columns: Sequence[Column], target: str | None = None) -> str:
         """Return how trees read the features that some columns are made of."""
+        outputs = [self.find_field(column) for column in columns if column.node is not None]
         places = sorted({place for column in columns for place in column.inputs})
         places = places or [0]  # a schema has one field at least
         own = {"name": target, "usageType": "target"}
@@ -93,21 +96,30 @@ class Fields:
             {},
             *([element("MiningField", own)] if target else []),
             *(self.write_mining_field(self._inputs[k].name, k in self._looked_up) for k in places),
+            *(element("MiningField", {"name": name}) for name in dict.fromkeys(outputs)),
         )
 
     def find_categories(self, column: Column) -> tuple[Any, ...] | None:
         """Return the categories of a column, or None if it is a number."""
+        if column.lookup is not None or column.node is not None:
+            return None
         known = self._inputs[column.inputs[0]]
-        return known.categories if column.lookup is None and known.kind == CATEGORY else None
+        return known.categories if known.kind == CATEGORY else None
 
     # --- columns ---
 
     def find_field(self, column: Column) -> str:
         """Return the field of a column, which is derived if need be."""
         key = column.inputs, id(column.lookup)
+        if column.node is not None:
+            return self._outputs[id(column.node)][column.output]
         if key not in self._columns:
             self._columns[key] = self._make_field(column)
         return self._columns[key]
+
+    def set_outputs(self, node: Node, names: list[str]) -> None:
+        """Say which fields have the outputs of a node, for the columns that refer to it."""
+        self._outputs[id(node)] = names
 
     def _make_field(self, column: Column) -> str:
         place, lookup = column.inputs[0], column.lookup
