@@ -1,0 +1,1 @@
+"""C and C++ source of a model."""

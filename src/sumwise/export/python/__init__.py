@@ -1,0 +1,1 @@
+"""Python source of a model, which needs no package."""
