@@ -54,9 +54,9 @@ def fitted():
     return Fitted()
 
 
-def count_shapley(score, rows, background):
-    """Shapley values by their definition: unknown features have the values of the background."""
-    n_rows, n_features = rows.shape
+def make_game(score, rows, background):
+    """Return the mean score if some features are known; others are those of the background."""
+    n_rows = len(rows)
     repeated = rows.loc[rows.index.repeat(len(background))].reset_index(drop=True)
     tiled = pd.concat([background] * n_rows, ignore_index=True)
 
@@ -67,6 +67,13 @@ def count_shapley(score, rows, background):
         found = score(mixed)
         return found.reshape(n_rows, len(background), -1).mean(axis=1)
 
+    return value
+
+
+def count_shapley(score, rows, background):
+    """Shapley values by their definition."""
+    n_rows, n_features = rows.shape
+    value = make_game(score, rows, background)
     total = np.zeros((n_rows, n_features, value([]).shape[1]))
     for k, name in enumerate(rows.columns):
         others = [other for other in rows.columns if other != name]
@@ -99,13 +106,30 @@ def test_contributions_are_shapley_values(fitted, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("background", [None, X[:5]], ids=["by path", "background"])
-def test_interactions_add_up_to_contributions(fitted, name, background):
-    explanation = fitted[name].explain(X[:20], background=background, interactions=True)
+def test_interactions_add_up_to_contributions(fitted, name):
+    explanation = fitted[name].explain(X[:20], interactions=True)
     pairs = explanation.interactions
     assert pairs.shape == (20, 3, *explanation.shape[1:])
     np.testing.assert_allclose(pairs.sum(axis=2), explanation.values, rtol=0, atol=1e-9)
     np.testing.assert_allclose(pairs, np.swapaxes(pairs, 1, 2), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["boosting, three classes", "forest, two classes", "average"])
+def test_interactions_with_a_background(fitted, name):
+    """Of three features, by the definition: half the effect of a pair beyond those of each."""
+    score, rows, background = MODELS[name][2], X[NEW], X[BACKGROUND]
+    explanation = fitted[name].explain(rows, background=background, interactions=True)
+    value = make_game(lambda own: score(fitted[name], own), rows, background)
+    names = list(rows.columns)
+    for i, j, k in [(0, 1, 2), (0, 2, 1), (1, 2, 0)]:
+        total = 0.0
+        for rest in ([], [names[k]]):
+            both = value([*rest, names[i], names[j]]) - value([*rest, names[i]])
+            total += (both - value([*rest, names[j]]) + value(rest)) / 4
+        found = explanation.interactions[:, i, j]
+        np.testing.assert_allclose(found, total.reshape(found.shape), rtol=0, atol=1e-9)
+    only = fitted[name].explain(rows, background=background)
+    np.testing.assert_allclose(explanation.values, only.values, rtol=0, atol=1e-9)
 
 
 def test_names_of_outputs(fitted):
