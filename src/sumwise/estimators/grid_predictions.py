@@ -13,7 +13,6 @@ from sklearn.utils import Bunch
 from sumwise.data.matrix import Matrix
 from sumwise.data.sparse import is_sparse
 from sumwise.estimators.boosting.fitted import BaseFittedBoosting
-from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin
 from sumwise.estimators.forests.base import BaseTrees
 from sumwise.estimators.forests.outputs import shape_values
 
@@ -56,7 +55,7 @@ def can_predict_grid(model: Any, X: Any, response_method: str, kind: str) -> boo
         return False
     if not is_classifier(model):
         return response_method == "auto"
-    if isinstance(model.classes_, list):  # several outputs
+    if isinstance(model.classes_, list) or len(model.classes_) < 2:  # several outputs; no choice
         return False
     methods = {"auto", "predict_proba"}
     if isinstance(model, BaseFittedBoosting):
@@ -129,17 +128,11 @@ def _respond(model: Any, rows: np.ndarray, is_raw: bool) -> np.ndarray:
     """Return predictions, raw scores, or probabilities; of two classes, that of the second."""
     if isinstance(model, BaseTrees):
         values = model._with_team(rows, lambda team: model.forest_.predict_raw(rows, team))
+        response = shape_values(model, values)
     else:
         encoder = model._encoder
         read = rows if encoder is None else encoder.transform(rows)
-        values = model._with_team(read, lambda team: model.ensemble_.predict_raw(read, team))
-    if is_raw:
-        response = values
-    elif isinstance(model, CalibratedClassifierMixin):
-        response = model._to_probabilities(values)
-    elif isinstance(model, BaseTrees):
-        response = shape_values(model, values)
-    else:
-        response = model._predict_mean(values)
-    is_pair = not is_raw and is_classifier(model) and response.shape[1] == 2
+        raw = model._with_team(read, lambda team: model.ensemble_.predict_raw(read, team))
+        response = raw if is_raw else model._predict_mean(raw)
+    is_pair = not is_raw and is_classifier(model) and response.shape[1:] == (2,)
     return response[:, 1] if is_pair else response
