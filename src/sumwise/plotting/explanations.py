@@ -121,7 +121,7 @@ def _draw_steps(ax: Axes, base: float, steps: np.ndarray) -> None:
     ax.barh(places, steps, left=starts, color=colors, height=0.72)
     ax.vlines(starts[:-1], places[:-1] - 0.36, places[:-1] + 1.36, color=NEUTRAL, linewidth=0.8)
     for place, step, right in zip(places, steps, np.maximum(starts, ends), strict=True):
-        _write_number(ax, f"{'+' if step >= 0 else ''}{_show_number(step)}", right, place)
+        _write_number(ax, f"{'+' if step >= 0 else ''}{_show_number(step)}", right, float(place))
     low, high = float(min(starts.min(), ends.min())), float(max(starts.max(), ends.max()))
     room = high - low or 1.0
     ax.set_xlim(low - 0.05 * room, high + 0.17 * room)  # the numbers are on the right
@@ -280,7 +280,7 @@ def plot_global_bars(
         ax.legend(loc="lower right")
     else:
         for place, size in zip(places, left, strict=True):
-            _write_number(ax, _show_number(size), size, place)
+            _write_number(ax, _show_number(size), size, float(place))
         ax.margins(x=0.12)
     ax.set_yticks(places, labels)
     ax.invert_yaxis()
