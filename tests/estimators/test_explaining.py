@@ -8,6 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.ensemble import RandomForestClassifier as OtherForestClassifier
+from sklearn.ensemble import RandomForestRegressor as OtherForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -24,6 +26,7 @@ from sumwise import (
     RandomForestRegressor,
     TargetStatistics,
     VotingClassifier,
+    from_sklearn,
     load,
 )
 from sumwise.errors import DataError, ExplanationError
@@ -341,6 +344,23 @@ def test_what_is_no_sum_says_so(model, target, message):
         model.fit(rows, target).explain(rows)
 
 
+def test_calibrated_models_are_explained_before_calibration():
+    options = {"calibrate": "logistic", "random_state": 0}
+    forest = RandomForestClassifier(20, max_depth=3, **options).fit(X, TWO)
+    plain = RandomForestClassifier(20, max_depth=3, random_state=0).fit(X, TWO)
+    explanation = forest.explain(X)
+    assert explanation.scale == "probability before calibration"
+    np.testing.assert_allclose(explanation.values, plain.explain(X).values, atol=1e-12)
+    bagging = BaggingClassifier(TREE, n_estimators=20, **options).fit(X, TWO)
+    assert bagging.explain(X).scale == "probability before calibration"
+    boosting = GradientBoostingClassifier(**SMALL, **options).fit(X, TWO)
+    scores = boosting.decision_function(X)
+    np.testing.assert_allclose(boosting.explain(X).outputs, scores, rtol=0, atol=1e-9)
+    vote = VotingClassifier([("forest", forest)], votes="soft").fit(X, TWO)
+    with pytest.raises(ExplanationError, match=r"member 'forest'.*before calibration"):
+        vote.explain(X)
+
+
 def test_a_shallow_learner_explains_itself():
     rows = NUMERIC
     boosting = AdaBoostRegressor(n_estimators=2, random_state=0).fit(rows, NUMBER)
@@ -351,6 +371,23 @@ def test_a_shallow_learner_explains_itself():
         explanation = learner.explain(rows)
         shares = second(learner.predict_proba(rows))
         np.testing.assert_allclose(explanation.outputs, shares, atol=1e-9)
+
+
+@pytest.mark.parametrize("target", [NUMBER, TWO, THREE], ids=["numbers", "two", "three"])
+def test_imported_forests_are_explained_as_by_shap(target):
+    import shap
+
+    rows = NUMERIC.fillna(0).to_numpy()
+    kind = OtherForestRegressor if target is NUMBER else OtherForestClassifier
+    forest = kind(4, max_depth=3, random_state=0).fit(rows, target)
+    explanation = from_sklearn(forest).explain(rows)
+    theirs = shap.TreeExplainer(forest).shap_values(rows)
+    theirs = theirs[..., 1] if target is TWO else theirs
+    np.testing.assert_allclose(explanation.values, theirs, rtol=0, atol=1e-9)
+    assert explanation.scale == ("prediction" if target is NUMBER else "probability")
+    if target is not NUMBER:
+        vote = VotingClassifier([from_sklearn(forest)], votes="soft", prefit=True)
+        np.testing.assert_allclose(vote.fit(rows, target).explain(rows).values, theirs, atol=1e-9)
 
 
 def test_wrong_rows(fitted):

@@ -14,7 +14,7 @@ from sumwise.data.matrix import Matrix
 from sumwise.data.sparse import is_sparse
 from sumwise.estimators.boosting.fitted import BaseFittedBoosting
 from sumwise.estimators.forests.base import BaseTrees
-from sumwise.estimators.forests.outputs import shape_values
+from sumwise.estimators.input.features import ReadRows
 
 # Rows that are predicted at a time: rows of X times points of the grid.
 _MOST_ROWS = 1 << 17
@@ -126,13 +126,10 @@ def _make_dense(matrix: Matrix) -> np.ndarray:
 
 def _respond(model: Any, rows: np.ndarray, is_raw: bool) -> np.ndarray:
     """Return predictions, raw scores, or probabilities; of two classes, that of the second."""
-    if isinstance(model, BaseTrees):
-        values = model._with_team(rows, lambda team: model.forest_.predict_raw(rows, team))
-        response = shape_values(model, values)
-    else:
-        encoder = model._encoder
-        read = rows if encoder is None else encoder.transform(rows)
-        raw = model._with_team(read, lambda team: model.ensemble_.predict_raw(read, team))
-        response = raw if is_raw else model._predict_mean(raw)
-    is_pair = not is_raw and is_classifier(model) and response.shape[1:] == (2,)
-    return response[:, 1] if is_pair else response
+    X = ReadRows(rows)
+    if not is_classifier(model):
+        return model.predict(X)
+    if is_raw:
+        return model.decision_function(X)
+    shares = model.predict_proba(X)
+    return shares[:, 1] if shares.shape[1] == 2 else shares
