@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.combine.classes import log_probabilities, one_hot
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.explaining import PROBABILITY, UNCALIBRATED, Question
+from sumwise.estimators.explaining import PROBABILITY, Question
 from sumwise.estimators.forests.base import BaseTrees
 from sumwise.estimators.forests.targets import (
     CLASS_CRITERIA,
@@ -161,7 +161,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseTrees):
 
     @property
     def _scale(self) -> str:
-        return UNCALIBRATED if hasattr(self, "calibration_") else PROBABILITY
+        return PROBABILITY
 
     def _attribute(self, question: Question) -> "Attribution":
         found = super()._attribute(question)

@@ -35,7 +35,6 @@ from sumwise.estimators.explaining import (
     PREDICTION,
     PROBABILITY,
     SHARE,
-    UNCALIBRATED,
     ExplainMixin,
     Question,
     WeightedMember,
@@ -323,8 +322,6 @@ class RepeatedClassifier(ClassifierMixin, RepeatedEnsemble):
 
     @property
     def _scale(self) -> str:
-        if hasattr(self, "calibration_"):
-            return UNCALIBRATED
         return SHARE if self.votes_ == HARD else PROBABILITY
 
     def _attribute(self, question: Question) -> "Attribution":
