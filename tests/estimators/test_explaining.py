@@ -8,6 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.ensemble import RandomForestClassifier as OtherForestClassifier
+from sklearn.ensemble import RandomForestRegressor as OtherForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -24,6 +26,7 @@ from sumwise import (
     RandomForestRegressor,
     TargetStatistics,
     VotingClassifier,
+    from_sklearn,
     load,
 )
 from sumwise.errors import DataError, ExplanationError
@@ -54,9 +57,9 @@ def fitted():
     return Fitted()
 
 
-def count_shapley(score, rows, background):
-    """Shapley values by their definition: unknown features have the values of the background."""
-    n_rows, n_features = rows.shape
+def make_game(score, rows, background):
+    """Return the mean score if some features are known; others are those of the background."""
+    n_rows = len(rows)
     repeated = rows.loc[rows.index.repeat(len(background))].reset_index(drop=True)
     tiled = pd.concat([background] * n_rows, ignore_index=True)
 
@@ -67,6 +70,13 @@ def count_shapley(score, rows, background):
         found = score(mixed)
         return found.reshape(n_rows, len(background), -1).mean(axis=1)
 
+    return value
+
+
+def count_shapley(score, rows, background):
+    """Shapley values by their definition."""
+    n_rows, n_features = rows.shape
+    value = make_game(score, rows, background)
     total = np.zeros((n_rows, n_features, value([]).shape[1]))
     for k, name in enumerate(rows.columns):
         others = [other for other in rows.columns if other != name]
@@ -99,13 +109,30 @@ def test_contributions_are_shapley_values(fitted, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("background", [None, X[:5]], ids=["by path", "background"])
-def test_interactions_add_up_to_contributions(fitted, name, background):
-    explanation = fitted[name].explain(X[:20], background=background, interactions=True)
+def test_interactions_add_up_to_contributions(fitted, name):
+    explanation = fitted[name].explain(X[:20], interactions=True)
     pairs = explanation.interactions
     assert pairs.shape == (20, 3, *explanation.shape[1:])
     np.testing.assert_allclose(pairs.sum(axis=2), explanation.values, rtol=0, atol=1e-9)
     np.testing.assert_allclose(pairs, np.swapaxes(pairs, 1, 2), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["boosting, three classes", "forest, two classes", "average"])
+def test_interactions_with_a_background(fitted, name):
+    """Of three features, by the definition: half the effect of a pair beyond those of each."""
+    score, rows, background = MODELS[name][2], X[NEW], X[BACKGROUND]
+    explanation = fitted[name].explain(rows, background=background, interactions=True)
+    value = make_game(lambda own: score(fitted[name], own), rows, background)
+    names = list(rows.columns)
+    for i, j, k in [(0, 1, 2), (0, 2, 1), (1, 2, 0)]:
+        total = 0.0
+        for rest in ([], [names[k]]):
+            both = value([*rest, names[i], names[j]]) - value([*rest, names[i]])
+            total += (both - value([*rest, names[j]]) + value(rest)) / 4
+        found = explanation.interactions[:, i, j]
+        np.testing.assert_allclose(found, total.reshape(found.shape), rtol=0, atol=1e-9)
+    only = fitted[name].explain(rows, background=background)
+    np.testing.assert_allclose(explanation.values, only.values, rtol=0, atol=1e-9)
 
 
 def test_names_of_outputs(fitted):
@@ -317,6 +344,23 @@ def test_what_is_no_sum_says_so(model, target, message):
         model.fit(rows, target).explain(rows)
 
 
+def test_calibrated_models_are_explained_before_calibration():
+    options = {"calibrate": "logistic", "random_state": 0}
+    forest = RandomForestClassifier(20, max_depth=3, **options).fit(X, TWO)
+    plain = RandomForestClassifier(20, max_depth=3, random_state=0).fit(X, TWO)
+    explanation = forest.explain(X)
+    assert explanation.scale == "probability before calibration"
+    np.testing.assert_allclose(explanation.values, plain.explain(X).values, atol=1e-12)
+    bagging = BaggingClassifier(TREE, n_estimators=20, **options).fit(X, TWO)
+    assert bagging.explain(X).scale == "probability before calibration"
+    boosting = GradientBoostingClassifier(**SMALL, **options).fit(X, TWO)
+    scores = boosting.decision_function(X)
+    np.testing.assert_allclose(boosting.explain(X).outputs, scores, rtol=0, atol=1e-9)
+    vote = VotingClassifier([("forest", forest)], votes="soft").fit(X, TWO)
+    with pytest.raises(ExplanationError, match=r"member 'forest'.*before calibration"):
+        vote.explain(X)
+
+
 def test_a_shallow_learner_explains_itself():
     rows = NUMERIC
     boosting = AdaBoostRegressor(n_estimators=2, random_state=0).fit(rows, NUMBER)
@@ -327,6 +371,23 @@ def test_a_shallow_learner_explains_itself():
         explanation = learner.explain(rows)
         shares = second(learner.predict_proba(rows))
         np.testing.assert_allclose(explanation.outputs, shares, atol=1e-9)
+
+
+@pytest.mark.parametrize("target", [NUMBER, TWO, THREE], ids=["numbers", "two", "three"])
+def test_imported_forests_are_explained_as_by_shap(target):
+    import shap
+
+    rows = NUMERIC.fillna(0).to_numpy()
+    kind = OtherForestRegressor if target is NUMBER else OtherForestClassifier
+    forest = kind(4, max_depth=3, random_state=0).fit(rows, target)
+    explanation = from_sklearn(forest).explain(rows)
+    theirs = shap.TreeExplainer(forest).shap_values(rows)
+    theirs = theirs[..., 1] if target is TWO else theirs
+    np.testing.assert_allclose(explanation.values, theirs, rtol=0, atol=1e-9)
+    assert explanation.scale == ("prediction" if target is NUMBER else "probability")
+    if target is not NUMBER:
+        vote = VotingClassifier([from_sklearn(forest)], votes="soft", prefit=True)
+        np.testing.assert_allclose(vote.fit(rows, target).explain(rows).values, theirs, atol=1e-9)
 
 
 def test_wrong_rows(fitted):

@@ -39,6 +39,12 @@ CASES = {
     "tree": (DecisionTreeRegressor(max_depth=4), Y, {}),
     "forest": (RandomForestClassifier(4, max_depth=4, random_state=0), TWO, {}),
     "forest, three classes": (RandomForestClassifier(4, max_depth=4, random_state=0), THREE, {}),
+    "calibrated": (
+        RandomForestClassifier(20, random_state=0, calibrate="isotonic"),
+        TWO,
+        {"response_method": "predict_proba"},
+    ),
+    "calibrated boosting": (GradientBoostingClassifier(**BOOST, calibrate="logistic"), TWO, {}),
     "forest, targets": (RandomForestRegressor(4, random_state=0), np.column_stack([Y, -Y]), {}),
 }
 

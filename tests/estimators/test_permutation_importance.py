@@ -41,6 +41,7 @@ CASES = {
     "classes": (GradientBoostingClassifier(**BOOST), THREE, X),
     "targets": (GradientBoostingRegressor(**BOOST), np.column_stack([Y, -Y]), X),
     "forest": (RandomForestClassifier(4, random_state=0), TWO, X),
+    "calibrated": (RandomForestClassifier(20, random_state=0, calibrate="isotonic"), THREE, X),
     "forest of numbers": (RandomForestRegressor(4, random_state=0), Y, X),
     "AdaBoost": (AdaBoostClassifier(n_estimators=3), TWO, X),
     "array": (GradientBoostingRegressor(**SMALL), Y, NUMBERS.to_numpy()),
@@ -53,7 +54,7 @@ def test_it_is_that_of_scikit_learn(name):
     model, target, rows = CASES[name]
     model.fit(rows, target)
     weight = RNG.random(N_ROWS)
-    for options in ({}, {"sample_weight": weight}, {"n_repeats": 2, "n_jobs": 2}):
+    for options in ({"n_repeats": 3}, {"sample_weight": weight, "n_repeats": 1, "n_jobs": 2}):
         with parallel_config(backend="threading"):  # processes take seconds to start
             ours = permutation_importance(model, rows, target, random_state=3, **options)
             theirs = sklearn_importance(model, rows, target, random_state=3, **options)
@@ -70,6 +71,17 @@ def test_scorers(scoring):
     theirs = "neg_log_loss" if scoring is log_loss else scoring
     expected = sklearn_importance(model, X, THREE, scoring=theirs, random_state=0)
     np.testing.assert_allclose(ours.importances, expected.importances, rtol=0, atol=1e-12)
+
+
+def test_calibrated_probabilities():
+    for model in (
+        RandomForestClassifier(20, random_state=0, calibrate="isotonic"),
+        GradientBoostingClassifier(**BOOST, calibrate="logistic", random_state=0),
+    ):
+        options = {"scoring": "neg_log_loss", "random_state": 0, "n_repeats": 2}
+        ours = permutation_importance(model.fit(X, TWO), X, TWO, **options)
+        theirs = sklearn_importance(model, X, TWO, **options)
+        np.testing.assert_allclose(ours.importances, theirs.importances, rtol=0, atol=1e-12)
 
 
 def test_several_scorers():

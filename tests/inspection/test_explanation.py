@@ -103,6 +103,8 @@ def test_sums_and_products():
     np.testing.assert_allclose((a - b).values, a.values - b.values)
     np.testing.assert_allclose((-a / 2).base_values, -a.base_values / 2)
     np.testing.assert_allclose(sum([a, b]).values, a.values + b.values)
+    weights = np.array([0.25, 0.75])
+    np.testing.assert_array_equal((weights[0] * a + weights[1] * b).values, mean.values)
     assert (a + make()).interactions is None
     assert (a + b).scale == "prediction"
     assert (a + make(scale="log odds")).scale == ""

@@ -38,7 +38,7 @@ def get_labels(ax):
 
 
 def save(ax):
-    ax.figure.savefig(io.BytesIO())
+    ax.figure.savefig(io.BytesIO(), dpi=20)
     return ax
 
 

@@ -13,9 +13,8 @@ from sklearn.utils import Bunch
 from sumwise.data.matrix import Matrix
 from sumwise.data.sparse import is_sparse
 from sumwise.estimators.boosting.fitted import BaseFittedBoosting
-from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin
 from sumwise.estimators.forests.base import BaseTrees
-from sumwise.estimators.forests.outputs import shape_values
+from sumwise.estimators.input.features import ReadRows
 
 # Rows that are predicted at a time: rows of X times points of the grid.
 _MOST_ROWS = 1 << 17
@@ -56,7 +55,7 @@ def can_predict_grid(model: Any, X: Any, response_method: str, kind: str) -> boo
         return False
     if not is_classifier(model):
         return response_method == "auto"
-    if isinstance(model.classes_, list):  # several outputs
+    if isinstance(model.classes_, list) or len(model.classes_) < 2:  # several outputs; no choice
         return False
     methods = {"auto", "predict_proba"}
     if isinstance(model, BaseFittedBoosting):
@@ -127,19 +126,10 @@ def _make_dense(matrix: Matrix) -> np.ndarray:
 
 def _respond(model: Any, rows: np.ndarray, is_raw: bool) -> np.ndarray:
     """Return predictions, raw scores, or probabilities; of two classes, that of the second."""
-    if isinstance(model, BaseTrees):
-        values = model._with_team(rows, lambda team: model.forest_.predict_raw(rows, team))
-    else:
-        encoder = model._encoder
-        read = rows if encoder is None else encoder.transform(rows)
-        values = model._with_team(read, lambda team: model.ensemble_.predict_raw(read, team))
+    X = ReadRows(rows)
+    if not is_classifier(model):
+        return model.predict(X)
     if is_raw:
-        response = values
-    elif isinstance(model, CalibratedClassifierMixin):
-        response = model._to_probabilities(values)
-    elif isinstance(model, BaseTrees):
-        response = shape_values(model, values)
-    else:
-        response = model._predict_mean(values)
-    is_pair = not is_raw and is_classifier(model) and response.shape[1] == 2
-    return response[:, 1] if is_pair else response
+        return model.decision_function(X)
+    shares = model.predict_proba(X)
+    return shares[:, 1] if shares.shape[1] == 2 else shares

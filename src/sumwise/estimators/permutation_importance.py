@@ -13,10 +13,9 @@ from sumwise.data.frames.reading import collect_lazy, open_frame, read_list
 from sumwise.data.frames.selection import shuffle_features
 from sumwise.data.sparse import is_sparse
 from sumwise.errors import ParameterError
-from sumwise.estimators.boosting.fitted import UNKNOWN, BaseFittedBoosting, know_scores
+from sumwise.estimators.boosting.fitted import UNKNOWN, BaseFittedBoosting
 from sumwise.estimators.forests.base import BaseTrees
-from sumwise.estimators.forests.outputs import BaseTreeClassifier, BaseTreeRegressor
-from sumwise.estimators.input.features import read_rows
+from sumwise.estimators.input.features import ReadRows, read_rows
 from sumwise.estimators.scoring import Scorer, resolve_scoring
 from sumwise.inspection.tree_view import get_trees
 
@@ -249,11 +248,11 @@ def _measure_read_rows(
         if not features.size:
             return unchanged
         permuted[:, features] = rows[np.ix_(order, features)]
-        knowing = _predict_before(model, X, permuted)
+        score = scorer(model, ReadRows(permuted), y, **weights)
         permuted[:, features] = rows[:, features]
-        return scorer(knowing, X, y, **weights)
+        return score
 
-    unchanged = scorer(_predict_before(model, X, rows), X, y, **weights)
+    unchanged = scorer(model, ReadRows(rows), y, **weights)
     return measure
 
 
@@ -267,13 +266,3 @@ def _find_used(model: Any) -> np.ndarray:
         n_splits += np.bincount(trees.models.feature, minlength=trees.n_features)
     by_feature = n_splits if encoder is None else encoder.fold(n_splits.astype(np.float64))
     return by_feature > 0
-
-
-def _predict_before(model: Any, X: Any, rows: np.ndarray) -> Any:
-    """Return a model that knows the predictions of X, which are those of other rows."""
-    if isinstance(model, BaseFittedBoosting):
-        read: Any = rows if model._encoder is None else model._encoder.transform(rows)
-        raw = model._with_team(read, lambda team: model.ensemble_.predict_raw(read, team))
-        return know_scores(model, X, raw)
-    assert isinstance(model, (BaseTreeClassifier, BaseTreeRegressor))
-    return model._know(model._with_team(rows, lambda team: model.forest_.predict_raw(rows, team)))

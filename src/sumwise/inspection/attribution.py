@@ -90,6 +90,7 @@ def attribute_rows(
     """Return the contributions of the columns of X to the raw scores of a model."""
     from sumwise.inspection.shap import shap_interactions, shap_values  # only needed here
 
-    values, base = shap_values(model, X, team, background)
-    pairs = shap_interactions(model, X, team, background)[0] if interactions else None
-    return Attribution(values, base, pairs)
+    if not interactions:
+        return Attribution(*shap_values(model, X, team, background))
+    pairs, base = shap_interactions(model, X, team, background)
+    return Attribution(pairs.sum(axis=2), base, pairs)

@@ -72,27 +72,26 @@ class Explanation:
     interactions: np.ndarray | None = None
     scale: str = ""
 
+    # NumPy must not take it for a sequence: weight * explanation is an explanation.
+    __array_ufunc__ = None
+
     def __post_init__(self) -> None:
-        axes = (_ROW, _FEATURE, _OUTPUT)
-        values, base = np.asarray(self.values), np.asarray(self.base_values)
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "base_values", base)
-        object.__setattr__(self, "data", np.asarray(self.data))
+        for name in ("values", "base_values", "data"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name)))
         for name in ("feature_names", "output_names"):
             names = getattr(self, name)
             if not (names is None or isinstance(names, str)):
                 object.__setattr__(self, name, tuple(map(str, names)))
-        sizes = {
-            _ROW: base.shape[:1] if base.ndim > self._has_outputs else (),
-            _FEATURE: (len(self.feature_names),) if self._has_features else (),
-            _OUTPUT: (len(self.output_names or ()),) if self._has_outputs else (),
-        }
-        shape = tuple(size for axis in axes for size in sizes[axis])
-        by_row = sizes[_ROW] + sizes[_OUTPUT]
-        if values.shape != shape or base.shape != by_row:
+        base = self.base_values
+        rows = base.shape[:1] if base.ndim > self._has_outputs else ()
+        features = (len(self.feature_names),) if self._has_features else ()
+        outputs = (len(self.output_names or ()),) if self._has_outputs else ()
+        expected = (rows + features + outputs, rows + outputs, rows + features)
+        found = (self.values.shape, base.shape, self.data.shape)
+        if found != expected:
             raise DataError(
-                f"values of shape {values.shape} and base values of shape {base.shape} do not fit "
-                f"{shape}, the rows, features and outputs"
+                f"values, base_values and data have shapes {', '.join(map(str, found))}, which do "
+                f"not fit the names of features and outputs: {', '.join(map(str, expected))}"
             )
 
     @property

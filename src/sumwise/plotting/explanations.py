@@ -101,34 +101,30 @@ def plot_waterfall(
 
     ax = get_axes(ax, 7.2, 0.36 * steps.size + 1.6)
     base, score = float(own.base_values), float(own.outputs)
-    # From the bottom: the base value, small contributions first.
+    _draw_steps(ax, base, steps)
+    ax.axvline(base, color="black", linewidth=0.8, linestyle=":")
+    ax.axvline(score, color="black", linewidth=0.8, linestyle="--")
+    ax.set_yticks(np.arange(steps.size), labels)
+    ax.invert_yaxis()
+    ax.set_xlabel(_name_score(own))
+    ends = f"{_show_number(base, 4)} (dotted), score {_show_number(score, 4)} (dashed)"
+    ax.set_title(f"base value {ends}", fontsize="medium")
+    return _clear_frame(ax)
+
+
+def _draw_steps(ax: Axes, base: float, steps: np.ndarray) -> None:
+    """Draw steps as bars, each from the end of the one below; the lowest begins at the base."""
     ends = base + np.cumsum(steps[::-1])[::-1]
     starts = np.append(ends[1:], base)
     places = np.arange(steps.size)
     colors = [HIGH if step > 0 else LOW for step in steps]
     ax.barh(places, steps, left=starts, color=colors, height=0.72)
     ax.vlines(starts[:-1], places[:-1] - 0.36, places[:-1] + 1.36, color=NEUTRAL, linewidth=0.8)
-    for place, step, start, end in zip(places, steps, starts, ends, strict=True):
-        ax.annotate(
-            f"{'+' if step >= 0 else ''}{_show_number(step)}",
-            (max(start, end), place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},  # above the lines
-        )
-    ax.axvline(base, color="black", linewidth=0.8, linestyle=":")
-    ax.axvline(score, color="black", linewidth=0.8, linestyle="--")
-    ax.set_yticks(places, labels)
-    ax.invert_yaxis()
-    low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())
+    for place, step, right in zip(places, steps, np.maximum(starts, ends), strict=True):
+        _write_number(ax, f"{'+' if step >= 0 else ''}{_show_number(step)}", right, float(place))
+    low, high = float(min(starts.min(), ends.min())), float(max(starts.max(), ends.max()))
     room = high - low or 1.0
     ax.set_xlim(low - 0.05 * room, high + 0.17 * room)  # the numbers are on the right
-    ax.set_xlabel(_name_score(own))
-    ends_shown = f"{_show_number(base, 4)} (dotted), score {_show_number(score, 4)} (dashed)"
-    ax.set_title(f"base value {ends_shown}", fontsize="medium")
-    return _clear_frame(ax)
 
 
 @_document
@@ -284,14 +280,7 @@ def plot_global_bars(
         ax.legend(loc="lower right")
     else:
         for place, size in zip(places, left, strict=True):
-            ax.annotate(
-                _show_number(size),
-                (size, place),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize="small",
-            )
+            _write_number(ax, _show_number(size), size, float(place))
         ax.margins(x=0.12)
     ax.set_yticks(places, labels)
     ax.invert_yaxis()
@@ -338,6 +327,19 @@ def _find_feature(explanation: Explanation, feature: int | str) -> int:
         return int(feature)
     raise ParameterError(
         f"feature={feature!r}: must be the name of a feature, or its number up to {len(names) - 1}"
+    )
+
+
+def _write_number(ax: Axes, text: str, x: float, y: float) -> None:
+    """Write a number to the right of a bar, above the lines."""
+    ax.annotate(
+        text,
+        (x, y),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize="small",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
     )
 
 

@@ -14,11 +14,17 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, load
+from sumwise import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+    TargetStatistics,
+    load,
+)
 from sumwise.data import matrix
 from sumwise.data.categories.dictionary import Dictionary
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.input.features import FeatureSchema
+from sumwise.estimators.input.features import FeatureSchema, ReadRows, read_rows
 
 RNG = np.random.default_rng(0)
 N_ROWS = 200
@@ -555,3 +561,17 @@ def test_plain_arrays_are_read_as_by_scikit_learn(dtype, order):
             plain.fit(bad, y[: len(bad)] if len(bad) == 0 else y)
     with pytest.raises(ValueError, match="contains NaN"):
         plain.fit(X, np.where(y, np.nan, 0.0))
+
+
+def test_rows_that_were_read_before():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0] * 5, "b": ["x", "y", "z"] * 5})
+    for model in (
+        GradientBoostingRegressor(n_estimators=3, min_samples_leaf=1),
+        GradientBoostingRegressor(
+            n_estimators=3, categorical_encoding=TargetStatistics(native_limit=0)
+        ),
+        RandomForestRegressor(3, random_state=0),
+    ):
+        model.fit(frame, np.arange(15.0))
+        read = ReadRows(read_rows(model, frame, -1.0))
+        np.testing.assert_array_equal(model.predict(read), model.predict(frame))

@@ -19,6 +19,7 @@ from sumwise.estimators.explaining import (
     LOG_ODDS,
     LOG_PREDICTION,
     PREDICTION,
+    PROBABILITY,
     RAW_SCORE,
     ExplainMixin,
     Question,
@@ -161,11 +162,18 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
     def _scale(self) -> str:
         if self._custom_link is not None:
             return RAW_SCORE
-        return _SCALES.get(self.ensemble_.link, RAW_SCORE)
+        scale = _SCALES.get(self.ensemble_.link, RAW_SCORE)
+        # Shares of classes in the leaves, as in forests of other libraries.
+        return PROBABILITY if scale == PREDICTION and hasattr(self, "classes_") else scale
 
     def _attribute(self, question: Question) -> "Attribution":
         found = attribute_model(self.ensemble_, question, self._check_input, self.n_jobs)
-        return found if self._encoder is None else found.fold_features(self._encoder.fold)
+        if self._encoder is not None:
+            found = found.fold_features(self._encoder.fold)
+        is_pair = found.n_outputs == 2 and not isinstance(getattr(self, "classes_", []), list)
+        if is_pair and self._scale == PROBABILITY:
+            return found.mix_outputs(np.array([[0.0], [1.0]]), np.zeros(1))
+        return found
 
     @fill_docstring(**EXPLAIN_TEXTS)
     def explain(

@@ -4,7 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -283,11 +283,25 @@ def check_features(estimator: object, X: Any, y: Any = "no_validation", reset: b
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
 
 
+class ReadRows(NamedTuple):
+    """Rows that :func:`read_rows` has read before: every method that predicts takes them as X.
+
+    Attributes
+    ----------
+    matrix : Matrix
+        What it returned for the same estimator, with values of the same features.
+    """
+
+    matrix: Matrix
+
+
 def read_rows(estimator: KnowsSchema, X: Any, unknown_code: float = np.nan) -> Any:
     """Check X of ``predict`` against the schema of ``fit``; return it as kernels read it.
 
     Categories that ``fit`` has not seen get the ``unknown_code``.
     """
+    if isinstance(X, ReadRows):
+        return X.matrix
     schema = estimator.schema_
     ignores = estimator.extra_columns == "ignore"
     known = getattr(estimator, "feature_names_in_", None)
