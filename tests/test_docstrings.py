@@ -26,7 +26,7 @@ PUBLIC = [
     *((sumwise, name) for name in sumwise.__all__ if not name.startswith("_")),
     *((module, name) for module in (diversity, inspection, plotting) for name in module.__all__),
     *((theory, name) for name in THEORY),
-    *((export, name) for name in ("to_c", "to_cpp", "to_python", "to_sql")),
+    *((export, name) for name in export.__all__ if not name.isupper()),
 ]
 READMES = ["README.md", "README.zh.md"]
 GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guide").glob("*.md"))
