@@ -129,7 +129,7 @@ class ExplainMixin:
 def explain_rows(model: Any, question: Question) -> "Explanation":
     """Return the contributions with the values of X and with names."""
     from sumwise.data.frames.values import show_values
-    from sumwise.estimators.describing_members import name_inputs
+    from sumwise.estimators.describing.members import name_inputs
     from sumwise.inspection.explanation import Explanation
 
     check_is_fitted(model)
@@ -216,7 +216,7 @@ def attribute_classes(
 
     Members know the classes by their indices; a member may know only some of them.
     """
-    from sumwise.estimators.describing_members import find_class_places
+    from sumwise.estimators.describing.members import find_class_places
     from sumwise.inspection.attribution import add_attributions
 
     parts = []

@@ -11,30 +11,30 @@ from sumwise.lazy import import_on_use
 if TYPE_CHECKING:
     from sumwise.export.c.source import to_c, to_cpp
     from sumwise.export.coreml.model import to_coreml
-    from sumwise.export.json_model import from_json, to_json
-    from sumwise.export.json_schema import JSON_SCHEMA
-    from sumwise.export.lightgbm_text import to_lightgbm
+    from sumwise.export.json.model import from_json, to_json
+    from sumwise.export.json.schema import JSON_SCHEMA
+    from sumwise.export.libraries.lightgbm_text import to_lightgbm
+    from sumwise.export.libraries.treelite_model import to_treelite
+    from sumwise.export.libraries.xgboost_json import to_xgboost
     from sumwise.export.onnx.graph import to_onnx
     from sumwise.export.pmml.document import to_pmml
     from sumwise.export.python.source import to_python
     from sumwise.export.sql.query import to_sql
-    from sumwise.export.treelite_model import to_treelite
-    from sumwise.export.xgboost_json import to_xgboost
 
 _MODULES = {
-    "JSON_SCHEMA": "json_schema",
-    "from_json": "json_model",
+    "JSON_SCHEMA": "json.schema",
+    "from_json": "json.model",
     "to_c": "c.source",
     "to_coreml": "coreml.model",
     "to_cpp": "c.source",
-    "to_json": "json_model",
-    "to_lightgbm": "lightgbm_text",
+    "to_json": "json.model",
+    "to_lightgbm": "libraries.lightgbm_text",
     "to_onnx": "onnx.graph",
     "to_pmml": "pmml.document",
     "to_python": "python.source",
     "to_sql": "sql.query",
-    "to_treelite": "treelite_model",
-    "to_xgboost": "xgboost_json",
+    "to_treelite": "libraries.treelite_model",
+    "to_xgboost": "libraries.xgboost_json",
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import ExportError, ParameterError
 from sumwise.estimators.boosting.round_ranges import read_rounds
-from sumwise.estimators.describing import describe_columns, describe_inputs, describe_raw
+from sumwise.estimators.describing.models import describe_columns, describe_inputs, describe_raw
 from sumwise.estimators.explaining import (
     EXPLAIN_TEXTS,
     LOG_ODDS,

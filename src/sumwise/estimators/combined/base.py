@@ -38,7 +38,7 @@ from sumwise.estimators.combined.out_of_fold import (
     is_frozen,
     predict_frozen,
 )
-from sumwise.estimators.describing_members import describe_members
+from sumwise.estimators.describing.members import describe_members
 from sumwise.estimators.explaining import ExplainMixin, WeightedMember, weigh_members
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.features import check_features

@@ -17,7 +17,7 @@ from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.combined.base import MemberEnsemble
 from sumwise.estimators.combined.out_of_fold import is_frozen
-from sumwise.estimators.describing_members import find_class_places, place_outputs
+from sumwise.estimators.describing.members import find_class_places, place_outputs
 from sumwise.estimators.explaining import (
     PREDICTION,
     PROBABILITY,

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sumwise.errors import ExportError
 from sumwise.estimators.combined.meta_features import OutputColumns
 from sumwise.estimators.combined.out_of_fold import FoldModels, Member
-from sumwise.estimators.describing_members import describe_named, name_inputs, place_outputs
+from sumwise.estimators.describing.members import describe_named, name_inputs, place_outputs
 from sumwise.estimators.input.targets import encode_labels
 from sumwise.export.joining import OutputSource, Source, average_nodes, join_inputs, rewire
 from sumwise.export.portable import CATEGORY, Affine, Node, PortableModel, Vote

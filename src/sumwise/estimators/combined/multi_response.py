@@ -11,7 +11,7 @@ from sumwise.combine.stack import fit_responses, respond, to_probabilities
 from sumwise.data.sparse import is_sparse
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError
-from sumwise.estimators.describing_members import name_inputs
+from sumwise.estimators.describing.members import name_inputs
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import NamedParametersMixin, check_choice
 from sumwise.estimators.input.targets import check_sample_weight, read_target

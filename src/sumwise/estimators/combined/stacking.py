@@ -13,7 +13,7 @@ from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.estimators.combined.base_stacking import STACKING_TEXTS, BaseStacking, final_has
 from sumwise.estimators.combined.meta_features import METHODS
 from sumwise.estimators.combined.multi_response import MultiResponseLinear
-from sumwise.estimators.describing_members import place_outputs
+from sumwise.estimators.describing.members import place_outputs
 from sumwise.estimators.input.parameters import check_choice, extend_parameters
 from sumwise.estimators.log_probabilities import LogProbabilitiesMixin
 from sumwise.export.portable import Node

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.matrix import Matrix
 from sumwise.data.thresholds import MAX_BINS
-from sumwise.estimators.describing import describe_columns, describe_inputs, describe_trees
+from sumwise.estimators.describing.models import describe_columns, describe_inputs, describe_trees
 from sumwise.estimators.explaining import PREDICTION, ExplainMixin, Question, attribute_model
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.forests.parameters import count_features, count_rows

@@ -19,8 +19,8 @@ from sklearn.utils.validation import (
 
 from sumwise.data.matrix import Matrix
 from sumwise.errors import ParameterError
-from sumwise.estimators.describing import describe_columns, describe_inputs, describe_trees
-from sumwise.estimators.describing_members import DescribedMembers, describe_members
+from sumwise.estimators.describing.members import DescribedMembers, describe_members
+from sumwise.estimators.describing.models import describe_columns, describe_inputs, describe_trees
 from sumwise.estimators.explaining import ExplainMixin
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.forests.base import copy_features

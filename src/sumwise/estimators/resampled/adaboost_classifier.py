@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
-from sumwise.estimators.describing_members import DescribedMembers
+from sumwise.estimators.describing.members import DescribedMembers
 from sumwise.estimators.explaining import VOTES, Question
 from sumwise.estimators.forests.decision_tree import DecisionTreeClassifier
 from sumwise.estimators.input.targets import find_classes

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sumwise.combine.median import weighted_median
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError, ExplanationError, ExportError
-from sumwise.estimators.describing_members import DescribedMembers
+from sumwise.estimators.describing.members import DescribedMembers
 from sumwise.estimators.explaining import PREDICTION, Question
 from sumwise.estimators.forests.decision_tree import DecisionTreeRegressor
 from sumwise.estimators.input.parameters import check_choice, extend_parameters

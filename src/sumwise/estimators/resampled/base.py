@@ -25,7 +25,7 @@ from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import ParameterError
 from sumwise.estimators.combined.votes import HARD, SOFT, decide_votes
-from sumwise.estimators.describing_members import (
+from sumwise.estimators.describing.members import (
     DescribedMembers,
     describe_members,
     find_class_places,

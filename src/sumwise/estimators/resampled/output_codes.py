@@ -32,7 +32,7 @@ from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError, ExportError, ParameterError
 from sumwise.estimators.combined.out_of_fold import count_rows, take_if_by_row
-from sumwise.estimators.describing_members import describe_members
+from sumwise.estimators.describing.members import describe_members
 from sumwise.estimators.fitted_state import fit_as_a_whole
 from sumwise.estimators.input.parameters import check_choice, check_number
 from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target

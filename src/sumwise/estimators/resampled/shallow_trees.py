@@ -18,7 +18,7 @@ from sumwise.data.matrix import Matrix
 from sumwise.data.thresholds import MAX_BINS
 from sumwise.docstrings import document_rows, fill_docstring
 from sumwise.errors import DataError
-from sumwise.estimators.describing import describe_columns, describe_inputs
+from sumwise.estimators.describing.models import describe_columns, describe_inputs
 from sumwise.estimators.explaining import (
     PREDICTION,
     PROBABILITY,

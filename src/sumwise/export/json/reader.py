@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ModelFileError
-from sumwise.export.json_schema import check_document
-from sumwise.export.json_trees import TreeReader, read_matrix, read_number, read_numbers, require
+from sumwise.export.json.schema import check_document
+from sumwise.export.json.trees import TreeReader, read_matrix, read_number, read_numbers, require
 from sumwise.export.portable import (
     CATEGORY,
     Affine,

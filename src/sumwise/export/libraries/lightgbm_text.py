@@ -9,7 +9,7 @@ import numpy as np
 
 from sumwise.errors import ExportError
 from sumwise.export.files import write_bytes
-from sumwise.export.library_trees import (
+from sumwise.export.libraries.trees import (
     LibraryModel,
     SingleTree,
     clean_names,

@@ -12,7 +12,10 @@ from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 
 from sumwise.errors import ExportError
-from sumwise.estimators.describing_sklearn import describe_sklearn, describe_sklearn_decision
+from sumwise.estimators.describing.sklearn_members import (
+    describe_sklearn,
+    describe_sklearn_decision,
+)
 from sumwise.export.joining import join_inputs, rewire
 from sumwise.export.portable import Affine, Input, Node, PortableModel, Vote
 
@@ -64,7 +67,7 @@ def _describe_last(
         described: PortableModel = getattr(model, own)()
         return described
     if hasattr(model, "calibrated_classifiers_"):
-        from sumwise.estimators.describing_calibrated import describe_calibrated
+        from sumwise.estimators.describing.calibrated import describe_calibrated
 
         return describe_calibrated(model)
     if hasattr(model, "_describe"):

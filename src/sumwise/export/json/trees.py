@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ModelFileError
-from sumwise.export.json_schema import SPECIAL
+from sumwise.export.json.schema import SPECIAL
 from sumwise.tree import Tree
 from sumwise.tree.tree import LeafModels, no_sets
 

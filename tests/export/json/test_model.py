@@ -13,7 +13,7 @@ import pytest
 import sumwise
 from sumwise.errors import ExportError, ModelFileError
 from sumwise.export import JSON_SCHEMA, from_json, to_json
-from sumwise.export.json_schema import check_document
+from sumwise.export.json.schema import check_document
 from sumwise.export.portable import (
     Affine,
     Column,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ExportError
-from sumwise.export.library_trees import LibraryModel, to_library_model
+from sumwise.export.libraries.trees import LibraryModel, to_library_model
 
 # Names of treelite's postprocessors, by link, for one output and for several.
 _POSTPROCESSORS = {

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.errors import ExportError
-from sumwise.estimators.describing_members import describe_members
+from sumwise.estimators.describing.members import describe_members
 from sumwise.export.joining import average_nodes
 from sumwise.export.portable import Affine, Curve, Link, Node, PortableModel, Share
 

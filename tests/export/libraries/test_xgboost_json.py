@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import sumwise
 from sumwise.errors import ExportError
 from sumwise.export import to_xgboost
+from sumwise.export.libraries.xgboost_json import round_threshold
 from sumwise.export.portable import Input, PortableModel, describe
-from sumwise.export.xgboost_json import round_threshold
 from tests.export.library_models import (
     FITTED,
     check_refused,

@@ -1,6 +1,6 @@
 """Models as JSON, in a documented schema: any program can read and evaluate them.
 
-``docs/model_schema.md`` explains the schema. ``json_reader.py`` reads documents back.
+``docs/model_schema.md`` explains the schema. ``reader.py`` reads documents back.
 """
 
 import json
@@ -11,7 +11,7 @@ import numpy as np
 
 from sumwise.errors import ExportError
 from sumwise.export.files import write_bytes
-from sumwise.export.json_reader import from_json
+from sumwise.export.json.reader import from_json
 from sumwise.export.portable import (
     Affine,
     Column,

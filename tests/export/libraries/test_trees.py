@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.export.library_trees import (
+from sumwise.export.libraries.trees import (
     clean_names,
     find_covers,
     fold_base_score,

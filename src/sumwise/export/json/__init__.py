@@ -1,0 +1,1 @@
+"""JSON documents, by a schema of our own."""
