@@ -8,7 +8,7 @@ import sumwise
 from sumwise.errors import ExportError
 from sumwise.export.portable import Column, Input, Lookup, PortableModel, TreeSum, describe
 from sumwise.tree import Tree
-from tests.estimators.test_describing import CHOSEN, make_rows, make_table, make_target
+from tests.estimators.describing.test_models import CHOSEN, make_rows, make_table, make_target
 
 FEW = {"n_estimators": 4}
 NATIVE = {"categorical_encoding": "native", **CHOSEN}

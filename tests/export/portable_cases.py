@@ -26,7 +26,7 @@ from sumwise.export.portable import (
     Vote,
     describe,
 )
-from tests.estimators.test_describing import list_rows, make_rows, make_table, make_target
+from tests.estimators.describing.test_models import list_rows, make_rows, make_table, make_target
 from tests.export import random_models
 from tests.naive.portable import predict_row
 

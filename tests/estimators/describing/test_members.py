@@ -16,13 +16,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.estimators.test_describing import CHOSEN, list_rows, make_rows, make_table, make_target
 
 import sumwise
 from sumwise.errors import ExportError
 from sumwise.estimators.resampled.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
 from sumwise.export import from_json, to_json
 from sumwise.export.portable import TreeSum, Vote, describe, list_nodes
+from tests.estimators.describing.test_models import (
+    CHOSEN,
+    list_rows,
+    make_rows,
+    make_table,
+    make_target,
+)
 from tests.naive.portable import predict_label, predict_row
 
 TREE = {"random_state": 0, "max_depth": 3}

@@ -124,7 +124,7 @@ def test_the_schema_is_json_and_its_references_resolve():
 
 
 def test_the_example_of_the_documentation():
-    page = Path(__file__).parents[2] / "docs" / "model_schema.md"
+    page = Path(__file__).parents[3] / "docs" / "model_schema.md"
     blocks = re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     inputs = [json.loads(line) for line in blocks[0].splitlines()]
     trees = {
