@@ -11,6 +11,8 @@ from sumwise.kernels.runtime.threads import Team
 
 # Tabulating an outcome takes as long as explaining a row.
 _MIN_ROWS = 2 << MAX_TESTS
+# Values of outcomes that are kept: 64 MiB.
+_MOST_VALUES = 1 << 23
 _GOES_LEFT, _GOES_RIGHT = np.uint8(1), np.uint8(2)
 
 
@@ -37,7 +39,7 @@ class _Explainer:
         self._scratch = walks.allocate_scratch(team)
         self._single_sums = np.empty_like(self._scratch.sums)
         self._found = np.empty((team.n_threads, BLOCK), dtype=np.uint8)
-        if n_rows >= _MIN_ROWS and self._outcomes.n_tests.any():
+        if n_rows >= _MIN_ROWS and 0 < self._outcomes.first_value[-1] <= _MOST_VALUES:
             self._tabulate()
 
     def explain(self, codes: np.ndarray, out: np.ndarray) -> None:

@@ -58,7 +58,7 @@ class TreeWalks:
         self.tape = Tape(*(np.empty(size, dtype=np.int64) for size in sizes))
         self.splits = allocate_splits(n_splits)
         nodes = trees.start.astype(np.int64), left.astype(np.int64), slot, self.share
-        stack = np.empty((int(np.diff(trees.start).max()) + 1, 3), dtype=np.int64)
+        stack = np.empty((int(np.diff(trees.start).max(initial=0)) + 1, 3), dtype=np.int64)
         self._leaf_number = np.cumsum(is_leaf) - 1
         plan_walks(*nodes, self._leaf_number, stack, self.splits, self.tape)
         tests = trees.find_tests()

@@ -166,6 +166,7 @@ def _sort_rows(codes, splits, number, rows, begin, end):
 
 @inlined
 def _swap(others, i, j):
+    """Swap two background rows, by unsigned numbers."""
     others.row[i], others.row[j] = others.row[j], others.row[i]
     others.n_only[i], others.n_only[j] = others.n_only[j], others.n_only[i]
     for w in range(others.only.shape[0]):
@@ -175,23 +176,24 @@ def _swap(others, i, j):
 @routine
 def _sort_others(background, splits, number, others, first):
     """Sort the background rows of a new cell by side; those that failed before come last."""
-    begin, end = first[0], first[3]
+    # Unsigned: a negative index would count from the end, and checking for that takes time.
+    begin, end = np.uint64(first[0]), np.uint64(first[3])
     if splits.same[number] >= 0:
         place = splits.place[number]
-        word, shift = place >> _WORD_BITS, np.uint64(place & _LOW)
+        word, shift = np.uint64(place >> _WORD_BITS), np.uint64(place & _LOW)
         k = begin
         while k < end:
             if (others.only[word, k] >> shift) & _ONE:
-                end -= 1
+                end -= _ONE
                 _swap(others, k, end)
             else:
-                k += 1
+                k += _ONE
     first[2] = end
     while begin < end:
         if _goes_left(background, splits, number, others.row[begin]):
-            begin += 1
+            begin += _ONE
         else:
-            end -= 1
+            end -= _ONE
             _swap(others, begin, end)
     first[1] = begin
 
@@ -213,20 +215,21 @@ def _open_cell(codes, background, splits, number, level, cells):
 @routine
 def _copy_others(splits, number, others, first, to_left, top):
     """Copy the list of a cell to ``top``; those that go to the other side fail at the feature."""
-    begin, end = first[0], first[3]
-    n_words, shift = others.only.shape[0], top - begin
+    begin, end, shift = np.uint64(first[0]), np.uint64(first[3]), np.uint64(top - first[0])
     for k in range(begin, end):
         others.row[shift + k] = others.row[k]
+    for k in range(begin, end):
         others.n_only[shift + k] = others.n_only[k]
-    for w in range(n_words):
+    for w in range(others.only.shape[0]):
+        only = others.only[w]
         for k in range(begin, end):
-            others.only[w, shift + k] = others.only[w, k]
+            only[shift + k] = only[k]
     place = splits.place[number]
-    word, bit = place >> _WORD_BITS, _ONE << np.uint64(place & _LOW)
+    only, bit = others.only[place >> _WORD_BITS], _ONE << np.uint64(place & _LOW)
     failing, passing = (first[1], first[2]) if to_left else (first[0], first[1])
-    for k in range(shift + failing, shift + passing):
+    for k in range(shift + np.uint64(failing), shift + np.uint64(passing)):
         others.n_only[k] += 1
-        others.only[word, k] |= bit
+        only[k] |= bit
 
 
 @inlined
@@ -263,14 +266,14 @@ def _find_changes(shares, level, n_places, cells):
     change, c, others = cells.change, cells.n_off[level], cells.others
     change[:n_places] = 0.0
     loss = 0.0
-    for k in range(cells.first[level, 0], cells.first[level, 3]):
-        a = others.n_only[k]
-        loss += shares.loss[a, c]
-        gain = shares.gain[a, c]
-        for w in range(others.only.shape[0]):
+    for k in range(np.uint64(cells.first[level, 0]), np.uint64(cells.first[level, 3])):
+        a = np.uint64(others.n_only[k])
+        loss += shares.loss[a, np.uint64(c)]
+        gain = shares.gain[a, np.uint64(c)]
+        for w in range(np.uint64(others.only.shape[0])):
             bits = others.only[w, k]
             while bits:
-                change[(w << _WORD_BITS) + np.int64(find_lowest_bit(bits))] += gain
+                change[(w << np.uint64(_WORD_BITS)) + find_lowest_bit(bits)] += gain
                 bits &= bits - _ONE
     for place in range(n_places):
         if not cells.is_on[place]:
