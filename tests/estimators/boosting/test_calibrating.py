@@ -453,7 +453,7 @@ NODES = {
     ("logistic", 2): {Affine, Link},
     ("temperature", 2): {Affine, Link},
     ("isotonic", 3): {Link, Curve, Share},
-    ("logistic", 3): {Affine, Link, Share},
+    ("logistic", 3): {Affine, Link},
     ("temperature", 3): {Affine, Link},
 }
 
