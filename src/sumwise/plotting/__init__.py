@@ -19,6 +19,7 @@ from sumwise.plotting.explanations import (
     plot_waterfall,
 )
 from sumwise.plotting.history import LearningCurves, learning_curves, plot_learning_curves
+from sumwise.plotting.intervals import IntervalCoverage, interval_coverage, plot_intervals
 from sumwise.plotting.regions import DecisionRegions, decision_regions, plot_decision_regions
 from sumwise.plotting.reject import RejectCurve, plot_reject_curve, reject_curve
 from sumwise.plotting.sizes import EnsembleSizes, ensemble_sizes, plot_ensemble_sizes
@@ -28,6 +29,7 @@ __all__ = [
     "CalibrationCurve",
     "DecisionRegions",
     "EnsembleSizes",
+    "IntervalCoverage",
     "LabeledValues",
     "LearningCurves",
     "RejectCurve",
@@ -37,6 +39,7 @@ __all__ = [
     "ensemble_sizes",
     "ensemble_weights",
     "feature_importances",
+    "interval_coverage",
     "learning_curves",
     "plot_beeswarm",
     "plot_calibration",
@@ -46,6 +49,7 @@ __all__ = [
     "plot_ensemble_sizes",
     "plot_global_bars",
     "plot_importances",
+    "plot_intervals",
     "plot_kappa_error",
     "plot_learning_curves",
     "plot_reject_curve",

@@ -135,23 +135,56 @@ def test_temperatures_are_bounded(factor):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_several_classes_have_one_function_each(is_weighted):
+def test_several_classes_have_one_curve_each(is_weighted):
     raw, class_idx, weight = make_many()
     weight = weight if is_weighted else np.ones(N_ROWS)
     shares = softmax(raw, axis=1)
     lowest = 1 / (weight.sum() + 2)
     curves = np.empty_like(raw)
-    lines = np.empty_like(raw)
-    centered = raw - raw.mean(axis=1, keepdims=True)
     for k in range(3):
         curve = IsotonicRegression(y_min=lowest, y_max=1 - lowest)
         curves[:, k] = curve.fit(shares[:, k], class_idx == k, weight).predict(shares[:, k])
-        line = _SigmoidCalibration().fit(centered[:, k], class_idx == k, weight)
-        lines[:, k] = line.predict(centered[:, k])
-    for method, expected in (("isotonic", curves), ("logistic", lines)):
-        own = fit(method, raw, class_idx, weight)
-        found = own.predict(raw, LINKS["softmax"])
-        np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-3)
+    found = fit("isotonic", raw, class_idx, weight).predict(raw, LINKS["softmax"])
+    np.testing.assert_allclose(found, curves / curves.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def smooth(class_idx, n_classes, weight):
+    rest = 1 / (weight.sum() + 2)
+    is_class = np.arange(n_classes) == class_idx[:, np.newaxis]
+    return np.where(is_class, 1 - rest, rest / (n_classes - 1))
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_multinomial_functions_minimize_the_log_loss(n_classes):
+    raw, class_idx, weight = make_many(n_classes)
+    own = fit("logistic", raw, class_idx, weight)
+    assert isinstance(own, LogisticCalibration)
+    centered = raw - raw.mean(axis=1, keepdims=True)
+    target = weight[:, np.newaxis] * smooth(class_idx, n_classes, weight)
+
+    def find_loss(line):
+        return -(target * log_softmax(centered * line[0] + line[1], axis=1)).sum()
+
+    line = np.array([own.slope, own.intercept])
+    best = find_loss(line)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 0.1):
+        for _ in range(20):
+            assert find_loss(line + size * rng.normal(size=line.shape)) > best
+    assert (own.slope > 0.2).all()  # scores are three times the log odds
+    assert (own.slope < 0.6).all()
+    np.testing.assert_allclose(own.intercept.sum(), 0.0, atol=1e-12)
+
+
+def test_multinomial_functions_of_separated_classes_are_finite():
+    class_idx = np.arange(60) % 3
+    raw = 10.0 * (np.arange(3) == class_idx[:, np.newaxis])
+    for unit in (1e-6, 1.0, 1e6):
+        own = fit("logistic", unit * raw, class_idx)
+        shares = own.predict(unit * raw, LINKS["softmax"])
+        np.testing.assert_allclose(shares.max(axis=1), 1 - 1 / 62, rtol=1e-3)
+    constant = fit("logistic", np.zeros((60, 3)), class_idx)
+    np.testing.assert_allclose(constant.predict(np.zeros((1, 3)), LINKS["softmax"]), 1 / 3)
 
 
 def test_adding_a_number_to_all_scores_of_a_row_changes_nothing():
@@ -162,15 +195,14 @@ def test_adding_a_number_to_all_scores_of_a_row_changes_nothing():
             fit(method, values, class_idx).predict(values, LINKS["softmax"])
             for values in (raw, moved)
         ]
-        np.testing.assert_allclose(*found, atol=1e-6)
+        np.testing.assert_allclose(*found, atol=1e-5)
 
 
 def test_the_temperature_of_several_classes_minimizes_the_log_loss():
     raw, class_idx, weight = make_many(4)
     own = fit("temperature", raw, class_idx, weight)
 
-    counts = np.bincount(class_idx, weight)[class_idx][:, np.newaxis]
-    target = np.where(np.arange(4) == class_idx[:, np.newaxis], counts + 1, 1) / (counts + 4)
+    target = smooth(class_idx, 4, weight)
 
     def find_loss(temperature):
         return -(weight[:, np.newaxis] * target * log_softmax(raw / temperature, axis=1)).sum()
@@ -195,9 +227,14 @@ def test_calibration_lowers_the_log_loss_of_overconfident_scores(method, n_class
     assert after < 0.85 * before
 
 
-def test_shares_of_nothing_are_equal():
-    own = LogisticCalibration(np.full(3, 1.0), np.full(3, -2000.0))
-    np.testing.assert_allclose(own.predict(np.zeros((1, 3)), LINKS["softmax"]), 1 / 3)
+def test_good_probabilities_stay():
+    """Scores of well calibrated classes hardly change; curves of each class would change them."""
+    rng = np.random.default_rng(0)
+    raw = rng.normal(size=(3000, 8)) * 3
+    class_idx = (rng.random((3000, 1)) > softmax(raw, axis=1).cumsum(axis=1)).sum(axis=1)
+    for method in ("logistic", "temperature"):
+        found = fit(method, raw, class_idx).predict(raw, LINKS["softmax"])
+        assert np.abs(found - softmax(raw, axis=1)).mean() < 0.015
 
 
 def test_a_class_without_rows_is_named():

@@ -66,8 +66,9 @@ class Shares:
         return True
 
 
-@pytest.mark.parametrize("method", ["isotonic", "logistic"])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("method", "n_classes"), [("isotonic", 2), ("isotonic", 3), ("logistic", 2)]
+)
 def test_out_of_bag_shares_are_calibrated_as_by_scikit_learn(method, n_classes):
     X, y = make_rows(400, n_classes)
     model = RandomForestClassifier(**SMALL, calibrate=method, oob_score=True).fit(X, y)

@@ -73,6 +73,14 @@ def _is_validation_unseen(params: BoostingParameters, options: dict[str, Any]) -
     return options["X_val"] is not None and (not params.early_stopping or stops_by_oob(params))
 
 
+def _drop_unwatched(params: BoostingParameters, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a fold: without validation sets that early stopping does not watch."""
+    watches = params.early_stopping is True or options["X_val"] is not None
+    if watches and params.early_stopping and not stops_by_oob(params):
+        return options
+    return {name: None if "val" in name else value for name, value in options.items()}
+
+
 def _check_continuing(
     model: "BaseGradientBoosting", options: dict[str, Any], validates: bool
 ) -> None:
@@ -209,9 +217,11 @@ def _cross_validate(
     seed = draw_seed(model.random_state)
     folds = draw_folds(count_folds(model), rows.n_rows, labels, rows.used_groups, seed)
 
+    own_options = _drop_unwatched(model, options)
+
     def fit_fold(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         member = clone_for_fold(model)
-        rows.fit(member, train, options)
+        rows.fit(member, train, own_options)
         if is_classifier(model):
             refuse_missing_classes(member.classes_, model.classes_)
         return rows.take(test, member)[0]

@@ -1,8 +1,8 @@
 """Calibration: functions from the scores of a classifier to probabilities that match frequencies.
 
 Two classes have one function, of the raw score (boosting) or of the share of the second class
-(forests). More than two classes have one function each, and the results are divided by their sum
-(Zadrozny and Elkan, 2002).
+(forests). More than two classes have one function each: isotonic curves, divided by their sum
+(Zadrozny and Elkan, 2002), or linear functions before a softmax (Guo et al., 2017).
 """
 
 from abc import ABC, abstractmethod
@@ -22,6 +22,7 @@ ToShares = Callable[[np.ndarray], np.ndarray]
 _LARGEST_FACTOR = 100.0
 _BISECTIONS = 60
 _NEWTON_STEPS = 100
+_MOST_STEPS = 1000
 
 
 class Calibration(ABC):
@@ -137,10 +138,11 @@ class IsotonicCalibration(Calibration):
 
 @dataclass(frozen=True, eq=False)
 class LogisticCalibration(Calibration):
-    """Logistic functions of the scores (Platt, 2000).
+    """A logistic function of the score (Platt, 2000); the multinomial one of several classes.
 
-    With more than two classes, the mean score of a row is subtracted from its scores: adding a
-    number to all raw scores of a row does not change its probabilities.
+    With more than two classes, each has a linear function of its score, followed by a softmax:
+    vector scaling (Guo et al., 2017). The mean score of a row is subtracted from its scores before:
+    adding a number to all raw scores of a row does not change its probabilities.
     """
 
     slope: np.ndarray
@@ -155,17 +157,15 @@ class LogisticCalibration(Calibration):
         weight: np.ndarray,
         to_shares: ToShares,
     ) -> Self:
-        scores = _center(values) if n_classes > 2 else values
-        problems = _list_problems(scores, class_idx, n_classes)
-        slopes, intercepts = zip(
-            *(fit_sigmoid(column, is_class, weight) for column, is_class in problems), strict=True
-        )
-        return cls(np.array(slopes), np.array(intercepts))
+        if n_classes > 2:
+            return cls(*fit_softmax(_center(values), class_idx, weight))
+        slope, intercept = fit_sigmoid(values[:, 0], class_idx == 1, weight)
+        return cls(np.array([slope]), np.array([intercept]))
 
     def predict(self, values: np.ndarray, to_shares: ToShares) -> np.ndarray:
         if self.slope.size == 1:
             return LINKS["logistic"](values * self.slope + self.intercept)
-        return _divide_by_sum(LINKS["sigmoid"](_center(values) * self.slope + self.intercept))
+        return LINKS["softmax"](_center(values) * self.slope + self.intercept)
 
     def describe(self, values: Node, shares: Node) -> Node:
         n_scores = self.slope.size
@@ -174,7 +174,7 @@ class LogisticCalibration(Calibration):
             return Link(linear, "logistic")
         center = np.eye(n_scores) - 1.0 / n_scores
         linear = Affine((values,), self.slope[:, np.newaxis] * center, self.intercept)
-        return Share(Link(linear, "sigmoid"))
+        return Link(linear, "softmax")
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -196,8 +196,7 @@ class LogisticCalibration(Calibration):
 class TemperatureCalibration(Calibration):
     """Raw scores, divided by one number before the link function (Guo et al., 2017).
 
-    The number minimizes the log loss, with targets smoothed as in :func:`fit_sigmoid`: 1 / (n + K)
-    in place of 0, for n rows of a class and K classes.
+    The number minimizes the log loss of smoothed targets, see :func:`_smooth_targets`.
     """
 
     temperature: float
@@ -213,9 +212,7 @@ class TemperatureCalibration(Calibration):
     ) -> Self:
         """Find the minimum by bisection; the loss is convex in the factor 1 / temperature."""
         scores = np.column_stack([-0.5 * values, 0.5 * values]) if n_classes == 2 else values
-        counts = np.bincount(class_idx, weight, n_classes)
-        smoothed = (np.eye(n_classes) * counts + 1.0) / (counts + n_classes)
-        targets = smoothed.T[class_idx]
+        targets = _smooth_targets(class_idx, n_classes, weight)
 
         def find_slope(factor: float) -> float:
             gaps = ((to_shares(factor * values) - targets) * scores).sum(axis=1)
@@ -330,6 +327,47 @@ def fit_sigmoid(
             break
     own_slope = slope / spread if spread > 0.0 else 0.0
     return own_slope, intercept - own_slope * center
+
+
+def fit_softmax(
+    scores: np.ndarray, class_idx: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return slopes and intercepts of the classes, which minimize the log loss of a softmax.
+
+    The loss is convex. Targets are smoothed, so that perfectly separated classes have finite
+    slopes.
+    """
+    from scipy.optimize import minimize  # type: ignore[import-untyped]  # only needed here
+
+    n_classes = scores.shape[1]
+    targets = _smooth_targets(class_idx, n_classes, weight)
+    spread = float(scores.std()) or 1.0
+    scaled, share = scores / spread, (weight / weight.sum())[:, np.newaxis]
+
+    def find_loss(line: np.ndarray) -> tuple[float, np.ndarray]:
+        raw = scaled * line[:n_classes] + line[n_classes:]
+        raw = raw - raw.max(axis=1, keepdims=True)
+        logs = raw - np.log(np.exp(raw).sum(axis=1, keepdims=True))
+        gaps = share * (np.exp(logs) - targets)
+        slopes, intercepts = (gaps * scaled).sum(axis=0), gaps.sum(axis=0)
+        return -float((share * targets * logs).sum()), np.concatenate([slopes, intercepts])
+
+    start = np.repeat([1.0, 0.0], n_classes)
+    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": 1e-15, "gtol": 1e-9}
+    best = minimize(find_loss, start, jac=True, method="L-BFGS-B", options=options).x
+    slopes, intercepts = best[:n_classes], best[n_classes:]
+    return slopes / spread, intercepts - intercepts.mean()
+
+
+def _smooth_targets(class_idx: np.ndarray, n_classes: int, weight: np.ndarray) -> np.ndarray:
+    """Return the probabilities to learn, (n_rows, n_classes): almost 1 for the class of the row.
+
+    The other classes share 1 / (n + 2), where n is the weight of all rows: together one row.
+    """
+    rest = 1.0 / (float(weight.sum()) + 2.0)
+    targets = np.full((class_idx.size, n_classes), rest / (n_classes - 1))
+    targets[np.arange(class_idx.size), class_idx] = 1.0 - rest
+    return targets
 
 
 def _count_functions(n_classes: int) -> int:
