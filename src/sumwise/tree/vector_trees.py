@@ -154,3 +154,33 @@ class VectorTrees(ThresholdSplits, Trees):
             np.arange(self.n_nodes, dtype=np.float64),
             (self.set_node, self.set_size, self.set_categories) if self.set_node.size else None,
         )
+
+
+def join_equal_trees(
+    start: np.ndarray,
+    n_outputs: int,
+    value: np.ndarray,
+    nodes: dict[str, np.ndarray],
+    n_features: int,
+) -> VectorTrees | None:
+    """Return trees of one value as trees of vectors, if those of all outputs have the same splits.
+
+    Trees follow one another in the order of the outputs. ``nodes`` has their arrays by node. A row
+    then passes one tree in place of ``n_outputs``. None if the splits differ.
+    """
+    sizes = np.diff(start).reshape(-1, n_outputs)
+    if np.any(sizes != sizes[:, :1]):
+        return None
+    sizes = sizes[:, 0]
+    within = np.arange(sizes.sum()) - np.repeat(sizes.cumsum() - sizes, sizes)
+    first = [np.repeat(start[:-1][k::n_outputs], sizes) + within for k in range(n_outputs)]
+    for name in ("feature", "threshold", "missing_left", "left"):
+        own = nodes[name][first[0]]
+        if not all(np.array_equal(own, nodes[name][rest]) for rest in first[1:]):
+            return None
+    return VectorTrees(
+        start=np.append(0, sizes.cumsum()),
+        **{name: array[first[0]] for name, array in nodes.items()},
+        value=np.column_stack([value[rest] for rest in first]),
+        n_features=n_features,
+    )
