@@ -7,8 +7,8 @@ values themselves, eight side by side, which hides the latency of memory.
 import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK
-from sumwise.kernels.predict.scoring import _BYTE, _find_leaves
-from sumwise.kernels.runtime.jit import inlined, kernel, merged
+from sumwise.kernels.predict.scoring import _BYTE, _TOGETHER, _find_leaves
+from sumwise.kernels.runtime.jit import inlined, kernel, merged, routine
 from sumwise.kernels.runtime.threads import claim_next, share
 
 WIDTH = 8
@@ -18,31 +18,49 @@ _ROWS = 8192
 _CHILD_SHIFT, _SPLIT, _ONE = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
 
 
+@routine
+def _go_together(tree, trees):
+    """Whether four trees from this one on have leaves that bytes can number."""
+    result = tree + _TOGETHER <= trees.n_leaves.size
+    for k in range(tree, min(tree + _TOGETHER, trees.n_leaves.size)):
+        result &= trees.n_leaves[k] <= _BYTE
+    return result
+
+
 @kernel
 def add_coded_vectors(thread, n_threads, sync, codes, trees, vector, all_scratch, all_wide, out):
     """Add the vectors of the leaves that rows reach to ``out`` (n_rows, n_outputs).
 
-    ``vector`` (n_nodes, n_outputs) is in the order of ``trees.value``. ``all_scratch`` and
+    ``vector`` (n_outputs, n_nodes) is in the order of ``trees.value``. ``all_scratch`` and
     ``all_wide`` are as in ``add_coded_predictions``.
     """
-    scratch, wide, n_outputs = all_scratch[thread], all_wide[thread], out.shape[1]
-    narrow = scratch[0]
+    scratch, wide, start = all_scratch[thread], all_wide[thread], trees.start
     n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
     while block < n_blocks:
         own, first = codes[block], block * BLOCK
         n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
-        sums = out[first:]
-        for tree in range(trees.output.size):
-            _find_leaves(own, tree, trees, scratch, wide)
-            vectors = vector[trees.start[tree] :]
-            if trees.n_leaves[tree] <= _BYTE:
-                for i in range(n_rows):
-                    for k in range(n_outputs):
-                        sums[i, k] += vectors[narrow[i], k]
-            else:
-                for i in range(n_rows):
-                    for k in range(n_outputs):
-                        sums[i, k] += vectors[wide[i], k]
+        tree = 0
+        while tree < start.size:
+            n_trees = _TOGETHER if _go_together(tree, trees) else 1
+            for k in range(n_trees):
+                _find_leaves(own, tree + k, trees, scratch[k:], wide)
+            for output in range(out.shape[1]):
+                sums, value = out[first:, output], vector[output]
+                a, values_a = scratch[0], value[start[tree] :]
+                if n_trees == _TOGETHER:  # saves reading and writing the sum three times
+                    b, values_b = scratch[1], value[start[tree + 1] :]
+                    c, values_c = scratch[2], value[start[tree + 2] :]
+                    d, values_d = scratch[3], value[start[tree + 3] :]
+                    for i in range(n_rows):
+                        total = (sums[i] + values_a[a[i]]) + values_b[b[i]]
+                        sums[i] = (total + values_c[c[i]]) + values_d[d[i]]
+                elif trees.n_leaves[tree] <= _BYTE:
+                    for i in range(n_rows):
+                        sums[i] += values_a[a[i]]
+                else:
+                    for i in range(n_rows):
+                        sums[i] += values_a[wide[i]]
+            tree += n_trees
         block = claim_next(sync, n_threads, block)
 
 
