@@ -122,7 +122,8 @@ class Predictor:
         """Add vectors of the leaves, in the order of :meth:`sort_leaves`, to ``out``."""
         from sumwise.kernels.predict.vectors import add_coded_vectors  # few models need it
 
-        self._code_and_run(X, add_coded_vectors, (self._trees, vector), out, team)
+        sums = np.empty((team.n_threads, out.shape[1], BLOCK))
+        self._code_and_run(X, add_coded_vectors, (self._trees, vector, sums), out, team)
 
     def sort_leaves(self, by_node: np.ndarray) -> np.ndarray:
         """Return vectors of nodes as :meth:`add_vectors` reads them: (n_outputs, n_nodes)."""

@@ -28,24 +28,30 @@ def _go_together(tree, trees):
 
 
 @kernel
-def add_coded_vectors(thread, n_threads, sync, codes, trees, vector, all_scratch, all_wide, out):
+def add_coded_vectors(
+    thread, n_threads, sync, codes, trees, vector, all_sums, all_scratch, all_wide, out
+):
     """Add the vectors of the leaves that rows reach to ``out`` (n_rows, n_outputs).
 
-    ``vector`` (n_outputs, n_nodes) is in the order of ``trees.value``. ``all_scratch`` and
-    ``all_wide`` are as in ``add_coded_predictions``.
+    ``vector`` (n_outputs, n_nodes) is in the order of ``trees.value``. The sums of a block are in
+    ``all_sums`` (n_threads, n_outputs, BLOCK), one output after the other: there, an instruction
+    serves many rows. ``all_scratch`` and ``all_wide`` are as in ``add_coded_predictions``.
     """
     scratch, wide, start = all_scratch[thread], all_wide[thread], trees.start
     n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
     while block < n_blocks:
         own, first = codes[block], block * BLOCK
         n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
+        for i in range(n_rows):
+            for k in range(out.shape[1]):
+                all_sums[thread, k, i] = out[first + np.int64(i), k]
         tree = 0
         while tree < start.size:
             n_trees = _TOGETHER if _go_together(tree, trees) else 1
             for k in range(n_trees):
                 _find_leaves(own, tree + k, trees, scratch[k:], wide)
             for output in range(out.shape[1]):
-                sums, value = out[first:, output], vector[output]
+                sums, value = all_sums[thread, output], vector[output]
                 a, values_a = scratch[0], value[start[tree] :]
                 if n_trees == _TOGETHER:  # saves reading and writing the sum three times
                     b, values_b = scratch[1], value[start[tree + 1] :]
@@ -61,6 +67,9 @@ def add_coded_vectors(thread, n_threads, sync, codes, trees, vector, all_scratch
                     for i in range(n_rows):
                         sums[i] += values_a[wide[i]]
             tree += n_trees
+        for i in range(n_rows):
+            for k in range(out.shape[1]):
+                out[first + np.int64(i), k] = all_sums[thread, k, i]
         block = claim_next(sync, n_threads, block)
 
 
