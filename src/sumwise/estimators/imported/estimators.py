@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -11,15 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.fitted import BaseFittedBoosting
 from sumwise.estimators.boosting.losses import CLASS_LINKS, REGRESSION_LINKS
-from sumwise.estimators.explaining import PROBABILITY, Question
 from sumwise.estimators.input.features import FeatureSchema
 from sumwise.export.portable import PortableModel
 from sumwise.inspection.importance import importance
 from sumwise.tree import LinearEnsemble, Model, Trees
-from sumwise.tree.vector_trees import VectorTrees
-
-if TYPE_CHECKING:  # imported when something is explained
-    from sumwise.inspection.attribution import Attribution
 
 
 class BaseImported(BaseFittedBoosting):
@@ -211,18 +206,6 @@ class ImportedClassifier(ClassifierMixin, BaseImported):
         if not isinstance(self.classes_, list):
             return described
         return replace(described, classes=tuple(self.classes_))
-
-    @property
-    def _scale(self) -> str:
-        is_forest = isinstance(self.ensemble_, VectorTrees)
-        return PROBABILITY if is_forest else super()._scale
-
-    def _attribute(self, question: Question) -> "Attribution":
-        found = super()._attribute(question)
-        is_forest = isinstance(self.ensemble_, VectorTrees)
-        if not is_forest or isinstance(self.classes_, list) or self.classes_.size != 2:
-            return found
-        return found.mix_outputs(np.array([[0.0], [1.0]]), np.zeros(1))  # the second class
 
     def _by_target(
         self, raw: np.ndarray, work: Callable[[np.ndarray, np.ndarray], np.ndarray]
