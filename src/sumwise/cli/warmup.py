@@ -184,10 +184,13 @@ def _explain() -> None:
 
 
 def _import_forest() -> None:
-    from sklearn.tree import DecisionTreeClassifier
+    """Predict by imported trees, a small one and one with as many leaves as rows."""
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    X, _, _, _, classes = _make_data()
-    from_sklearn(DecisionTreeClassifier().fit(X, classes)).predict(X)
+    for kind in _TYPES:
+        X, _, _, total, classes = _make_data(kind)
+        from_sklearn(DecisionTreeClassifier(max_depth=3).fit(X, classes)).predict(X)
+        from_sklearn(DecisionTreeRegressor().fit(X, total)).predict(X)
 
 
 def list_steps() -> list[dict[str, Callable[[], None]]]:

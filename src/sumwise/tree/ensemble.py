@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +13,13 @@ from sumwise.kernels.leaves.linear import Models, add_model_predictions
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses.links import LINKS
-from sumwise.tree.predictor import Predictor
+from sumwise.tree.predictor import FEW_ROWS, Predictor
 from sumwise.tree.threshold_splits import ThresholdSplits, join_sets
 from sumwise.tree.tree import LeafModels, Tree, no_sets
 from sumwise.tree.trees import Trees
+
+if TYPE_CHECKING:
+    from sumwise.tree.vector_trees import VectorTrees
 
 # What an ensemble of fewer rounds may be; see TreeEnsemble.
 STAGES = ("sum", "mean", "rescaled")
@@ -168,10 +171,12 @@ class TreeEnsemble(ThresholdSplits, Trees):
 
     def predict_raw(self, X: Matrix, team: Team, is_last: bool = False) -> np.ndarray:
         raw = self._start_scores(X)
-        if self.models is None:
-            self._predictor.add_values(X, raw, team, is_last)
-        else:
+        if self.models is not None:
             deque(self._add_model_stages(X, raw, team), maxlen=0)
+        elif X.shape[0] > FEW_ROWS and not is_last and self._joined is not None:
+            self._joined.add_values(X, raw, team)
+        else:
+            self._predictor.add_values(X, raw, team, is_last)
         return raw
 
     def staged_predict_raw(self, X: Matrix, team: Team) -> Iterator[np.ndarray]:
@@ -235,6 +240,16 @@ class TreeEnsemble(ThresholdSplits, Trees):
         raw = np.empty((X.shape[0], self.n_outputs))
         raw[:] = self.base_score
         return raw
+
+    @lazy
+    def _joined(self) -> "VectorTrees | None":
+        """The same trees with one value per output, if those of all outputs have equal splits."""
+        if self.n_outputs == 1 or self.set_node.size:
+            return None
+        from sumwise.tree.vector_trees import join_equal_trees  # few models need it
+
+        nodes = {name: getattr(self, name) for name in self.by_node if name != "value"}
+        return join_equal_trees(self.start, self.n_outputs, self.value, nodes, self.n_features)
 
     @lazy
     def _models(self) -> Models:

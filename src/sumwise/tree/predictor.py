@@ -122,13 +122,14 @@ class Predictor:
         """Add vectors of the leaves, in the order of :meth:`sort_leaves`, to ``out``."""
         from sumwise.kernels.predict.vectors import add_coded_vectors  # few models need it
 
-        self._code_and_run(X, add_coded_vectors, (self._trees, vector), out, team)
+        sums = np.empty((team.n_threads, out.shape[1], BLOCK))
+        self._code_and_run(X, add_coded_vectors, (self._trees, vector, sums), out, team)
 
     def sort_leaves(self, by_node: np.ndarray) -> np.ndarray:
-        """Return items of nodes in the order in which :meth:`add_vectors` reads them."""
+        """Return vectors of nodes as :meth:`add_vectors` reads them: (n_outputs, n_nodes)."""
         trees = self._trees
         roots = np.repeat(trees.start, np.diff(trees.start, append=trees.leaf_node.size))
-        return np.ascontiguousarray(by_node[roots + trees.leaf_node])
+        return np.ascontiguousarray(by_node[roots + trees.leaf_node].T)
 
     def add_stages(self, X: Matrix, n_trees: int, out: np.ndarray, team: Team) -> Iterator[None]:
         """Do the same, but pause after every ``n_trees`` trees. Holds all codes of X."""

@@ -9,6 +9,7 @@ import numpy as np
 from sumwise.data.matrix import DenseMatrix, Matrix, read_rows_in_order
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.predict.coded_trees import MAX_LEAVES
+from sumwise.kernels.predict.coding import round_down
 from sumwise.kernels.predict.vectors import WIDTH, add_walked_vectors, pack_splits
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
@@ -123,10 +124,18 @@ class VectorTrees(ThresholdSplits, Trees):
 
     def _walk(self, X: DenseMatrix, out: np.ndarray, team: Team) -> None:
         scratch = np.zeros((team.n_threads, 2, WIDTH), dtype=np.uint64)
-        trees = make_writable(self.start[:-1]), *self._words, make_writable(self.value)
+        start, value = make_writable(self.start[:-1]), make_writable(self.value)
         for first, rows in read_rows_in_order(X):
-            own = out[first : first + rows.n_rows]
-            team.run(add_walked_vectors, rows.values, rows.row_stride, *trees, scratch, own)
+            splits = self._words, self._round_thresholds(rows.values.dtype)
+            own = value, scratch, out[first : first + rows.n_rows]
+            team.run(add_walked_vectors, rows.values, rows.row_stride, start, *splits, *own)
+
+    def _round_thresholds(self, dtype: np.dtype) -> np.ndarray:
+        """Return thresholds in the type of values, those of leaves infinite."""
+        if dtype not in self._rounded:
+            closed = np.where(self.feature < 0, np.inf, self.threshold)
+            self._rounded[dtype] = round_down(closed, dtype)
+        return self._rounded[dtype]
 
     def apply(self, X: Matrix, team: Team) -> np.ndarray:
         leaves = np.empty((X.shape[0], self.n_trees), dtype=np.int32)
@@ -134,8 +143,12 @@ class VectorTrees(ThresholdSplits, Trees):
         return leaves
 
     @lazy
-    def _words(self) -> tuple[np.ndarray, np.ndarray]:
-        return pack_splits(self.feature, self.threshold, self.missing_left, self.find_children())
+    def _words(self) -> np.ndarray:
+        return pack_splits(self.feature, self.missing_left, self.find_children())
+
+    @lazy
+    def _rounded(self) -> dict[np.dtype, np.ndarray]:
+        return {}
 
     @lazy
     def _vectors(self) -> np.ndarray:
@@ -154,3 +167,33 @@ class VectorTrees(ThresholdSplits, Trees):
             np.arange(self.n_nodes, dtype=np.float64),
             (self.set_node, self.set_size, self.set_categories) if self.set_node.size else None,
         )
+
+
+def join_equal_trees(
+    start: np.ndarray,
+    n_outputs: int,
+    value: np.ndarray,
+    nodes: dict[str, np.ndarray],
+    n_features: int,
+) -> VectorTrees | None:
+    """Return trees of one value as trees of vectors, if those of all outputs have the same splits.
+
+    Trees follow one another in the order of the outputs. ``nodes`` has their arrays by node. A row
+    then passes one tree in place of ``n_outputs``. None if the splits differ.
+    """
+    sizes = np.diff(start).reshape(-1, n_outputs)
+    if np.any(sizes != sizes[:, :1]):
+        return None
+    sizes = sizes[:, 0]
+    within = np.arange(sizes.sum()) - np.repeat(sizes.cumsum() - sizes, sizes)
+    first = [np.repeat(start[:-1][k::n_outputs], sizes) + within for k in range(n_outputs)]
+    for name in ("feature", "threshold", "missing_left", "left"):
+        own = nodes[name][first[0]]
+        if not all(np.array_equal(own, nodes[name][rest]) for rest in first[1:]):
+            return None
+    return VectorTrees(
+        start=np.append(0, sizes.cumsum()),
+        **{name: array[first[0]] for name, array in nodes.items()},
+        value=np.column_stack([value[rest] for rest in first]),
+        n_features=n_features,
+    )

@@ -157,6 +157,23 @@ def test_categories_of_frames(chosen):
     np.testing.assert_array_equal(sumwise.load(file.getvalue()).predict(rows), ours.predict(rows))
 
 
+def test_categories_that_are_never_there_and_booleans():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "empty": pd.Categorical([None] * 60, categories=["x"]),
+            "flag": pd.Series(rng.random(60) < 0.5),
+            "number": pd.Categorical(rng.choice([0.5, 2.0, -1.0], 60)),
+        }
+    )
+    y = table["flag"] + table["number"].astype(float)
+    theirs = ensemble.HistGradientBoostingRegressor(
+        max_iter=3, categorical_features=[True] * 3, min_samples_leaf=5
+    ).fit(table, y)
+    ours = sumwise.from_sklearn(theirs)
+    np.testing.assert_array_equal(ours.predict(table), theirs.predict(table))
+
+
 def test_several_targets():
     X, score = make_data(0)
     labels = np.column_stack([make_data(3)[1], make_data(2)[1]])

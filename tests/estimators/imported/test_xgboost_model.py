@@ -263,6 +263,11 @@ def test_what_cannot_be_imported():
     theirs = train("two", objective="binary:hinge")
     with pytest.raises(ModelFileError, match="binary:hinge"):
         sumwise.from_xgboost(theirs)
+    data = json.loads(train("three", objective="multi:softprob", num_class=3).save_raw("json"))
+    for n_classes in ("1000000000", "1000"):
+        data["learner"]["learner_model_param"]["num_class"] = n_classes
+        with pytest.raises(ModelFileError, match="outputs"):
+            sumwise.from_xgboost(data)
     with pytest.raises(ModelFileError, match="neither JSON nor UBJSON"):
         sumwise.from_xgboost(b"binf\0\0\0")
     with pytest.raises(ModelFileError, match="not a model of XGBoost"):
@@ -277,6 +282,16 @@ def small():
     return xgboost.XGBRegressor(
         n_jobs=1, n_estimators=2, max_depth=2, max_cat_to_onehot=1, enable_categorical=True
     ).fit(table, y)
+
+
+def test_categories_beyond_all_bounds_are_refused(small):
+    data = json.loads(small.get_booster().save_raw("json"))
+    model = data["learner"]["gradient_booster"]["model"]
+    model["cats"] = {}
+    by_set = [tree for tree in model["trees"] if tree["categories"]]
+    by_set[0]["categories"][0] = 1 << 30
+    with pytest.raises(ModelFileError, match="more categories"):
+        sumwise.from_xgboost(data)
 
 
 def test_broken_files(small, tmp_path):

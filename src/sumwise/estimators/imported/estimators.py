@@ -1,6 +1,7 @@
 """ImportedClassifier and ImportedRegressor: trees of another library that predict only."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -11,6 +12,7 @@ from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.fitted import BaseFittedBoosting
 from sumwise.estimators.boosting.losses import CLASS_LINKS, REGRESSION_LINKS
 from sumwise.estimators.input.features import FeatureSchema
+from sumwise.export.portable import PortableModel
 from sumwise.inspection.importance import importance
 from sumwise.tree import LinearEnsemble, Model, Trees
 
@@ -198,6 +200,12 @@ class ImportedClassifier(ClassifierMixin, BaseImported):
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         return self._scores(self._predict_raw(X))
+
+    def _describe(self) -> PortableModel:
+        described = super()._describe()
+        if not isinstance(self.classes_, list):
+            return described
+        return replace(described, classes=tuple(self.classes_))
 
     def _by_target(
         self, raw: np.ndarray, work: Callable[[np.ndarray, np.ndarray], np.ndarray]

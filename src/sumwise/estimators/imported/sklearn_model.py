@@ -299,7 +299,8 @@ def _read_features(model: Any) -> tuple[np.ndarray, dict[int, Dictionary]]:
     dictionaries = {}
     for feature, values in zip(np.flatnonzero(is_category), encoder.categories_, strict=True):
         known = [v for v in values.tolist() if v is not None and v == v]  # not NaN
-        labels = np.array(known, dtype=object) if isinstance(known[0], str) else np.array(known)
+        is_text = all(isinstance(value, str) for value in known)
+        labels = np.array(known, dtype=object if is_text else None)
         if labels.dtype.kind == "b":
             labels = labels.astype(np.int64)
         dictionary = Dictionary.from_values(labels)

@@ -173,6 +173,8 @@ class _Parser:
         self._n_features = int(params["num_feature"])
         counts = (int(params.get("num_class", 0)), int(params.get("num_target", 1)), 1)
         self._n_outputs = max(counts)
+        if self._n_outputs > size:  # each has a number in the file
+            raise ModelFileError(f"a file of {size} bytes cannot have {self._n_outputs} outputs")
         self._objective = self._find_objective()
         # The softmax of two scores is the sigmoid of their difference.
         self._is_pair = self._objective is _SOFTMAX and self._n_outputs == 2
@@ -250,6 +252,8 @@ class _Parser:
         """Return the trees of each round, those of the outputs in turn."""
         has_vectors = int(trees[0]["tree_param"].get("size_leaf_vector", 1)) > 1
         n_groups = 1 if has_vectors else self._n_outputs
+        if n_groups > groups.size:
+            raise ModelFileError("the model has fewer trees than outputs")
         parallel = int(model["gbtree_model_param"].get("num_parallel_tree", 1)) or 1
         ends = model.get("iteration_indptr")
         if ends is None:
@@ -338,10 +342,11 @@ class _Parser:
                     dictionaries[feature] = Dictionary.from_values(values)
                     codes[feature] = dictionaries[feature].find(values)
             return _Splits(dictionaries, codes, True)
-        for feature, highest in _find_highest_codes(trees).items():
-            if highest >= _MOST_CODES - _MORE_CODES:
-                raise ModelFileError(f"there is no category {highest}")
-            n_codes = highest + 1 + _MORE_CODES
+        highest = _find_highest_codes(trees)
+        if sum(highest.values()) + _MORE_CODES * len(highest) >= _MOST_CODES:
+            raise ModelFileError("the splits have more categories than a model can have")
+        for feature, code in highest.items():
+            n_codes = code + 1 + _MORE_CODES
             codes[feature] = np.arange(n_codes)
             dictionaries[feature] = Dictionary(np.arange(n_codes))
         return _Splits(dictionaries, codes, False)

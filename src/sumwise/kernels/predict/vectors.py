@@ -7,65 +7,89 @@ values themselves, eight side by side, which hides the latency of memory.
 import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK
-from sumwise.kernels.predict.scoring import _BYTE, _find_leaves
-from sumwise.kernels.runtime.jit import inlined, kernel, merged
+from sumwise.kernels.predict.scoring import _BYTE, _TOGETHER, _find_leaves
+from sumwise.kernels.runtime.jit import inlined, kernel, merged, routine
 from sumwise.kernels.runtime.threads import claim_next, share
 
 WIDTH = 8
-# Rows that go through a tree before the next tree comes.
-_ROWS = 8192
+# Bytes of rows that go through a tree before the next tree comes, and the fewest rows.
+_BLOCK_BYTES, _FEWEST_ROWS = 1 << 21, 1024
 # A word has the left child in its upper half, the feature, and whether missing values go left.
 _CHILD_SHIFT, _SPLIT, _ONE = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
 
 
+@routine
+def _go_together(tree, trees):
+    """Whether four trees from this one on have leaves that bytes can number."""
+    result = tree + _TOGETHER <= trees.n_leaves.size
+    for k in range(tree, min(tree + _TOGETHER, trees.n_leaves.size)):
+        result &= trees.n_leaves[k] <= _BYTE
+    return result
+
+
 @kernel
-def add_coded_vectors(thread, n_threads, sync, codes, trees, vector, all_scratch, all_wide, out):
+def add_coded_vectors(
+    thread, n_threads, sync, codes, trees, vector, all_sums, all_scratch, all_wide, out
+):
     """Add the vectors of the leaves that rows reach to ``out`` (n_rows, n_outputs).
 
-    ``vector`` (n_nodes, n_outputs) is in the order of ``trees.value``. ``all_scratch`` and
-    ``all_wide`` are as in ``add_coded_predictions``.
+    ``vector`` (n_outputs, n_nodes) is in the order of ``trees.value``. The sums of a block are in
+    ``all_sums`` (n_threads, n_outputs, BLOCK), one output after the other: there, an instruction
+    serves many rows. ``all_scratch`` and ``all_wide`` are as in ``add_coded_predictions``.
     """
-    scratch, wide, n_outputs = all_scratch[thread], all_wide[thread], out.shape[1]
-    narrow = scratch[0]
+    scratch, wide, start = all_scratch[thread], all_wide[thread], trees.start
     n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
     while block < n_blocks:
         own, first = codes[block], block * BLOCK
         n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
-        sums = out[first:]
-        for tree in range(trees.output.size):
-            _find_leaves(own, tree, trees, scratch, wide)
-            vectors = vector[trees.start[tree] :]
-            if trees.n_leaves[tree] <= _BYTE:
-                for i in range(n_rows):
-                    for k in range(n_outputs):
-                        sums[i, k] += vectors[narrow[i], k]
-            else:
-                for i in range(n_rows):
-                    for k in range(n_outputs):
-                        sums[i, k] += vectors[wide[i], k]
+        for i in range(n_rows):
+            for k in range(out.shape[1]):
+                all_sums[thread, k, i] = out[first + np.int64(i), k]
+        tree = 0
+        while tree < start.size:
+            n_trees = _TOGETHER if _go_together(tree, trees) else 1
+            for k in range(n_trees):
+                _find_leaves(own, tree + k, trees, scratch[k:], wide)
+            for output in range(out.shape[1]):
+                sums, value = all_sums[thread, output], vector[output]
+                a, values_a = scratch[0], value[start[tree] :]
+                if n_trees == _TOGETHER:  # saves reading and writing the sum three times
+                    b, values_b = scratch[1], value[start[tree + 1] :]
+                    c, values_c = scratch[2], value[start[tree + 2] :]
+                    d, values_d = scratch[3], value[start[tree + 3] :]
+                    for i in range(n_rows):
+                        total = (sums[i] + values_a[a[i]]) + values_b[b[i]]
+                        sums[i] = (total + values_c[c[i]]) + values_d[d[i]]
+                elif trees.n_leaves[tree] <= _BYTE:
+                    for i in range(n_rows):
+                        sums[i] += values_a[a[i]]
+                else:
+                    for i in range(n_rows):
+                        sums[i] += values_a[wide[i]]
+            tree += n_trees
+        for i in range(n_rows):
+            for k in range(out.shape[1]):
+                out[first + np.int64(i), k] = all_sums[thread, k, i]
         block = claim_next(sync, n_threads, block)
 
 
-def pack_splits(
-    feature: np.ndarray, threshold: np.ndarray, missing_left: np.ndarray, left: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return a word and a threshold for each node of trees without sets.
+def pack_splits(feature: np.ndarray, missing_left: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Return a word for each node of trees without sets; ``left`` counts over all trees.
 
-    A word has the left child, counted over all trees, the feature and whether missing values go
-    left. A leaf leads to itself.
+    It has the left child, the feature and whether missing values go left. A leaf leads to itself,
+    if its threshold is infinite.
     """
     is_leaf = left < 0
     child = np.where(is_leaf, np.arange(left.size), left).astype(np.uint64)
     split = np.where(is_leaf, 1, feature.astype(np.int64) * 2 + (missing_left != 0))
-    words = child << _CHILD_SHIFT | split.astype(np.uint64)
-    return words, np.where(is_leaf, np.inf, threshold)
+    return child << _CHILD_SHIFT | split.astype(np.uint64)
 
 
 @inlined
 def _step(words, thresholds, values, place, node):
     """Return the child a row goes to; branch-free, so that walks can go side by side."""
     word = words[node]
-    value = np.float64(values[place + ((word & _SPLIT) >> _ONE)])
+    value = values[place + ((word & _SPLIT) >> _ONE)]
     is_right = np.uint64(value > thresholds[node])
     is_right |= np.uint64(value != value) & ~word & _ONE
     return (word >> _CHILD_SHIFT) + is_right
@@ -79,22 +103,14 @@ def _walk(words, thresholds, root, values, places, leaves):
     pe, pf, pg, ph = places[4], places[5], places[6], places[7]
     moves = True
     while moves:
-        a1, b1 = (
-            _step(words, thresholds, values, pa, a),
-            _step(words, thresholds, values, pb, b),
-        )
-        c1, d1 = (
-            _step(words, thresholds, values, pc, c),
-            _step(words, thresholds, values, pd, d),
-        )
-        e1, f1 = (
-            _step(words, thresholds, values, pe, e),
-            _step(words, thresholds, values, pf, f),
-        )
-        g1, h1 = (
-            _step(words, thresholds, values, pg, g),
-            _step(words, thresholds, values, ph, h),
-        )
+        a1 = _step(words, thresholds, values, pa, a)
+        b1 = _step(words, thresholds, values, pb, b)
+        c1 = _step(words, thresholds, values, pc, c)
+        d1 = _step(words, thresholds, values, pd, d)
+        e1 = _step(words, thresholds, values, pe, e)
+        f1 = _step(words, thresholds, values, pf, f)
+        g1 = _step(words, thresholds, values, pg, g)
+        h1 = _step(words, thresholds, values, ph, h)
         moves = (
             (a1 ^ a) | (b1 ^ b) | (c1 ^ c) | (d1 ^ d) | (e1 ^ e) | (f1 ^ f) | (g1 ^ g) | (h1 ^ h)
         ) != 0
@@ -109,13 +125,15 @@ def add_walked_vectors(
 ):
     """Add the vectors of leaves to ``out`` (n_rows, n_outputs), tree by tree.
 
-    ``values`` has rows of ``row_stride`` numbers each; ``scratch`` (n_threads, 2, WIDTH) is uint64.
+    ``values`` has rows of ``row_stride`` numbers each, of the type of the thresholds; ``scratch``
+    (n_threads, 2, WIDTH) is uint64.
     Many rows go through a tree before the next tree, so that it stays in the cache.
     """
     begin, end = share(out.shape[0], thread, n_threads)
     places, leaves, n_outputs = scratch[thread, 0], scratch[thread, 1], out.shape[1]
-    for block in range(begin, end, _ROWS):
-        last = min(block + _ROWS, end)
+    n_together = max(_FEWEST_ROWS, _BLOCK_BYTES // (row_stride * values.itemsize))
+    for block in range(begin, end, n_together):
+        last = min(block + n_together, end)
         for tree in range(start.size):
             for first in range(block, last, WIDTH):
                 for k in range(WIDTH):  # the last row is repeated
