@@ -13,16 +13,22 @@ from sumwise.export.joining import (
     rewire,
 )
 from sumwise.export.portable import Affine, Column, Input, Link, PortableModel, describe
-from tests.export.library_models import make_stump
-from tests.export.random_models import make_inputs, make_rows, make_trees
+from tests.export.random_models import (
+    MIXED,
+    NUMBERS,
+    make_lookups,
+    make_rows,
+    make_stump,
+    make_trees,
+)
 from tests.naive.portable import predict_row
 
-
-def make_other_inputs():
-    """The inputs of a member that knows more and other categories."""
-    numbers = make_inputs()[:3]
-    color = Input("color", "category", ("amber", "blue", "white"))
-    return (*numbers, color, Input("shop", "category", (3, 5, 40, 99)))
+# The inputs of a member that knows more and other categories.
+OTHER = (
+    *NUMBERS,
+    Input("color", "category", ("amber", "blue", "white")),
+    Input("shop", "category", (3, 5, 40, 1000)),
+)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -30,15 +36,15 @@ def make_other_inputs():
 def test_members_predict_the_same_on_joined_inputs(with_lookups, seed):
     rng = np.random.default_rng(seed)
     members = [
-        (inputs, make_trees(rng, inputs, with_lookups=with_lookups))
-        for inputs in (make_inputs(), make_other_inputs())
+        (inputs, make_trees(rng, inputs, more=make_lookups(rng, inputs) if with_lookups else ()))
+        for inputs in (MIXED, OTHER)
     ]
-    names = [known.name for known in make_inputs()]
+    names = [known.name for known in MIXED]
     joined, sources = join_inputs(names, members, [range(5)] * 2)
-    assert joined[3].categories == ("amber", "black", "blue", "green", "red", "white")
-    assert joined[4].categories == (3, 5, 7, 12, 40, 41, 77, 99)
+    assert joined[3].categories == ('a <b> & "c"', "amber", "black", "blue", "red", "white")
+    assert joined[4].categories == (-3, 0, 3, 4, 5, 40, 70, 71, 1000)
     nodes = [rewire(node, own) for (_, node), own in zip(members, sources, strict=True)]
-    rows = make_rows(rng, members[0][1], joined, 40)
+    rows = make_rows(PortableModel("Ensemble", joined, nodes[0]), 40, seed)
     for (inputs, node), other in zip(members, nodes, strict=True):
         before = PortableModel("Member", inputs, node)
         after = PortableModel("Ensemble", joined, other)

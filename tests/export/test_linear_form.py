@@ -5,13 +5,13 @@ import numpy as np
 from sumwise.export.linear_form import LinearForm, find_linear_form
 from sumwise.export.portable import Affine, Column, Link, PortableModel
 from sumwise.export.tree_sums import add_trees
-from tests.interchange_models import NUMBERS, make_rows, make_tree_sum, predict_rows
+from tests.export.random_models import NUMBERS, make_rows, make_trees, predict_rows
 
 
 def make_graph():
     rng = np.random.default_rng(0)
-    forest = make_tree_sum(rng, NUMBERS, 3, n_outputs=2, n_columns=2, divisor=3.0)
-    boosting = Link(make_tree_sum(rng, NUMBERS, 4), "identity")
+    forest = make_trees(rng, NUMBERS, 3, n_outputs=2, n_values=2, divisor=3.0)
+    boosting = Link(make_trees(rng, NUMBERS, 4), "identity")
     inner = Affine((boosting,), np.array([[2.0]]), np.array([0.5]))
     return Affine((forest, inner), rng.normal(size=(3, 3)), rng.normal(size=3))
 
@@ -30,7 +30,7 @@ def test_a_graph_of_sums_is_one_sum_of_trees():
 
 
 def test_the_part_that_is_not_linear_is_returned():
-    link = Link(make_tree_sum(np.random.default_rng(0), NUMBERS), "log")
+    link = Link(make_trees(np.random.default_rng(0), NUMBERS), "log")
     assert find_linear_form(Affine((link,), np.ones((1, 1)), np.zeros(1))) is link
     line = Affine((), np.zeros((1, 0)), np.zeros(1), (Column((0,)),), np.ones((1, 1)))
     assert find_linear_form(line) is line

@@ -10,20 +10,20 @@ from sumwise.export.program import (
     plan_program,
     save_text,
 )
-from tests.export.portable_cases import INPUTS, make_chain_case, make_trees
+from tests.export.source_cases import ODD_INPUTS, make_chain_case, make_odd_trees
 
 
 def make_program(node):
-    return plan_program(PortableModel("Model", INPUTS, node))
+    return plan_program(PortableModel("Model", ODD_INPUTS, node))
 
 
 def test_equal_columns_are_computed_once():
     rng = np.random.default_rng(0)
-    first, second = make_trees(rng, 20), make_trees(rng, 20)
+    first, second = make_odd_trees(rng, 20), make_odd_trees(rng, 20)
     both = Affine((first, second), np.ones((1, 2)), np.zeros(1))
     program = make_program(both)
     # All inputs are shared; the lookups of the two sums have different numbers.
-    assert len(program.columns) == len(INPUTS) + 4
+    assert len(program.columns) == len(ODD_INPUTS) + 4
     for trees in (first, second):
         for column, place in zip(trees.columns, program.find_places(trees), strict=True):
             assert program.columns[place].inputs == column.inputs
@@ -47,7 +47,7 @@ def test_columns_without_use_are_left_out():
 
 
 def test_shared_nodes_are_computed_once_and_children_first():
-    trees = make_trees(np.random.default_rng(0), 3)
+    trees = make_odd_trees(np.random.default_rng(0), 3)
     share = Share(trees)
     program = make_program(Affine((share, share, trees), np.ones((1, 3)), np.zeros(1)))
     assert [type(node).__name__ for node in program.nodes] == ["TreeSum", "Share", "Affine"]
@@ -55,7 +55,7 @@ def test_shared_nodes_are_computed_once_and_children_first():
 
 
 def test_the_trees_of_a_median_belong_to_it():
-    trees = make_trees(np.random.default_rng(0), 3)
+    trees = make_odd_trees(np.random.default_rng(0), 3)
     program = make_program(Median(trees, np.ones(3)))
     assert len(program.nodes) == 1
     assert program.tree_sums == [trees]
@@ -70,7 +70,7 @@ def test_only_small_subtrees_are_nested():
     assert find_nesting(trees, count_leaves(trees), 0) == 2
     rng = np.random.default_rng(0)
     for _ in range(20):
-        trees = make_trees(rng, 1).trees
+        trees = make_odd_trees(rng, 1).trees
         leaves = count_leaves(trees)
         assert leaves[0] == trees.n_leaves
         assert 2 ** (find_nesting(trees, leaves, 0) - 1) <= leaves[0]

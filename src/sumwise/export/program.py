@@ -57,9 +57,9 @@ class Program:
 
     @property
     def tree_sums(self) -> list[TreeSum]:
-        """All trees of the model, those of medians included, in the order of the nodes."""
+        """All sums that have trees, those of medians included, in the order of the nodes."""
         own = [node.of if isinstance(node, Median) else node for node in self.nodes]
-        return [node for node in own if isinstance(node, TreeSum)]
+        return [node for node in own if isinstance(node, TreeSum) and node.n_trees > 0]
 
 
 def plan_program(model: PortableModel) -> Program:

@@ -22,27 +22,18 @@ from sumwise.errors import ExportError
 from sumwise.estimators.resampled.shallow_trees import ShallowTreeClassifier, ShallowTreeRegressor
 from sumwise.export import from_json, to_json
 from sumwise.export.portable import TreeSum, Vote, describe, list_nodes
-from tests.estimators.describing.test_models import (
+from tests.naive.portable import predict_label, predict_row
+from tests.tables import (
     CHOSEN,
     list_rows,
-    make_rows,
+    make_new_rows,
+    make_numbers,
     make_table,
     make_target,
 )
-from tests.naive.portable import predict_label, predict_row
 
 TREE = {"random_state": 0, "max_depth": 3}
 FEW = {"n_estimators": 3}
-
-
-def make_numbers(n_rows=90, n_classes=3, seed=0):
-    """Numbers with ties; for classes, labels."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, 4)).round(1)
-    score = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.2 * rng.normal(size=n_rows)
-    if n_classes == 0:
-        return X, score
-    return X, np.array(["x", "y", "z"])[np.searchsorted(np.quantile(score, [0.4, 0.8]), score)]
 
 
 def find_outputs(model, rows):
@@ -95,7 +86,7 @@ TREE_CLASSIFIERS = [
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", TREE_CLASSIFIERS)
 def test_resampled_classifiers(model, n_classes):
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     y = y if n_classes == 3 else (y == "x")
     check_classes(model.fit(X, y), X[:20])
 
@@ -120,7 +111,7 @@ def test_resampled_classifiers(model, n_classes):
     ],
 )
 def test_resampled_regressors(model):
-    X, y = make_numbers(n_classes=0)
+    X, y = make_numbers(0)
     check_numbers(model.fit(X, y - y.min()), X[:20])
 
 
@@ -150,11 +141,11 @@ def test_resampled_regressors(model):
 def test_members_know_different_categories(model):
     table = make_table()
     model.fit(table, make_target(table, 3))
-    check_classes(model, make_rows())
+    check_classes(model, make_new_rows())
 
 
 def test_bootstrapped_features_repeat_inputs():
-    X, y = make_numbers(n_classes=0)
+    X, y = make_numbers(0)
     model = sumwise.BaggingRegressor(
         sumwise.DecisionTreeRegressor(**TREE),
         n_estimators=3,
@@ -165,7 +156,7 @@ def test_bootstrapped_features_repeat_inputs():
 
 
 def test_classes_that_a_bag_lacks_have_no_probability():
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     y[:] = "x"
     y[::15], y[1::30] = "y", "z"
     with pytest.warns(UserWarning, match="have one class"):
@@ -178,7 +169,7 @@ def test_classes_that_a_bag_lacks_have_no_probability():
 
 @pytest.mark.parametrize("code", ["exhaustive", "data"])
 def test_output_codes_are_described_by_votes(code):
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     model = sumwise.OutputCodeClassifier(sumwise.DecisionTreeClassifier(**TREE), code=code)
     model.fit(X, y)
     with pytest.raises(ExportError, match="decoding='loss'"):
@@ -233,7 +224,7 @@ REGRESSORS = [
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_combined_classifiers(model, n_classes):
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     y = y if n_classes == 3 else (y == "x")
     check_classes(model.fit(X, y), X[:15])
 
@@ -252,13 +243,13 @@ def test_combined_classifiers(model, n_classes):
     ],
 )
 def test_combined_regressors(model):
-    X, y = make_numbers(n_classes=0)
+    X, y = make_numbers(0)
     check_numbers(model.fit(X, y), X[:15])
 
 
 @pytest.mark.parametrize("weights", [None, [1, 3, 1]])
 def test_hard_votes_are_shares(weights):
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     rule = "plurality" if weights is None else "weighted"
     members = [*CLASSIFIERS[:2], ("ridge", RidgeClassifier())]
     model = sumwise.VotingClassifier(members, rule=rule, weights=weights).fit(X, y)
@@ -270,7 +261,7 @@ def test_hard_votes_are_shares(weights):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
 def test_calibrated_members(method, n_classes):
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     y = y if n_classes == 3 else (y == "x")
     members = CLASSIFIERS[::2] if method == "temperature" else CLASSIFIERS
     model = sumwise.VotingClassifier(members, calibrate=method, cv=2).fit(X, y)
@@ -278,7 +269,7 @@ def test_calibrated_members(method, n_classes):
 
 
 def test_constants():
-    X, y = make_numbers(n_classes=0)
+    X, y = make_numbers(0)
     members = [("constant", DummyRegressor()), *REGRESSORS[:1]]
     check_numbers(sumwise.AveragingRegressor(members).fit(X, y), X[:5])
     check_numbers(sumwise.StackingRegressor(members, cv=2).fit(X, y), X[:5])
@@ -286,7 +277,7 @@ def test_constants():
 
 
 def test_members_that_are_trees_of_scikit_learn():
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     members = [
         ("forest", RandomForestClassifier(3, max_depth=3, random_state=0)),
         ("boosting", GradientBoostingClassifier(n_estimators=3)),
@@ -298,7 +289,7 @@ def test_members_that_are_trees_of_scikit_learn():
 
 
 def test_a_majority_vote_is_refused():
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     model = sumwise.VotingClassifier(CLASSIFIERS, rule="majority").fit(X, y)
     with pytest.raises(ExportError, match="rule='plurality'"):
         describe(model)
@@ -306,7 +297,7 @@ def test_a_majority_vote_is_refused():
 
 
 def test_members_that_were_fitted_before():
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     part = y != "z"
     frozen = FrozenEstimator(sumwise.GradientBoostingClassifier(**FEW).fit(X[part], y[part]))
     members = [("frozen", frozen), ("line", LogisticRegression())]
@@ -315,7 +306,7 @@ def test_members_that_were_fitted_before():
 
 
 def test_members_with_categories_in_a_stack():
-    table, rows = make_table(), make_rows()
+    table, rows = make_table(), make_new_rows()
     encoding = {"categorical_encoding": sumwise.TargetStatistics(), **FEW, **CHOSEN}
     members = [
         ("native", sumwise.GradientBoostingClassifier(categorical_encoding="native", **CHOSEN)),
@@ -327,7 +318,7 @@ def test_members_with_categories_in_a_stack():
 
 
 def test_what_a_member_cannot_say_is_named():
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     members = [("near", KNeighborsClassifier()), ("tree", sumwise.DecisionTreeClassifier())]
     with pytest.raises(ExportError, match=r"member 'near' \(KNeighborsClassifier\)"):
         describe(sumwise.VotingClassifier(members).fit(X, y))
@@ -339,7 +330,7 @@ def test_what_a_member_cannot_say_is_named():
 @pytest.mark.parametrize("passthrough", [False, True])
 def test_trees_as_meta_learners(passthrough):
     """Only formats that ask for it get trees that split on outputs of other models."""
-    table, rows = make_table(), make_rows()
+    table, rows = make_table(), make_new_rows()
     members = [
         ("boosting", sumwise.GradientBoostingClassifier(**FEW, **CHOSEN)),
         ("tree", sumwise.DecisionTreeClassifier(**TREE, **CHOSEN)),
@@ -372,14 +363,14 @@ def test_a_feature_that_members_read_differently_is_named():
 
 
 def test_a_pipeline_of_a_model_alone_is_that_model():
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     pipeline = make_pipeline("passthrough", sumwise.DecisionTreeClassifier(**TREE))
     model = sumwise.VotingClassifier([("tree", pipeline)]).fit(X, y)
     check_classes(model, X[:5])
 
 
 def test_trees_of_one_table_stay_one_sum():
-    X, y = make_numbers()
+    X, y = make_numbers(3)
     for model in (sumwise.BaggingClassifier(n_estimators=3), sumwise.AdaBoostClassifier()):
         nodes = list(list_nodes(describe(model.fit(X, y)).output))
         assert sum(isinstance(node, TreeSum) for node in nodes) == 1

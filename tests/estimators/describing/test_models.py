@@ -1,86 +1,26 @@
 """Models in plain terms predict what the models predict."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import sumwise
 from sumwise.errors import ExportError
 from sumwise.export.portable import describe
+from tests.export.fitted_models import FITTED, fit_model, predict_outputs
+from tests.export.random_models import predict_rows
 from tests.naive.portable import predict_label, predict_row
+from tests.tables import list_rows, make_new_rows
 
 
-def make_table(n_rows=120, seed=0):
-    """Numbers with missing values, infinities and ties, and categories of two kinds."""
-    rng = np.random.default_rng(seed)
-    a, b = rng.normal(size=n_rows).round(1), rng.normal(size=n_rows)
-    a[rng.random(n_rows) < 0.1] = np.nan
-    b[rng.random(n_rows) < 0.05] = np.inf
-    color = pd.Series(rng.choice(["red", "green", "blue", "black"], n_rows), dtype=object)
-    color[rng.random(n_rows) < 0.1] = None
-    return pd.DataFrame({"a": a, "b": b, "color": color, "shop": rng.integers(0, 30, n_rows)})
-
-
-def make_rows(n_rows=40):
-    """Rows with unknown categories too."""
-    table = make_table(n_rows, seed=1)
-    table.loc[::7, "color"] = "purple"
-    table.loc[::9, "shop"] = 77
-    return table
-
-
-def make_target(table, n_classes):
-    score = table["a"].fillna(1.0) + (table["color"] == "red") + 0.1 * (table["shop"] % 5)
-    if n_classes == 0:
-        return score.to_numpy()
-    return np.array(["x", "y", "z"])[pd.qcut(score, n_classes, labels=False, duplicates="drop")]
-
-
-def list_rows(table):
-    """Return rows as lists of Python values; missing values are None or NaN."""
-    return [list(row) for row in table.astype(object).itertuples(index=False)]
-
-
-CHOSEN = {"categorical_features": ["color", "shop"]}
-MODELS = [
-    (sumwise.GradientBoostingRegressor(n_estimators=8, **CHOSEN), 0),
-    (sumwise.GradientBoostingRegressor(n_estimators=8, loss="poisson", **CHOSEN), 0),
-    (sumwise.GradientBoostingRegressor(n_estimators=8, growth="symmetric", **CHOSEN), 0),
-    (sumwise.GradientBoostingClassifier(n_estimators=8, **CHOSEN), 2),
-    (sumwise.GradientBoostingClassifier(n_estimators=8, loss="exponential", **CHOSEN), 2),
-    (
-        sumwise.GradientBoostingClassifier(n_estimators=5, categorical_encoding="native", **CHOSEN),
-        3,
-    ),
-    (
-        sumwise.GradientBoostingClassifier(
-            n_estimators=5, categorical_encoding=sumwise.TargetStatistics(), **CHOSEN
-        ),
-        3,
-    ),
-    (sumwise.RandomForestClassifier(n_estimators=6, random_state=0, **CHOSEN), 2),
-    (sumwise.RandomForestClassifier(n_estimators=6, random_state=0, **CHOSEN), 3),
-    (sumwise.ExtraTreesRegressor(n_estimators=6, random_state=0, **CHOSEN), 0),
-    (sumwise.DecisionTreeClassifier(random_state=0, **CHOSEN), 3),
-    (sumwise.DecisionTreeRegressor(random_state=0, **CHOSEN), 0),
-]
-
-
-@pytest.mark.parametrize(("model", "n_classes"), MODELS)
-def test_described_model_predicts_the_same(model, n_classes):
-    table, rows = make_table(), make_rows()
-    y = make_target(table, n_classes)
-    if getattr(model, "loss", None) == "poisson":
-        y = y - y.min()
-    model.fit(table, y)
+@pytest.mark.parametrize("name", FITTED)
+def test_described_model_predicts_the_same(name):
+    model, rows = fit_model(name), make_new_rows()
     portable = describe(model)
-    found = np.array([predict_row(portable, row) for row in list_rows(rows)])
-    if n_classes:
-        np.testing.assert_allclose(found, model.predict_proba(rows), rtol=1e-14, atol=1e-300)
+    found = predict_rows(portable, list_rows(rows))
+    np.testing.assert_allclose(found, predict_outputs(model, rows), rtol=1e-14, atol=1e-300)
+    if portable.is_classifier:
         labels = [predict_label(portable, row) for row in list_rows(rows)]
         assert labels == model.predict(rows).tolist()
-    else:
-        np.testing.assert_allclose(found[:, 0], model.predict(rows), rtol=1e-14)
 
 
 REGRESSORS = [

@@ -13,10 +13,8 @@ import sumwise
 from sumwise import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    Quantile,
     RandomForestClassifier,
     RandomForestRegressor,
     RowPredictor,
@@ -24,7 +22,11 @@ from sumwise import (
 )
 from sumwise.errors import DataError, ExportError, ParameterError
 from sumwise.estimators.serving.row_predictor import compile_model
-from tests.estimators.serving.tables import CHOSEN, FEW, ROWS, TABLE, list_rows, make_target
+from tests.export.fitted_models import FITTED, fit_model
+from tests.tables import CHOSEN, list_rows, make_new_rows, make_table, make_target
+
+FEW = {"n_estimators": 5, "min_samples_leaf": 3, "random_state": 0}
+TABLE, ROWS = make_table(), make_new_rows()
 
 
 def name_model(value):
@@ -32,46 +34,26 @@ def name_model(value):
     return type(value).__name__ if hasattr(value, "fit") else None
 
 
-REGRESSORS = [
-    GradientBoostingRegressor(**FEW, **CHOSEN),
-    GradientBoostingRegressor(**FEW, **CHOSEN, growth="symmetric"),
-    GradientBoostingRegressor(**FEW, **CHOSEN, growth="depth"),
-    GradientBoostingRegressor(**FEW, **CHOSEN, loss="poisson"),
-    GradientBoostingRegressor(**FEW, **CHOSEN, loss="squared_log_error"),
-    GradientBoostingRegressor(**FEW, **CHOSEN, loss=Quantile([0.1, 0.5, 0.9])),
-    GradientBoostingRegressor(**FEW, **CHOSEN, leaves="linear"),
-    GradientBoostingRegressor(**FEW, **CHOSEN, categorical_encoding=TargetStatistics()),
-    GradientBoostingRegressor(**FEW, **CHOSEN, categorical_encoding="native", booster="dart"),
-    RandomForestRegressor(**FEW, **CHOSEN),
-    ExtraTreesRegressor(**FEW, **CHOSEN),
-    DecisionTreeRegressor(random_state=0, **CHOSEN),
-]
-CLASSIFIERS = [
-    (GradientBoostingClassifier(**FEW, **CHOSEN), 2),
-    (GradientBoostingClassifier(**FEW, **CHOSEN, loss="exponential"), 2),
-    (GradientBoostingClassifier(**FEW, **CHOSEN, categorical_encoding="native"), 3),
-    (GradientBoostingClassifier(**FEW, **CHOSEN, categorical_encoding=TargetStatistics()), 3),
-    (GradientBoostingClassifier(**FEW, **CHOSEN), 1),
-    (RandomForestClassifier(**FEW, **CHOSEN), 2),
-    (RandomForestClassifier(**FEW, **CHOSEN), 3),
-    (RandomForestClassifier(**FEW, **CHOSEN), 1),
-    (DecisionTreeClassifier(random_state=0, **CHOSEN), 3),
-]
-
-
-@pytest.mark.parametrize("model", REGRESSORS, ids=name_model)
-def test_regressors(model):
-    model.fit(TABLE, make_target(TABLE, 0))
-    predict = model.compile()
+@pytest.mark.parametrize("name", [name for name, (_, n) in FITTED.items() if n == 0])
+def test_regressors(name):
+    model, predict = fit_model(name), fit_model(name).compile()
     assert [predict(row) for row in list_rows(ROWS)] == model.predict(ROWS).tolist()
     if isinstance(model, GradientBoostingRegressor):
         predict = model.compile("raw")
         assert [predict(row) for row in list_rows(ROWS)] == model.predict(ROWS, raw=True).tolist()
 
 
-@pytest.mark.parametrize(("model", "n_classes"), CLASSIFIERS, ids=name_model)
-def test_classifiers(model, n_classes):
-    model.fit(TABLE, make_target(TABLE, n_classes))
+@pytest.mark.parametrize("name", [name for name, (_, n) in FITTED.items() if n > 0])
+def test_classifiers(name):
+    check_classifier(fit_model(name))
+
+
+def test_a_forest_of_one_class():
+    check_classifier(RandomForestClassifier(**FEW, **CHOSEN).fit(TABLE, make_target(TABLE, 1)))
+
+
+def check_classifier(model):
+    """Compare labels, probabilities, by name too, and scores."""
     rows, labels, shares = list_rows(ROWS), model.predict(ROWS), model.predict_proba(ROWS)
     predict, find_shares, name_shares = map(model.compile, ("predict", "proba", "proba_dict"))
     assert [predict(row) for row in rows] == labels.tolist()

@@ -13,7 +13,10 @@ import pytest
 
 from sumwise import GradientBoostingRegressor
 from sumwise.errors import DataError, DataWarning
-from tests.estimators.serving.tables import CHOSEN, FEW, TABLE, list_rows, make_target
+from tests.tables import CHOSEN, list_rows, make_table, make_target
+
+FEW = {"n_estimators": 5, "min_samples_leaf": 3, "random_state": 0}
+TABLE = make_table()
 
 
 def test_kinds_of_rows(numbers):

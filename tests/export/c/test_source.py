@@ -11,7 +11,7 @@ import pytest
 from sumwise.errors import ExportError, ParameterError
 from sumwise.export import to_c, to_cpp
 from sumwise.export.portable import CATEGORY, PortableModel
-from tests.export.portable_cases import (
+from tests.export.source_cases import (
     find_labels,
     fit_cases,
     make_case_of_numbers,
@@ -110,7 +110,8 @@ def test_c_finds_the_labels(library, cases):
 
 # --- C++ ---
 
-CPP_CASES = ["leafwise", "statistics", "linear_leaves", "forest3", "models", "stack", "two_targets"]
+CPP_CASES = ["leaf_wise", "encoded", "linear_leaves", "forest_3"]
+CPP_CASES += ["graph_linear_0", "graph_stack_0", "graph_two_targets_0"]
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +175,10 @@ int main()
 @needs_cpp
 def test_a_program_of_cpp_predicts_rows(cpp_cases, tmp_path):
     by_name = {case.name: case.model for case in cpp_cases}
-    for name in ("stack", "two_targets"):
-        to_cpp(by_name[name], name=name, path=tmp_path / f"{name}.cpp")
-        to_cpp(by_name[name], name=name, path=tmp_path / f"{name}.hpp", header=True)
+    stack, two_targets = by_name["graph_stack_0"], by_name["graph_two_targets_0"]
+    for name, model in (("stack", stack), ("two_targets", two_targets)):
+        to_cpp(model, name=name, path=tmp_path / f"{name}.cpp")
+        to_cpp(model, name=name, path=tmp_path / f"{name}.hpp", header=True)
     (tmp_path / "main.cpp").write_text(MAIN)
     sources = ["main.cpp", "stack.cpp", "two_targets.cpp"]
     options = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -184,10 +186,10 @@ def test_a_program_of_cpp_predicts_rows(cpp_cases, tmp_path):
     done = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True)
     label, probability, first, second = done.stdout.split()
     row = [0.25, None, "green", 7, None]
-    outputs = predict_row(by_name["stack"], row)
-    assert label == predict_label(by_name["stack"], row)
+    outputs = predict_row(stack, row)
+    assert label == predict_label(stack, row)
     assert float(probability) == pytest.approx(outputs[1], rel=1e-14)
-    others = predict_row(by_name["two_targets"], [None] * 5)
+    others = predict_row(two_targets, [None] * 5)
     assert bool(int(first)) == (others[1] > others[0])
     assert float(second) == 0.5 + int(np.argmax(others[2:]))
 

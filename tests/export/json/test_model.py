@@ -25,7 +25,7 @@ from sumwise.export.portable import (
     Share,
     Vote,
 )
-from tests.export.random_models import make_inputs, make_model, make_rows, make_trees
+from tests.export.random_models import MIXED, make_model, make_rows, make_trees
 from tests.naive.json_model import predict_document
 from tests.naive.portable import predict_row
 
@@ -44,8 +44,7 @@ NO_SETS = dict.fromkeys(("set_node", "set_size", "set_categories"), np.empty(0, 
 
 def make_graph(rng):
     """A model with every kind of node; one node is used twice."""
-    inputs = make_inputs()
-    one, three = make_trees(rng, inputs), make_trees(rng, inputs, n_outputs=3, n_values=3)
+    one, three = make_trees(rng, MIXED), make_trees(rng, MIXED, n_outputs=3, n_values=3)
     line = Affine(
         (one, three),
         rng.normal(size=(3, 4)),
@@ -63,14 +62,13 @@ def make_graph(rng):
     over = replace(one, columns=tuple(Column((), None, three, k % 3) for k in range(5)))
     over = replace(over, trees=replace(over.trees, **NO_SETS))
     last = Affine((vote, median, over), rng.normal(size=(2, 5)), np.zeros(2))
-    return PortableModel("Graph", inputs, last, (np.array(["no", "yes"]),)), one
+    return PortableModel("Graph", MIXED, last, (np.array(["no", "yes"]),))
 
 
-def check_same(model, trees, seed=0):
+def check_same(model):
     text = to_json(model)
     again = from_json(text)
-    rows = make_rows(np.random.default_rng(seed), trees, model.inputs, 20)
-    for row in rows:
+    for row in make_rows(model, 20):
         expected = predict_row(model, row)
         np.testing.assert_array_equal(predict_row(again, row), expected)
         found = predict_document(text, row)
@@ -82,13 +80,13 @@ def check_same(model, trees, seed=0):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_random_trees_are_read_back(options, seed):
     model = make_model(np.random.default_rng(seed), **options)
-    check_same(model, model.output)
+    check_same(model)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_node_is_read_back(seed):
-    model, trees = make_graph(np.random.default_rng(seed))
-    check_same(model, trees)
+    model = make_graph(np.random.default_rng(seed))
+    check_same(model)
     document = json.loads(to_json(model))
     assert [node["type"] for node in document["nodes"]].count("trees") == 3  # each once
 
@@ -112,7 +110,7 @@ def test_path(tmp_path):
 
 
 def test_documents_follow_the_schema():
-    check_document(json.loads(to_json(make_graph(np.random.default_rng(0))[0])))
+    check_document(json.loads(to_json(make_graph(np.random.default_rng(0)))))
     for options in OPTIONS:
         check_document(make_document(**options))
 
@@ -149,10 +147,10 @@ def test_the_example_of_the_documentation():
 
 
 def test_labels_and_categories_that_json_cannot_hold_are_refused():
-    trees = make_trees(np.random.default_rng(0), make_inputs(), n_outputs=2)
+    trees = make_trees(np.random.default_rng(0), MIXED, n_outputs=2)
     dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]").astype(object)
     with pytest.raises(ExportError, match="is a date, which JSON cannot hold"):
-        to_json(PortableModel("Trees", make_inputs(), Link(trees, "softmax"), (dates,)))
+        to_json(PortableModel("Trees", MIXED, Link(trees, "softmax"), (dates,)))
     inputs = (Input("a", "category", (1.5, np.inf)),)
     with pytest.raises(ExportError, match="feature 'a' has the category inf"):
         to_json(PortableModel("Line", inputs, Affine((), np.zeros((1, 0)), np.ones(1))))
@@ -270,7 +268,7 @@ def test_what_is_not_json_is_refused(text):
 def test_damaged_documents_are_refused_or_read():
     """Whatever a document says, nothing else is raised, and memory stays near its size."""
     rng = np.random.default_rng(0)
-    text = to_json(make_graph(rng)[0])
+    text = to_json(make_graph(rng))
     values = [0, -1, 1 << 40, 1.5, "inf", "x", None, [], {}, True, [[]]]
     tracemalloc.start()
     n_refused = 0

@@ -9,46 +9,40 @@ import sumwise
 from sumwise.errors import ExportError
 from sumwise.export import to_lightgbm
 from sumwise.export.portable import Input, Link, PortableModel
-from tests.export.library_models import (
-    FITTED,
+from tests.export.libraries.library_models import (
+    HELD,
+    OPTIONS,
     check_refused,
     check_statistics_refused,
+    encode_rows,
     encode_table,
     fit,
 )
-from tests.export.random_models import encode_rows, make_inputs, make_model, make_rows, make_trees
+from tests.export.random_models import MIXED, NUMBERS, make_model, make_rows, make_trees
 from tests.naive.portable import predict_row
 
 # LightGBM reads numbers up to this as 0.
 ZERO = float(np.float32(1e-35))
-OPTIONS = [
-    {},
-    {"n_trees": 0},
-    {"n_outputs": 3, "n_trees": 7},
-    {"n_outputs": 4, "n_values": 2},
-    {"with_categories": False},
-]
 
 
 def load(model):
     return lightgbm.Booster(model_str=to_lightgbm(model))
 
 
-def draw(rng, model, trees):
+def draw(model, seed=0):
     """Return rows, without the numbers that LightGBM takes for 0."""
-    rows = make_rows(rng, trees, model.inputs, 50)
     return [
-        [0.0 if isinstance(x, float) and 0 < abs(x) <= ZERO else x for x in row] for row in rows
+        [0.0 if isinstance(x, float) and 0 < abs(x) <= ZERO else x for x in row]
+        for row in make_rows(model, 50, seed)
     ]
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("options", OPTIONS)
 def test_random_trees(options, seed):
-    rng = np.random.default_rng(seed)
-    model = make_model(rng, **options)
+    model = make_model(np.random.default_rng(seed), **options)
     unknown = np.nan if seed % 2 else 99.0
-    rows = draw(rng, model, model.output)
+    rows = draw(model, seed)
     found = load(model).predict(encode_rows(model, rows, unknown)).reshape(len(rows), -1)
     expected = [predict_row(model, row) for row in rows]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
@@ -67,16 +61,17 @@ def test_random_trees(options, seed):
     ],
 )
 def test_links(link, n_outputs):
-    rng = np.random.default_rng(0)
-    model = make_model(rng, link, n_outputs=n_outputs, n_trees=6, with_categories=False)
-    rows = draw(rng, model, model.output.of)
+    model = make_model(
+        np.random.default_rng(0), link, n_outputs=n_outputs, n_trees=6, inputs=NUMBERS
+    )
+    rows = draw(model)
     found = load(model).predict(np.array(rows)).reshape(len(rows), -1)
     expected = np.array([predict_row(model, row) for row in rows])
     expected = expected[:, 1:] if "logistic" in link else expected
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("name", HELD)
 def test_fitted_models(name):
     model, rows, expected = fit(name)
     booster = load(model)
@@ -85,14 +80,14 @@ def test_fitted_models(name):
 
 
 def test_pandas_categories():
-    model, rows, expected = fit("three classes")
+    model, rows, expected = fit("multiclass")
     frame = rows.assign(
         color=rows["color"].astype("category"), shop=rows["shop"].astype("category")
     )
     np.testing.assert_allclose(load(model).predict(frame), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["regression", "three classes", "forest of numbers"])
+@pytest.mark.parametrize("name", ["leaf_wise", "multiclass", "forest_numbers"])
 def test_contributions_add_up(name):
     model, rows, _ = fit(name)
     booster, X = load(model), encode_table(model, rows)
@@ -113,7 +108,7 @@ def test_linear_leaves_that_extrapolate():
 
 def test_the_text_is_what_lightgbm_would_write():
     """LightGBM writes the same trees again, and reads sizes of trees in bytes."""
-    model, _, _ = fit("two classes")
+    model, _, _ = fit("binary")
     text = to_lightgbm(model)
     again = load(model).model_to_string()
     trees, others = (
@@ -154,9 +149,9 @@ def test_path(tmp_path):
 def test_what_lightgbm_cannot_hold_is_refused():
     check_refused(to_lightgbm)
     check_statistics_refused(to_lightgbm)
-    trees = make_trees(np.random.default_rng(0), make_inputs(), n_outputs=2)
+    trees = make_trees(np.random.default_rng(0), MIXED, n_outputs=2)
     with pytest.raises(ExportError, match="link 'log' of several outputs"):
-        to_lightgbm(PortableModel("Trees", make_inputs(), Link(trees, "log")))
+        to_lightgbm(PortableModel("Trees", MIXED, Link(trees, "log")))
 
 
 def test_a_frame_without_categories_keeps_its_columns():

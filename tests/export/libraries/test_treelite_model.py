@@ -7,23 +7,17 @@ import pytest
 import treelite
 
 from sumwise.export import to_treelite
-from tests.export.library_models import (
-    FITTED,
+from tests.export.libraries.library_models import (
+    HELD,
+    OPTIONS,
     check_refused,
     check_statistics_refused,
+    encode_rows,
     encode_table,
     fit,
 )
-from tests.export.random_models import encode_rows, make_model, make_rows
+from tests.export.random_models import NUMBERS, make_model, make_rows
 from tests.naive.portable import predict_row
-
-OPTIONS = [
-    {},
-    {"n_trees": 0},
-    {"n_outputs": 3, "n_trees": 7},
-    {"n_outputs": 4, "n_values": 2},
-    {"with_categories": False},
-]
 
 SINGLE = 1e-6  # treelite's softmax computes exponentials in single precision
 
@@ -35,10 +29,9 @@ def predict(model, X):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("options", OPTIONS)
 def test_random_trees(options, seed):
-    rng = np.random.default_rng(seed)
-    model = make_model(rng, **options)
+    model = make_model(np.random.default_rng(seed), **options)
     unknown = np.nan if seed % 2 else 99.0
-    rows = make_rows(rng, model.output, model.inputs, 50)
+    rows = make_rows(model, 50, seed)
     expected = [predict_row(model, row) for row in rows]
     found = predict(model, encode_rows(model, rows, unknown))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
@@ -57,25 +50,26 @@ def test_random_trees(options, seed):
     ],
 )
 def test_links(link, n_outputs):
-    rng = np.random.default_rng(0)
-    model = make_model(rng, link, n_outputs=n_outputs, n_trees=6, with_categories=False)
-    rows = make_rows(rng, model.output.of, model.inputs)
+    model = make_model(
+        np.random.default_rng(0), link, n_outputs=n_outputs, n_trees=6, inputs=NUMBERS
+    )
+    rows = make_rows(model)
     expected = np.array([predict_row(model, row) for row in rows])
     expected = expected[:, 1:] if "logistic" in link else expected
     rtol = SINGLE if link == "softmax" else 1e-12
     np.testing.assert_allclose(predict(model, np.array(rows)), expected, rtol=rtol)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("name", HELD)
 def test_fitted_models(name):
     model, rows, expected = fit(name)
     found = predict(model, encode_table(model, rows))
-    rtol = SINGLE if name in ("three classes", "AdaBoost of three") else 1e-12
+    rtol = SINGLE if name in ("multiclass", "ada_3") else 1e-12
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-12)
 
 
 def test_models_are_serialized(tmp_path):
-    model, rows, expected = fit("three classes")
+    model, rows, expected = fit("multiclass")
     to_treelite(model).serialize(tmp_path / "model.bin")
     again = treelite.Model.deserialize(tmp_path / "model.bin")
     found = treelite.gtil.predict(again, encode_table(model, rows), nthread=1)

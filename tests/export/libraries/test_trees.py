@@ -12,8 +12,7 @@ from sumwise.export.libraries.trees import (
     to_library_model,
 )
 from sumwise.export.portable import Affine, Column, Input, Lookup, PortableModel
-from tests.export.library_models import make_stump
-from tests.export.random_models import make_inputs, make_model, make_rows, make_trees
+from tests.export.random_models import MIXED, make_model, make_rows, make_stump, make_trees
 from tests.naive.portable import predict_row
 
 
@@ -30,12 +29,12 @@ def test_a_lookup_becomes_a_set():
 
 
 def test_two_classes_have_one_output():
-    trees = make_trees(np.random.default_rng(0), make_inputs())
+    trees = make_trees(np.random.default_rng(0), MIXED)
     pair = Affine((trees,), np.array([[-1.0], [1.0]]), np.array([1.0, 0.0]))
-    model = PortableModel("Forest", make_inputs(), pair, (np.array([0, 1]),))
+    model = PortableModel("Forest", MIXED, pair, (np.array([0, 1]),))
     assert to_library_model(model).trees.n_outputs == 1
     other = Affine((trees,), np.array([[-2.0], [2.0]]), np.array([1.0, 0.0]))
-    plain = to_library_model(PortableModel("Forest", make_inputs(), other, (np.array([0, 1]),)))
+    plain = to_library_model(PortableModel("Forest", MIXED, other, (np.array([0, 1]),)))
     np.testing.assert_allclose(plain.trees.base_score, 2 * trees.base_score)
 
 
@@ -49,7 +48,7 @@ def test_missing_categories_are_sent_to_one_side(seed, to_left):
     moved = [tree.send_missing(to_left, counts) for tree in list_single_trees(plain.trees)]
     for tree in moved:
         assert all(tree.missing_left[node] == to_left for node in tree.sets)
-    for row in make_rows(rng, model.output, model.inputs, 20):
+    for row in make_rows(model, 20, seed):
         values = [_walk(tree, model.inputs, row) for tree in moved]
         before = [_walk(tree, model.inputs, row) for tree in list_single_trees(plain.trees)]
         assert values == before

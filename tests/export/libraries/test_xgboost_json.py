@@ -11,23 +11,20 @@ from sumwise.errors import ExportError
 from sumwise.export import to_xgboost
 from sumwise.export.libraries.xgboost_json import round_threshold
 from sumwise.export.portable import Input, PortableModel, describe
-from tests.export.library_models import (
-    FITTED,
+from tests.export.fitted_models import predict_outputs
+from tests.export.libraries.library_models import (
+    HELD,
+    OPTIONS,
     check_refused,
     check_statistics_refused,
+    drop_first_of_two,
+    encode_rows,
     encode_table,
     fit,
 )
-from tests.export.random_models import encode_rows, make_model, make_rows, make_trees
+from tests.export.random_models import NUMBERS, make_model, make_rows, make_trees
 from tests.naive.portable import predict_row
 
-OPTIONS = [
-    {},
-    {"n_trees": 0},
-    {"n_outputs": 3, "n_trees": 7},
-    {"n_outputs": 4, "n_values": 2},
-    {"with_categories": False},
-]
 CLOSE = {"rtol": 2e-6, "atol": 2e-6}
 
 
@@ -58,11 +55,9 @@ def to_single(value):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("options", OPTIONS)
 def test_random_trees(options, seed):
-    rng = np.random.default_rng(seed)
-    model = make_model(rng, **options)
+    model = make_model(np.random.default_rng(seed), **options)
     unknown = np.nan if seed % 2 else 99.0
-    rows = make_rows(rng, model.output, model.inputs, 50)
-    rows = [list(map(to_single, row)) for row in rows]
+    rows = [list(map(to_single, row)) for row in make_rows(model, 50, seed)]
     booster = load(model)
     found = booster.predict(make_matrix(booster, encode_rows(model, rows, unknown))).reshape(
         len(rows), -1
@@ -102,9 +97,10 @@ def test_every_float32_takes_the_same_branch(threshold, x):
     ],
 )
 def test_links(link, n_outputs):
-    rng = np.random.default_rng(0)
-    model = make_model(rng, link, n_outputs=n_outputs, n_trees=6, with_categories=False)
-    rows = [list(map(to_single, r)) for r in make_rows(rng, model.output.of, model.inputs)]
+    model = make_model(
+        np.random.default_rng(0), link, n_outputs=n_outputs, n_trees=6, inputs=NUMBERS
+    )
+    rows = [list(map(to_single, r)) for r in make_rows(model)]
     booster = load(model)
     found = booster.predict(make_matrix(booster, np.array(rows))).reshape(len(rows), -1)
     expected = np.array([predict_row(model, row) for row in rows])
@@ -112,21 +108,20 @@ def test_links(link, n_outputs):
     np.testing.assert_allclose(found, expected, **CLOSE)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("name", HELD)
 def test_fitted_models(name):
     model, rows, _ = fit(name)
     rows = rows.assign(a=rows["a"].astype(np.float32), b=rows["b"].replace(np.inf, 1.5))
     rows["b"] = rows["b"].astype(np.float32)
-    expected = model.predict_proba(rows) if hasattr(model, "classes_") else model.predict(rows)
-    expected = expected[:, 1] if expected.ndim == 2 and expected.shape[1] == 2 else expected
+    expected = drop_first_of_two(predict_outputs(model, rows))
     booster = load(model)
     found = booster.predict(make_matrix(booster, encode_table(model, rows)))
-    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, **CLOSE)
 
 
 def test_pandas_categories():
     """XGBoost encodes the categories of a frame by those of the model."""
-    model, rows, _ = fit("regression")
+    model, rows, _ = fit("leaf_wise")
     rows["b"] = rows["b"].replace(np.inf, 1.5)
     known = describe(model).inputs
     rows["color"] = rows["color"].where(rows["color"].isin(known[2].categories), None)
@@ -147,7 +142,7 @@ def test_fractions_as_categories():
     np.testing.assert_allclose(found, expected, **CLOSE)
 
 
-@pytest.mark.parametrize("name", ["regression", "three classes"])
+@pytest.mark.parametrize("name", ["leaf_wise", "multiclass"])
 def test_contributions_add_up(name):
     model, rows, _ = fit(name)
     booster, X = load(model), encode_table(model, rows)

@@ -10,19 +10,19 @@ import pytest
 
 from sumwise.errors import ExportError, ParameterError
 from sumwise.export import to_python
-from sumwise.export.portable import Link, PortableModel
+from sumwise.export.portable import Link, PortableModel, TreeSum
 from sumwise.export.python import trees as python_trees
-from tests.export.portable_cases import (
-    INPUTS,
+from tests.export.random_models import make_line
+from tests.export.source_cases import (
+    ODD_INPUTS,
     Case,
     find_labels,
     fit_cases,
     make_case_of_numbers,
     make_chain_case,
     make_graph_cases,
-    make_line,
     make_model,
-    make_trees,
+    make_odd_trees,
 )
 
 
@@ -85,7 +85,7 @@ def check_results(module, case):
 
 
 def test_a_module_runs_without_packages(cases, tmp_path):
-    case = next(case for case in cases if case.name == "statistics")
+    case = next(case for case in cases if case.name == "encoded")
     to_python(case.model, name="shop", path=tmp_path / "shop.py")
     code = f"import shop, sys; print(shop.predict({case.rows[0]!r}), 'numpy' in sys.modules)"
     command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, '.'); {code}"]
@@ -99,9 +99,12 @@ def test_modules_are_valid_for_old_versions(cases):
 
 
 def test_functions_are_split_for_large_models(monkeypatch):
-    monkeypatch.setattr(python_trees, "_NODES_PER_FUNCTION", 40)
-    for case in make_graph_cases(n_rows=10)[:7]:
-        assert to_python(case.model).count("def _trees") > 1 or case.name == "constant"
+    monkeypatch.setattr(python_trees, "_NODES_PER_FUNCTION", 20)
+    sums = [case for case in make_graph_cases() if isinstance(case.model.output, TreeSum)]
+    large = [case for case in sums if case.model.output.trees.n_nodes > 60]
+    assert len(large) > 2
+    for case in large:
+        assert to_python(case.model).count("def _trees") > 1
         check_outputs(load(case.model), case)
 
 
@@ -115,7 +118,7 @@ def test_a_deep_tree_becomes_a_table(grows_left):
 def test_a_long_linear_function_is_not_one_expression():
     """Python's compiler is recursive."""
     rng = np.random.default_rng(0)
-    model = PortableModel("Line", INPUTS, make_line(rng, 1, n_terms=4_000))
+    model = PortableModel("Line", ODD_INPUTS, make_line(rng, 1, n_terms=4_000))
     case = Case.by_twin("line", model, [[0.5, 0.25, None, None, None]])
     check_outputs(load(model), case)
 
@@ -149,7 +152,7 @@ def test_a_name_that_is_no_module_is_refused():
 
 
 def test_an_unknown_link_is_refused():
-    trees = make_trees(np.random.default_rng(0), 2)
-    model = PortableModel("Model", INPUTS, Link(trees, "probit"))
+    trees = make_odd_trees(np.random.default_rng(0), 2)
+    model = PortableModel("Model", ODD_INPUTS, Link(trees, "probit"))
     with pytest.raises(ExportError, match="the link 'probit'"):
         to_python(model)

@@ -63,6 +63,9 @@ class _Body:
     def _write_step(self, node: Node) -> list[str]:
         """Return the statements that compute a node."""
         out = self._name(node)
+        if isinstance(node, TreeSum) and node.n_trees == 0:
+            bases = map(write_number, node.base_score.tolist())
+            return [f"{out}[{k}] = {base};" for k, base in enumerate(bases)]
         if isinstance(node, (TreeSum, Median)):
             name = f"@step{self._program.number(node)}"
             lines = self._add_trees(node) if isinstance(node, TreeSum) else self._find_median(node)

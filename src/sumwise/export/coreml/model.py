@@ -278,6 +278,8 @@ def _find_trees(model: PortableModel) -> tuple[TreeSum, str]:
         raise ExportError(
             "Core ML predicts one label; train a classifier for each target, or use to_onnx"
         )
+    if any(classes.size == 1 for classes in model.classes):
+        raise ExportError("Core ML cannot hold a classifier of one class; use to_onnx")
     output = model.output
     transform, factor, inner = "NoTransform", 1.0, output
     if isinstance(output, Link) and output.name in _TRANSFORMS and _fits(output):

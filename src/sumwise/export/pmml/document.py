@@ -181,10 +181,16 @@ class _Document:
             predictor = element("NumericPredictor", {"name": result, "coefficient": 1})
             about = {"intercept": 0, "targetCategory": label}
             tables.append(element("RegressionTable", about, predictor))
+        schema = self._write_schema(self._results, [target])
+        if len(labels) == 1:  # a regression model needs two classes
+            leaf = element("ScoreDistribution", {"value": labels[0], "recordCount": 1})
+            node = element("Node", {"score": labels[0]}, element("True"), leaf)
+            about = {"functionName": "classification"}
+            return element("TreeModel", about, schema, element("Output", {}, *outputs), node)
         return element(
             "RegressionModel",
             {"functionName": "classification", "normalizationMethod": "simplemax"},
-            self._write_schema(self._results, [target]),
+            schema,
             element("Output", {}, *outputs),
             local,
             *tables,

@@ -178,6 +178,8 @@ class _Module:
     def _write_step(self, node: Node) -> list[str]:
         """Return the statements that compute a node."""
         out = self._name_node(node)
+        if isinstance(node, TreeSum) and node.n_trees == 0:
+            return [f"{out} = {_write_list(node.base_score.tolist())}"]
         if isinstance(node, TreeSum):
             return self._add_trees(node, out)
         if isinstance(node, Median):

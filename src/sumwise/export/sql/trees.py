@@ -26,7 +26,7 @@ class TreeCases:
         self._numbers, self._codes = numbers, codes
         self._n_leaves = count_leaves(trees.trees)
         self._sets = trees.trees.left_categories
-        largest = int(self._n_leaves[trees.start[:-1]].max())
+        largest = int(self._n_leaves[trees.start[:-1]].max(initial=0))
         if largest > dialect.most_leaves:
             raise ExportError(
                 f"a tree has {largest:,} leaves, and {dialect.name} can read at most "
