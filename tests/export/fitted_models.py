@@ -12,7 +12,7 @@ from tests.tables import CHOSEN, make_numbers, make_table, make_target
 _Regressor, _Classifier = sumwise.GradientBoostingRegressor, sumwise.GradientBoostingClassifier
 _TREE = {"random_state": 0, "max_depth": 3}
 _FEW = {"n_estimators": 5, "random_state": 0}
-_BOOSTING = {"min_samples_leaf": 3, **_FEW, **CHOSEN}
+_BOOSTING = {"min_samples_leaf": 6, **_FEW, **CHOSEN}
 _NATIVE = {"categorical_encoding": "native", **_BOOSTING}
 # Shops are never missing, so that a missing shop is encoded as an unknown one.
 _STATISTICS = {"categorical_encoding": sumwise.TargetStatistics(native_limit=5), **_BOOSTING}

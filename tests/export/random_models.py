@@ -269,9 +269,7 @@ GRAPHS = {
     "line_logistic": lambda rng, draw: Link(make_line(rng, 1), "logistic"),
     "line_softmax": lambda rng, draw: Link(make_line(rng, 3), "softmax"),
     "affine": _make_affine,
-    "vote": lambda rng, draw: Vote(
-        (draw(4, 3), draw(3, 3), draw(4, 3)), np.array([0.25, 0.5, 0.25])
-    ),
+    "vote": lambda rng, draw: Vote((draw(4, 3), draw(3, 3)), np.array([0.25, 0.75])),
     "votes": _make_votes,
     "share": lambda rng, draw: Share(draw(6, 3)),
     "curves": lambda rng, draw: Share(_make_curve(rng, draw)),

@@ -15,7 +15,6 @@ from sumwise.export.portable import CATEGORY, Input, PortableModel, describe
 from tests.export.fitted_models import (
     ENSEMBLES,
     FITTED,
-    MIXED_ENSEMBLES,
     check_labels,
     fit_ensemble,
     fit_model,
@@ -125,7 +124,7 @@ def read_outputs(model, found):
 def test_graphs_in_jpmml(name, jpmml):
     model = make_graph(name)
     largest = 100.0 if name in MULTIPLY else np.inf
-    rows = make_rows(model, 40, largest=largest)
+    rows = make_rows(model, 30, largest=largest)
     check(model, jpmml(to_pmml(model), make_pmml_frame(model, rows)), rows)
 
 
@@ -138,7 +137,7 @@ NOT_IN_PMML4S = {"two_targets", "equal_median"}
 def test_graphs_in_pmml4s(name, pmml4s):
     model = make_graph(name)
     largest = 100.0 if name in MULTIPLY else np.inf
-    rows = make_rows(model, 25, largest=largest)
+    rows = make_rows(model, 20, largest=largest)
     check(model, pmml4s(to_pmml(model), make_pmml_frame(model, rows)), rows)
 
 
@@ -154,11 +153,11 @@ def test_random_trees_in_jpmml(seed, jpmml):
 
 
 @needs_java
-@pytest.mark.parametrize("name", [*FITTED, *MIXED_ENSEMBLES])
+@pytest.mark.parametrize("name", FITTED)
 def test_fitted_models(name, jpmml):
     model = fit_model(name)
     portable = describe(model)
-    rows = make_rows(portable, 60)
+    rows = make_rows(portable, 40)
     frame = make_frame(rows)
     found = jpmml(to_pmml(model), make_pmml_frame(portable, rows))
     expected = predict_outputs(model, frame)
