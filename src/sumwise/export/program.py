@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import ExportError
 from sumwise.export.files import write_bytes
 from sumwise.export.portable import (
@@ -23,6 +24,24 @@ from sumwise.export.portable import (
     list_nodes,
 )
 from sumwise.tree import Tree
+
+# For functions that write a source: ``{written}`` ends the parameters.
+document_source = fill_docstring(
+    model="model : estimator or PortableModel\n    A fitted model.",
+    header="""
+header : bool, default=False
+    Write only the declarations, as a header for other sources.
+""",
+    written="""
+path : path, optional
+    Where to write the text. The old file stays until the new one is complete.
+
+Returns
+-------
+str
+    The source.
+""",
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ needs_cpp = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no 
 
 @pytest.fixture(scope="module")
 def cases():
-    graphs = *make_graph_cases(), *make_graph_cases(seed=1)
+    graphs = *make_graph_cases(), *make_graph_cases(seed=1)[::2]
     return [*fit_cases(), *graphs, make_chain_case(True), make_chain_case(True, n_splits=0)]
 
 

@@ -6,9 +6,10 @@ from typing import Any
 from sumwise.export.c.cpp_interface import CppInterface
 from sumwise.export.c.interface import CInterface
 from sumwise.export.portable import describe
-from sumwise.export.program import save_text
+from sumwise.export.program import document_source, save_text
 
 
+@document_source
 def to_c(
     model: Any,
     *,
@@ -36,19 +37,11 @@ def to_c(
 
     Parameters
     ----------
-    model : estimator or PortableModel
-        A fitted model.
+    {model}
     name : str, default="model"
         Begins all names in the source.
-    header : bool, default=False
-        Write only the declarations, as a header for other sources.
-    path : path, optional
-        Where to write the text. The old file stays until the new one is complete.
-
-    Returns
-    -------
-    str
-        The source.
+    {header}
+    {written}
 
     Raises
     ------
@@ -69,6 +62,7 @@ def to_c(
     return save_text(source.declare() if header else source.define(), path)
 
 
+@document_source
 def to_cpp(
     model: Any,
     *,
@@ -94,19 +88,11 @@ def to_cpp(
 
     Parameters
     ----------
-    model : estimator or PortableModel
-        A fitted model.
+    {model}
     name : str, default="model"
         The namespace.
-    header : bool, default=False
-        Write only the declarations, as a header for other sources.
-    path : path, optional
-        Where to write the text. The old file stays until the new one is complete.
-
-    Returns
-    -------
-    str
-        The source.
+    {header}
+    {written}
 
     Raises
     ------

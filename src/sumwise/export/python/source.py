@@ -20,7 +20,7 @@ from sumwise.export.portable import (
     describe,
     list_children,
 )
-from sumwise.export.program import Program, plan_program, save_text
+from sumwise.export.program import Program, document_source, plan_program, save_text
 from sumwise.export.python.columns import PythonColumns
 from sumwise.export.python.runtime import write_functions
 from sumwise.export.python.trees import (
@@ -34,6 +34,7 @@ from sumwise.export.python.trees import (
 _FUNCTION_OF_LINK = {"log": "_exp", "log1p": "_expm1", "sigmoid": "_sigmoid"}
 
 
+@document_source
 def to_python(model: Any, *, name: str = "model", path: str | PathLike[str] | None = None) -> str:
     """Write a model as a Python module without dependencies, not even NumPy.
 
@@ -53,17 +54,10 @@ def to_python(model: Any, *, name: str = "model", path: str | PathLike[str] | No
 
     Parameters
     ----------
-    model : estimator or PortableModel
-        A fitted model.
+    {model}
     name : str, default="model"
         Name of the module in its documentation.
-    path : path, optional
-        Where to write the text. The old file stays until the new one is complete.
-
-    Returns
-    -------
-    str
-        The source.
+    {written}
 
     Raises
     ------
