@@ -89,7 +89,7 @@ class CalibratedClassifierMixin:
         if np.isneginf(thresholds).any():
             few = "some classes" if by_class else "all classes"
             what = f"{type(self).__name__}: {few} belong to all sets"
-            warn_of_few_rows(what, coverage, 1, stacklevel=2)
+            warn_of_few_rows(what, coverage, 1)
         sets: np.ndarray = shares >= thresholds
         sets[np.arange(len(sets)), shares.argmax(axis=1)] = True
         return sets
@@ -128,7 +128,7 @@ class ConformalRegressorMixin:
         low, high = known.find_bounds(*self._predict_spread(X), coverage)
         if np.isinf(known.residuals.find_low(0.5 * (1.0 - coverage))).any():
             what = f"{type(self).__name__}: intervals are infinite"
-            warn_of_few_rows(what, coverage, 2, stacklevel=2)
+            warn_of_few_rows(what, coverage, 2)
         bounds = np.stack([low, high], axis=-1)
         return bounds[:, 0] if bounds.shape[1] == 1 else bounds
 
