@@ -137,6 +137,12 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
             return score_quantiles(self.loss, y, self.predict(X), sample_weight)
         return super().score(X, y, sample_weight)
 
+    def _name_targets(self, n_outputs: int) -> tuple[str, ...]:
+        levels = getattr(self.loss, "levels", ())
+        if self.ensemble_.link == "sorted" and len(levels) == n_outputs:
+            return tuple(f"quantile {level:g}" for level in levels)
+        return super()._name_targets(n_outputs)
+
     def _predict_spread(self, X: Any) -> tuple[np.ndarray, None]:
         return self._predict_columns(self._predict_raw(X)), None
 
