@@ -9,6 +9,7 @@ from sumwise.diversity.inputs import check_length, read_labels, read_numbers, re
 from sumwise.errors import DataError, ParameterError
 from sumwise.inspection.colors import COLORS
 from sumwise.plotting.axes import LINES, MARKERS, Axes, document_plot, get_axes, name_data
+from sumwise.plotting.points import shorten
 
 _STRATEGIES = ("quantile", "uniform")
 
@@ -62,7 +63,7 @@ def calibration_curve(
     y : array-like of shape (n_rows,)
         True labels.
     classes : array-like of shape (n_classes,), default=None
-        Labels of the columns; None for 0, 1, ...
+        Labels of the columns, such as ``model.classes_``; None for 0, 1, ...
     n_bins : int, default=10
         Largest number of bins; bins without rows are left out.
     strategy : {"quantile", "uniform"}, default="quantile"
@@ -90,6 +91,7 @@ def calibration_curve(
     labels = np.arange(shares.shape[1]) if classes is None else read_labels("classes", classes)
     if labels.size != shares.shape[1]:
         raise DataError(f"classes has {labels.size} labels for {shares.shape[1]} columns")
+    _refuse_unknown(truth, labels, classes is None)
     if strategy not in _STRATEGIES:
         raise ParameterError(f"strategy={strategy!r}: must be 'quantile' or 'uniform'")
     if n_bins < 1:
@@ -107,6 +109,14 @@ def calibration_curve(
     share = total[kept] / total.sum()
     error = float((share * np.abs(probability - frequency)).sum())
     return CalibrationCurve(probability, frequency, share, error)
+
+
+def _refuse_unknown(truth: np.ndarray, labels: np.ndarray, is_default: bool) -> None:
+    """Refuse labels that no column stands for: their rows would count as wrong predictions."""
+    unknown = sorted(set(truth.tolist()) - set(labels.tolist()), key=str)
+    if unknown:
+        hint = "pass classes=model.classes_" if is_default else "leave out its rows"
+        raise DataError(f"y has the label {unknown[0]!r}, which no column stands for; {hint}")
 
 
 def _find_bins(expected: np.ndarray, weight: np.ndarray, n_bins: int, strategy: str) -> np.ndarray:
@@ -146,7 +156,7 @@ def plot_calibration(
     ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linewidth=1.0, zorder=0)
     for i, (name, curve) in enumerate(named.items()):
         color, line = COLORS[i % len(COLORS)], LINES[i % len(LINES)]
-        label = f"{name} (error {curve.error:.3f})" if name else None
+        label = f"{shorten(name, 24)} (error {curve.error:.3f})" if name else None
         ax.plot(curve.probability, curve.frequency, linestyle=line, color=color, label=label)
         sizes = 12.0 + 60.0 * np.sqrt(curve.share / curve.share.max())
         marker = MARKERS[i % len(MARKERS)]
