@@ -57,7 +57,7 @@ def test_curves_are_drawn():
 
 @pytest.mark.parametrize("y", [np.where(Y, "yes", "no"), Y + 1])
 def test_other_labels_need_classes(y):
-    with pytest.raises(DataError, match="pass classes=model.classes_"):
+    with pytest.raises(DataError, match="pass classes=model"):
         calibration_curve(TWO, y)
     curve = calibration_curve(TWO, y, classes=np.unique(y))
     np.testing.assert_array_equal(curve.frequency, calibration_curve(TWO, Y).frequency)

@@ -14,7 +14,6 @@ from sumwise.combine.classes import log_probabilities
 from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.calibrated.conformal import ConformalIntervals
 from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin, ConformalRegressorMixin
 from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.explaining import UNCALIBRATED
@@ -398,6 +397,8 @@ class BaggingRegressor(ConformalRegressorMixin, RepeatedRegressor, Bagging):
     def _learn_from_unseen(
         self, values: np.ndarray, y: np.ndarray, weight: np.ndarray | None
     ) -> None:
+        from sumwise.estimators.calibrated.conformal import ConformalIntervals
+
         columns = values.reshape(len(y), -1)
         self.conformal_ = ConformalIntervals.learn(y, columns, None, weight)
 
