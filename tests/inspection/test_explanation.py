@@ -180,6 +180,7 @@ def test_values_as_text():
     assert show_value("Bern") == "Bern"
     assert show_value(pd.NA) == show_value(np.nan) == show_value(np.datetime64("NaT")) == "missing"
     assert show_value(np.datetime64("2020-03-01T00:00:00", "ns")) == "2020-03-01"
+    assert show_value(np.timedelta64(26 * 60 + 30, "m")) == "1 day, 2:30:00"
 
 
 def test_large_contributions_are_written_in_full():

@@ -226,6 +226,14 @@ def test_dates_color_points_as_dates_and_booleans_lie_side_by_side():
     assert min(ax.get_xticks()) > first - 5  # none where missing values are
 
 
+def test_durations_are_drawn_in_seconds():
+    explanation = make()
+    explanation.data[:, 2] = list(np.arange(N_ROWS).astype("timedelta64[m]"))
+    ax = save(plot_dependence(explanation, "size", color_by=None))
+    assert ax.get_xlabel() == "size (seconds)"
+    assert ax.collections[0].get_offsets()[-1, 0] == 60 * (N_ROWS - 1)
+
+
 def test_many_outputs_are_named_beside_the_bars():
     few, many = (save(plot_global_bars(make(n_outputs=n))) for n in (3, 9))
     ends = []

@@ -387,6 +387,8 @@ def show_value(value: Any) -> str:
         return f"{value:.2f}".rstrip("0").rstrip(".") if is_plain else f"{value:.4g}"
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[s]")).removesuffix("T00:00:00")
+    if isinstance(value, np.timedelta64):
+        return str(value.astype("timedelta64[s]").item())  # 1 day, 2:30:00
     return str(value)
 
 

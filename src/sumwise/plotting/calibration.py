@@ -5,8 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.diversity.inputs import check_length, read_labels, read_numbers, read_sample_weight
-from sumwise.errors import DataError, ParameterError
+from sumwise.diversity.inputs import (
+    check_length,
+    read_classes,
+    read_labels,
+    read_numbers,
+    read_sample_weight,
+)
+from sumwise.errors import ParameterError
 from sumwise.inspection.colors import COLORS
 from sumwise.plotting.axes import LINES, MARKERS, Axes, document_plot, get_axes, name_data
 from sumwise.plotting.points import shorten
@@ -88,10 +94,7 @@ def calibration_curve(
     shares = read_numbers("probabilities", probabilities, 2)
     truth = read_labels("y", y)
     check_length("y", truth, shares.shape[0])
-    labels = np.arange(shares.shape[1]) if classes is None else read_labels("classes", classes)
-    if labels.size != shares.shape[1]:
-        raise DataError(f"classes has {labels.size} labels for {shares.shape[1]} columns")
-    _refuse_unknown(truth, labels, classes is None)
+    labels = read_classes(classes, shares.shape[1], truth)
     if strategy not in _STRATEGIES:
         raise ParameterError(f"strategy={strategy!r}: must be 'quantile' or 'uniform'")
     if n_bins < 1:
@@ -109,14 +112,6 @@ def calibration_curve(
     share = total[kept] / total.sum()
     error = float((share * np.abs(probability - frequency)).sum())
     return CalibrationCurve(probability, frequency, share, error)
-
-
-def _refuse_unknown(truth: np.ndarray, labels: np.ndarray, is_default: bool) -> None:
-    """Refuse labels that no column stands for: their rows would count as wrong predictions."""
-    unknown = sorted(set(truth.tolist()) - set(labels.tolist()), key=str)
-    if unknown:
-        hint = "pass classes=model.classes_" if is_default else "leave out its rows"
-        raise DataError(f"y has the label {unknown[0]!r}, which no column stands for; {hint}")
 
 
 def _find_bins(expected: np.ndarray, weight: np.ndarray, n_bins: int, strategy: str) -> np.ndarray:

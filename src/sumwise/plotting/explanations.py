@@ -16,6 +16,7 @@ from sumwise.plotting.points import (
     NEUTRAL,
     draw_points,
     draw_swarm,
+    holds_durations,
     make_colormap,
     place_values,
     scale_values,
@@ -34,6 +35,10 @@ output : int, str or None, default=None
 
 # Outputs that a legend within the axes, or a column of it, names.
 _MOST_IN_CORNER, _MOST_IN_COLUMN = 6, 15
+
+
+# Below this number, a long name does not fit beside the bar of colors.
+_FEW_FEATURES = 5
 
 
 class _Ranking(NamedTuple):
@@ -185,7 +190,8 @@ def plot_beeswarm(
     if drawn is not None:
         bar = ax.figure.colorbar(drawn, ax=ax, ticks=[0.0, 1.0], aspect=40, pad=0.02)
         bar.ax.set_yticklabels(["low", "high"])
-        bar.set_label("value of the feature", labelpad=-12)
+        is_short = len(labels) < _FEW_FEATURES
+        bar.set_label("value" if is_short else "value of the feature", labelpad=-12)
         bar.outline.set_visible(False)
     return _clear_frame(ax)
 
@@ -235,7 +241,8 @@ def plot_dependence(
     else:
         by = None if color_by is None else _find_feature(own, color_by)
     draw_points(ax, x, own.values[:, k], own, by)
-    ax.set_xlabel(shorten(own.feature_names[k]))
+    unit = " (seconds)" if holds_durations(own.data[:, k]) else ""
+    ax.set_xlabel(shorten(own.feature_names[k]) + unit)
     ax.set_ylabel(_name_contribution(own))
     return _clear_frame(ax, keeps_y=True)
 

@@ -176,6 +176,11 @@ def _holds_dates(column: np.ndarray) -> bool:
     return any(isinstance(value, np.datetime64) for value in column[:1])
 
 
+def holds_durations(column: np.ndarray) -> bool:
+    """Whether the values are durations, which are drawn in seconds."""
+    return any(isinstance(value, np.timedelta64) for value in column[:1])
+
+
 def _holds_booleans(column: np.ndarray) -> bool:
     known = [value for value in column if show_value(value) != "missing"]
     return bool(known) and all(isinstance(value, (bool, np.bool_)) for value in known)
