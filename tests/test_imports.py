@@ -27,7 +27,9 @@ GradientBoostingClassifier(n_estimators=1, n_jobs=1).fit(X, X[:, 0] > 20).predic
 late = {
     "matplotlib", "polars", "rich", "scipy.optimize", "scipy.stats", "sklearn.ensemble",
     "sklearn.linear_model", "sklearn.metrics", "sklearn.model_selection", "sklearn.tree",
-    "sumwise.cli", "sumwise.combine", "sumwise.export.native", "sumwise.inspection.export_trees",
+    "sumwise.cli", "sumwise.combine", "sumwise.estimators.calibrated.calibration",
+    "sumwise.estimators.calibrated.conformal", "sumwise.export.native",
+    "sumwise.inspection.explanation", "sumwise.inspection.export_trees", "sumwise.kernels.explain",
     "sumwise.kernels.forest", "sumwise.kernels.vector", "sumwise.plotting", "sumwise.tree.refit",
     "sumwise.tree.solve",
 }

@@ -110,7 +110,7 @@ MODELS = {
         boost(GradientBoostingRegressor, loss=Quantile([0.2, 0.8])),
         NUMBER,
         raw,
-        "raw score",
+        "prediction before sorting",
     ),
     "boosting, two targets": (
         boost(GradientBoostingRegressor),

@@ -145,6 +145,7 @@ def test_names_of_outputs(fitted):
     assert name("forest, one class") == "yes"
     assert name("boosting, three classes") == ("low", "mid", "top")
     assert name("boosting, two targets") == ("output 0", "output 1")
+    assert name("boosting, quantiles") == ("quantile 0.2", "quantile 0.8")
     assert name("forest, several labels") == ("0: no", "0: yes", "1: low", "1: mid", "1: top")
 
 
@@ -335,6 +336,7 @@ def test_members_without_weight_need_no_explanation():
         ),
         (AdaBoostClassifier(OtherTree(max_depth=1), n_estimators=2), TWO, "learner 0.*sumwise"),
         (AdaBoostRegressor(n_estimators=2), NUMBER, "weighted median"),
+        (GradientBoostingRegressor(**SMALL, leaves="linear"), NUMBER, "linear models"),
     ],
     ids=lambda case: type(case).__name__ if hasattr(case, "fit") else "",
 )

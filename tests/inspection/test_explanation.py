@@ -175,9 +175,40 @@ def test_numbers_of_what_people_see():
 def test_values_as_text():
     assert show_value(1.23456) == "1.235"
     assert show_value(7) == "7"
+    assert [show_value(x) for x in (-117.05, 2019.0, 123456.7)] == ["-117.05", "2019", "123456.7"]
+    assert [show_value(x) for x in (1e20, np.inf, -0.0)] == ["1e+20", "inf", "-0"]
     assert show_value("Bern") == "Bern"
     assert show_value(pd.NA) == show_value(np.nan) == show_value(np.datetime64("NaT")) == "missing"
     assert show_value(np.datetime64("2020-03-01T00:00:00", "ns")) == "2020-03-01"
+    assert show_value(np.timedelta64(26 * 60 + 30, "m")) == "1 day, 2:30:00"
+
+
+def test_large_contributions_are_written_in_full():
+    shown = repr((make() * 1e5)[0])
+    assert "e+0" not in shown
+    assert "," in shown
+    assert "1 row," in repr(make()[:1])
+    assert repr(make()[:0]).count("\n") == 0
+
+
+def test_an_array_of_it_has_the_values():
+    explanation = make()
+    np.testing.assert_array_equal(np.asarray(explanation), explanation.values)
+    copied = np.array(explanation, dtype=np.float32)
+    assert copied.dtype == np.float32
+    assert copied.shape == explanation.shape
+
+
+def test_a_frame_may_have_the_index_of_the_rows():
+    labels = list("abcdef")
+    assert make().to_frame(labels).index.tolist() == labels
+    assert make(n_outputs=2).to_frame(index=labels).index.tolist() == labels
+
+
+def test_no_feature_hides_the_base_values():
+    clash = Explanation(np.ones((1, 1)), np.ones(1), np.ones((1, 1)), ("base value",))
+    with pytest.raises(DataError, match="rename it"):
+        clash.to_frame()
 
 
 # --- shap ---

@@ -16,7 +16,7 @@ from sumwise import (
 )
 from sumwise.data.matrix import ColumnMatrix
 from sumwise.data.sparse import SparseMatrix
-from sumwise.errors import DataError, ParameterError
+from sumwise.errors import DataError, ExplanationError
 from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import LinearEnsemble
@@ -270,7 +270,7 @@ def test_linear_leaves_are_refused() -> None:
     X, y = draw_table()
     model = GradientBoostingRegressor(n_estimators=2, leaves="linear").fit(X, y)
     for explain in (shap_values, shap_interactions):
-        with pytest.raises(ParameterError, match="linear models"):
+        with pytest.raises(ExplanationError, match="linear models"):
             explain(model.ensemble_, X, Team(1))
 
 

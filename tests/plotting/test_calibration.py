@@ -55,6 +55,16 @@ def test_curves_are_drawn():
     assert plot_calibration(curve).get_legend() is None
 
 
+@pytest.mark.parametrize("y", [np.where(Y, "yes", "no"), Y + 1])
+def test_other_labels_need_classes(y):
+    with pytest.raises(DataError, match="pass classes=model"):
+        calibration_curve(TWO, y)
+    curve = calibration_curve(TWO, y, classes=np.unique(y))
+    np.testing.assert_array_equal(curve.frequency, calibration_curve(TWO, Y).frequency)
+    with pytest.raises(DataError, match="no label in common"):
+        calibration_curve(TWO, y, classes=["a", "b"])
+
+
 def test_inputs_are_checked():
     with pytest.raises(DataError, match="y has 2 rows"):
         calibration_curve(TWO, [0, 1])

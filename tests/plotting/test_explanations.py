@@ -211,6 +211,38 @@ def test_dependence_on_dates_and_infinite_numbers():
 # --- bars ---
 
 
+def test_dates_color_points_as_dates_and_booleans_lie_side_by_side():
+    explanation = make()
+    days = np.datetime64("2020-01-01") + np.arange(N_ROWS)
+    explanation.data[:, 2] = list(days.astype("datetime64[us]"))
+    explanation.data[::7, 2] = np.datetime64("NaT")
+    explanation.data[:, 3] = list(np.arange(N_ROWS) % 2 == 0)
+    ax = save(plot_dependence(explanation, "x3", color_by="size"))
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["False", "True"]
+    shown = [label.get_text() for label in ax.figure.axes[-1].get_yticklabels()]
+    assert any("Feb" in text for text in shown)
+    ax = save(plot_dependence(explanation, "size"))
+    first = (days[1] - np.datetime64(0, "D")).astype(float)
+    assert min(ax.get_xticks()) > first - 5  # none where missing values are
+
+
+def test_durations_are_drawn_in_seconds():
+    explanation = make()
+    explanation.data[:, 2] = list(np.arange(N_ROWS).astype("timedelta64[m]"))
+    ax = save(plot_dependence(explanation, "size", color_by=None))
+    assert ax.get_xlabel() == "size (seconds)"
+    assert ax.collections[0].get_offsets()[-1, 0] == 60 * (N_ROWS - 1)
+
+
+def test_many_outputs_are_named_beside_the_bars():
+    few, many = (save(plot_global_bars(make(n_outputs=n))) for n in (3, 9))
+    ends = []
+    for ax in (few, many):
+        legend = ax.get_legend().get_window_extent()
+        ends.append(legend.x0 >= ax.get_window_extent().x1)
+    assert ends == [False, True]
+
+
 def test_bars_of_one_output():
     explanation = make()
     ax = save(plot_global_bars(explanation))

@@ -43,3 +43,10 @@ def test_inputs_are_checked():
         reject_curve(SHARES, [0, 1])
     with pytest.raises(DataError, match="3 labels for 2 columns"):
         reject_curve(SHARES, Y, classes=[0, 1, 2])
+
+
+def test_other_labels_need_classes():
+    with pytest.raises(DataError, match="y has the label 'no', and columns stand for 0 to 1"):
+        reject_curve(SHARES, np.array(["no", "yes"])[Y])
+    with pytest.raises(DataError, match="no label in common"):
+        reject_curve(SHARES, Y, classes=["no", "yes"])

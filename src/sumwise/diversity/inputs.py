@@ -28,6 +28,27 @@ def read_labels(name: str, values: Any, n_dims: int = 1) -> np.ndarray:
     return labels
 
 
+def read_classes(classes: Any, n_columns: int, truth: np.ndarray) -> np.ndarray:
+    """Return the label of each column of probabilities; None for 0, 1, ...
+
+    A label of ``truth`` that no column stands for would make its rows wrong predictions. It is
+    refused if the labels were not given, or if none is known, because the mistake is elsewhere.
+    """
+    labels = np.arange(n_columns) if classes is None else read_labels("classes", classes)
+    if labels.size != n_columns:
+        raise DataError(f"classes has {labels.size} labels for {n_columns} columns")
+    known, found = set(labels.tolist()), set(truth.tolist())
+    if classes is None and not found <= known:
+        strange = min(found - known, key=str)
+        raise DataError(
+            f"y has the label {strange!r}, and columns stand for 0 to {n_columns - 1}; pass "
+            "classes=model.classes_"
+        )
+    if not found & known:
+        raise DataError("y and classes have no label in common")
+    return labels
+
+
 def read_numbers(name: str, values: Any, n_dims: int) -> np.ndarray:
     """Return finite float64 numbers as an array of ``n_dims`` dimensions; refuse no rows."""
     try:

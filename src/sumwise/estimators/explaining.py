@@ -96,6 +96,10 @@ class ExplainMixin:
         """Return the contributions to the outputs; of two classes, to that of the second."""
         raise NotImplementedError
 
+    def _name_targets(self, n_outputs: int) -> tuple[str, ...]:
+        """Return the names of outputs that are no classes."""
+        return tuple(f"output {k}" for k in range(n_outputs))
+
     def _vote_with_labels(self) -> "ExplainMixin":
         """Return a classifier whose probabilities are 0 and 1, for votes with labels."""
         raise ExplanationError(
@@ -145,21 +149,22 @@ def explain_rows(model: Any, question: Question) -> "Explanation":
         base_values=np.tile(attribution.base, (n_rows, 1))[:, 0 if is_single else slice(None)],
         data=show_values(question.X, names if ignores else None, absent),
         feature_names=tuple(name_inputs(model)),
-        output_names=_name_outputs(getattr(model, "classes_", None), n_outputs),
+        output_names=_name_outputs(model, n_outputs),
         interactions=pairs[..., 0] if pairs is not None and is_single else pairs,
         scale=model._scale,
     )
 
 
-def _name_outputs(classes: Any, n_outputs: int) -> tuple[str, ...] | str | None:
-    """Return the classes, or numbers of targets; a single output has a name or None."""
+def _name_outputs(model: Any, n_outputs: int) -> tuple[str, ...] | str | None:
+    """Return the classes, or names of targets; a single output has a name or None."""
+    classes = getattr(model, "classes_", None)
     if isinstance(classes, list):
         return tuple(f"{k}: {label}" for k, own in enumerate(classes) for label in own.tolist())
     if classes is not None and n_outputs == 1:
         return str(classes[-1])
     if classes is not None and n_outputs == len(classes):
         return tuple(map(str, classes.tolist()))
-    return None if n_outputs == 1 else tuple(f"output {k}" for k in range(n_outputs))
+    return None if n_outputs == 1 else model._name_targets(n_outputs)
 
 
 # --- attributions of models, for the methods ``_attribute`` ---

@@ -1,6 +1,5 @@
 """Out-of-bag scores: each row is predicted by the members that have not seen it."""
 
-import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,6 +13,7 @@ from sumwise.estimators.scoring import (
     resolve_oob_score,
     score_known,
 )
+from sumwise.estimators.warn import warn_user
 
 
 class OobScored(Protocol):
@@ -28,7 +28,6 @@ def score_out_of_bag(
     y: np.ndarray,
     weight: np.ndarray | None,
     know: Callable[[np.ndarray], KnownClassifier | KnownRegressor],
-    stacklevel: int,
 ) -> float:
     """Return the out-of-bag score, NaN if no row has a prediction; warn of rows that have none.
 
@@ -44,18 +43,15 @@ def score_out_of_bag(
         Sample weights; rows of weight 0 are not scored.
     know : callable
         From indices of rows to a model that knows their out-of-bag predictions.
-    stacklevel : int
-        Of warnings, seen from the caller.
     """
     n_unknown = int((~is_covered).sum())
     if n_unknown:
-        warnings.warn(
+        warn_user(
             f"{type(owner).__name__}: {n_unknown} of {is_covered.size} rows are in the bag of "
             "every member: they have no out-of-bag prediction (NaN) and do not count in the score. "
             "Some inputs do not have OOB scores because there are too few members; increase "
             "n_estimators",
             DataWarning,
-            stacklevel=stacklevel + 1,
         )
     rows = np.flatnonzero(is_covered if weight is None else is_covered & (weight > 0))
     if rows.size == 0:

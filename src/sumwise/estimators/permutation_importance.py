@@ -63,8 +63,8 @@ def permutation_importance(
     random_state : int, RandomState or None, default=None
         Seed of the permutations.
     n_jobs : int or None, default=None
-        Threads that predict with the models named above, None for as many as the model uses;
-        groups that joblib measures at the same time with all others.
+        For boosting, forests and trees of sumwise, threads that predict; None for as many as the
+        model uses. For all other models, groups and features that joblib measures in parallel.
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of the rows in the score.
 

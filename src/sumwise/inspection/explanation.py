@@ -1,6 +1,6 @@
 """Explanation: how much each feature adds to the score of each row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -10,6 +10,8 @@ import numpy as np
 from sumwise.errors import DataError, ParameterError
 
 _ROW, _FEATURE, _OUTPUT = "row", "feature", "output"
+
+_BASE_VALUE = "base value"
 
 _EPOCH, _SECOND = np.datetime64(0, "s"), np.timedelta64(1, "s")
 
@@ -133,6 +135,10 @@ class Explanation:
         sizes = np.abs(self.values)
         return sizes.mean(axis=0) if _ROW in self._axes else sizes
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return ``values``, which NumPy would otherwise collect item by item."""
+        return (np.array if copy else np.asarray)(self.values, dtype=dtype)
+
     def __len__(self) -> int:
         """Return the length of the first axis, usually the number of rows."""
         return len(self.values)
@@ -238,13 +244,13 @@ class Explanation:
 
     def __repr__(self) -> str:
         parts = [
-            f"{len(self):,} rows" if _ROW in self._axes else "one row",
-            f"{len(self.feature_names):,} features" if self._has_features else "one feature",
+            _count(len(self), "row") if _ROW in self._axes else "one row",
+            _count(len(self.feature_names), "feature") if self._has_features else "one feature",
         ]
         if self._has_outputs:
-            parts.append(f"{len(self.output_names or ()):,} outputs")
+            parts.append(_count(len(self.output_names or ()), "output"))
         lines = [f"<Explanation of the {self.scale or 'score'}: {', '.join(parts)}>"]
-        if self._has_features and not self._has_outputs:
+        if self._has_features and not self._has_outputs and self.values.size:
             lines += self._summarize()
         return "\n".join(lines)
 
@@ -255,13 +261,14 @@ class Explanation:
         sizes = self.values if is_row else self.importances
         lines = ["  feature: contribution" if is_row else "  feature: mean size of contributions"]
         if is_row:
-            lines.append(f"  base value: {self.base_values:+.4g}")
+            lines.append(f"  base value: {show_number(float(self.base_values), 4, '+')}")
         for k in order[:_MOST_SHOWN].tolist():
             name = self.feature_names[k]
             if is_row:
-                lines.append(f"  {name} = {show_value(self.data[k])}: {sizes[k]:+.4g}")
+                known = f"{name} = {show_value(self.data[k])}"
+                lines.append(f"  {known}: {show_number(sizes[k], 4, '+')}")
             else:
-                lines.append(f"  {name}: {sizes[k]:.4g}")
+                lines.append(f"  {name}: {show_number(sizes[k], 4)}")
         if order.size > _MOST_SHOWN:
             lines.append(f"  and {order.size - _MOST_SHOWN:,} more")
         return lines
@@ -277,14 +284,21 @@ class Explanation:
         """
         if self._has_outputs:
             return {name: self[..., k].to_dict() for k, name in enumerate(self.output_names or ())}
-        names = [self.feature_names] if isinstance(self.feature_names, str) else self.feature_names
+        names = (self.feature_names,) if isinstance(self.feature_names, str) else self.feature_names
+        if _BASE_VALUE in names:
+            raise DataError(f"a feature has the name {_BASE_VALUE!r}: rename it, or use ``values``")
         columns = np.moveaxis(self.values, -1, 0) if self._has_features else self.values[None]
-        return {"base value": self.base_values, **dict(zip(names, columns, strict=True))}
+        return {_BASE_VALUE: self.base_values, **dict(zip(names, columns, strict=True))}
 
-    def to_frame(self) -> Any:
+    def to_frame(self, index: Any = None) -> Any:
         """Return the contributions as a frame of pandas, one row per row and column per feature.
 
         With several outputs, the columns have two levels, output and feature.
+
+        Parameters
+        ----------
+        index : array-like, default=None
+            Labels of the rows, such as ``X.index``; None for numbers from 0.
         """
         try:
             import pandas as pd  # type: ignore[import-untyped]
@@ -292,9 +306,9 @@ class Explanation:
             raise ImportError("to_frame needs pandas; to_dict has the same numbers") from None
         by_output = self.to_dict()
         if not self._has_outputs:
-            return pd.DataFrame({k: np.atleast_1d(v) for k, v in by_output.items()})
+            return pd.DataFrame({k: np.atleast_1d(v) for k, v in by_output.items()}, index)
         frames = {
-            output: pd.DataFrame({k: np.atleast_1d(v) for k, v in by_feature.items()})
+            output: pd.DataFrame({k: np.atleast_1d(v) for k, v in by_feature.items()}, index)
             for output, by_feature in by_output.items()
         }
         return pd.concat(frames, axis=1)
@@ -368,10 +382,24 @@ def show_value(value: Any) -> str:
     if _is_missing(value):
         return "missing"
     if isinstance(value, (float, np.floating)):
-        return f"{value:.4g}"
+        # Four digits, and all of an amount: 12345.6 is not 1.235e+04.
+        is_plain = 100.0 <= abs(float(value)) < 1e15
+        return f"{value:.2f}".rstrip("0").rstrip(".") if is_plain else f"{value:.4g}"
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[s]")).removesuffix("T00:00:00")
+    if isinstance(value, np.timedelta64):
+        return str(value.astype("timedelta64[s]").item())  # 1 day, 2:30:00
     return str(value)
+
+
+def show_number(number: float, n_digits: int = 3, sign: str = "") -> str:
+    """Return a number with some digits; large ones in full. ``sign="+"`` shows that of all."""
+    is_large = 10.0**n_digits <= abs(number) < 1e9
+    return f"{number:{sign},.0f}" if is_large else f"{number:{sign}.{n_digits}g}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def _take(array: np.ndarray, axes: Sequence[str], chosen: Mapping[str, Any]) -> Any:
@@ -396,11 +424,16 @@ def _find_names(axis: str, item: Any, names: Sequence[str]) -> Any:
         return item
     if isinstance(item, str):
         return _find_name(axis, item, names)
+    if not isinstance(item, Iterable):
+        raise IndexError(
+            f"{item!r} selects no {axis}: pass a number, a name, a slice, a mask or a list"
+        )
     items = [_find_name(axis, i, names) if isinstance(i, str) else i for i in list(item)]
     return np.array(items) if items else np.empty(0, dtype=np.intp)
 
 
 def _find_name(axis: str, name: str, names: Sequence[str]) -> int:
     if isinstance(names, str) or name not in names:
-        raise KeyError(f"the explanation has no {axis} {name!r}")
+        hint = f"; explanation[:, {name!r}] selects a feature" if axis == _ROW else ""
+        raise KeyError(f"the explanation has no {axis} {name!r}{hint}")
     return list(names).index(name)

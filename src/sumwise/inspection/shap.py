@@ -17,7 +17,7 @@ In both, the values of a row plus the expected value are its raw score.
 import numpy as np
 
 from sumwise.data.matrix import Matrix
-from sumwise.errors import DataError, ParameterError
+from sumwise.errors import DataError, ExplanationError
 from sumwise.inspection.background_values import add_background_values
 from sumwise.inspection.path_interactions import write_path_interactions
 from sumwise.inspection.path_values import write_path_values
@@ -51,7 +51,7 @@ def shap_values(
 
     Raises
     ------
-    ParameterError
+    ExplanationError
         If the leaves of the trees have linear models.
     DataError
         If the background has no rows.
@@ -90,7 +90,7 @@ def shap_interactions(
 
     Raises
     ------
-    ParameterError
+    ExplanationError
         If the leaves of the trees have linear models.
     DataError
         If the background has no rows.
@@ -119,7 +119,7 @@ def _check_background(background: Matrix | None) -> None:
 
 def _check_leaves(trees: Trees) -> None:
     if trees.models is not None:
-        raise ParameterError(
+        raise ExplanationError(
             "the leaves of this model have linear models, for which exact Shapley values are not "
             "defined by the splits alone: fit without leaves='linear', or use a model-agnostic "
             "explainer on its predictions"

@@ -5,10 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.diversity.inputs import check_length, read_labels, read_numbers, read_sample_weight
-from sumwise.errors import DataError, ParameterError
+from sumwise.diversity.inputs import (
+    check_length,
+    read_classes,
+    read_labels,
+    read_numbers,
+    read_sample_weight,
+)
+from sumwise.errors import ParameterError
 from sumwise.inspection.colors import COLORS
 from sumwise.plotting.axes import LINES, MARKERS, Axes, document_plot, get_axes, name_data
+from sumwise.plotting.points import shorten
 
 _STRATEGIES = ("quantile", "uniform")
 
@@ -62,7 +69,7 @@ def calibration_curve(
     y : array-like of shape (n_rows,)
         True labels.
     classes : array-like of shape (n_classes,), default=None
-        Labels of the columns; None for 0, 1, ...
+        Labels of the columns, such as ``model.classes_``; None for 0, 1, ...
     n_bins : int, default=10
         Largest number of bins; bins without rows are left out.
     strategy : {"quantile", "uniform"}, default="quantile"
@@ -87,9 +94,7 @@ def calibration_curve(
     shares = read_numbers("probabilities", probabilities, 2)
     truth = read_labels("y", y)
     check_length("y", truth, shares.shape[0])
-    labels = np.arange(shares.shape[1]) if classes is None else read_labels("classes", classes)
-    if labels.size != shares.shape[1]:
-        raise DataError(f"classes has {labels.size} labels for {shares.shape[1]} columns")
+    labels = read_classes(classes, shares.shape[1], truth)
     if strategy not in _STRATEGIES:
         raise ParameterError(f"strategy={strategy!r}: must be 'quantile' or 'uniform'")
     if n_bins < 1:
@@ -146,7 +151,7 @@ def plot_calibration(
     ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linewidth=1.0, zorder=0)
     for i, (name, curve) in enumerate(named.items()):
         color, line = COLORS[i % len(COLORS)], LINES[i % len(LINES)]
-        label = f"{name} (error {curve.error:.3f})" if name else None
+        label = f"{shorten(name, 24)} (error {curve.error:.3f})" if name else None
         ax.plot(curve.probability, curve.frequency, linestyle=line, color=color, label=label)
         sizes = 12.0 + 60.0 * np.sqrt(curve.share / curve.share.max())
         marker = MARKERS[i % len(MARKERS)]

@@ -7,7 +7,7 @@ import numpy as np
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import ParameterError
 from sumwise.inspection.colors import pick_color
-from sumwise.inspection.explanation import Explanation, read_numbers, show_value
+from sumwise.inspection.explanation import Explanation, read_numbers, show_number, show_value
 from sumwise.inspection.interacting import find_interacting, has_order
 from sumwise.plotting.axes import Axes, check_data, document_plot, get_axes
 from sumwise.plotting.points import (
@@ -16,6 +16,7 @@ from sumwise.plotting.points import (
     NEUTRAL,
     draw_points,
     draw_swarm,
+    holds_durations,
     make_colormap,
     place_values,
     scale_values,
@@ -30,6 +31,14 @@ explanation : Explanation
 output : int, str or None, default=None
     The class or target to draw; None if there is only one.""",
 )
+
+
+# Outputs that a legend within the axes, or a column of it, names.
+_MOST_IN_CORNER, _MOST_IN_COLUMN = 6, 15
+
+
+# Below this number, a long name does not fit beside the bar of colors.
+_FEW_FEATURES = 5
 
 
 class _Ranking(NamedTuple):
@@ -107,7 +116,7 @@ def plot_waterfall(
     ax.set_yticks(np.arange(steps.size), labels)
     ax.invert_yaxis()
     ax.set_xlabel(_name_score(own))
-    ends = f"{_show_number(base, 4)} (dotted), score {_show_number(score, 4)} (dashed)"
+    ends = f"{show_number(base, 4)} (dotted), score {show_number(score, 4)} (dashed)"
     ax.set_title(f"base value {ends}", fontsize="medium")
     return _clear_frame(ax)
 
@@ -121,7 +130,7 @@ def _draw_steps(ax: Axes, base: float, steps: np.ndarray) -> None:
     ax.barh(places, steps, left=starts, color=colors, height=0.72)
     ax.vlines(starts[:-1], places[:-1] - 0.36, places[:-1] + 1.36, color=NEUTRAL, linewidth=0.8)
     for place, step, right in zip(places, steps, np.maximum(starts, ends), strict=True):
-        _write_number(ax, f"{'+' if step >= 0 else ''}{_show_number(step)}", right, float(place))
+        _write_number(ax, show_number(step, sign="+"), right, float(place))
     low, high = float(min(starts.min(), ends.min())), float(max(starts.max(), ends.max()))
     room = high - low or 1.0
     ax.set_xlim(low - 0.05 * room, high + 0.17 * room)  # the numbers are on the right
@@ -181,7 +190,8 @@ def plot_beeswarm(
     if drawn is not None:
         bar = ax.figure.colorbar(drawn, ax=ax, ticks=[0.0, 1.0], aspect=40, pad=0.02)
         bar.ax.set_yticklabels(["low", "high"])
-        bar.set_label("value of the feature", labelpad=-12)
+        is_short = len(labels) < _FEW_FEATURES
+        bar.set_label("value" if is_short else "value of the feature", labelpad=-12)
         bar.outline.set_visible(False)
     return _clear_frame(ax)
 
@@ -231,7 +241,8 @@ def plot_dependence(
     else:
         by = None if color_by is None else _find_feature(own, color_by)
     draw_points(ax, x, own.values[:, k], own, by)
-    ax.set_xlabel(shorten(own.feature_names[k]))
+    unit = " (seconds)" if holds_durations(own.data[:, k]) else ""
+    ax.set_xlabel(shorten(own.feature_names[k]) + unit)
     ax.set_ylabel(_name_contribution(own))
     return _clear_frame(ax, keeps_y=True)
 
@@ -277,15 +288,25 @@ def plot_global_bars(
         ax.barh(places, own, left=left, color=pick_color(k, n_outputs), label=name, height=0.72)
         left = left + own
     if n_outputs > 1:
-        ax.legend(loc="lower right")
+        _add_legend(ax, n_outputs)
     else:
         for place, size in zip(places, left, strict=True):
-            _write_number(ax, _show_number(size), size, float(place))
+            _write_number(ax, show_number(size), size, float(place))
         ax.margins(x=0.12)
     ax.set_yticks(places, labels)
     ax.invert_yaxis()
     ax.set_xlabel(f"mean size of contributions ({explanation.scale or 'score'})")
     return _clear_frame(ax)
+
+
+def _add_legend(ax: Axes, n_names: int) -> None:
+    """Name few outputs in the empty corner, many beside the bars, which they would cover."""
+    if n_names <= _MOST_IN_CORNER:
+        ax.legend(loc="lower right")
+        return
+    n_columns = -(-n_names // _MOST_IN_COLUMN)
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    ax.legend(ncols=n_columns, fontsize="small", frameon=False, **beside)
 
 
 def _clear_frame(ax: Axes, keeps_y: bool = False) -> Axes:
@@ -341,12 +362,6 @@ def _write_number(ax: Axes, text: str, x: float, y: float) -> None:
         fontsize="small",
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
     )
-
-
-def _show_number(number: float, n_digits: int = 3) -> str:
-    """Return a number with some digits; large ones in full."""
-    is_large = 10.0**n_digits <= abs(number) < 1e9
-    return f"{number:,.0f}" if is_large else f"{number:.{n_digits}g}"
 
 
 def _name_score(explanation: Explanation) -> str:

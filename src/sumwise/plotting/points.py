@@ -17,6 +17,7 @@ _MOST_CATEGORIES = 6
 _MOST_LETTERS = 34
 # Points of a vector graphic, above which they become an image.
 _MOST_POINTS = 2000
+_DAY = 86400  # seconds; matplotlib counts days
 
 
 def draw_swarm(
@@ -67,6 +68,8 @@ def draw_points(
     ax.scatter(x[~is_known], y[~is_known], color=NEUTRAL, **style)
     if not is_known.any():
         return
+    holds_dates = _holds_dates(column)
+    numbers = numbers / _DAY if holds_dates else numbers
     low, high = np.quantile(numbers[is_known & np.isfinite(numbers)], [0.05, 0.95])
     drawn = ax.scatter(
         x[is_known],
@@ -76,6 +79,8 @@ def draw_points(
         **style,
     )
     bar = ax.figure.colorbar(drawn, ax=ax, aspect=40, pad=0.02)
+    if holds_dates:
+        _show_dates(bar.ax.yaxis)
     bar.set_label(name)
     bar.outline.set_visible(False)
 
@@ -102,7 +107,7 @@ def place_values(ax: Axes, column: np.ndarray) -> np.ndarray:
     numbers = read_numbers(column)
     is_known = ~np.isnan(numbers)
     jitter = 0.5 * (np.arange(numbers.size) * 0.6180339887498949 % 1.0) - 0.25
-    if not has_order(column):
+    if not has_order(column) or _holds_booleans(column):
         texts = [shorten(show_value(value), 16) for value in column]
         codes = np.where(is_known, numbers, numbers[is_known].max(initial=-1) + 1)
         found, first = np.unique(codes, return_index=True)
@@ -112,8 +117,8 @@ def place_values(ax: Axes, column: np.ndarray) -> np.ndarray:
             ax.tick_params(axis="x", rotation=60)
         return codes + jitter
     if _holds_dates(column):
-        numbers = numbers / 86400  # in days, as matplotlib counts
-        _show_dates(ax)
+        numbers = numbers / _DAY
+        _show_dates(ax.xaxis)
     finite = numbers[np.isfinite(numbers)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
     room = 0.06 * (high - low or 1.0)
@@ -121,8 +126,7 @@ def place_values(ax: Axes, column: np.ndarray) -> np.ndarray:
     if not is_known.all():
         place = low - 3 * room
         positions = np.where(is_known, positions, place + room * jitter)
-        if not _holds_dates(column):
-            _keep_ticks_within(ax, low - room, high + room)
+        _keep_ticks_within(ax, low - room, high + room, _holds_dates(column))
         ax.axvline(low - 1.5 * room, color=NEUTRAL, linewidth=0.8, linestyle=":")
         ax.annotate(
             "missing",
@@ -148,23 +152,38 @@ def scale_values(numbers: np.ndarray) -> np.ndarray:
     return np.clip((numbers - low) / (high - low), 0.0, 1.0)
 
 
-def _show_dates(ax: Axes) -> None:
+def _show_dates(axis: Any) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-    ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
-def _keep_ticks_within(ax: Axes, low: float, high: float) -> None:
-    from matplotlib.ticker import MaxNLocator
+def _keep_ticks_within(ax: Axes, low: float, high: float, holds_dates: bool) -> None:
+    from matplotlib.dates import AutoDateLocator, num2date
+    from matplotlib.ticker import FixedLocator, MaxNLocator
 
-    ticks = MaxNLocator(8).tick_values(low, high)
-    ax.set_xticks([tick for tick in ticks if low <= tick <= high])
+    if holds_dates:
+        dates: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
+        ticks = dates.tick_values(*map(num2date, (low, high)))
+    else:
+        ticks = MaxNLocator(8).tick_values(low, high)
+    ax.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
 
 
 def _holds_dates(column: np.ndarray) -> bool:
     return any(isinstance(value, np.datetime64) for value in column[:1])
+
+
+def holds_durations(column: np.ndarray) -> bool:
+    """Whether the values are durations, which are drawn in seconds."""
+    return any(isinstance(value, np.timedelta64) for value in column[:1])
+
+
+def _holds_booleans(column: np.ndarray) -> bool:
+    known = [value for value in column if show_value(value) != "missing"]
+    return bool(known) and all(isinstance(value, (bool, np.bool_)) for value in known)
 
 
 def make_colormap() -> Any:

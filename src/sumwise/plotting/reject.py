@@ -5,8 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.diversity.inputs import check_length, read_labels, read_numbers, read_sample_weight
-from sumwise.errors import DataError
+from sumwise.diversity.inputs import (
+    check_length,
+    read_classes,
+    read_labels,
+    read_numbers,
+    read_sample_weight,
+)
 from sumwise.inspection.colors import COLORS
 from sumwise.plotting.axes import LINES, Axes, document_plot, get_axes, name_data
 
@@ -48,7 +53,7 @@ def reject_curve(
     y : array-like of shape (n_rows,)
         True labels.
     classes : array-like of shape (n_classes,), default=None
-        Labels of the columns; None for 0, 1, ...
+        Labels of the columns, such as ``model.classes_``; None for 0, 1, ...
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of rows.
 
@@ -66,9 +71,7 @@ def reject_curve(
     shares = read_numbers("probabilities", probabilities, 2)
     truth = read_labels("y", y)
     check_length("y", truth, shares.shape[0])
-    labels = np.arange(shares.shape[1]) if classes is None else read_labels("classes", classes)
-    if labels.size != shares.shape[1]:
-        raise DataError(f"classes has {labels.size} labels for {shares.shape[1]} columns")
+    labels = read_classes(classes, shares.shape[1], truth)
     weight = read_sample_weight(sample_weight, shares.shape[0])
     confidence = shares.max(axis=1)
     is_right = labels[shares.argmax(axis=1)] == truth

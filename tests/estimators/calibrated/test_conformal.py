@@ -137,7 +137,7 @@ def test_too_few_rows_make_infinite_intervals():
     assert np.isfinite(low).all()
     assert np.isfinite(high).all()
     with pytest.warns(DataWarning, match="coverage=0.9 needs at least 19 calibration rows"):
-        warn_of_few_rows("infinite", 0.9, 2, 1)
+        warn_of_few_rows("infinite", 0.9, 2)
 
 
 def test_sets_contain_classes_from_a_quantile_on():

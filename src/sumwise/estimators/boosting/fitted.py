@@ -46,7 +46,15 @@ if TYPE_CHECKING:  # imported when something is explained
 _TREES_PER_STEP = 4
 
 # What the raw score is, by link function; otherwise it is just a score.
-_SCALES = {"identity": PREDICTION, "log": LOG_PREDICTION, "logistic": LOG_ODDS}
+_SCALES = {
+    "identity": PREDICTION,
+    "log": LOG_PREDICTION,
+    "log1p": "logarithm of 1 + prediction",
+    "sigmoid": LOG_ODDS,
+    "logistic": LOG_ODDS,
+    "half_logistic": "half the log odds",
+    "sorted": "prediction before sorting",
+}
 
 # Code of a category that fit has not seen; an encoder distinguishes it from a missing value.
 UNKNOWN = -1.0

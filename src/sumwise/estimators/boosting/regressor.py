@@ -17,7 +17,6 @@ from sumwise.estimators.boosting.losses import (
 )
 from sumwise.estimators.boosting.multi_target import check_strategy, resolve_strategy
 from sumwise.estimators.boosting.tasks import Regression, Task, as_target, count_targets
-from sumwise.estimators.calibrated.conformal import ConformalIntervals
 from sumwise.estimators.calibrated.mixins import ConformalRegressorMixin
 from sumwise.estimators.input.parameters import extend_parameters
 from sumwise.losses import is_custom_loss
@@ -137,6 +136,12 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
             return score_quantiles(self.loss, y, self.predict(X), sample_weight)
         return super().score(X, y, sample_weight)
 
+    def _name_targets(self, n_outputs: int) -> tuple[str, ...]:
+        levels = getattr(self.loss, "levels", ())
+        if self.ensemble_.link == "sorted" and len(levels) == n_outputs:
+            return tuple(f"quantile {level:g}" for level in levels)
+        return super()._name_targets(n_outputs)
+
     def _predict_spread(self, X: Any) -> tuple[np.ndarray, None]:
         return self._predict_columns(self._predict_raw(X)), None
 
@@ -147,6 +152,7 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
     def _learn_from_unseen(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
         """Learn from the raw scores of rows that the trees have not seen."""
         from sumwise.estimators.boosting.calibrating import describe_residuals
+        from sumwise.estimators.calibrated.conformal import ConformalIntervals
 
         base, about = self._predict_columns(raw), describe_residuals(self)
         self.conformal_ = ConformalIntervals.learn(y, base, None, weight, **about)

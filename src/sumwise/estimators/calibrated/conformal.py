@@ -4,7 +4,6 @@ If a new row and the n rows of the scores are exchangeable, the new score lies b
 smallest with a probability of at most k / (n + 1) (Vovk, Gammerman and Shafer, 2005).
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from sumwise.errors import DataWarning, ParameterError
+from sumwise.estimators.warn import warn_user
 from sumwise.parts import is_number
 
 # A share of the mean spread is added to every spread, so that few rows have extreme scores.
@@ -248,13 +248,12 @@ def check_coverage(coverage: Any) -> float:
     return float(coverage)
 
 
-def warn_of_few_rows(what: str, coverage: float, n_tails: int, stacklevel: int) -> None:
+def warn_of_few_rows(what: str, coverage: float, n_tails: int) -> None:
     """Warn that a coverage needs more rows than there are; ``what`` says what happens."""
     n_needed = int(np.ceil(n_tails / (1.0 - coverage) - _TOLERANCE)) - 1
-    warnings.warn(
+    warn_user(
         f"{what}: coverage={coverage:g} needs at least {n_needed} calibration rows",
         DataWarning,
-        stacklevel=stacklevel + 1,
     )
 
 

@@ -1,20 +1,17 @@
 """Methods of estimators whose fit keeps what it learned from rows unseen by the trees."""
 
 from abc import abstractmethod
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.calibrated.calibration import Calibration, fit_calibration
-from sumwise.estimators.calibrated.conformal import (
-    ConformalIntervals,
-    ConformalSets,
-    check_coverage,
-    warn_of_few_rows,
-)
+
+if TYPE_CHECKING:  # imported when something is calibrated
+    from sumwise.estimators.calibrated.calibration import Calibration
+    from sumwise.estimators.calibrated.conformal import ConformalIntervals, ConformalSets
 
 _COVERAGE = """X : frame, array-like or sparse matrix of shape (n_rows, n_features)
 coverage : float, default=0.9
@@ -27,8 +24,8 @@ class CalibratedClassifierMixin:
     classes_: Any
     calibrate: str | None
     conformal: bool
-    calibration_: Calibration
-    conformal_: ConformalSets
+    calibration_: "Calibration"
+    conformal_: "ConformalSets"
 
     @abstractmethod
     def _predict_unlinked(self, X: Any) -> np.ndarray:
@@ -55,9 +52,13 @@ class CalibratedClassifierMixin:
         A single class has the probability 1, calibrated or not.
         """
         if self.classes_.size > 1 and self.calibrate is not None:
+            from sumwise.estimators.calibrated.calibration import fit_calibration
+
             about = (class_idx, self.classes_, weight, self._to_shares)
             self.calibration_ = fit_calibration(self.calibrate, values, *about)
         if self.conformal:
+            from sumwise.estimators.calibrated.conformal import ConformalSets
+
             self.conformal_ = ConformalSets.learn(self._to_shares(values), class_idx, weight)
 
     @fill_docstring(coverage=_COVERAGE)
@@ -81,6 +82,8 @@ class CalibratedClassifierMixin:
         ndarray of bool, shape (n_rows, n_classes)
             Columns in the order of ``classes_``.
         """
+        from sumwise.estimators.calibrated.conformal import check_coverage, warn_of_few_rows
+
         check_is_fitted(self)
         coverage = check_coverage(coverage)
         known = self.__dict__.get("conformal_") or _refuse_without_scores(self, "predict_set")
@@ -89,7 +92,7 @@ class CalibratedClassifierMixin:
         if np.isneginf(thresholds).any():
             few = "some classes" if by_class else "all classes"
             what = f"{type(self).__name__}: {few} belong to all sets"
-            warn_of_few_rows(what, coverage, 1, stacklevel=2)
+            warn_of_few_rows(what, coverage, 1)
         sets: np.ndarray = shares >= thresholds
         sets[np.arange(len(sets)), shares.argmax(axis=1)] = True
         return sets
@@ -99,7 +102,7 @@ class ConformalRegressorMixin:
     """Adds prediction intervals to a regressor."""
 
     conformal: bool
-    conformal_: ConformalIntervals
+    conformal_: "ConformalIntervals"
 
     @abstractmethod
     def _predict_spread(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -122,13 +125,15 @@ class ConformalRegressorMixin:
         ndarray of shape (n_rows, 2) or (n_rows, n_targets, 2)
             Lower and upper bounds. The coverage holds for each target alone.
         """
+        from sumwise.estimators.calibrated.conformal import check_coverage, warn_of_few_rows
+
         check_is_fitted(self)
         coverage = check_coverage(coverage)
         known = self.__dict__.get("conformal_") or _refuse_without_scores(self, "predict_interval")
         low, high = known.find_bounds(*self._predict_spread(X), coverage)
         if np.isinf(known.residuals.find_low(0.5 * (1.0 - coverage))).any():
             what = f"{type(self).__name__}: intervals are infinite"
-            warn_of_few_rows(what, coverage, 2, stacklevel=2)
+            warn_of_few_rows(what, coverage, 2)
         bounds = np.stack([low, high], axis=-1)
         return bounds[:, 0] if bounds.shape[1] == 1 else bounds
 

@@ -1,6 +1,5 @@
 """What random forests and extremely randomized trees share."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
@@ -43,6 +42,7 @@ from sumwise.estimators.input.parameters import (
 from sumwise.estimators.input.targets import check_sample_weight, read_target
 from sumwise.estimators.out_of_bag import score_out_of_bag
 from sumwise.estimators.scoring import KnownClassifier, KnownRegressor, resolve_oob_score
+from sumwise.estimators.warn import warn_user
 from sumwise.inspection.forest_importance import (
     ForestImportance,
     OutOfBag,
@@ -160,9 +160,8 @@ class BaseForest(BaseCalibratedTrees):
                 f"{n_trees} trees of the forest when warm_start=True"
             )
         if self.n_estimators == n_trees:
-            warnings.warn(
+            warn_user(
                 "Warm-start fitting without increasing n_estimators does not fit new trees.",
-                stacklevel=3,
             )
         return copy(self)
 
@@ -210,15 +209,14 @@ class BaseForest(BaseCalibratedTrees):
         """Set the out-of-bag predictions and their score; ``n_trees`` have not seen a row."""
         self._store_out_of_bag(values)
         self.oob_score_ = score_out_of_bag(
-            self, n_trees > 0, train.y, train.weight, lambda rows: self._know(values[rows]), 4
+            self, n_trees > 0, train.y, train.weight, lambda rows: self._know(values[rows])
         )
         self.oob_score_is_optimistic_ = self._judges_trees()
         if self.oob_score_is_optimistic_:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: oob_score_ uses the same rows as prune and "
                 "leaf_posterior: it is optimistic",
                 DataWarning,
-                stacklevel=4,
             )
 
     def _judges_trees(self) -> bool:

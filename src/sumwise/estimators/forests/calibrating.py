@@ -10,7 +10,6 @@ from sklearn.base import is_classifier
 from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, ParameterError
-from sumwise.estimators.calibrated.conformal import ConformalIntervals
 from sumwise.estimators.calibrated.mixins import (
     CalibratedClassifierMixin,
     ConformalRegressorMixin,
@@ -172,6 +171,8 @@ class BaseConformalRegressor(ConformalRegressorMixin, BaseTreeRegressor, BaseCal
     def _learn_from_unseen(
         self, values: np.ndarray, encoded: np.ndarray, weight: np.ndarray | None
     ) -> None:
+        from sumwise.estimators.calibrated.conformal import ConformalIntervals
+
         base, spread = np.split(values, 2, axis=1)
         support = (0.0 if self.criterion == "poisson" else -np.inf, np.inf)
         self.conformal_ = ConformalIntervals.learn(

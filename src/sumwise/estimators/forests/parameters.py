@@ -4,7 +4,6 @@ The texts are pieces of docstrings, for :func:`sumwise.docstrings.fill_docstring
 """
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
@@ -12,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sumwise.errors import DataWarning, ParameterError
+from sumwise.estimators.warn import warn_user
 
 _CLASS_CRITERION = """criterion : {"gini", "entropy", "log_loss"}, default="gini"
     Impurity that splits reduce: Gini impurity, or entropy, which is also called "log_loss"."""
@@ -244,11 +244,10 @@ def find_rate(owner: object, name: str, n_rows: int, total_weight: float) -> flo
     if n_drawn > _MOST_DRAWN:
         _refuse(owner, name, f"a tree cannot draw more than {_MOST_DRAWN} rows")
     if n_drawn < _FEW_DRAWN and not _is_integer(value) and total_weight < n_rows:
-        warnings.warn(
+        warn_user(
             f"{type(owner).__name__}: {name}={value!r} of weights that sum to {total_weight:g} "
             f"draws only {max(1, round(n_drawn))} rows for a tree; pass a number of rows instead",
             DataWarning,
-            stacklevel=5,
         )
     return n_drawn / n_rows
 

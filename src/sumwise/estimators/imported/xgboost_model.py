@@ -6,7 +6,6 @@ node says. Here the children of such splits are exchanged, because our sets go l
 """
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from sumwise.estimators.imported.nodes import SourceNodes, arrange, split_column
 from sumwise.estimators.imported.rounding import last_double_below
 from sumwise.estimators.imported.sources import parse_json, read_content, reading
 from sumwise.estimators.imported.ubjson import parse_ubjson
+from sumwise.estimators.warn import warn_user
 from sumwise.losses import Quantile, Tweedie
 from sumwise.tree import LinearEnsemble, Tree, TreeEnsemble
 
@@ -112,11 +112,10 @@ def from_xgboost(model: Any) -> Any:
 def _warn_of_missing(model: Any) -> None:
     missing = getattr(model, "missing", np.nan)
     if missing is not None and not np.isnan(missing):
-        warnings.warn(
+        warn_user(
             f"the model reads {missing!r} as missing; the imported model reads NaN as missing, so "
             "replace it",
             DataWarning,
-            stacklevel=4,
         )
 
 

@@ -1,6 +1,5 @@
 """The schema of the features of a fit, and reading X of ``fit`` and ``predict``."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from sumwise.estimators.input.sparse import (
     refuse_categories,
 )
 from sumwise.estimators.input.targets import describe_rounding, read_target
+from sumwise.estimators.warn import warn_user
 from sumwise.lazy import lazy
 
 # Most features that the summary of a schema lists.
@@ -229,7 +229,7 @@ def read_training_data(
             check_matrix(X)
         if only_numbers:
             if rounds_integers(X):
-                warnings.warn(describe_rounding("X"), DataWarning, stacklevel=3)
+                warn_user(describe_rounding("X"), DataWarning)
             return X, y, FeatureSchema.of_numbers(X.shape[1])
         X = ColumnFrame.from_array(X, getattr(estimator, "feature_names_in_", None))
     else:
@@ -245,7 +245,7 @@ def read_training_data(
         is_category = _find_chosen(chosen, names, len(X.columns)).tolist()
     schema = _learn_schema(X.columns, is_category)
     for message in _find_surprises(X.columns, schema):
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn_user(message, DataWarning)
     return schema.convert(X, "missing"), y, schema
 
 

@@ -1,6 +1,5 @@
 """Reading sparse X: matrices, and frames with sparse columns."""
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,6 +10,7 @@ from sumwise.data.sparse.frame import SparseFrame
 from sumwise.data.sparse.matrix import SparseMatrix
 from sumwise.errors import DataError, DataWarning
 from sumwise.estimators.input.targets import describe_rounding
+from sumwise.estimators.warn import warn_user
 
 _CHECKS: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
@@ -34,7 +34,7 @@ def read_sparse_training_data(
         given, y = validate_data(estimator, X, y, multi_output=many_targets, **_CHECKS)
         check_matrix(given)
     if rounds_integers(given.data):
-        warnings.warn(describe_rounding("X"), DataWarning, stacklevel=4)
+        warn_user(describe_rounding("X"), DataWarning)
     return _as_matrix(estimator, X, given), y
 
 

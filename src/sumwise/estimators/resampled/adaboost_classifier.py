@@ -1,6 +1,5 @@
 """AdaBoost for classification: AdaBoost.M1 for two classes, SAMME for more."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from sumwise.estimators.resampled.adaboost import RESAMPLE, REWEIGHT, BaseAdaBoo
 from sumwise.estimators.resampled.boosted_members import Learner, find_class_indices
 from sumwise.estimators.resampled.parameters import ADABOOST_CLASSIFIER
 from sumwise.estimators.resampled.shallow_trees import BaseShallowTree, ShallowTreeClassifier
+from sumwise.estimators.warn import warn_user
 from sumwise.export.portable import Affine, Link, Node, PortableModel, TreeSum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.links import LINKS
@@ -90,11 +90,10 @@ class AdaBoostClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseAdaBoost):
     def _resolve_method(self, takes_weights: bool) -> str:
         if takes_weights:
             return REWEIGHT
-        warnings.warn(
+        warn_user(
             f"{type(self.estimator_).__name__} takes no sample_weight, so rows are drawn at random "
             "by their weights instead; method='resample' does that without this warning",
             UserWarning,
-            stacklevel=5,
         )
         return RESAMPLE
 

@@ -1,6 +1,5 @@
 """AdaBoost for regression: AdaBoost.R2."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from sumwise.estimators.resampled.adaboost import RESAMPLE, BaseAdaBoost
 from sumwise.estimators.resampled.boosted_members import check_numbers
 from sumwise.estimators.resampled.parameters import ADABOOST_REGRESSOR
 from sumwise.estimators.resampled.shallow_trees import BaseShallowTree, ShallowTreeRegressor
+from sumwise.estimators.warn import warn_user
 from sumwise.export.portable import Median, Node, TreeSum
 from sumwise.export.tree_sums import add_trees
 from sumwise.kernels.runtime.threads import Team
@@ -92,12 +92,11 @@ class AdaBoostRegressor(RegressorMixin, BaseAdaBoost):
             raise DataError("no sample could be learned from")
         member, error = result.rejected
         result.members, result.weights, result.errors = [member], [1.0], [error]
-        warnings.warn(
+        warn_user(
             f"the mean loss of the first {type(self.estimator_).__name__} is {error:.3g} of the "
             "largest, not below one half: it is the only learner. Another loss or base learner may "
             "help",
             UserWarning,
-            stacklevel=5,
         )
 
     # --- prediction ---

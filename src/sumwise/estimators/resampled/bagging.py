@@ -1,6 +1,5 @@
 """Bagging: members learn from rows and features that are drawn for each of them."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -15,7 +14,6 @@ from sumwise.combine.classes import log_probabilities
 from sumwise.data.frames.selection import take_rows
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import DataError, DataWarning, ParameterError
-from sumwise.estimators.calibrated.conformal import ConformalIntervals
 from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin, ConformalRegressorMixin
 from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.explaining import UNCALIBRATED
@@ -42,6 +40,7 @@ from sumwise.estimators.resampled.parameters import BAGGING_CLASSIFIER, BAGGING_
 from sumwise.estimators.resampled.recipe import takes_weights, warn_of_constants
 from sumwise.estimators.resampled.stopping import takes_partial_weights
 from sumwise.estimators.scoring import KnownClassifier, KnownRegressor, resolve_oob_score
+from sumwise.estimators.warn import warn_user
 from sumwise.export.portable import Affine, Node, PortableModel
 from sumwise.sampling import Pasting
 from sumwise.sampling.resample import list_drawn_rows
@@ -236,10 +235,9 @@ class Bagging(RepeatedEnsemble):
                 "members there are, when warm_start=True"
             )
         if n_members == self.n_estimators:
-            warnings.warn(
+            warn_user(
                 f"{own}: warm_start=True without a larger n_estimators fits no new members",
                 UserWarning,
-                stacklevel=3,
             )
         same_classes = not is_classifier(self) or np.array_equal(old.classes_, self.classes_)
         same_shape = (old._n_rows, old._recipe.n_features) == (
@@ -317,12 +315,11 @@ class Bagging(RepeatedEnsemble):
         stopping, values = self._recipe.stopping, out_of_bag.values
         self.oob_score_is_optimistic_ = stopping is not None and stopping.share == 1
         if self.oob_score_is_optimistic_:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: oob_score_ uses the rows that also stopped the members: "
                 "it is optimistic. early_stopping=OobStopping(share=0.5) keeps half of the rows "
                 "for the score",
                 DataWarning,
-                stacklevel=3,
             )
         if is_classifier(self):
             self.oob_decision_function_, y = values, self.classes_[y]
@@ -334,7 +331,6 @@ class Bagging(RepeatedEnsemble):
             y,
             weight,
             lambda rows: self._know(X, rows, values[rows]),
-            stacklevel=3,
         )
 
     def oob_permutation_importance(
@@ -401,6 +397,8 @@ class BaggingRegressor(ConformalRegressorMixin, RepeatedRegressor, Bagging):
     def _learn_from_unseen(
         self, values: np.ndarray, y: np.ndarray, weight: np.ndarray | None
     ) -> None:
+        from sumwise.estimators.calibrated.conformal import ConformalIntervals
+
         columns = values.reshape(len(y), -1)
         self.conformal_ = ConformalIntervals.learn(y, columns, None, weight)
 

@@ -1,6 +1,5 @@
 """Members trained on targets with noise of their own (Breiman 2000, "Randomizing Outputs")."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from sumwise.estimators.resampled.base import (
 from sumwise.estimators.resampled.noisy_trees import can_share_table, grow_noisy_trees
 from sumwise.estimators.resampled.parameters import OUTPUT_NOISE
 from sumwise.estimators.resampled.recipe import NoiseRecipe, takes_weights
+from sumwise.estimators.warn import warn_user
 
 
 class _NoisyEnsemble(RepeatedEnsemble):
@@ -149,11 +149,10 @@ class OutputFlippingClassifier(RepeatedClassifier, _NoisyEnsemble):
         highest = mixed / (1.0 - q.min()) if mixed > 0.0 else 0.0
         self.flip_rate_ = min(float(self.flip_rate), highest)
         if self.flip_rate > highest * (1.0 + 1e-9):
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: flip_rate={self.flip_rate} would change the proportions "
                 f"of the classes; at most {highest:.3g} of the labels can be flipped, and are",
                 DataWarning,
-                stacklevel=5,
             )
         flips = np.tile(q * (self.flip_rate_ / mixed if mixed > 0.0 else 0.0), (q.size, 1))
         np.fill_diagonal(flips, 0.0)

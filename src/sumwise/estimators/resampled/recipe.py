@@ -4,7 +4,6 @@ A member is identified by its number: its random draws depend only on that numbe
 on the process that fits it or on the other members.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from sumwise.data.frames.selection import take_rows
 from sumwise.errors import DataWarning
 from sumwise.estimators.combined.out_of_fold import count_rows, take_if_by_row
 from sumwise.estimators.members import fit_member
+from sumwise.estimators.warn import warn_user
 from sumwise.kernels.runtime import random
 
 _LARGEST_SEED = np.iinfo(np.int32).max
@@ -166,10 +166,9 @@ def warn_of_constants(name: str, learner: Any, members: list[Any]) -> None:
 
     n_constant = sum(isinstance(member, DummyClassifier) for member in members)
     if n_constant and not isinstance(learner, DummyClassifier):
-        warnings.warn(
+        warn_user(
             f"{name}: the rows drawn for {n_constant} of {len(members)} members have one class "
             f"only, which {type(learner).__name__} cannot learn; these members always predict that "
             "class. Draw more rows",
             DataWarning,
-            stacklevel=3,
         )
