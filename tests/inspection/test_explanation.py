@@ -191,6 +191,11 @@ def test_large_contributions_are_written_in_full():
     assert repr(make()[:0]).count("\n") == 0
 
 
+def test_a_summary_names_some_outputs():
+    assert repr(make(n_outputs=2)).endswith("outputs: class 0, class 1")
+    assert repr(make(n_outputs=9)).endswith("class 3, class 4, ...")
+
+
 def test_an_array_of_it_has_the_values():
     explanation = make()
     np.testing.assert_array_equal(np.asarray(explanation), explanation.values)

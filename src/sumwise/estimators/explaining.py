@@ -49,7 +49,8 @@ background : frame, array-like or sparse matrix, default=None
     node of the trees stand in for them (path-dependent SHAP values), which is fast. A linear
     model without background compares with a row of zeros.
 interactions : bool, default=False
-    Whether to split the contributions further into those of pairs of features.""",
+    Whether to split the contributions further into those of pairs of features:
+    n_rows * n_features**2 numbers per output.""",
     "returns": """
 Explanation
     With the values of X and the names of features and outputs. Categories that were encoded by
@@ -273,12 +274,14 @@ def _ask_member(
         if by_label:
             model = model._vote_with_labels()
         if model._scale not in scales:
+            is_class = PROBABILITY in scales
             raise ExplanationError(
                 f"its contributions add up to its {model._scale}, and the ensemble averages "
-                f"{'probabilities' if PROBABILITY in scales else 'predictions'}, which are another "
+                f"{'probabilities' if is_class else 'predictions'}, which are another "
                 "function of the features; explain the members one by one (the mean of their "
                 f"explanations explains their mean {model._scale}), or use members whose "
                 "contributions add up to what is averaged, such as forests"
+                f"{' without calibrate' if is_class else ''}"
             )
         own = model._attribute(question.take_features(member.features))
     if member.features is None:

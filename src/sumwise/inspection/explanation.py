@@ -15,7 +15,7 @@ _BASE_VALUE = "base value"
 
 _EPOCH, _SECOND = np.datetime64(0, "s"), np.timedelta64(1, "s")
 
-# Features that the summary lists.
+# Features or outputs that the summary lists.
 _MOST_SHOWN = 5
 
 
@@ -250,6 +250,10 @@ class Explanation:
         if self._has_outputs:
             parts.append(_count(len(self.output_names or ()), "output"))
         lines = [f"<Explanation of the {self.scale or 'score'}: {', '.join(parts)}>"]
+        if self._has_outputs:
+            names = list(self.output_names or ())
+            more = ", ..." if len(names) > _MOST_SHOWN else ""
+            lines.append(f"  outputs: {', '.join(names[:_MOST_SHOWN])}{more}")
         if self._has_features and not self._has_outputs and self.values.size:
             lines += self._summarize()
         return "\n".join(lines)
