@@ -338,6 +338,7 @@ def fit_softmax(
     slopes.
     """
     from scipy.optimize import minimize  # type: ignore[import-untyped]  # only needed here
+    from threadpoolctl import threadpool_limits
 
     n_classes = scores.shape[1]
     targets = _smooth_targets(class_idx, n_classes, weight)
@@ -354,7 +355,8 @@ def fit_softmax(
 
     start = np.repeat([1.0, 0.0], n_classes)
     options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": 1e-15, "gtol": 1e-9}
-    best = minimize(find_loss, start, jac=True, method="L-BFGS-B", options=options).x
+    with threadpool_limits(1, user_api="blas"):  # threads for 2 K numbers would only wait
+        best = minimize(find_loss, start, jac=True, method="L-BFGS-B", options=options).x
     slopes, intercepts = best[:n_classes], best[n_classes:]
     return slopes / spread, intercepts - intercepts.mean()
 
