@@ -238,6 +238,13 @@ def _make_nested(rng, draw):
     return make_trees(rng, NUMBERS[:1], 6, more=columns)
 
 
+def _make_meta(rng, draw):
+    """Return the median of trees that split on trees that split on other outputs, and the latter."""
+    nested = _make_nested(rng, draw)
+    above = make_trees(rng, NUMBERS[:1], 5, more=[Column((), None, nested, 0)])
+    return Affine((Median(above, np.ones(5)), nested), np.eye(2), np.zeros(2))
+
+
 # What a name in GRAPHS stands for, given a function that draws trees.
 GRAPHS = {
     "numbers": lambda rng, draw: draw(6, depth=5),
@@ -275,6 +282,7 @@ GRAPHS = {
     "curves": lambda rng, draw: Share(_make_curve(rng, draw)),
     "stack": _make_stack,
     "nested": _make_nested,
+    "meta": _make_meta,
 }
 # Inputs other than numbers.
 INPUTS = {

@@ -88,8 +88,8 @@ class Column:
         which case an unknown category is the same as a missing one.
     node : Node or None
         If not None, the column is output number ``output`` of that node: trees of a meta-learner
-        split on what other models predict. Formats that take such columns ask for them, see
-        :func:`describe`.
+        split on what other models predict, by thresholds. Formats that take such columns ask for
+        them, see :func:`describe`.
     output : int
     """
 
@@ -336,7 +336,8 @@ def describe(model: Any, *, nested: bool = False) -> PortableModel:
     ):
         raise ExportError(
             "trees of a meta-learner that split on outputs of other models cannot be held in this "
-            "format, but in JSON (to_json); or use a linear meta-learner, such as the default one"
+            "format; to_json, to_onnx, to_pmml, to_c, to_python and to_sql hold them; or use a "
+            "linear meta-learner, such as the default one"
         )
     return described
 

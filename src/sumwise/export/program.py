@@ -1,7 +1,8 @@
 """Program: a model in the order in which source code computes it; the languages share this.
 
-First the columns that some node reads are computed, each once. Then the nodes of the graph are
-computed one after the other, each after those that it needs.
+First the columns that some node reads are computed from the inputs, each once. Then the nodes of
+the graph are computed one after the other, each after those that it needs. Columns that are outputs
+of a node come right after it.
 """
 
 from collections.abc import Iterator
@@ -74,6 +75,10 @@ class Program:
         """Return the index of a node."""
         return next(k for k, own in enumerate(self.nodes) if own is node)
 
+    def find_read(self, node: Node) -> list[tuple[int, int]]:
+        """Return the columns that are outputs of a node: the column's index, and the output."""
+        return [(k, own.output) for k, own in enumerate(self.columns) if own.node is node]
+
     @property
     def tree_sums(self) -> list[TreeSum]:
         """All sums that have trees, those of medians included, in the order of the nodes."""
@@ -113,6 +118,8 @@ def _find_read(node: TreeSum | Affine) -> np.ndarray:
 
 def _identify(column: Column) -> tuple[object, ...]:
     """Return a key that equal columns share."""
+    if column.node is not None:
+        return ("output", id(column.node), column.output)
     lookup = column.lookup
     if lookup is None:
         return column.inputs

@@ -11,7 +11,7 @@ from tests.export.random_models import GRAPHS, MIXED, NUMBERS, make_graph, make_
 from tests.naive.portable import predict_label
 
 
-@pytest.mark.parametrize("name", sorted(set(GRAPHS) - {"nested"}))  # not compiled
+@pytest.mark.parametrize("name", GRAPHS)
 def test_graphs(name):
     model = make_graph(name, inputs=MIXED)
     program = compile_outputs(model)

@@ -149,6 +149,7 @@ def make_numbers(n_rows=80):
         sumwise.OutputSmearingRegressor(n_estimators=4, **SEED),
         sumwise.AveragingRegressor([*NUMBER_MEMBERS, Ridge()]),
         sumwise.StackingRegressor(NUMBER_MEMBERS, Ridge(), cv=2, passthrough=True),
+        sumwise.StackingRegressor(NUMBER_MEMBERS, NUMBER_MEMBERS[1], cv=2),
     ],
     ids=name_model,
 )

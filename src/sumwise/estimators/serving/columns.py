@@ -24,7 +24,7 @@ def find_ends(sizes: Iterable[int]) -> np.ndarray:
 
 
 class Columns:
-    """The columns of all nodes of a model: first the inputs, then those that are looked up."""
+    """The columns of all nodes of a model: first the inputs, then those that are computed."""
 
     def __init__(self, model: PortableModel) -> None:
         self._n_inputs = len(model.inputs)
@@ -32,8 +32,10 @@ class Columns:
         groups: dict[Any, list[Column]] = {}
         for node in list_graph(model.output):
             for column in node.columns if isinstance(node, (TreeSum, Affine)) else ():
-                if column.lookup is not None and _identify(column) not in self._number:
-                    self._number[_identify(column)] = len(self)
+                if _is_input(column) or _identify(column) in self._number:
+                    continue
+                self._number[_identify(column)] = len(self)
+                if column.lookup is not None:
                     # Columns of the same inputs have the same keys, and share the search for them.
                     own = (column.inputs, column.lookup.keys.tobytes())
                     groups.setdefault(own, []).append(column)
@@ -45,7 +47,7 @@ class Columns:
 
     def find(self, column: Column) -> int:
         """Return the number of a column."""
-        return column.inputs[0] if column.lookup is None else self._number[_identify(column)]
+        return column.inputs[0] if _is_input(column) else self._number[_identify(column)]
 
     def find_all(self, columns: Sequence[Column]) -> np.ndarray:
         """Return the numbers of some columns."""
@@ -69,8 +71,14 @@ class Columns:
         )
 
 
+def _is_input(column: Column) -> bool:
+    return column.lookup is None and column.node is None
+
+
 def _identify(column: Column) -> tuple[Any, ...]:
     """Return what two columns have in common if they are the same."""
+    if column.node is not None:
+        return "output", id(column.node), column.output
     lookup = column.lookup
     assert lookup is not None
     arrays = lookup.keys.tobytes(), lookup.values.tobytes()

@@ -17,6 +17,7 @@ from sumwise.export.portable import (
     Share,
     TreeSum,
     Vote,
+    list_children,
 )
 from sumwise.kernels.predict import row_operations as operations
 from sumwise.kernels.predict.one_row import (
@@ -109,6 +110,7 @@ class _Compiler:
         self._lines: list[list[int]] = []
         self._parameters: list[float] = []
         self._n_outputs = self._n_numbers = n_outputs
+        self._filled: set[int] = set()  # columns that are outputs of nodes, once computed
 
     def finish(self) -> Program:
         """Return the program."""
@@ -175,9 +177,22 @@ class _Compiler:
     def _add_trees(
         self, operation: int, node: TreeSum, target: int, parameters: Iterable[float] = ()
     ) -> None:
+        self._fill_columns(node)
         lanes = self._trees.add(node)
         details = (self._trees.count_columns(node), node.n_trees)
         self.write(operation, *lanes, target, node.n_outputs, parameters, *details)
+
+    def _fill_columns(self, node: TreeSum) -> None:
+        """Append the nodes whose outputs the trees split on, and what makes them columns."""
+        for child in list_children(node):
+            own = [column for column in node.columns if column.node is child]
+            numbers = self._columns.find_all(own)
+            if self._filled.issuperset(numbers.tolist()):
+                continue
+            place, _ = self.add_children((child,))
+            for column, number in zip(own, numbers.tolist(), strict=True):
+                self.write(operations.FILL_COLUMN, place + column.output, 1, 0, 0, (), number)
+            self._filled.update(numbers.tolist())
 
     def _add_affine(self, node: Affine, target: int) -> None:
         inputs = self.add_children(node.of)

@@ -212,7 +212,7 @@ def compile_model(model: Any, output: str = "predict", absent: str = "error") ->
         if value not in choices:
             listed = ", ".join(map(repr, choices))
             raise ParameterError(f"compile: {name}={value!r}: must be one of {listed}")
-    portable = describe(model)
+    portable = describe(model, nested=True)
     program = _compile(model, portable, output)
     reader = RowReader(
         portable.inputs,

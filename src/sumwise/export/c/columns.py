@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sumwise.export.c.text import CParts, write_function, write_integer, write_number
-from sumwise.export.portable import CATEGORY, Affine, Column, TreeSum
+from sumwise.export.portable import CATEGORY, Affine, Column, Node, TreeSum
 from sumwise.export.program import Program
 
 # What a slot has in place of a missing value, so that a comparison sends it to the right or to the
@@ -76,16 +76,27 @@ class ColumnReader:
         """Add the function and its tables to the parts."""
         values: dict[int, str] = {}
         for (column, kind), slot in self._slots.items():
+            if self._program.columns[column].node is not None:
+                continue
             if column not in values:
                 values[column] = self._read_column(column)
             value = self._send_missing(values[column], kind)
             self._lines.append(f"column[{slot}] = {value};")
         self._lines.append(f"column[{self._slots.of_leaves}] = -INFINITY;")
         declared = [f"int64_t {name};" for name in self._place_names.values()]
-        unused = ["(void)x;"] if len(self._slots) == 1 else []
+        unused = ["(void)x;"] if not values else []
         head = "static void @read_columns(const double *x, double *column)"
         body = write_function(head, [*declared, *unused, *self._lines])
         self._parts.functions.append(f"/* Compute the columns of a row. */\n{body}")
+
+    def store_outputs(self, node: Node, name: str) -> list[str]:
+        """Return the statements that put outputs of a node into slots; ``name`` has them."""
+        outputs = dict(self._program.find_read(node))
+        return [
+            f"column[{slot}] = {self._send_missing(f'{name}[{outputs[column]}]', kind)};"
+            for (column, kind), slot in self._slots.items()
+            if column in outputs
+        ]
 
     def _read_column(self, number: int) -> str:
         column = self._program.columns[number]

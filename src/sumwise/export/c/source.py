@@ -58,7 +58,7 @@ def to_c(
     >>> "void square_predict(const double *x, double *out);" in to_c(model, name="square")
     True
     """
-    source = CInterface(describe(model), name)
+    source = CInterface(describe(model, nested=True), name)
     return save_text(source.declare() if header else source.define(), path)
 
 
@@ -109,5 +109,5 @@ def to_cpp(
     >>> "double predict(const Row &row);" in to_cpp(model, name="square")
     True
     """
-    source = CppInterface(describe(model), name)
+    source = CppInterface(describe(model, nested=True), name)
     return save_text(source.declare() if header else source.define(), path)

@@ -44,13 +44,15 @@ class _Body:
         self._tables.write()
         lines = [f"double column[{len(self._slots)}];"] if reads else []
         lines += [f"double n{k}[{node.n_outputs}];" for k, node in enumerate(nodes[:-1])]
+        reader = ColumnReader(self._program, self._slots, self._parts)
         if reads:
-            ColumnReader(self._program, self._slots, self._parts).write()
+            reader.write()
             lines.append("@read_columns(x, column);")
         else:
             lines.append("(void)x;")
         for node in nodes:
             lines += self._write_step(node)
+            lines += reader.store_outputs(node, self._name(node))
         head = "static void @compute(const double *x, double *out)"
         self._parts.functions.append(write_function(head, lines))
         return self._parts.write(prefix)

@@ -34,10 +34,16 @@ class PythonColumns:
         lines = ["row = _read_row(row, FEATURES)"]
         for k, column in enumerate(self._program.columns):
             lines += self._read_column(k, column)
+        names = ", ".join(self._variables)
+        if any(column.node is not None for column in self._program.columns):
+            return [*lines, f"return [{names}]"]  # a list: some are filled in later
         end = "," if len(self._variables) == 1 else ""
-        return [*lines, f"return ({', '.join(self._variables)}{end})"]
+        return [*lines, f"return ({names}{end})"]
 
     def _read_column(self, k: int, column: Column) -> Iterator[str]:
+        if column.node is not None:
+            yield f"x{k} = NAN"  # until the node is computed
+            return
         (place, *_), lookup = column.inputs, column.lookup
         if lookup is not None:
             yield from self._look_up(k, column)

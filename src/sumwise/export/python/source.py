@@ -78,7 +78,7 @@ def to_python(model: Any, *, name: str = "model", path: str | PathLike[str] | No
     """
     if not all(part.isidentifier() for part in name.split(".")):
         raise ParameterError(f"name={name!r} is not the name of a module")
-    return save_text(_Module(plan_program(describe(model)), name).write(), path)
+    return save_text(_Module(plan_program(describe(model, nested=True)), name).write(), path)
 
 
 class _Module:
@@ -94,7 +94,11 @@ class _Module:
 
     def write(self) -> str:
         """Return the source."""
-        steps = [line for node in self._program.nodes for line in self._write_step(node)]
+        steps = [
+            line
+            for node in self._program.nodes
+            for line in (*self._write_step(node), *self._store_columns(node))
+        ]
         columns = PythonColumns(self._program, self._variables)
         reader = _define("_read(row)", columns.write())
         self._needs |= columns.needs
@@ -196,6 +200,14 @@ class _Module:
             for k, both in enumerate(points)
         ]
         return [f"{out} = [{', '.join(calls)}]"]
+
+    def _store_columns(self, node: Node) -> list[str]:
+        """Return the statements that pass outputs of a node on to trees that split on them."""
+        out = self._name_node(node)
+        return [
+            f"z[{self._variables.index(f'x{k}')}] = {out}[{output}]"
+            for k, output in self._program.find_read(node)
+        ]
 
     def _call(self, name: str, *arguments: str) -> str:
         self._needs.add(name)

@@ -20,7 +20,7 @@ class SqlColumns:
     Attributes
     ----------
     numbers : list of str
-        The name of each column, as a number.
+        The name of each column, as a number; "" if it is the output of a node.
     codes : list of str
         The name of each column as the code of a category, for sets; "" if no set splits it.
     """
@@ -79,6 +79,8 @@ class SqlColumns:
         return f"CASE WHEN {unknown} THEN -1 ELSE {key} END"
 
     def _compute_number(self, k: int, column: Column, computed: dict[str, str]) -> str:
+        if column.node is not None:
+            return ""
         name, own = self._stages.name(f"x{k}"), self._stages.name(f"i{column.inputs[0]}")
         if column.lookup is not None:
             key = self._keys[column.inputs, column.lookup.bases]

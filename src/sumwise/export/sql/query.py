@@ -83,7 +83,7 @@ def to_sql(
         raise ParameterError(f"dialect={dialect!r}; must be one of {known}")
     names = [keep] if isinstance(keep, str) else list(keep)
     parts = [table] if isinstance(table, str) else list(table)
-    portable = describe(model)
+    portable = describe(model, nested=True)
     text = _write_query(portable, DIALECTS[dialect], parts, names)
     return save_text(text, path)
 

@@ -42,7 +42,9 @@ class SqlSteps:
     def write(self) -> list[str]:
         """Add the stages of all nodes; return the names of the outputs of the last one."""
         for node in self._program.nodes:
-            self._outputs[id(node)] = self._write_step(node)
+            own = self._outputs[id(node)] = self._write_step(node)
+            for k, output in self._program.find_read(node):
+                self._columns.numbers[k] = own[output]
         return self._outputs[id(self._program.nodes[-1])]
 
     def _write_step(self, node: Node) -> list[str]:

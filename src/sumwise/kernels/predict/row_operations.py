@@ -19,6 +19,7 @@ from sumwise.kernels.runtime.jit import inlined, routine
 
 ADD_TREES, LIST_TREES, COMBINE, ADD_COLUMNS, VOTE, MEDIAN, SHARE, INTERPOLATE = range(8)
 EXP, EXP_LESS_ONE, SIGMOID, SORT, TWO_SIGMOIDS, SOFTMAX, LARGEST, IS_POSITIVE = range(8, 16)
+FILL_COLUMN = 16
 LINE_SIZE = 8
 
 
@@ -129,6 +130,13 @@ def _interpolate(x, xs, ys):
     return slope * (x - xs[low - 1]) + ys[low - 1]
 
 
+@inlined
+def _fill_column(values, column, number):
+    """Set a column, in both copies of the values, to a number that an operation has computed."""
+    values[column] = number
+    values[(values.size >> 1) + column] = -np.inf if np.isnan(number) else number
+
+
 @routine
 def apply_operation(line, row, parameters):
     """Apply an operation that knows nothing of trees."""
@@ -166,6 +174,8 @@ def apply_operation(line, row, parameters):
         out[0] = _find_median(row.leaves[:n_inputs], weights, given)
     elif operation == SHARE:
         _share(given, out)
+    elif operation == FILL_COLUMN:
+        _fill_column(row.values, line[6], given[0])
     elif operation == INTERPOLATE:
         n_points = line[6]
         xs = parameters[place : place + n_points]
