@@ -325,6 +325,12 @@ def list_children(node: Node) -> Sequence[Node]:
     return node.of if isinstance(node, (Affine, Vote)) else (node.of,)
 
 
+def refuse_empty_names(inputs: Sequence[Input], format_name: str) -> None:
+    """Raise ExportError if a feature has the empty name, which a format cannot hold."""
+    if any(not own.name for own in inputs):
+        raise ExportError(f"a feature has the empty name '', which {format_name} cannot hold")
+
+
 def describe(model: Any, *, nested: bool = False) -> PortableModel:
     """Return a fitted model in plain terms; raise ExportError if that cannot be done.
 

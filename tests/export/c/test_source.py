@@ -215,6 +215,7 @@ def test_any_names_compile(language, tmp_path):
         "\n",
     ]
     names += ["double", "A B", "missing", "fill", "Row", "??/", "code", "categories", "x"]
+    names += ["NULL", "NAN", "errno", "linux"]
     model = make_model(names, categories=["a", "??/", "*/"], classes=["*/", "/*\n"])
     write = to_cpp if language == "c++" else to_c
     (tmp_path / "names").write_text(write(model))

@@ -192,6 +192,12 @@ def test_models_without_numbers_or_splits():
     check(model, to_coreml(model), [["red"], [None], ["purple"]])
 
 
+def test_an_empty_name_is_refused():
+    inputs = (Input(""), *NUMBERS[1:])
+    with pytest.raises(ExportError, match="empty name '', which Core ML cannot hold"):
+        to_coreml(PortableModel("Graph", inputs, make_graph("numbers").output))
+
+
 def test_features_may_have_the_names_of_outputs():
     inputs = (Input("prediction"), *NUMBERS[1:])
     spec = to_coreml(PortableModel("Graph", inputs, make_graph("numbers").output))

@@ -133,10 +133,10 @@ def test_a_constant():
 
 
 def test_names_are_cleaned():
-    inputs = tuple(map(Input, ["a b", "a:b", 'ü"{}', ""]))
+    inputs = tuple(map(Input, ["a b", "a:b", 'ü"{}', "", "a\0"]))
     trees = make_trees(np.random.default_rng(0), inputs)
     booster = load(PortableModel("Trees", inputs, trees))
-    assert booster.feature_name() == ["a_b", "a_b_2", "ü___", "_"]
+    assert booster.feature_name() == ["a_b", "a_b_2", "ü___", "_", "a_"]
 
 
 def test_path(tmp_path):

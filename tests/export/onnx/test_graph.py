@@ -231,6 +231,14 @@ def test_a_feature_may_have_the_name_of_an_output():
     assert [own.name for own in start(graph).get_outputs()] == ["variable_"]
 
 
+def test_an_empty_name_is_refused_as_an_input():
+    model = make_graph("numbers")
+    model = PortableModel("Graph", (Input(""), *model.inputs[1:]), model.output)
+    assert [own.name for own in start(to_onnx(model)).get_inputs()] == ["X"]
+    with pytest.raises(ExportError, match="empty name '', which ONNX cannot hold"):
+        to_onnx(model, inputs="columns")
+
+
 def test_metadata_name_the_features():
     about = start(to_onnx(make_graph("numbers"))).get_modelmeta().custom_metadata_map
     assert about == {"estimator": "Graph", "features": '["x0", "x1", "x2"]'}

@@ -246,6 +246,7 @@ def test_deep_trees_are_written():
         ((Input("a", CATEGORY, ("b ",)),), "cannot hold the category 'b '"),
         ((Input("a", CATEGORY, (1, 2**60)),), "beyond 2\\*\\*53"),
         ((Input("a\0"),), "XML cannot hold the characters"),
+        ((Input("a"), Input("")), "a feature has the empty name '', which PMML cannot hold"),
     ],
 )
 def test_names_that_xml_cannot_hold_are_refused(inputs, message):

@@ -263,6 +263,20 @@ def test_any_names_can_be_written():
     assert values[8:] == predict_row(model, row)
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+def test_features_that_differ_by_case_are_refused_where_case_does_not_count(dialect):
+    model = make_model(["size", "Size", "Ä", "ä"])
+    with pytest.raises(ExportError, match="'size' and 'Size' would be the same column"):
+        to_sql(model, table="points", dialect=dialect)
+    assert "Size" in to_sql(model, table="points", dialect="postgres")
+    to_sql(make_model(["Ä", "ä"]), table="points", dialect=dialect)
+
+
+def test_an_empty_name_is_refused():
+    with pytest.raises(ExportError, match="empty name '', which SQL cannot hold"):
+        to_sql(make_model(["", "a"]), table="points", dialect="duckdb")
+
+
 def test_a_table_may_be_in_a_schema():
     database = sqlite3.connect(":memory:")
     database.execute("ATTACH ':memory:' AS other")

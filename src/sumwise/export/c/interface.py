@@ -24,7 +24,13 @@ _KEYWORDS = (
     "template this throw true try typedef typeid typename union unsigned using virtual void "
     "volatile while xor"
 )
-KEYWORDS = frozenset(_KEYWORDS.split())
+# Macros of common compilers and of the headers that exported C++ includes.
+_MACROS = (
+    "BIG_ENDIAN BUFSIZ BYTE_ORDER DOMAIN EDOM EIO EOF EPERM ERANGE ETIME HUGE_VAL INFINITY "
+    "LITTLE_ENDIAN MAXFLOAT M_E M_PI NAN NULL OVERFLOW RAND_MAX SIZE_MAX UNDERFLOW WEOF errno "
+    "linux stderr stdin stdout unix"
+)
+KEYWORDS = frozenset(f"{_KEYWORDS} {_MACROS}".split())
 
 
 class CInterface:

@@ -22,6 +22,7 @@ from sumwise.export.portable import (
     PortableModel,
     TreeSum,
     describe,
+    refuse_empty_names,
 )
 from sumwise.export.rounding import round_down
 from sumwise.export.tree_sums import add_trees
@@ -97,6 +98,7 @@ class _SpecWriter:
     """Writes one model."""
 
     def __init__(self, model: PortableModel, is_single: bool) -> None:
+        refuse_empty_names(model.inputs, "Core ML")
         self._model, self._is_single = model, is_single
         self._trees, self._transform = _find_trees(model)
         self._proto = _import_proto()

@@ -104,7 +104,7 @@ def _write_header(model: LibraryModel) -> list[str]:
     objective = _find_objective(model)
     lines += [f"objective={objective}"] if objective else []
     lines += ["average_output"] if model.averages else []
-    names = clean_names(model.inputs, r'[\s",:\[\]{}]')
+    names = clean_names(model.inputs, r'[\s\0",:\[\]{}]')
     infos = (_describe_input(model, k) for k in range(len(model.inputs)))
     return [*lines, f"feature_names={' '.join(names)}", f"feature_infos={' '.join(infos)}"]
 

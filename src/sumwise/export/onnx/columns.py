@@ -7,7 +7,14 @@ import numpy as np
 
 from sumwise.errors import ExportError
 from sumwise.export.onnx.operators import Operators
-from sumwise.export.portable import CATEGORY, Column, Input, Lookup, Node
+from sumwise.export.portable import (
+    CATEGORY,
+    Column,
+    Input,
+    Lookup,
+    Node,
+    refuse_empty_names,
+)
 
 MATRIX = "X"
 # What stands for a missing category where the type of the input has no NaN.
@@ -58,6 +65,7 @@ class Columns:
         """Return name, type and width of each input of the graph."""
         if self.is_matrix:
             return [(MATRIX, self._operators.dtype, len(self._inputs))]
+        refuse_empty_names(self._inputs, "ONNX")
         return [(known.name, self.find_type(k), 1) for k, known in enumerate(self._inputs)]
 
     def find_type(self, place: int) -> np.dtype:

@@ -17,6 +17,7 @@ from sumwise.export.portable import (
     PortableModel,
     TreeSum,
     list_nodes,
+    refuse_empty_names,
 )
 
 _UNKNOWN = -1
@@ -32,6 +33,7 @@ class Fields:
     """
 
     def __init__(self, model: PortableModel) -> None:
+        refuse_empty_names(model.inputs, "PMML")
         self._inputs = model.inputs
         self._taken = {known.name for known in model.inputs}
         self._counts: dict[str, int] = {}  # how often a name was asked for

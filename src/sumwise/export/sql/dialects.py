@@ -33,6 +33,8 @@ class Dialect:
         The literal NaN, if numbers can be NaN; it is read as missing.
     most_leaves : int
         The largest tree that the parser can read.
+    ignores_case : bool
+        Whether quoted names that differ only by the case of ASCII letters are the same.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Dialect:
     greatest: str = "GREATEST"
     not_a_number: str = ""
     most_leaves: int = 1 << 30
+    ignores_case: bool = False
 
     def write_number(self, value: float) -> str:
         """Return a number as a literal in double precision, exactly."""
@@ -96,8 +99,11 @@ DIALECTS = {
         materialized="MATERIALIZED ",
         greatest="MAX",
         most_leaves=1 << 14,
+        ignores_case=True,
     ),
-    "duckdb": Dialect("duckdb", double="DOUBLE", not_a_number="CAST('NaN' AS DOUBLE)"),
+    "duckdb": Dialect(
+        "duckdb", double="DOUBLE", not_a_number="CAST('NaN' AS DOUBLE)", ignores_case=True
+    ),
     "postgres": Dialect("postgres", materialized="MATERIALIZED ", not_a_number="float8 'NaN'"),
 }
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
-from sumwise.errors import ParameterError
-from sumwise.export.portable import PortableModel, describe
-from sumwise.export.program import plan_program, save_text
+from sumwise.errors import ExportError, ParameterError
+from sumwise.export.portable import PortableModel, describe, refuse_empty_names
+from sumwise.export.program import Program, plan_program, save_text
 from sumwise.export.sql.columns import SqlColumns
 from sumwise.export.sql.dialects import DIALECTS, Dialect, quote_name, quote_string
 from sumwise.export.sql.stages import Stages
@@ -92,6 +92,7 @@ def _write_query(
     model: PortableModel, dialect: Dialect, table: Sequence[str], keep: Sequence[str]
 ) -> str:
     program = plan_program(model)
+    _check_features(program, dialect)
     outputs, labels = _name_outputs(model)
     _refuse_repeated([*keep, *labels, *outputs], keep)
     stages = Stages(dialect, keep)
@@ -130,6 +131,24 @@ def _make_distinct(names: Sequence[str]) -> list[str]:
         taken.add(own.lower())
         result.append(own)
     return result
+
+
+def _check_features(program: Program, dialect: Dialect) -> None:
+    """Refuse names of features that a table of this database cannot have."""
+    inputs = program.model.inputs
+    used = [inputs[k] for k in sorted({k for c in program.columns for k in c.inputs})]
+    if dialect.name != "sqlite":
+        refuse_empty_names(used, "SQL")
+    if not dialect.ignores_case:
+        return
+    known: dict[str, str] = {}
+    for name in (own.name for own in used):
+        other = known.setdefault("".join(c.lower() if c.isascii() else c for c in name), name)
+        if other != name:
+            raise ExportError(
+                f"the features {other!r} and {name!r} would be the same column to {dialect.name}, "
+                "which ignores case; rename one of them"
+            )
 
 
 def _refuse_repeated(names: Sequence[str], keep: Sequence[str]) -> None:
