@@ -331,6 +331,17 @@ def refuse_empty_names(inputs: Sequence[Input], format_name: str) -> None:
         raise ExportError(f"a feature has the empty name '', which {format_name} cannot hold")
 
 
+def refuse_large_labels(model: PortableModel, format_name: str, limit: int = 1 << 63) -> None:
+    """Raise ExportError if a class is an integer of at least ``limit``, or below its negative."""
+    for classes in model.classes:
+        for label in classes.tolist():
+            if isinstance(label, int) and not -limit <= label < limit:
+                raise ExportError(
+                    f"the label {label} is beyond the integers of {format_name}; train on strings "
+                    "of the labels instead"
+                )
+
+
 def describe(model: Any, *, nested: bool = False) -> PortableModel:
     """Return a fitted model in plain terms; raise ExportError if that cannot be done.
 

@@ -106,6 +106,9 @@ def test_path(tmp_path):
     text = to_json(model, path=tmp_path / "model.json")
     assert (tmp_path / "model.json").read_text(encoding="utf-8") == text
     assert to_json(from_json(tmp_path / "model.json")) == text
+    assert to_json(from_json(str(tmp_path / "model.json"))) == text
+    with pytest.raises(ModelFileError, match="not JSON, nor the path of a file"):
+        from_json(str(tmp_path / "other.json"))
     assert to_json(from_json(text.encode())) == text
 
 

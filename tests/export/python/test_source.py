@@ -146,9 +146,10 @@ def test_numbers_of_other_types_are_read():
     assert len(set(results)) == 1
 
 
-def test_a_name_that_is_no_module_is_refused():
+@pytest.mark.parametrize("name", ["", "a b", "class", "models.import"])
+def test_a_name_that_is_no_module_is_refused(name):
     with pytest.raises(ParameterError, match="not the name of a module"):
-        to_python(make_model(["a"]), name="a b")
+        to_python(make_model(["a"]), name=name)
 
 
 def test_an_unknown_link_is_refused():

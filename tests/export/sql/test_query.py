@@ -304,6 +304,9 @@ def test_bad_parameters_are_refused():
     model = make_model(["a"])
     with pytest.raises(ParameterError, match="dialect='oracle'; must be one of 'ansi'"):
         to_sql(model, table="points", dialect="oracle")
+    for table in ("", (), ("schema", "")):
+        with pytest.raises(ParameterError, match="the name of a table must not be empty"):
+            to_sql(make_model(["a"]), table=table)
     with pytest.raises(ParameterError, match="two columns 'Prediction'"):
         to_sql(model, table="points", keep=["id", "Prediction"])
 

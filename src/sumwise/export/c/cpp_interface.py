@@ -15,7 +15,7 @@ from sumwise.export.c.interface import (
 )
 from sumwise.export.c.steps import write_body
 from sumwise.export.c.text import TEXT, write_function, write_local_table
-from sumwise.export.portable import CATEGORY, PortableModel
+from sumwise.export.portable import CATEGORY, PortableModel, refuse_large_labels
 from sumwise.export.program import make_identifiers, plan_program
 
 _INCLUDES = ["array", "cstddef", "cstdint", "limits", "string"]
@@ -34,6 +34,7 @@ class CppInterface:
 
     def __init__(self, model: PortableModel, name: str) -> None:
         check_name(name)
+        refuse_large_labels(model, "C++ (int64_t)")
         self._model, self._name = model, name
         names = [own.name for own in model.inputs]
         self._features = make_identifiers(names, KEYWORDS | {"Row", "code", "fill", "missing"})

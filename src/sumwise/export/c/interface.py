@@ -8,7 +8,7 @@ import numpy as np
 from sumwise.errors import ExportError, ParameterError
 from sumwise.export.c.steps import write_body
 from sumwise.export.c.text import TEXT, write_comment, write_function, write_local_table
-from sumwise.export.portable import CATEGORY, Input, PortableModel
+from sumwise.export.portable import CATEGORY, Input, PortableModel, refuse_large_labels
 from sumwise.export.program import make_identifiers, plan_program
 
 # Integers up to this are exact in double precision.
@@ -45,6 +45,7 @@ class CInterface:
 
     def __init__(self, model: PortableModel, name: str) -> None:
         check_name(name)
+        refuse_large_labels(model, "C (int64_t)")
         self._model, self._name, self._upper = model, name, name.upper()
         self._features = make_identifiers([own.name for own in model.inputs])
         reserved = frozenset({"N_INPUTS", "N_OUTPUTS", "H", "NODE", "N_PLAIN", "STEP"})

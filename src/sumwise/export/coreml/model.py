@@ -23,6 +23,7 @@ from sumwise.export.portable import (
     TreeSum,
     describe,
     refuse_empty_names,
+    refuse_large_labels,
 )
 from sumwise.export.rounding import round_down
 from sumwise.export.tree_sums import add_trees
@@ -99,6 +100,7 @@ class _SpecWriter:
 
     def __init__(self, model: PortableModel, is_single: bool) -> None:
         refuse_empty_names(model.inputs, "Core ML")
+        refuse_large_labels(model, "Core ML (int64)")
         self._model, self._is_single = model, is_single
         self._trees, self._transform = _find_trees(model)
         self._proto = _import_proto()

@@ -26,6 +26,7 @@ from sumwise.export.portable import (
     Vote,
     describe,
     list_children,
+    refuse_large_labels,
 )
 from sumwise.tree.tree import LeafModels
 
@@ -63,6 +64,7 @@ def to_json(model: Any, *, path: str | os.PathLike[str] | None = None) -> str:
     [2.45, 0.0, 0.0]
     """
     described = describe(model, nested=True)
+    refuse_large_labels(described, "64 bits")
     text = _lay_out(_encode_model(described), "") + "\n"
     if path is not None:
         write_bytes(path, text.encode())

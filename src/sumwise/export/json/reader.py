@@ -41,7 +41,7 @@ def from_json(text: str | bytes | os.PathLike[str]) -> PortableModel:
     Parameters
     ----------
     text : str, bytes or path-like
-        The text, or where it is; a string is the text itself.
+        The text, or the path of a file.
 
     Returns
     -------
@@ -64,11 +64,12 @@ def from_json(text: str | bytes | os.PathLike[str]) -> PortableModel:
     >>> model.n_outputs, to_json(model) == text
     (3, True)
     """
-    source = Path(text).read_bytes() if isinstance(text, os.PathLike) else text
+    is_path = isinstance(text, os.PathLike) or (isinstance(text, str) and os.path.isfile(text))
+    source = Path(os.fsdecode(text)).read_bytes() if is_path else text
     try:
         document = json.loads(source, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"not JSON: {error}") from None
+        raise ModelFileError(f"not JSON, nor the path of a file: {error}") from None
     _check_version(document)
     check_document(document)
     return _read_model(document)

@@ -28,6 +28,7 @@ from sumwise.export.portable import (
     TreeSum,
     Vote,
     describe,
+    refuse_large_labels,
 )
 
 _MOST_BYTES = 2**31 - 1  # of a message of protobuf
@@ -102,6 +103,7 @@ class _GraphWriter:
 
     def __init__(self, model: PortableModel, dtype: np.dtype, form: str) -> None:
         self._onnx = import_onnx()
+        refuse_large_labels(model, "ONNX (int64)")
         self._model = model
         self._ops = Operators(dtype)
         self._columns = Columns(self._ops, model.inputs, form, self._compute)

@@ -23,10 +23,11 @@ from sumwise.export.pmml.trees import (
     write_tree,
 )
 from sumwise.export.pmml.xml import element, number
-from sumwise.export.portable import Median, PortableModel, TreeSum, describe
+from sumwise.export.portable import Median, PortableModel, TreeSum, describe, refuse_large_labels
 
 _NAMESPACE = "http://www.dmg.org/PMML-4_4"
 _INTEGERS = 2**31  # of JPMML
+_EXACT = 1 << 53  # integers of double precision
 
 
 def to_pmml(model: Any, *, path: Target | None = None) -> str:
@@ -68,6 +69,7 @@ class _Document:
     """Writes one model."""
 
     def __init__(self, model: PortableModel) -> None:
+        refuse_large_labels(model, "PMML (double)", _EXACT)
         self._model = model
         self._fields = Fields(model)
         self._segments: list[str] = []

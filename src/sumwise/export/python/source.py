@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from keyword import iskeyword
 from os import PathLike
 from typing import Any
 
@@ -76,7 +77,7 @@ def to_python(model: Any, *, name: str = "model", path: str | PathLike[str] | No
     >>> bool(module["predict"]([3.0]) == model.predict([[3.0]])[0])
     True
     """
-    if not all(part.isidentifier() for part in name.split(".")):
+    if not all(part.isidentifier() and not iskeyword(part) for part in name.split(".")):
         raise ParameterError(f"name={name!r} is not the name of a module")
     return save_text(_Module(plan_program(describe(model, nested=True)), name).write(), path)
 

@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any
 
 from sumwise.errors import ExportError, ParameterError
-from sumwise.export.portable import PortableModel, describe, refuse_empty_names
+from sumwise.export.portable import PortableModel, describe, refuse_empty_names, refuse_large_labels
 from sumwise.export.program import Program, plan_program, save_text
 from sumwise.export.sql.columns import SqlColumns
 from sumwise.export.sql.dialects import DIALECTS, Dialect, quote_name, quote_string
@@ -83,6 +83,8 @@ def to_sql(
         raise ParameterError(f"dialect={dialect!r}; must be one of {known}")
     names = [keep] if isinstance(keep, str) else list(keep)
     parts = [table] if isinstance(table, str) else list(table)
+    if not parts or not all(parts):
+        raise ParameterError(f"table={table!r}: the name of a table must not be empty")
     portable = describe(model, nested=True)
     text = _write_query(portable, DIALECTS[dialect], parts, names)
     return save_text(text, path)
@@ -93,6 +95,7 @@ def _write_query(
 ) -> str:
     program = plan_program(model)
     _check_features(program, dialect)
+    refuse_large_labels(model, "SQL (64 bits)")
     outputs, labels = _name_outputs(model)
     _refuse_repeated([*keep, *labels, *outputs], keep)
     stages = Stages(dialect, keep)
