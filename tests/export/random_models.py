@@ -273,6 +273,7 @@ GRAPHS = {
     "half_logistic": lambda rng, draw: Link(draw(), "half_logistic"),
     "identity": lambda rng, draw: Link(draw(6, 3), "identity"),
     "softmax": lambda rng, draw: Link(draw(6, 3), "softmax"),
+    "one_vs_all": lambda rng, draw: Link(draw(6, 3), "sigmoid"),
     "line_logistic": lambda rng, draw: Link(make_line(rng, 1), "logistic"),
     "line_softmax": lambda rng, draw: Link(make_line(rng, 3), "softmax"),
     "affine": _make_affine,
@@ -295,7 +296,7 @@ _TWO, _THREE = (np.array(["no", "yes"]),), (np.array(["no", "yes", "it's"]),)
 CLASSES = {
     **dict.fromkeys(("logistic", "half_logistic", "line_logistic"), _TWO),
     **dict.fromkeys(("forest", "softmax", "line_softmax", "vote", "share"), _THREE),
-    **dict.fromkeys(("curves", "stack"), _THREE),
+    **dict.fromkeys(("curves", "stack", "one_vs_all"), _THREE),
     "votes": (np.array([3, -1, 20]),),
     "two_targets": (np.array(["a", "b"]), np.array([10, 20, 30])),
 }

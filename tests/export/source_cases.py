@@ -109,7 +109,7 @@ def _fit_targets():
 
 # The twin's link functions are those of the C library.
 INEXACT = {"stack", "votes", "log", "log1p", "sigmoid", "logistic", "half_logistic", "softmax"}
-INEXACT |= {"line_logistic", "line_softmax"}
+INEXACT |= {"line_logistic", "line_softmax", "one_vs_all"}
 # Labels of all types.
 CLASSES = {
     "votes": (np.array([3, -1, 2**40]),),

@@ -1,6 +1,7 @@
 """treelite predicts what the model predicts."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,6 +59,15 @@ def test_links(link, n_outputs):
     expected = expected[:, 1:] if "logistic" in link else expected
     rtol = SINGLE if link == "softmax" else 1e-12
     np.testing.assert_allclose(predict(model, np.array(rows)), expected, rtol=rtol)
+
+
+def test_one_probability_per_class():
+    rng = np.random.default_rng(0)
+    model = make_model(rng, "sigmoid", NUMBERS, n_outputs=3, n_trees=6)
+    model = replace(model, classes=(np.arange(3),))
+    rows = make_rows(model)
+    expected = np.array([predict_row(model, row) for row in rows])
+    np.testing.assert_allclose(predict(model, np.array(rows)), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", HELD)

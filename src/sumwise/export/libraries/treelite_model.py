@@ -102,7 +102,10 @@ class _Builder:
         spans = n_outputs > 1
         shape = (n_targets, n_classes) if spans else (1, 1)
         alpha = {"sigmoid_alpha": 2.0} if model.link == "half_logistic" else {}
-        postprocessor = library.PostProcessorFunc(name=known[model.link], **alpha)
+        # "sigmoid" applies to one number per target, not to each class.
+        is_ova = is_multi and model.link == "sigmoid"
+        name = "multiclass_ova" if is_ova else known[model.link]
+        postprocessor = library.PostProcessorFunc(name=name, **alpha)
         return library.ModelBuilder(
             threshold_type="float64",
             leaf_output_type="float64",

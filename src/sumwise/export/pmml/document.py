@@ -23,7 +23,17 @@ from sumwise.export.pmml.trees import (
     write_tree,
 )
 from sumwise.export.pmml.xml import element, number
-from sumwise.export.portable import Median, PortableModel, TreeSum, describe, refuse_large_labels
+from sumwise.export.portable import (
+    Affine,
+    Link,
+    Median,
+    Node,
+    PortableModel,
+    TreeSum,
+    describe,
+    refuse_large_labels,
+    refuse_single_classes,
+)
 
 _NAMESPACE = "http://www.dmg.org/PMML-4_4"
 _INTEGERS = 2**31  # of JPMML
@@ -70,6 +80,7 @@ class _Document:
 
     def __init__(self, model: PortableModel) -> None:
         refuse_large_labels(model, "PMML (double)", _EXACT)
+        refuse_single_classes(model, "PMML")
         self._model = model
         self._fields = Fields(model)
         self._segments: list[str] = []
@@ -179,7 +190,7 @@ class _Document:
         outputs = [self._write_label(f"predicted_{target}", kind)]
         tables = []
         for label, result in zip(labels, results, strict=True):
-            outputs.append(self._write_probability(f"probability{suffix}({label})", label))
+            outputs.append(self._write_probability(f"probability{suffix}({label})", label, result))
             predictor = element("NumericPredictor", {"name": result, "coefficient": 1})
             about = {"intercept": 0, "targetCategory": label}
             tables.append(element("RegressionTable", about, predictor))
@@ -202,11 +213,13 @@ class _Document:
         about = {"name": self._fields.make_name(name), "optype": "categorical", "dataType": kind}
         return self._publish(about, {"feature": "predictedValue"})
 
-    def _write_probability(self, name: str, label: str) -> str:
+    def _write_probability(self, name: str, label: str, result: str) -> str:
         about = {"name": self._fields.make_name(name), "optype": "continuous", "dataType": "double"}
+        if _may_not_sum_to_one(self._model.output):  # probabilities of PMML always do
+            return self._publish(about, {"feature": "transformedValue"}, read(result))
         return self._publish(about, {"feature": "probability", "value": label})
 
-    def _publish(self, about: dict[str, str], source: dict[str, str]) -> str:
+    def _publish(self, about: dict[str, str], source: dict[str, str], *content: str) -> str:
         """Return an output of a segment. Of several targets, all but the last are hidden so far."""
         if len(self._targets) > 1:
             inner = {"name": self._fields.make_name(f"own {about['name']}")}
@@ -214,7 +227,7 @@ class _Document:
             shown = about | {"feature": "transformedValue"}
             self._outputs.append(element("OutputField", shown, value))
             about = about | inner
-        return element("OutputField", about | source)
+        return element("OutputField", about | source, *content)
 
     # --- the whole model ---
 
@@ -247,6 +260,13 @@ class _Document:
                 values = [element("Value", {"value": label}) for label in labels]
             own.append(element("DataField", about, *values))
         return element("DataDictionary", {}, *self._fields.list_data_fields(), *own)
+
+
+def _may_not_sum_to_one(node: Node) -> bool:
+    """Whether the outputs of a classifier are one probability per class, each by itself."""
+    if isinstance(node, Affine):
+        return any(map(_may_not_sum_to_one, node.of))
+    return isinstance(node, Link) and node.name == "sigmoid"
 
 
 def _write_local(derived: list[str]) -> str:
