@@ -64,8 +64,9 @@ def from_json(text: str | bytes | os.PathLike[str]) -> PortableModel:
     >>> model.n_outputs, to_json(model) == text
     (3, True)
     """
-    is_path = isinstance(text, os.PathLike) or (isinstance(text, str) and os.path.isfile(text))
-    source = Path(os.fsdecode(text)).read_bytes() if is_path else text
+    if isinstance(text, str) and os.path.isfile(text):
+        text = Path(text)
+    source = Path(text).read_bytes() if isinstance(text, os.PathLike) else text
     try:
         document = json.loads(source, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
