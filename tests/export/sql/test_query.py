@@ -227,6 +227,16 @@ def test_many_terms_are_added_in_order(dialect, request):
         check(case, *query(request.getfixturevalue("duck"), case, dialect, DUCKDB_TYPES))
 
 
+def test_large_sets_of_categories_are_strings_of_bits_in_duckdb(duck):
+    values = [f"c{k:02}" for k in range(60)]
+    model = make_model(["code", "a"], categories=values)
+    assert "SUBSTRING('" in to_sql(model, table="points", dialect="duckdb")
+    assert "SUBSTRING" not in to_sql(model, table="points", dialect="sqlite")
+    rows = [[value, 0.5] for value in [*values, "other", "", None]]
+    case = Case.by_twin("large", model, rows)
+    check(case, *query(duck, case, "duckdb", DUCKDB_TYPES))
+
+
 # --- names, labels, errors ---
 
 
