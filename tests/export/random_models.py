@@ -239,7 +239,7 @@ def _make_nested(rng, draw):
 
 
 def _make_meta(rng, draw):
-    """Return the median of trees that split on trees that split on other outputs, and the latter."""
+    """Return trees that split on other outputs, and the median of trees that split on these."""
     nested = _make_nested(rng, draw)
     above = make_trees(rng, NUMBERS[:1], 5, more=[Column((), None, nested, 0)])
     return Affine((Median(above, np.ones(5)), nested), np.eye(2), np.zeros(2))

@@ -40,14 +40,6 @@ def test_integers_that_doubles_round_are_refused_in_pmml():
         to_pmml(label([0, 2**53 + 1]))
 
 
-@pytest.mark.parametrize("write", [to_coreml, to_pmml])
-def test_a_single_class_is_refused(write):
-    require_packages(write)
-    model = make_model(["a"], classes=["only"])
-    with pytest.raises(ExportError, match="one class only, 'only'; classifiers of"):
-        write(model)
-
-
 def test_other_labels_are_not_refused():
     for classes in (["a", "b"], [0.5, 1e300], [False, True]):
         refuse_large_labels(label(classes), "any format")

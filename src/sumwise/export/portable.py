@@ -342,16 +342,6 @@ def refuse_large_labels(model: PortableModel, format_name: str, limit: int = 1 <
                 )
 
 
-def refuse_single_classes(model: PortableModel, format_name: str) -> None:
-    """Raise ExportError if a classifier knows one class only, which a format cannot hold."""
-    for classes in model.classes:
-        if classes.size < 2:
-            raise ExportError(
-                f"the model has one class only, {classes.tolist()[0]!r}; classifiers of "
-                f"{format_name} have two or more"
-            )
-
-
 def describe(model: Any, *, nested: bool = False) -> PortableModel:
     """Return a fitted model in plain terms; raise ExportError if that cannot be done.
 

@@ -24,7 +24,6 @@ from sumwise.export.portable import (
     describe,
     refuse_empty_names,
     refuse_large_labels,
-    refuse_single_classes,
 )
 from sumwise.export.rounding import round_down
 from sumwise.export.tree_sums import add_trees
@@ -102,7 +101,6 @@ class _SpecWriter:
     def __init__(self, model: PortableModel, is_single: bool) -> None:
         refuse_empty_names(model.inputs, "Core ML")
         refuse_large_labels(model, "Core ML (int64)")
-        refuse_single_classes(model, "Core ML")
         self._model, self._is_single = model, is_single
         self._trees, self._transform = _find_trees(model)
         self._proto = _import_proto()

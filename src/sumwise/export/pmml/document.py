@@ -32,7 +32,6 @@ from sumwise.export.portable import (
     TreeSum,
     describe,
     refuse_large_labels,
-    refuse_single_classes,
 )
 
 _NAMESPACE = "http://www.dmg.org/PMML-4_4"
@@ -80,7 +79,6 @@ class _Document:
 
     def __init__(self, model: PortableModel) -> None:
         refuse_large_labels(model, "PMML (double)", _EXACT)
-        refuse_single_classes(model, "PMML")
         self._model = model
         self._fields = Fields(model)
         self._segments: list[str] = []
