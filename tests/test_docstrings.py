@@ -95,7 +95,11 @@ def test_the_example_of_the_readme_runs(readme, tmp_path, monkeypatch, capsys):
     (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(example, {})
-    assert float(capsys.readouterr().out) > 0.9
+    score, *explanation, rent = capsys.readouterr().out.splitlines()
+    assert float(score) > 0.9
+    assert explanation[0].startswith("<Explanation of the prediction: 1,250 rows")
+    assert 1_000 < float(rent) < 1_300
+    assert (tmp_path / "model.c").is_file()
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
