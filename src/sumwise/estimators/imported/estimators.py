@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.docstrings import fill_docstring
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.fitted import BaseFittedBoosting
 from sumwise.estimators.boosting.losses import CLASS_LINKS, REGRESSION_LINKS
@@ -15,6 +16,28 @@ from sumwise.estimators.input.features import FeatureSchema
 from sumwise.export.portable import PortableModel
 from sumwise.inspection.importance import importance
 from sumwise.tree import LinearEnsemble, Model, Trees
+
+
+_TEXTS = {
+    "parameters": """
+unknown_category : {"missing", "error"}, default="missing"
+    What a category is that the model does not know: the same as a missing value, or an error.
+extra_columns : {"error", "ignore"}, default="error"
+    What columns of a frame are that the model does not know.
+sparse_zeros : {"value", "missing"}, default="value"
+    What a sparse matrix does not store: zeros or missing values.
+n_jobs : int or None, default=None
+    Number of threads; None for all cores.""",
+    "attributes": """
+ensemble_ : Trees
+    The trees.
+schema_ : FeatureSchema
+    Kinds of the features, and their categories.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of str
+    Their names, if the model knows them.""",
+}
 
 
 class BaseImported(BaseFittedBoosting):
@@ -95,6 +118,7 @@ def _average_importance(trees: Trees) -> np.ndarray:
     return mean / mean.sum() if mean.sum() > 0 else mean
 
 
+@fill_docstring(**_TEXTS)
 class ImportedClassifier(ClassifierMixin, BaseImported):
     """A classifier of another library. It predicts, explains and exports; it cannot be fitted.
 
@@ -104,27 +128,13 @@ class ImportedClassifier(ClassifierMixin, BaseImported):
 
     Parameters
     ----------
-    unknown_category : {"missing", "error"}, default="missing"
-        What a category is that the model does not know: the same as a missing value, or an error.
-    extra_columns : {"error", "ignore"}, default="error"
-        What columns of a frame are that the model does not know.
-    sparse_zeros : {"value", "missing"}, default="value"
-        What a sparse matrix does not store: zeros or missing values.
-    n_jobs : int or None, default=None
-        Number of threads; None for all cores.
+    {parameters}
 
     Attributes
     ----------
     classes_ : ndarray, or list of ndarray for several targets
         Labels of the classes.
-    ensemble_ : Trees
-        The trees.
-    schema_ : FeatureSchema
-        Kinds of the features, and their categories.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if the model knows them.
+    {attributes}
 
     Examples
     --------
@@ -223,6 +233,7 @@ def _choose(raw: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes[indices]
 
 
+@fill_docstring(**_TEXTS)
 class ImportedRegressor(RegressorMixin, BaseImported):
     """A regressor of another library. It predicts, explains and exports; it cannot be fitted.
 
@@ -232,27 +243,13 @@ class ImportedRegressor(RegressorMixin, BaseImported):
 
     Parameters
     ----------
-    unknown_category : {"missing", "error"}, default="missing"
-        What a category is that the model does not know: the same as a missing value, or an error.
-    extra_columns : {"error", "ignore"}, default="error"
-        What columns of a frame are that the model does not know.
-    sparse_zeros : {"value", "missing"}, default="value"
-        What a sparse matrix does not store: zeros or missing values.
-    n_jobs : int or None, default=None
-        Number of threads; None for all cores.
+    {parameters}
 
     Attributes
     ----------
     n_outputs_ : int
         Number of outputs that the model predicts.
-    ensemble_ : Trees
-        The trees.
-    schema_ : FeatureSchema
-        Kinds of the features, and their categories.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if the model knows them.
+    {attributes}
 
     Examples
     --------

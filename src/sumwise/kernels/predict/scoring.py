@@ -17,7 +17,7 @@ _ONE = np.uint64(1)
 # A byte can number this many leaves. For trees with more, ``wide`` takes the numbers.
 _BYTE = 256
 # Trees whose values are added together.
-_TOGETHER = np.int64(4)
+TOGETHER = np.int64(4)
 # Blocks of bytes that finding leaves needs: one per tree that goes before, and three more.
 SCRATCH_BLOCKS = 6
 
@@ -104,7 +104,7 @@ def _find_by_walk(codes, tree, trees, wide):
 
 
 @inlined
-def _find_leaves(codes, tree, trees, scratch, wide):
+def find_leaves(codes, tree, trees, scratch, wide):
     """Write the leaves of a block's rows to ``scratch[0]``, or to ``wide`` if there are many."""
     if trees.kind[tree] == BY_WALK:
         _find_by_walk(codes, tree, trees, wide)
@@ -113,12 +113,41 @@ def _find_leaves(codes, tree, trees, scratch, wide):
 
 
 @routine
-def _go_together(tree, last_tree, trees):
-    """Whether four trees from this one on add to the same output, and bytes number their leaves."""
-    result = tree + _TOGETHER <= last_tree
-    for k in range(tree, min(tree + _TOGETHER, last_tree)):
-        result &= trees.output[k] == trees.output[tree] and trees.n_leaves[k] <= _BYTE
+def fit_bytes(tree, last_tree, trees):
+    """Whether there are four trees from this one on, with leaves that bytes can number."""
+    result = tree + TOGETHER <= last_tree
+    for k in range(tree, min(tree + TOGETHER, last_tree)):
+        result &= trees.n_leaves[k] <= _BYTE
     return result
+
+
+@routine
+def _go_together(tree, last_tree, trees):
+    """Whether they also add to the same output."""
+    result = fit_bytes(tree, last_tree, trees)
+    for k in range(tree, min(tree + TOGETHER, last_tree)):
+        result &= trees.output[k] == trees.output[tree]
+    return result
+
+
+@inlined
+def add_leaf_values(tree, n_trees, trees, value, scratch, wide, n_rows, sums):
+    """Add the values of the leaves that were found in one tree, or in four."""
+    start = trees.start
+    a, values_a = scratch[0], value[start[tree] :]
+    if n_trees == TOGETHER:  # saves reading and writing the sum three times
+        b, values_b = scratch[1], value[start[tree + 1] :]
+        c, values_c = scratch[2], value[start[tree + 2] :]
+        d, values_d = scratch[3], value[start[tree + 3] :]
+        for i in range(n_rows):
+            total = (sums[i] + values_a[a[i]]) + values_b[b[i]]
+            sums[i] = (total + values_c[c[i]]) + values_d[d[i]]
+    elif trees.n_leaves[tree] <= _BYTE:
+        for i in range(n_rows):
+            sums[i] += values_a[a[i]]
+    else:
+        for i in range(n_rows):
+            sums[i] += values_a[wide[i]]
 
 
 @kernel
@@ -130,31 +159,18 @@ def add_coded_predictions(
     ``all_scratch`` (uint8, SCRATCH_BLOCKS blocks per thread) and ``all_wide`` (uint32, one block
     per thread) need not be initialized.
     """
-    start, value, scratch, wide = trees.start, trees.value, all_scratch[thread], all_wide[thread]
+    scratch, wide = all_scratch[thread], all_wide[thread]
     n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
     while block < n_blocks:
         own, first = codes[block], block * BLOCK
         n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
         tree = first_tree
         while tree < last_tree:
-            n_trees = _TOGETHER if _go_together(tree, last_tree, trees) else 1
+            n_trees = TOGETHER if _go_together(tree, last_tree, trees) else 1
             for k in range(n_trees):
-                _find_leaves(own, tree + k, trees, scratch[k:], wide)
+                find_leaves(own, tree + k, trees, scratch[k:], wide)
             sums = out[first:, trees.output[tree]]
-            a, values_a = scratch[0], value[start[tree] :]
-            if n_trees == _TOGETHER:  # saves reading and writing the sum three times
-                b, values_b = scratch[1], value[start[tree + 1] :]
-                c, values_c = scratch[2], value[start[tree + 2] :]
-                d, values_d = scratch[3], value[start[tree + 3] :]
-                for i in range(n_rows):
-                    total = (sums[i] + values_a[a[i]]) + values_b[b[i]]
-                    sums[i] = (total + values_c[c[i]]) + values_d[d[i]]
-            elif trees.n_leaves[tree] <= _BYTE:
-                for i in range(n_rows):
-                    sums[i] += values_a[a[i]]
-            else:
-                for i in range(n_rows):
-                    sums[i] += values_a[wide[i]]
+            add_leaf_values(tree, n_trees, trees, trees.value, scratch, wide, n_rows, sums)
             tree += n_trees
         block = claim_next(sync, n_threads, block)
 
@@ -172,7 +188,7 @@ def find_coded_leaves(thread, n_threads, sync, codes, trees, all_scratch, all_wi
         own, first = codes[block], block * BLOCK
         n_rows = np.uint64(min(BLOCK, out.shape[0] - first))
         for tree in range(trees.output.size):
-            _find_leaves(own, tree, trees, scratch, wide)
+            find_leaves(own, tree, trees, scratch, wide)
             nodes = trees.leaf_node[trees.start[tree] :]
             leaves = out[first:, tree]
             if trees.n_leaves[tree] <= _BYTE:

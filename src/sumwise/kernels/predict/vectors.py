@@ -7,8 +7,8 @@ values themselves, eight side by side, which hides the latency of memory.
 import numpy as np
 
 from sumwise.kernels.predict.blocks import BLOCK
-from sumwise.kernels.predict.scoring import _BYTE, _TOGETHER, _find_leaves
-from sumwise.kernels.runtime.jit import inlined, kernel, merged, routine
+from sumwise.kernels.predict.scoring import TOGETHER, add_leaf_values, find_leaves, fit_bytes
+from sumwise.kernels.runtime.jit import inlined, kernel, merged
 from sumwise.kernels.runtime.threads import claim_next, share
 
 WIDTH = 8
@@ -16,15 +16,6 @@ WIDTH = 8
 _BLOCK_BYTES, _FEWEST_ROWS = 1 << 21, 1024
 # A word has the left child in its upper half, the feature, and whether missing values go left.
 _CHILD_SHIFT, _SPLIT, _ONE = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
-
-
-@routine
-def _go_together(tree, trees):
-    """Whether four trees from this one on have leaves that bytes can number."""
-    result = tree + _TOGETHER <= trees.n_leaves.size
-    for k in range(tree, min(tree + _TOGETHER, trees.n_leaves.size)):
-        result &= trees.n_leaves[k] <= _BYTE
-    return result
 
 
 @kernel
@@ -37,7 +28,7 @@ def add_coded_vectors(
     ``all_sums`` (n_threads, n_outputs, BLOCK), one output after the other: there, an instruction
     serves many rows. ``all_scratch`` and ``all_wide`` are as in ``add_coded_predictions``.
     """
-    scratch, wide, start = all_scratch[thread], all_wide[thread], trees.start
+    scratch, wide, last_tree = all_scratch[thread], all_wide[thread], trees.start.size
     n_blocks, block = (out.shape[0] + BLOCK - 1) // BLOCK, claim_next(sync, n_threads, -1)
     while block < n_blocks:
         own, first = codes[block], block * BLOCK
@@ -46,26 +37,13 @@ def add_coded_vectors(
             for k in range(out.shape[1]):
                 all_sums[thread, k, i] = out[first + np.int64(i), k]
         tree = 0
-        while tree < start.size:
-            n_trees = _TOGETHER if _go_together(tree, trees) else 1
+        while tree < last_tree:
+            n_trees = TOGETHER if fit_bytes(tree, last_tree, trees) else 1
             for k in range(n_trees):
-                _find_leaves(own, tree + k, trees, scratch[k:], wide)
-            for output in range(out.shape[1]):
-                sums, value = all_sums[thread, output], vector[output]
-                a, values_a = scratch[0], value[start[tree] :]
-                if n_trees == _TOGETHER:  # saves reading and writing the sum three times
-                    b, values_b = scratch[1], value[start[tree + 1] :]
-                    c, values_c = scratch[2], value[start[tree + 2] :]
-                    d, values_d = scratch[3], value[start[tree + 3] :]
-                    for i in range(n_rows):
-                        total = (sums[i] + values_a[a[i]]) + values_b[b[i]]
-                        sums[i] = (total + values_c[c[i]]) + values_d[d[i]]
-                elif trees.n_leaves[tree] <= _BYTE:
-                    for i in range(n_rows):
-                        sums[i] += values_a[a[i]]
-                else:
-                    for i in range(n_rows):
-                        sums[i] += values_a[wide[i]]
+                find_leaves(own, tree + k, trees, scratch[k:], wide)
+            for k in range(out.shape[1]):
+                sums = all_sums[thread, k]
+                add_leaf_values(tree, n_trees, trees, vector[k], scratch, wide, n_rows, sums)
             tree += n_trees
         for i in range(n_rows):
             for k in range(out.shape[1]):
