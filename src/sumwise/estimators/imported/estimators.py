@@ -17,7 +17,6 @@ from sumwise.export.portable import PortableModel
 from sumwise.inspection.importance import importance
 from sumwise.tree import LinearEnsemble, Model, Trees
 
-
 _TEXTS = {
     "parameters": """
 unknown_category : {"missing", "error"}, default="missing"
