@@ -25,6 +25,14 @@ class ThreadError(SumwiseError, RuntimeError):
     """The system does not let as many threads start as were asked for."""
 
 
+class DeviceError(SumwiseError, RuntimeError):
+    """A GPU that was asked for cannot be used, or has failed."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """The memory of a GPU does not suffice."""
+
+
 class ModelFileError(SumwiseError, ValueError):
     """A file is not a model that this version can read."""
 

@@ -1,0 +1,1 @@
+"""Growing one tree of boosting on a device."""

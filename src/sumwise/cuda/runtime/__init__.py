@@ -1,0 +1,1 @@
+"""What all CUDA kernels share: devices, arrays, structures, the compiler."""

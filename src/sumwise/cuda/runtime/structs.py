@@ -1,0 +1,63 @@
+"""Structures and constants of Python as a C++ header: one source of truth for both.
+
+A structure is a NamedTuple whose annotations are C++ types of eight bytes each, as strings::
+
+    class Rows(NamedTuple):
+        numbers: "const uint32*"
+        n_rows: "int64"
+"""
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+_PREFIX = '#pragma once\n#include "runtime/types.cuh"\n'
+
+
+def make_header(*structures: type, constants: Mapping[str, int | float] | None = None) -> str:
+    """Return the text of a header with constants and structures."""
+    lines = [_PREFIX]
+    for name, value in (constants or {}).items():
+        kind = "double" if isinstance(value, float) else "int64"
+        lines.append(f"constexpr {kind} {name} = {_write(value)};")
+    lines += [_declare(structure) for structure in structures]
+    return "\n".join(lines) + "\n"
+
+
+def _write(value: int | float) -> str:
+    return float(value).hex() if isinstance(value, float) else str(int(value))
+
+
+def _declare(structure: type) -> str:
+    fields = [f"    {kind} {name};" for name, kind in structure.__annotations__.items()]
+    return "\n".join([f"struct {structure.__name__} {{", *fields, "};"])
+
+
+def declare_records(name: str, dtype: np.dtype) -> str:
+    """Return a C++ structure with the fields and offsets of a NumPy record type."""
+    kinds = {"i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16", "i4": "int32"}
+    kinds |= {"u4": "uint32", "i8": "int64", "u8": "uint64", "f8": "double"}
+    assert dtype.fields is not None
+    lines, checks = [f"struct {name} {{"], []
+    for field, (kind, offset, *_) in dtype.fields.items():
+        lines.append(f"    {kinds[kind.str[1:]]} {field};")
+        checks.append(f"static_assert(__builtin_offsetof({name}, {field}) == {offset});")
+    return "\n".join([*lines, "};", f"static_assert(sizeof({name}) == {dtype.itemsize});", *checks])
+
+
+def pack_struct(values: Any) -> bytes:
+    """Return a structure as kernels take it by value."""
+    return b"".join(pack_word(value) for value in values)
+
+
+def pack_word(value: Any) -> bytes:
+    """Return the eight bytes of an argument."""
+    address = getattr(value, "address", None)
+    if address is not None:
+        return struct.pack("<Q", address)
+    if isinstance(value, (float, np.floating)):
+        return struct.pack("<d", value)
+    value = int(value)
+    return struct.pack("<Q" if value > 0x7FFFFFFFFFFFFFFF else "<q", value)
