@@ -24,8 +24,8 @@ class Program(NamedTuple):
     files : tuple of str
         Sources relative to the folder ``sumwise/cuda``; they include headers by such paths, too.
     header : str
-        Text of the header ``layout.cuh``: constants and structures made from Python, see structs.py.
-        Sources include it as ``#include "layout.cuh"``.
+        Text of the header ``layout.cuh``, which sources include under this name: constants and
+        structures made from Python, see structs.py.
     """
 
     name: str
@@ -152,7 +152,7 @@ class Device(ABC):
 
     @abstractmethod
     def record(self) -> AbstractContextManager[Graph]:
-        """Record the kernels, copies and clears queued in a ``with`` block instead of doing them."""
+        """Record the kernels, copies and clears of a ``with`` block instead of doing them."""
 
     @abstractmethod
     def wait(self) -> None:

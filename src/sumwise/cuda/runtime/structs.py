@@ -1,38 +1,44 @@
 """Structures and constants of Python as a C++ header: one source of truth for both.
 
-A structure is a NamedTuple whose annotations are C++ types of eight bytes each, as strings::
+A structure is declared by its C++ text, and every field takes eight bytes::
 
-    class Rows(NamedTuple):
-        numbers: "const uint32*"
-        n_rows: "int64"
+    Rows = structure("Rows", "const uint32* numbers; int64 n_rows;")
+
+``Rows(numbers, 7)`` is then a named tuple, which :func:`pack_struct` turns into bytes.
 """
 
+import re
 import struct
+from collections import namedtuple
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 _PREFIX = '#pragma once\n#include "runtime/types.cuh"\n'
+_FIELD = re.compile(r"(\w+);")
 
 
-def make_header(*structures: type, constants: Mapping[str, int | float] | None = None) -> str:
-    """Return the text of a header with constants and structures."""
+def structure(name: str, fields: str) -> Any:
+    """Return a named tuple class with the fields of a C++ structure."""
+    make_class: Any = namedtuple
+    made = make_class(name, _FIELD.findall(re.sub(r"//.*", "", fields)))
+    made.declaration = f"struct {name} {{{fields}}};"
+    return made
+
+
+def make_header(*structures: Any, constants: Mapping[str, int | float] | None = None) -> str:
+    """Return the text of a header with constants and structures; text is taken as it is."""
     lines = [_PREFIX]
     for name, value in (constants or {}).items():
         kind = "double" if isinstance(value, float) else "int64"
         lines.append(f"constexpr {kind} {name} = {_write(value)};")
-    lines += [_declare(structure) for structure in structures]
+    lines += [getattr(structure, "declaration", structure) for structure in structures]
     return "\n".join(lines) + "\n"
 
 
 def _write(value: int | float) -> str:
     return float(value).hex() if isinstance(value, float) else str(int(value))
-
-
-def _declare(structure: type) -> str:
-    fields = [f"    {kind} {name};" for name, kind in structure.__annotations__.items()]
-    return "\n".join([f"struct {structure.__name__} {{", *fields, "};"])
 
 
 def declare_records(name: str, dtype: np.dtype) -> str:
