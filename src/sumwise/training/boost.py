@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from sumwise.errors import TrainingError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.boosters import Plain
 from sumwise.training.callbacks import RoundState, call_all
-from sumwise.training.rounds import BoostingResult, Record, replay_rounds
+from sumwise.training.rounds import BoostingResult, Record
 from sumwise.training.session import (
     BoostingSettings,
     EvaluatedRows,
@@ -24,6 +22,7 @@ from sumwise.training.session import (
     TrainingRows,
     TrainingTable,
     ValidationScorer,
+    open_session,
 )
 from sumwise.training.stopping import OOB
 
@@ -51,7 +50,7 @@ def boost(
     booster = settings.booster or Plain()
     settings = booster.adapt(settings)
     stopping = settings.stopping
-    session = Session(table, rows, settings, team, past)
+    session = open_session(table, rows, settings, team, past)
     run = booster.start(session)
     rounds = run.rounds
     begin = time.perf_counter()
@@ -67,8 +66,7 @@ def boost(
             done |= stopping.should_stop(round_idx + 1, scores[stopping.watched])
         if done:
             break
-    # If all are finite, so are the extremes; an array of flags would add to the peak of memory.
-    if not np.isfinite([session.raw.min(), session.raw.max()]).all():
+    if not session.has_finite_scores():
         raise TrainingError("scores have grown without bound; lower learning_rate or raise l2")
     n_kept = stopping.best_round if stopping else rounds.n_rounds
     return BoostingResult(rounds.make_ensemble(n_kept), rounds.make_history())
@@ -79,9 +77,9 @@ def _replay(past: BoostingResult, rounds: Record, session: Session) -> bool:
 
     Return whether early stopping ends the fit with them.
     """
-    stopping, matrices = session.settings.stopping, session.table.matrices
+    stopping = session.settings.stopping
     _begin_round(session, 0)
-    for round_number in replay_rounds(past.ensemble, matrices, session.raw, session.team):
+    for round_number in session.replay(past.ensemble):
         rounds.record(_measure_scores(session, rounds, round_number))
         _begin_round(session, round_number)
     if stopping is None:
@@ -113,18 +111,18 @@ def _tell_callbacks(
 
 def _measure_scores(session: Session, rounds: Record, n_rounds: int) -> dict[str, float]:
     """Return losses and validation scores after ``n_rounds`` rounds."""
-    settings, rows, raw = session.settings, session.rows, session.raw
+    settings = session.settings
     stopping, scores = settings.stopping, {}
     if settings.track_training_loss and settings.loss.has_value:
-        scores["training_loss"] = settings.loss.value(rows.target, raw, rows.weight, rows.train)
+        scores["training_loss"] = session.measure_loss(session.rows.train)
     if session.measures_left_out:
-        scores[OOB] = session.find_improvement(raw)
+        scores[OOB] = session.find_improvement(session.raw)
     for evaluated in _list_evaluated(session):
         name = f"{evaluated.name}_loss"
         if settings.loss.has_value or (stopping is not None and stopping.watched == name):
-            scores[name] = settings.loss.value(rows.target, raw, rows.weight, evaluated.rows)
+            scores[name] = session.measure_loss(evaluated.rows)
         for metric, scorer in evaluated.scorers.items():
-            own_raw = np.ascontiguousarray(raw[:, evaluated.rows].T)
+            own_raw = session.take_scores(evaluated.rows)
             score = scorer(own_raw, lambda: rounds.make_ensemble(n_rounds))
             scores[f"{evaluated.name}_{metric}"] = score
     return scores

@@ -1,6 +1,6 @@
 """The state of a boosting fit: settings, rows, table, scores, and how a tree is grown."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from sumwise.losses.base import take_target
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
 from sumwise.training.callbacks import Callback
-from sumwise.training.rounds import BoostingResult
+from sumwise.training.rounds import BoostingResult, replay_rounds
 from sumwise.training.stopping import OOB, EarlyStopping
 from sumwise.tree import (
     Ensemble,
@@ -194,6 +194,41 @@ class Session:
     @property
     def n_outputs(self) -> int:
         return self.settings.loss.n_outputs
+
+    # --- scores ---
+
+    def empty_scores(self) -> np.ndarray:
+        """Return a new array of the shape of ``raw``, with any contents."""
+        return np.empty_like(self.raw)
+
+    def zero_scores(self) -> np.ndarray:
+        """Return zeros of the shape of ``raw``."""
+        return np.zeros_like(self.raw)
+
+    def has_finite_scores(self) -> bool:
+        """Whether all scores are finite."""
+        # If all are, so are the extremes; an array of flags would add to the peak of memory.
+        return bool(np.isfinite([self.raw.min(), self.raw.max()]).all())
+
+    def take_scores(self, rows: np.ndarray) -> np.ndarray:
+        """Return the scores of rows as (n_rows, n_outputs)."""
+        return np.ascontiguousarray(self.raw[:, rows].T)
+
+    def measure_loss(self, rows: np.ndarray) -> float:
+        """Return the mean loss of rows."""
+        own = self.rows
+        return self.settings.loss.value(own.target, self.raw, own.weight, rows)
+
+    def replay(self, ensemble: Ensemble) -> Iterator[int]:
+        """Add the rounds of an ensemble to the scores one by one; yield their numbers."""
+        yield from replay_rounds(ensemble, self.table.matrices, self.raw, self.team)
+
+    @lazy
+    def used_rows(self) -> np.ndarray:
+        """The training rows, then the validation rows."""
+        return np.concatenate([self.rows.train, self.rows.valid])
+
+    # --- trees ---
 
     @lazy
     def grower(self) -> TreeGrower:
@@ -435,6 +470,17 @@ class Session:
                 )
             return np.nan
         return self.settings.loss.value(rows.target, raw, rows.weight, self._left_out)
+
+
+def open_session(
+    table: TrainingTable,
+    rows: TrainingRows,
+    settings: BoostingSettings,
+    team: Team,
+    past: BoostingResult | None,
+) -> Session:
+    """Return the session of a fit, where its table is."""
+    return Session(table, rows, settings, team, past)
 
 
 def find_base_score(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:

@@ -92,8 +92,6 @@ class _DartRun(BoosterRun):
     def __init__(self, session: Session, booster: Dart) -> None:
         self.session, self._booster = session, booster
         self.rounds = start_rounds(session, stages="rescaled")
-        rows = session.rows
-        self._rows = np.concatenate([rows.train, rows.valid])
 
     def add_round(self, round_idx: int) -> None:
         session, rounds = self.session, self.rounds
@@ -111,7 +109,7 @@ class _DartRun(BoosterRun):
             if dropped.size:
                 tree = replace(tree, value=tree.value * new_factor)
                 scores = kept[output] + old_factor * gone[output]
-                session.grower.add_to_scores(tree, self._rows, scores)
+                session.grower.add_to_scores(tree, session.used_rows, scores)
             session.raw[output] = scores
             rounds.add(tree)
         for tree_idx in self._list_trees(dropped):
@@ -124,8 +122,8 @@ class _DartRun(BoosterRun):
     def _add_up(self, dropped: np.ndarray) -> np.ndarray:
         """Return the sum of the values of the trees of some rounds, by output and row."""
         session = self.session
-        total = np.zeros_like(session.raw)
+        total = session.zero_scores()
         for tree_idx in self._list_trees(dropped):
             tree = self.rounds.get_tree(tree_idx)
-            session.add_old_tree(tree, self._rows, total[tree_idx % session.n_outputs])
+            session.add_old_tree(tree, session.used_rows, total[tree_idx % session.n_outputs])
         return total

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from sumwise.parts import check_count, check_flag, check_rate
 from sumwise.sampling import Columns
 from sumwise.sampling.bootstrap import BootstrapRows
@@ -73,7 +71,7 @@ class _ForestRun(BoosterRun):
         self.session, self._trees_per_round = session, trees_per_round
         self.rounds = start_rounds(session, trees_per_round, stages="mean")
         self._start = session.raw.copy()
-        self._total = np.zeros_like(self._start)
+        self._total = session.zero_scores()
         self._loss = session.take_gradient(self._start)
         self._derivatives = session.gradient.copy(), session.hessian.copy()
 

@@ -52,8 +52,8 @@ class PermutedRun(BoosterRun):
 
     @lazy
     def _gradients(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        like = self.session.raw
-        return [(np.empty_like(like), np.empty_like(like)) for _ in self._tables]
+        session = self.session
+        return [(session.empty_scores(), session.empty_scores()) for _ in self._tables]
 
     def add_round(self, round_idx: int) -> None:
         session = self.session
