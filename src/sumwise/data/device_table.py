@@ -1,0 +1,180 @@
+"""DeviceTable: the binned table of a fit in the memory of a device.
+
+The table is kept twice, as on the CPU: by column, for partition and walks, and in tiles, for
+histograms. A tile has 32 lanes of one byte each, so that a row of a tile is one sector of memory.
+Every usable feature has a lane of its own, in ascending order; trees do not depend on which.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.table import N_BINS, TABLE, TILE_LANES
+
+_THREADS = 256
+# Most blocks of a kernel that passes over rows: enough to fill any device several times.
+_BLOCKS = 1 << 12
+# Most blocks of the second dimension of a grid, which CUDA limits to 65,535.
+_MOST_FEATURES = 1 << 15
+# Rows that are counted first: most features have enough rows on both sides of a split among them.
+_FIRST_ROWS = 1 << 14
+
+
+@dataclass(frozen=True)
+class DeviceTable:
+    """The bins of all values on a device.
+
+    Attributes
+    ----------
+    device : Device
+    columns : DeviceArray of uint8, shape (n_features, n_rows)
+        Bins by feature, 0 for missing.
+    tiles : DeviceArray of uint8, shape (n_tiles, n_rows, 32)
+        Bins of usable features by tile and row. Lanes without a feature are 0.
+    lane_feature : DeviceArray of int32, shape (n_tiles * 32,)
+        The feature of each lane, -1 for none.
+    feature_lane : DeviceArray of int32, shape (n_features,)
+        The lane of each feature, -1 for features that are not usable.
+    n_value_bins : DeviceArray of int64, shape (n_features,)
+        Number of bins of each feature, without bin 0.
+    tile_bins : DeviceArray of int64, shape (n_tiles,)
+        1 + the largest ``n_value_bins`` of a tile.
+    usable : ndarray of uint8, shape (n_features,)
+        Which features have a lane, on the host.
+    host_tile_bins : ndarray of int64, shape (n_tiles,)
+        ``tile_bins`` on the host.
+    """
+
+    device: Device
+    columns: DeviceArray
+    tiles: DeviceArray
+    lane_feature: DeviceArray
+    feature_lane: DeviceArray
+    n_value_bins: DeviceArray
+    tile_bins: DeviceArray
+    usable: np.ndarray
+    host_tile_bins: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        return self.columns.shape[0]
+
+    @property
+    def n_rows(self) -> int:
+        return self.columns.shape[1]
+
+    @property
+    def n_tiles(self) -> int:
+        return self.tiles.shape[0]
+
+    @classmethod
+    def from_binned(
+        cls, device: Device, columns: np.ndarray, n_value_bins: np.ndarray, usable: np.ndarray
+    ) -> "DeviceTable":
+        """Upload bins by column, uint8 (n_features, n_rows) with 0 for missing."""
+        return cls.from_columns(device, device.upload(columns), n_value_bins, usable)
+
+    @classmethod
+    def from_columns(
+        cls, device: Device, columns: DeviceArray, n_value_bins: np.ndarray, usable: np.ndarray
+    ) -> "DeviceTable":
+        """Build the tiles of columns that are on the device."""
+        n_features, n_rows = columns.shape
+        features = np.flatnonzero(usable)
+        n_tiles = -(-features.size // TILE_LANES)
+        lane_feature = np.full(n_tiles * TILE_LANES, -1, dtype=np.int32)
+        lane_feature[: features.size] = features
+        feature_lane = np.full(n_features, -1, dtype=np.int32)
+        feature_lane[features] = np.arange(features.size)
+        n_bins = np.where(lane_feature < 0, 0, 1 + n_value_bins[lane_feature])
+        tile_bins = n_bins.reshape(n_tiles, TILE_LANES).max(axis=1, initial=0).astype(np.int64)
+        table = cls(
+            device,
+            columns,
+            device.allocate((n_tiles, n_rows, TILE_LANES), np.uint8),
+            device.upload(lane_feature),
+            device.upload(feature_lane),
+            device.upload(np.ascontiguousarray(n_value_bins, dtype=np.int64)),
+            device.upload(tile_bins),
+            np.asarray(usable, dtype=np.uint8),
+            tile_bins,
+        )
+        table._fill_tiles()
+        return table
+
+    def _fill_tiles(self) -> None:
+        if self.tiles.size:
+            blocks = (count_blocks(self.n_rows), min(self.n_tiles, _MOST_FEATURES))
+            arguments = (self.columns, self.n_rows, self.lane_feature, self.n_tiles, self.tiles)
+            kernel = self.device.load(TABLE)["fill_tiles"]
+            self.device.launch(kernel, blocks, _THREADS, arguments)
+
+
+def count_blocks(n_items: int) -> int:
+    """Return the number of blocks for a pass over items, one per thread or several."""
+    return max(1, min(_BLOCKS, -(-n_items // _THREADS)))
+
+
+def screen_columns(
+    device: Device,
+    columns: DeviceArray,
+    n_value_bins: np.ndarray,
+    rows: np.ndarray | None,
+    min_rows: np.ndarray,
+) -> np.ndarray:
+    """Return which columns can be split, with ``min_rows[f]`` of the ``rows`` on both sides (uint8).
+
+    ``rows`` ascend; None for all rows of the table.
+    """
+    first, last = 0, columns.shape[1]
+    numbers = None
+    if rows is not None:
+        last = rows.size
+        if last and int(rows[-1]) - int(rows[0]) == last - 1:  # rows that follow one another
+            first, last = int(rows[0]), int(rows[-1]) + 1
+        else:
+            numbers = device.upload(rows.astype(np.uint32, copy=False))
+    usable = np.zeros(columns.shape[0], dtype=np.uint8)
+    listed = np.arange(columns.shape[0], dtype=np.int32)
+    for end in sorted({min(first + _FIRST_ROWS, last), last}):
+        if not listed.size:
+            break
+        counts = _count_bins(device, columns, listed, numbers, first, end)
+        usable[listed] = can_split(counts, n_value_bins[listed] + 1, min_rows[listed])
+        listed = listed[usable[listed] == 0]
+    return usable
+
+
+def _count_bins(
+    device: Device,
+    columns: DeviceArray,
+    listed: np.ndarray,
+    rows: DeviceArray | None,
+    first: int,
+    last: int,
+) -> np.ndarray:
+    """Return how many rows are in each bin of the listed columns, (n_listed, 256)."""
+    counts = device.zeros((listed.size, N_BINS), np.uint64)
+    places = (columns, columns.shape[1], device.upload(listed), listed.size)
+    blocks = (min(count_blocks(last - first), _BLOCKS // 16), min(listed.size, _MOST_FEATURES))
+    kernel = device.load(TABLE)["count_bins"]
+    arguments = (*places, 0 if rows is None else rows, first, last, counts)
+    device.launch(kernel, blocks, _THREADS, arguments)
+    return counts.to_host().astype(np.int64)
+
+
+def can_split(counts: np.ndarray, n_bins: np.ndarray, min_rows: np.ndarray) -> np.ndarray:
+    """Return whether a split leaves enough rows on both sides; ``counts`` are by bin, 0 for missing.
+
+    The rule of ``kernels.table.screening``, for all features at once.
+    """
+    counts = np.where(np.arange(counts.shape[1]) < n_bins[:, None], counts, 0)
+    total, missing = counts.sum(axis=1)[:, None], counts[:, :1]
+    left = counts[:, 1:].cumsum(axis=1)
+    fewest = min_rows[:, None]
+    without = (left >= fewest) & (total - left >= fewest)
+    with_missing = (left + missing >= fewest) & (total - missing - left >= fewest)
+    is_bin = np.arange(1, counts.shape[1]) < n_bins[:, None]
+    return ((without | with_missing) & is_bin).any(axis=1)
