@@ -1,6 +1,6 @@
 """Kernels for NVIDIA GPUs, in CUDA C++, and how they are compiled and launched.
 
-The folders have the names of those in ``kernels``, and so have most files: ``grow/histogram.cu`` does
-what ``kernels/grow/histogram.py`` does, to the same bits. Nothing here is imported unless a device is
-asked for.
+The folders have the names of those in ``kernels``, and so have most files: ``grow/histogram.cu``
+does what ``kernels/grow/histogram.py`` does, to the same bits. Nothing here is imported unless a
+device is asked for.
 """
