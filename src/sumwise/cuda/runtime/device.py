@@ -3,6 +3,10 @@
 Work is queued: it is done in order, after the call has returned. Only :meth:`Device.download`,
 :meth:`Later.get` and :meth:`Device.wait` wait for it. A fit opens a device of its own, with its own
 queue, and closes it in the end, which frees all its memory: fits in several threads do not meet.
+
+Queues of several devices are independent of each other. :meth:`Device.mark` and
+:meth:`Device.wait_for` order them: a device that reads what another one has written waits for a
+mark of it. Where all work is done at once, as in an emulator, both have nothing to do.
 """
 
 from abc import ABC, abstractmethod
@@ -24,8 +28,8 @@ class Program(NamedTuple):
     files : tuple of str
         Sources relative to the folder ``sumwise/cuda``; they include headers by such paths, too.
     header : str
-        Text of the header ``layout.cuh``, which sources include under this name: constants and
-        structures made from Python, see structs.py.
+        Text of the header ``layout.cuh``: constants and structures made from Python, see
+        structs.py. Sources include it as ``#include "layout.cuh"``.
     """
 
     name: str
@@ -45,6 +49,12 @@ class Graph(Protocol):
 
     def launch(self) -> None:
         """Queue the recorded work."""
+
+
+class Mark(Protocol):
+    """A point in the queue of a device."""
+
+    device: "Device"
 
 
 class Device(ABC):
@@ -152,11 +162,19 @@ class Device(ABC):
 
     @abstractmethod
     def record(self) -> AbstractContextManager[Graph]:
-        """Record the kernels, copies and clears of a ``with`` block instead of doing them."""
+        """Record kernels, copies and clears queued in a ``with`` block instead of doing them."""
+
+    @abstractmethod
+    def mark(self) -> Mark:
+        """Mark the end of the work queued so far, for :meth:`wait_for` of other devices."""
+
+    @abstractmethod
+    def wait_for(self, mark: Mark) -> None:
+        """Queue a wait: work queued from now on begins when another device has reached its mark."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Wait for all work; raise TrainingError if a kernel has failed."""
+        """Wait for all work; raise DeviceError if a kernel has failed."""
 
     @abstractmethod
     def close(self) -> None:
