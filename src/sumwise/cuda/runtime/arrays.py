@@ -1,19 +1,36 @@
 """DeviceArray: an array in the memory of a device."""
 
+from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sumwise.cuda.runtime.program import Program
+from sumwise.cuda.runtime.structs import make_header
+
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.device import Device
+
+ARITHMETIC = Program("arithmetic", ("runtime/arithmetic.cu",), make_header())
+_THREADS, _MOST_BLOCKS = 256, 4096
+
+
+def number_rows(device: "Device", n_rows: int, first: int = 0) -> "DeviceArray":
+    """Return the row numbers ``first``, ``first + 1``, ... as uint32."""
+    rows = device.allocate(n_rows, np.uint32)
+    if n_rows:
+        n_blocks = min(-(-n_rows // _THREADS), _MOST_BLOCKS)
+        kernel = device.load(ARITHMETIC)["number_rows"]
+        device.launch(kernel, n_blocks, _THREADS, (first, n_rows, rows))
+    return rows
 
 
 class DeviceArray:
     """An array in the memory of a device, in row-major order.
 
     It has just what algorithms need of an array outside of kernels: its shape and type, rows and
-    ranges of it as views, and copies.
+    ranges of it as views, copies, and the arithmetic of float64 scores.
 
     Attributes
     ----------
@@ -23,7 +40,8 @@ class DeviceArray:
     shape : tuple of int
     dtype : dtype
     owner : object
-        What keeps the memory alive: a view keeps the array it is taken from.
+        What keeps the memory alive: a view keeps the array it is taken from. None for memory of the
+        device's own, which is given back when nothing refers to it any more.
     """
 
     def __init__(
@@ -31,6 +49,10 @@ class DeviceArray:
     ) -> None:
         self.device, self.address, self.owner = device, address, owner
         self.shape, self.dtype = shape, np.dtype(dtype)
+
+    def __del__(self) -> None:
+        if self.owner is None:
+            self.device.free(self)
 
     @property
     def ndim(self) -> int:
@@ -60,11 +82,58 @@ class DeviceArray:
             shape = self.shape[1:]
         return DeviceArray(self.device, self.address + first * row_bytes, shape, self.dtype, self)
 
+    def __iter__(self) -> Iterator["DeviceArray"]:
+        return (self[row] for row in range(len(self)))
+
+    def __setitem__(self, key: int | slice, items: "DeviceArray") -> None:
+        self.device.copy(items, self[key])
+
     def copy(self) -> "DeviceArray":
         """Return a new array with the same items."""
         other = self.device.allocate(self.shape, self.dtype)
         self.device.copy(self, other)
         return other
+
+    def __add__(self, other: "DeviceArray") -> "DeviceArray":
+        return self._compute("add_arrays", self, other)
+
+    def __sub__(self, other: "DeviceArray") -> "DeviceArray":
+        return self._compute("subtract_arrays", self, other)
+
+    def __mul__(self, factor: float) -> "DeviceArray":
+        return self._compute("multiply_array", self, float(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> "DeviceArray":
+        return self._compute("divide_array", self, float(divisor))
+
+    def fill(self, value: float) -> None:
+        """Give all items a value."""
+        self._launch("fill_array", float(value), self.size, self)
+
+    def take(self, rows: "DeviceArray") -> "DeviceArray":
+        """Return the items of some rows of a one-dimensional array."""
+        out = self.device.allocate(rows.shape, self.dtype)
+        self._launch("take_items", self, rows, rows.size, out)
+        return out
+
+    def is_finite(self) -> bool:
+        """Whether all items are finite."""
+        count = self.device.zeros(1, np.uint64)
+        self._launch("count_not_finite", self, self.size, count)
+        return int(count.to_host()[0]) == 0
+
+    def _compute(self, name: str, *operands: Any) -> "DeviceArray":
+        out = self.device.allocate(self.shape, self.dtype)
+        self._launch(name, *operands, self.size, out)
+        return out
+
+    def _launch(self, name: str, *arguments: Any) -> None:
+        if self.size:
+            kernel = self.device.load(ARITHMETIC)[name]
+            n_blocks = min(-(-self.size // _THREADS), _MOST_BLOCKS)
+            self.device.launch(kernel, n_blocks, _THREADS, arguments)
 
     def to_host(self) -> np.ndarray:
         """Return the items as a NumPy array, after all work that was asked for before."""

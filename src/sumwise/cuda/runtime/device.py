@@ -12,29 +12,14 @@ mark of it. Where all work is done at once, as in an emulator, both have nothing
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.program import Program
 
-
-class Program(NamedTuple):
-    """Sources that are compiled together.
-
-    Attributes
-    ----------
-    name : str
-    files : tuple of str
-        Sources relative to the folder ``sumwise/cuda``; they include headers by such paths, too.
-    header : str
-        Text of the header ``layout.cuh``: constants and structures made from Python, see
-        structs.py. Sources include it as ``#include "layout.cuh"``.
-    """
-
-    name: str
-    files: tuple[str, ...]
-    header: str
+__all__ = ["Device", "Graph", "Later", "Mark", "Program"]
 
 
 class Later(Protocol):
@@ -96,7 +81,7 @@ class Device(ABC):
 
     @abstractmethod
     def free(self, array: DeviceArray) -> None:
-        """Give the memory of an array back before the device is closed."""
+        """Give the memory of an array back before the device is closed; afterwards, do nothing."""
 
     @abstractmethod
     def count_free(self) -> int:
