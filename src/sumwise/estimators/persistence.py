@@ -36,7 +36,7 @@ _PARTS: dict[str, type[Part]] = {
     **LOSS_PARTS,
 }
 # These parameters say how to run, not what the model is: never in the file.
-_NOT_SAVED = {"callbacks", "n_jobs", "track_training_loss", "verbose", "warm_start"}
+_NOT_SAVED = {"callbacks", "device", "n_jobs", "track_training_loss", "verbose", "warm_start"}
 # Parameters of later versions. They are left out at their defaults, so that older versions can read
 # the file.
 _ADDED = {
@@ -171,9 +171,9 @@ def load(path: Source) -> Any:
     Returns
     -------
     estimator
-        The fitted estimator. ``callbacks``, ``n_jobs``, ``track_training_loss``, ``verbose``,
-        ``warm_start``, and functions as ``scoring`` or ``learning_rate`` are not stored; these
-        parameters have their defaults.
+        The fitted estimator. ``callbacks``, ``device``, ``n_jobs``, ``track_training_loss``,
+        ``verbose``, ``warm_start``, and functions as ``scoring`` or ``learning_rate`` are not
+        stored; these parameters have their defaults.
 
     Examples
     --------

@@ -65,6 +65,7 @@ class BoostingParameters:
     # running
     callbacks: Sequence[Callback] | None = None
     warm_start: bool = False
+    device: str = "cpu"
     n_jobs: int | None = None
     random_state: Any = None
     verbose: bool = False

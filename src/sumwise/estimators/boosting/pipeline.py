@@ -10,6 +10,7 @@ from sumwise.estimators.boosting.base_score import find_base_score
 from sumwise.estimators.boosting.boosters import resolve_booster, resolve_sampler, stops_by_oob
 from sumwise.estimators.boosting.categories import find_native
 from sumwise.estimators.boosting.constraints import read_constraints
+from sumwise.estimators.boosting.devices import check_device
 from sumwise.estimators.boosting.encoding import encode_constraints
 from sumwise.estimators.boosting.evaluation import (
     VALIDATION,
@@ -69,6 +70,7 @@ def check_parameters(params: BoostingParameters) -> GrowthSettings:
     check_choice(params, "sparse_zeros", ("value", "missing"))
     resolve_bundling(params)
     resolve_leaves(params)
+    check_device(params)
     return GrowthSettings(
         growth=check_choice(params, "growth", tuple(GROWTH)),
         max_leaves=check_integer(params, "max_leaves", 2, optional=True),
