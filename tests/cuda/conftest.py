@@ -1,0 +1,16 @@
+"""Devices for tests of CUDA code."""
+
+import pytest
+
+from tests.cuda.emulator.compile import explain_missing
+
+
+@pytest.fixture
+def device():
+    """A device that executes kernels on the CPU; at the end, its guard bands are checked."""
+    from tests.cuda.emulator import EmulatedDevice
+
+    if reason := explain_missing():
+        pytest.skip(reason)
+    with EmulatedDevice() as device:
+        yield device

@@ -1,0 +1,148 @@
+"""Compile the CUDA C++ of a program with g++, and keep the library on disk.
+
+The sources are preprocessed first: the text has everything that a library depends on, so that its
+hash names the library. What g++ cannot know of CUDA is replaced in that text.
+"""
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import sumwise.cuda
+from sumwise.cuda.runtime.device import Program
+
+SOURCES = Path(sumwise.cuda.__file__).parent
+HERE = Path(__file__).parent
+
+# Floating point as the GPU's with --fmad=false. errno is nothing that a GPU has.
+FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno"]
+FLAGS += ["-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-fno-extern-tls-init"]
+
+_BOUNDS = r"(?:__launch_bounds__\s*\((?P<bounds{}>[^;{{]*?)\)\s*)?"
+_KERNEL = re.compile(
+    r'extern\s+"C"\s+__global__\s+' + _BOUNDS.format(1) + r"void\s+" + _BOUNDS.format(2)
+    + r"(?P<name>\w+)\s*\("
+)  # fmt: skip
+
+
+class Parameters(NamedTuple):
+    """What a kernel takes: a letter and a size per argument, and the most threads of a block."""
+
+    kinds: str
+    sizes: tuple[int, ...]
+    most_threads: int
+
+
+class Library(NamedTuple):
+    """A compiled program: the function that launches, and the kernels by name."""
+
+    launch: ctypes._CFuncPtr  # type: ignore[name-defined]
+    kernels: dict[str, tuple[int, Parameters]]
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("call", ctypes.c_void_p),
+        ("kinds", ctypes.c_char_p),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)),
+        ("n_arguments", ctypes.c_int64),
+        ("most_threads", ctypes.c_int64),
+    )
+
+
+def explain_missing() -> str | None:
+    """Return why nothing can be emulated here, or None if it can."""
+    if sys.platform != "linux":
+        return "the emulator of CUDA runs on Linux only"
+    if shutil.which("g++") is None:
+        return "the emulator of CUDA needs g++, which is not installed"
+    return None
+
+
+@cache
+def load_library(program: Program) -> Library:
+    """Return the compiled program, from the disk if it is there."""
+    text, names = _replace_attributes(_preprocess(program))
+    runtime = (HERE / "runtime.cpp").read_text()
+    key = hashlib.sha256("\0".join([text, runtime, *FLAGS, _version()]).encode()).hexdigest()
+    path = _folder() / f"{program.name}-{key[:24]}.so"
+    if not path.exists():
+        _build(text, path)
+    library = ctypes.CDLL(str(path))
+    launch = library.emulator_launch
+    launch.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 5]
+    launch.argtypes += [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int64]
+    entries = (_Entry * len(names)).in_dll(library, "emulator_kernels")
+    return Library(launch, {entry.name.decode(): _read(entry) for entry in entries})
+
+
+def _read(entry: _Entry) -> tuple[int, Parameters]:
+    sizes = tuple(entry.sizes[: entry.n_arguments])
+    return entry.call, Parameters(entry.kinds.decode(), sizes, entry.most_threads)
+
+
+def _preprocess(program: Program) -> str:
+    header = program.header.encode()
+    generated = _folder() / f"header-{hashlib.sha256(header).hexdigest()[:24]}"
+    generated.mkdir(parents=True, exist_ok=True)
+    _write(generated / "layout.cuh", header)
+    main = "".join(f'#include "{name}"\n' for name in program.files)
+    include = ["-I", str(SOURCES), "-I", str(generated), "-include", str(HERE / "emulator.h")]
+    return _run(["g++", "-E", *FLAGS, *include, "-x", "c++", "-"], main)
+
+
+def _replace_attributes(text: str) -> tuple[str, list[str]]:
+    """Remove what marks kernels, and append a table of them."""
+    found = list(_KERNEL.finditer(text))
+    text = _KERNEL.sub(lambda kernel: f'extern "C" void {kernel["name"]}(', text)
+    lines = [text, 'extern __attribute__((visibility("default"))) EmulatorKernel']
+    lines.append('emulator_kernels[] asm("emulator_kernels") = {')
+    for kernel in found:
+        bounds = kernel["bounds1"] or kernel["bounds2"] or ""
+        name = kernel["name"]
+        lines.append(f'emulator::describe<{name}>("{name}", emulator::most_threads({bounds})),')
+    return "\n".join([*lines, "};\n"]), [kernel["name"] for kernel in found]
+
+
+def _build(text: str, path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        source, library = Path(folder, "program.ii"), Path(folder, "program.so")
+        source.write_text(text)
+        _run(["g++", *FLAGS, "-shared", "-o", str(library), str(source), str(HERE / "runtime.cpp")])
+        library.rename(path)  # at once: another process may be doing the same
+
+
+def _write(path: Path, data: bytes) -> None:
+    if path.exists():
+        return
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(data)
+    os.replace(file.name, path)
+
+
+@cache
+def _version() -> str:
+    return _run(["g++", "--version"])
+
+
+def _folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base, "sumwise-emulator")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _run(command: list[str], text: str | None = None) -> str:
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
