@@ -1,0 +1,1 @@
+"""New values of leaves, on a device."""

@@ -1,0 +1,1 @@
+"""Gradients and values of losses on a device."""

@@ -1,0 +1,1 @@
+"""Rows drawn by gradient or at random, on a device."""
