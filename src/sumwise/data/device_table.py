@@ -124,7 +124,7 @@ def screen_columns(
     rows: np.ndarray | None,
     min_rows: np.ndarray,
 ) -> np.ndarray:
-    """Return which columns can be split, with ``min_rows[f]`` of the ``rows`` on both sides (uint8).
+    """Return which columns can be split, leaving ``min_rows[f]`` of the ``rows`` on both sides.
 
     ``rows`` ascend; None for all rows of the table.
     """
@@ -166,7 +166,7 @@ def _count_bins(
 
 
 def can_split(counts: np.ndarray, n_bins: np.ndarray, min_rows: np.ndarray) -> np.ndarray:
-    """Return whether a split leaves enough rows on both sides; ``counts`` are by bin, 0 for missing.
+    """Return whether a split leaves enough rows on both sides; bin 0 of ``counts`` is missing.
 
     The rule of ``kernels.table.screening``, for all features at once.
     """
