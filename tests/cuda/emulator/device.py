@@ -43,6 +43,12 @@ class Copied:
         return self._items
 
 
+class Passed(NamedTuple):
+    """A point in a queue: all work is done at once."""
+
+    device: "EmulatedDevice"
+
+
 class RecordedGraph:
     """Work to be done at every launch, in order."""
 
@@ -190,6 +196,12 @@ class EmulatedDevice(Device):
             yield graph
         finally:
             self._recording = None
+
+    def mark(self) -> "Passed":
+        return Passed(self)
+
+    def wait_for(self, mark: "Passed") -> None:
+        self.check_usable("wait for a mark")
 
     def wait(self) -> None:
         self._refuse_recording("wait")

@@ -40,8 +40,8 @@ class DeviceArray:
     shape : tuple of int
     dtype : dtype
     owner : object
-        What keeps the memory alive: a view keeps the array it is taken from. None for memory of the
-        device's own, which is given back when nothing refers to it any more.
+        What keeps the memory alive: a view keeps the array it is taken from, an array its block of
+        memory, which is given back when nothing refers to it any more.
     """
 
     def __init__(
@@ -49,10 +49,6 @@ class DeviceArray:
     ) -> None:
         self.device, self.address, self.owner = device, address, owner
         self.shape, self.dtype = shape, np.dtype(dtype)
-
-    def __del__(self) -> None:
-        if self.owner is None:
-            self.device.free(self)
 
     @property
     def ndim(self) -> int:
