@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from sumwise.kernels.losses.influence import CLIPPED
 from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.parts import Part
+
+if TYPE_CHECKING:
+    from sumwise.cuda.losses.mean import LaterLoss
+    from sumwise.cuda.runtime.arrays import DeviceArray
+    from sumwise.cuda.runtime.team import DeviceTeam
 
 # Probabilities are clipped to this distance from 0 and 1 before they become scores.
 SMALLEST_PROBABILITY = 1e-15
@@ -79,6 +84,32 @@ class Loss:
         type(self)._value_kernel(target, raw, weight, rows, losses, *self._kernel_arguments())
         return mean_loss(losses, weight, rows)
 
+    def measure(
+        self,
+        team: "DeviceTeam",
+        target: Any,
+        raw: "DeviceArray",
+        weight: "DeviceArray",
+        rows: "DeviceArray",
+    ) -> "LaterLoss":
+        """Queue what :meth:`value` does on a device; ``get()`` of the result returns the bits."""
+        # Import here: only a device needs it.
+        from sumwise.cuda.losses.mean import MeanOfLosses, find_mean_loss
+
+        if self.is_separable:
+            parts = self._split(target)
+            return MeanOfLosses([loss.measure(team, y, raw[k], weight, rows) for k, loss, y in parts])
+        name, arguments = type(self)._value_kernel.__name__, self._kernel_arguments()
+        return find_mean_loss(name, team, target, raw, weight, rows, *arguments)
+
+    def on_device(self, team: "DeviceTeam") -> "Loss":
+        """Return the adapted loss for arrays on a device.
+
+        Its methods :meth:`at_round`, :meth:`gradient` and :meth:`measure` take DeviceArrays. The
+        target of a separable loss is a tuple of arrays, one per output, if targets differ.
+        """
+        return self
+
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the constant scores that minimize the loss over ``rows``, one per output."""
         if self.is_separable:
@@ -145,8 +176,13 @@ class Loss:
         return ()
 
 
-def take_target(target: np.ndarray, output: int) -> np.ndarray:
-    """Return the target of an output: its column, or the target itself if there is only one."""
+def take_target(target: Any, output: int) -> Any:
+    """Return the target of an output: its column, or the target itself if there is only one.
+
+    On a device, the columns are a tuple of arrays.
+    """
+    if isinstance(target, tuple):
+        return target[output]
     return target if target.ndim == 1 else np.ascontiguousarray(target[:, output])
 
 

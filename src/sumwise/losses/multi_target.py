@@ -6,11 +6,15 @@ does not grow with their number.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sumwise.errors import DataError
 from sumwise.losses.base import Location, Loss, take_target
+
+if TYPE_CHECKING:
+    from sumwise.cuda.runtime.team import DeviceTeam
 
 
 class MultiTarget(Loss):
@@ -53,6 +57,9 @@ class MultiTarget(Loss):
     ) -> "MultiTarget":
         parts = self._split(target)
         return MultiTarget([loss.at_round(y, raw[k], weight, rows) for k, loss, y in parts])
+
+    def on_device(self, team: "DeviceTeam") -> "MultiTarget":
+        return MultiTarget([loss.on_device(team) for loss in self._losses])
 
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
         for k, loss in enumerate(self._losses):

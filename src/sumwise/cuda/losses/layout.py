@@ -1,39 +1,40 @@
-"""What kernels of losses are passed."""
+"""What kernels of losses are passed, and the program that they make up."""
 
-from typing import NamedTuple
+from sumwise.cuda.runtime.program import Program
+from sumwise.cuda.runtime.structs import make_header, structure
 
-from sumwise.cuda.runtime.device import Program
-from sumwise.cuda.runtime.structs import make_header
-
-
-class GradientTask(NamedTuple):
-    """Rows whose gradients and hessians are written.
-
-    Scores, gradients and hessians have shape (n_outputs, n_rows). ``weight`` is 0 if all are one.
+# Rows whose gradients and hessians are written.
+GradientTask = structure(
+    "GradientTask",
     """
+    const void* target;
+    const double* raw;  // [n_outputs][n_rows], as gradient and hessian are
+    const double* weight;  // null if all are one
+    double* gradient;
+    double* hessian;
+    int64 n_rows;
+""",
+)
 
-    target: "const void*"  # type: ignore[valid-type]  # noqa: F722
-    raw: "const double*"  # type: ignore[valid-type]  # noqa: F722
-    weight: "const double*"  # type: ignore[valid-type]  # noqa: F722
-    gradient: "double*"  # type: ignore[valid-type]  # noqa: F722
-    hessian: "double*"  # type: ignore[valid-type]  # noqa: F722
-    n_rows: "int64"  # type: ignore[name-defined]  # noqa: F821
-
-
-class ValueTask(NamedTuple):
-    """Rows whose mean loss is found.
-
-    ``n_rows`` is the length of a row of scores; ``n_chosen`` that of ``rows`` and ``losses``.
-    ``peaks`` and ``sums`` are those of losses and of weights, zero at first.
+# Rows whose mean loss is found.
+ValueTask = structure(
+    "ValueTask",
     """
+    const void* target;
+    const double* raw;  // [n_outputs][n_rows]
+    const double* weight;  // null if all are one
+    const uint32* rows;  // [n_chosen]
+    double* losses;  // [n_chosen]
+    uint64* peaks;  // of losses and of weights; zero at first
+    uint64* sums;  // of both, zero at first
+    double* mean;
+    int64 n_rows;
+    int64 n_chosen;
+""",
+)
 
-    target: "const void*"  # type: ignore[valid-type]  # noqa: F722
-    raw: "const double*"  # type: ignore[valid-type]  # noqa: F722
-    weight: "const double*"  # type: ignore[valid-type]  # noqa: F722
-    rows: "const uint32*"  # type: ignore[valid-type]  # noqa: F722
-    losses: "double*"  # type: ignore[valid-type]  # noqa: F722
-    peaks: "uint64*"  # type: ignore[valid-type]  # noqa: F722
-    sums: "uint64*"  # type: ignore[valid-type]  # noqa: F722
-    mean: "double*"  # type: ignore[valid-type]  # noqa: F722
-    n_rows: "int64"  # type: ignore[name-defined]  # noqa: F821
-    n_chosen: "int64"  # type: ignore[name-defined]  # noqa: F821
+LOSSES = Program(
+    "losses",
+    ("losses/pointwise.cu", "losses/multinomial.cu", "losses/mean.cu"),
+    make_header(GradientTask, ValueTask),
+)
