@@ -13,7 +13,7 @@ Work of a tree, as a fixed sequence of kernels that needs no answer from the hos
       partition_rows    all blocks   records to the children; clear the histograms to be built
     plan_leaves      one block    segments of records, by leaf
     sum_leaves       all blocks   the leaf of each row; exact sums by leaf      -> exchange
-    set_values       one block    values of all nodes; the result for the host
+    set_values       one block    values of all nodes
     add_leaf_values  all blocks   scores of the rows
 
 In symmetric growth ``score_level`` and ``choose_level_split`` take the places of ``score_nodes``
@@ -24,8 +24,10 @@ level.
 Families
     A family is a node that is split, and its two children; the root alone is one, too, with parent
     -1. ``choose_splits`` lists those whose children may be split: ``state.n_families`` of them. The
-    children of any other node are leaves for certain: its records stay where they are. There are
-    slots for the histograms of all leaves, so the larger child always takes its parent's.
+    children of any other node are leaves for certain: its records stay where they are, and they
+    have first = last = 0. The root's histogram has slot 0. In any other family the larger child
+    takes its parent's slot, and the smaller one a slot that was never used in the tree: there are
+    as many as a tree may have families.
 Records
     ``row << 32 | g << 16 | h`` as in ``kernels/grow/histogram.py``. Those of a node of depth d are
     ``records[d & 1][first .. last)``, in any order. A block of ``partition_rows`` reserves places
@@ -39,13 +41,21 @@ Dividing rows
 Histograms
     int64 sums of tile t at ``tile_start[t]``: ``[statistic][bin][lane]``, statistic 0 to 2 for g, h
     and rows, ``tile_bins[t]`` bins, 32 lanes. A node has a slot: ``histograms + slot *
-    histogram_length``. On several devices the sums of a step are built in ``exchange`` and added up
-    by ``score_nodes``; on one device they are built in the slot itself.
+    histogram_length``. On several devices the sums of family k are built in ``exchange +
+    exchange_built + k * histogram_length`` and added up by ``score_nodes``; on one device they are
+    built in the slot itself. What is built is cleared before: for the root by ``quantize_rows``,
+    otherwise by ``partition_rows``.
+Candidates
+    The best split of each lane for each child that is scored: ``candidates[2 * family + child]
+    [lane]``; in symmetric growth for the whole level, in row 0. Lanes ascend as their features do.
 Exact values
     If ``state.exact``, histograms sum exact values of up to 50 bits, computed again from gradient
     and hessian. They are cut into pieces of 20 bits, the highest with the sign: three passes of the
     same code, whose 32-bit sums in shared memory are shifted when they are added to the 64-bit
     sums.
+Results
+    ``state``, ``nodes``, ``value`` and ``sums`` are one piece of memory, which the host copies
+    after each tree; see tree/cuda_grower.py.
 Several devices
     Each has a part of the rows, and all decide alike. What is summed over devices lies in
     ``exchange``; readers add up the blocks of all ``peers`` (which include the own one).
@@ -87,7 +97,7 @@ State = structure(
     int64 n_nodes;
     int64 n_leaves;
     int64 n_families;  // of the step; 0 when the tree is complete
-    int64 n_free;  // free slots
+    int64 n_slots;  // slots of histograms taken so far
     int64 level_first;  // level-wise and symmetric: the nodes of the last level
     int64 level_size;
     int64 n_segments;
@@ -130,7 +140,7 @@ Job = structure(
     double columns_by_level;
     double columns_by_node;
     const double* column_weights;  // [n_features] or null
-    double* column_times;  // scratch of draws by weight
+    double* column_times;  // scratch of draws by weight, in the shape of `allowed`
     int64 random_splits;
     double l1;
     double l2;
@@ -163,18 +173,19 @@ Job = structure(
     int64* histograms;
     int64 histogram_length;
     int64 n_slots;
-    int32* free_slots;
     uint8* allowed;  // [CHILD + 2 * most families][n_features]; row TREE is written by the host
-    Candidate* candidates;  // [2 * most families][n_features]
+    uint8* on_path;  // scratch of interaction constraints, [2 * most families][n_features]
+    Candidate* candidates;  // [2 * most families][n_tiles * LANES]
     Family* families;  // [most families]
     int64 most_families;
+    double* waiting_gain;  // [max_leaves]: scratch of nodes that are queued
+    int32* waiting;  // [2][max_leaves]
     int64* move_first;  // [most families + 1]
     int64* build_first;
     uint64* cursors;  // [most families][2]: records moved to the left and to the right
     Segment* segments;  // [n_nodes]
     int64* segment_first;  // [n_nodes + 1]: rows as one sequence
     uint32* leaf;  // [n_table_rows]
-    uint8* result;  // for the host: see grower
     int64* exchange;
     int64* const* peers;
     int64 n_peers;
@@ -185,7 +196,8 @@ Job = structure(
 
 _CANDIDATE = """struct Candidate {
     double gain;
-    int64 split_bin;
+    int32 split_bin;
+    int32 feature;
     int64 left[3];
     int64 n_missing;
     int64 missing_left;
@@ -195,6 +207,12 @@ _FAMILY = """struct Family {
     int32 left;    // the children are left and left + 1; of the root, itself
     int32 small;   // the child that is summed
     int32 mode;    // SUBTRACT, ROOT, or NO_HISTOGRAMS: records are moved, nothing is summed
+    // What scoring needs to know of the children, so that it need not look at the nodes.
+    int32 small_slot;
+    int32 large_slot;
+    int32 splittable;  // 1: the left one, 2: the right one
+    int32 depth;       // of the children
+    int64 totals[2][3];
 };"""
 # A segment: the records of a leaf, or of a node whose children are leaves and have no records.
 _SEGMENT = """struct Segment {
