@@ -25,6 +25,8 @@ HERE = Path(__file__).parent
 # Floating point as the GPU's with --fmad=false. errno is nothing that a GPU has.
 FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno"]
 FLAGS += ["-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-fno-extern-tls-init"]
+# What is an error on a GPU, or has another result there. runtime.cpp has the handlers.
+CHECKS = "-fsanitize=alignment,bounds,shift-exponent,integer-divide-by-zero,float-cast-overflow"
 
 _BOUNDS = r"(?:__launch_bounds__\s*\((?P<bounds{}>[^;{{]*?)\)\s*)?"
 _KERNEL = re.compile(
@@ -73,8 +75,8 @@ def load_library(program: Program) -> Library:
     """Return the compiled program, from the disk if it is there."""
     text, names = _replace_attributes(_preprocess(program))
     runtime = (HERE / "runtime.cpp").read_text()
-    key = hashlib.sha256("\0".join([text, runtime, *FLAGS, _version()]).encode()).hexdigest()
-    path = _folder() / f"{program.name}-{key[:24]}.so"
+    key = _hash("\0".join([text, runtime, *FLAGS, CHECKS, _version()]))
+    path = _folder() / f"{program.name}-{key}.so"
     if not path.exists():
         _build(text, path)
     library = ctypes.CDLL(str(path))
@@ -91,10 +93,9 @@ def _read(entry: _Entry) -> tuple[int, Parameters]:
 
 
 def _preprocess(program: Program) -> str:
-    header = program.header.encode()
-    generated = _folder() / f"header-{hashlib.sha256(header).hexdigest()[:24]}"
-    generated.mkdir(parents=True, exist_ok=True)
-    _write(generated / "layout.cuh", header)
+    generated = _folder() / f"header-{_hash(program.header)}"
+    generated.mkdir(exist_ok=True)
+    _write(program.header, generated / "layout.cuh")
     main = "".join(f'#include "{name}"\n' for name in program.files)
     include = ["-I", str(SOURCES), "-I", str(generated), "-include", str(HERE / "emulator.h")]
     return _run(["g++", "-E", *FLAGS, *include, "-x", "c++", "-"], main)
@@ -115,18 +116,24 @@ def _replace_attributes(text: str) -> tuple[str, list[str]]:
 
 def _build(text: str, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        source, library = Path(folder, "program.ii"), Path(folder, "program.so")
+        source, made = Path(folder, "program.ii"), Path(folder, "program.o")
         source.write_text(text)
-        _run(["g++", *FLAGS, "-shared", "-o", str(library), str(source), str(HERE / "runtime.cpp")])
+        _run(["g++", *FLAGS, CHECKS, "-c", "-o", str(made), str(source)])
+        library = Path(folder, "program.so")
+        _run(["g++", *FLAGS, "-shared", "-o", str(library), str(made), str(HERE / "runtime.cpp")])
         library.rename(path)  # at once: another process may be doing the same
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(text: str, path: Path) -> None:
     if path.exists():
         return
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(data)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
     os.replace(file.name, path)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""EmulatedDevice: a device whose kernels run on the CPU, strict about what a GPU would not forgive."""
+"""EmulatedDevice: kernels run on the CPU, strict about what a GPU does not forgive."""
 
 import ctypes
 import random

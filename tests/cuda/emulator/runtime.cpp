@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include <link.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 namespace {
@@ -110,6 +111,7 @@ namespace {
 std::mutex launching;  // one launch at a time: what follows exists once
 Fiber fibers[MOST_THREADS];
 void* scheduler;
+bool in_fiber;
 int current, n_threads, n_warps;
 uint64_t words[MOST_WARPS][2][N_LANES];  // two, as a lane may write the next before others read
 int phase[MOST_WARPS];
@@ -183,7 +185,9 @@ void resume(int thread) {
     if (fiber.state == NEW) start(fiber);
     current = thread;
     threadIdx.x = thread;
+    in_fiber = true;
     emulator_switch(&scheduler, fiber.stack_pointer);
+    in_fiber = false;
     if (fiber.state == RETURNED) free_stacks[n_free_stacks++] = fiber.stack;
 }
 
@@ -234,9 +238,11 @@ struct BlockOrder {  // a permutation without memory
 
 // --- schedule ---
 
+bool same(const char* a, const char* b) { return a == b || strcmp(a, b) == 0; }
+
 bool wait_together(const Fiber& one, const Fiber& other) {
-    return one.state == other.state && one.line == other.line && strcmp(one.what, other.what) == 0 &&
-           strcmp(one.file, other.file) == 0;
+    return one.state == other.state && one.line == other.line && same(one.what, other.what) &&
+           same(one.file, other.file);
 }
 
 /// Run the lanes of a warp until all wait; return whether they met and can go on.
@@ -296,6 +302,49 @@ void run_block() {
         }
     }
 }
+
+// --- signals ---
+
+/// Fails the launch, instead of ending the process, if a thread touches memory that is not there.
+class FaultCatcher {
+  public:
+    FaultCatcher() {
+        stack_t stack{};
+        stack.ss_sp = signal_stack;
+        stack.ss_size = sizeof(signal_stack);
+        sigaltstack(&stack, &old_stack);
+        struct sigaction action{};
+        action.sa_sigaction = handle;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        for (int i = 0; i < N_SIGNALS; ++i) sigaction(SIGNALS[i], &action, old_actions + i);
+        launching_thread = pthread_self();
+    }
+    ~FaultCatcher() {
+        for (int i = 0; i < N_SIGNALS; ++i) sigaction(SIGNALS[i], old_actions + i, nullptr);
+        sigaltstack(&old_stack, nullptr);
+    }
+
+  private:
+    static constexpr int SIGNALS[] = {SIGSEGV, SIGBUS}, N_SIGNALS = 2;
+    static inline struct sigaction old_actions[N_SIGNALS];
+    static inline stack_t old_stack;
+    static inline pthread_t launching_thread;
+    static inline char signal_stack[64 << 10];
+
+    static void handle(int number, siginfo_t* info, void*) {
+        if (!in_fiber || !pthread_equal(pthread_self(), launching_thread)) {
+            for (int i = 0; i < N_SIGNALS; ++i)  // not ours: it happens again, and is handled there
+                if (SIGNALS[i] == number) sigaction(number, old_actions + i, nullptr);
+            return;
+        }
+        const char* first = stacks + fibers[current].stack * (STACK_BYTES + STACK_GUARD);
+        if (info->si_addr >= first && info->si_addr < first + STACK_GUARD)
+            fail("thread %d needs more than %zu bytes of stack", current, STACK_BYTES);
+        else
+            fail("thread %d touches memory at %p, which is not there", current, info->si_addr);
+        leave();
+    }
+};
 
 // --- shared memory ---
 
@@ -370,6 +419,33 @@ extern "C" void emulator_fail(const char* what, const char* file, int line) {
     __builtin_unreachable();
 }
 
+// --- what code calls that g++ has added checks to ---
+
+namespace {
+struct Place {  // what the data of all handlers begin with
+    const char* file;
+    unsigned line, column;
+};
+}  // namespace
+
+extern "C" {
+void __ubsan_handle_type_mismatch_v1(Place* place, void*) {
+    emulator_fail("the address is not aligned, or null", place->file, (int)place->line);
+}
+void __ubsan_handle_out_of_bounds(Place* place, void*) {
+    emulator_fail("the index is out of the bounds of the array", place->file, (int)place->line);
+}
+void __ubsan_handle_shift_out_of_bounds(Place* place, void*, void*) {
+    emulator_fail("the value is shifted by too many bits", place->file, (int)place->line);
+}
+void __ubsan_handle_divrem_overflow(Place* place, void*, void*) {
+    emulator_fail("integers are divided by zero", place->file, (int)place->line);
+}
+void __ubsan_handle_float_cast_overflow(Place* place, void*) {
+    emulator_fail("the integer type does not have this value", place->file, (int)place->line);
+}
+}
+
 // --- what Python calls ---
 
 extern "C" __attribute__((visibility("default"))) int emulator_launch(
@@ -390,6 +466,7 @@ extern "C" __attribute__((visibility("default"))) int emulator_launch(
     shared_memory[0] = 0;  // the segment exists from now on
     Segment segment;
     dl_iterate_phdr(find_segment, &segment);
+    const FaultCatcher catcher;
     const BlockOrder blocks(n_blocks_x * n_blocks_y);
     for (uint64_t i = 0; i < blocks.n && !failed; ++i) {
         blockIdx = {(unsigned)(blocks[i] % n_blocks_x), (unsigned)(blocks[i] / n_blocks_x), 0};
