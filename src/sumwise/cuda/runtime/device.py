@@ -39,7 +39,9 @@ class Graph(Protocol):
 class Mark(Protocol):
     """A point in the queue of a device."""
 
-    device: "Device"
+    @property
+    def device(self) -> "Device":
+        """Whose queue it is in."""
 
 
 class Device(ABC):
