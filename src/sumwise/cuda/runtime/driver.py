@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
-from sumwise.cuda.runtime.bindings import SAME_MODEL, call, fail
+from sumwise.cuda.runtime.bindings import call, fail
 from sumwise.cuda.runtime.device import Device, Graph, Mark, Program
 from sumwise.cuda.runtime.gpu import Gpu, Kernel, find_gpu
+from sumwise.cuda.runtime.memory import Block, Memory
 from sumwise.cuda.runtime.pinned import PIECE, SMALL, Buffer, Ring, pool, staging
 from sumwise.cuda.runtime.structs import pack_word
-from sumwise.errors import DeviceError, DeviceMemoryError
+from sumwise.errors import DeviceError
 
 _NON_BLOCKING = 1
-_OUT_OF_MEMORY = 2
 _MOST_ARGUMENTS = 4096  # bytes; what every GPU and driver takes
 # A list of arguments as one block of memory: CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE and _END.
 _BLOCK_AT, _BLOCK_SIZE, _BLOCK_END = 1, 2, 0
@@ -64,23 +64,25 @@ class DriverDevice(Device):
         self.architecture, self.n_processors = properties.architecture, properties.n_processors
         self.shared_memory = properties.shared_memory
         self._before = threading.get_ident(), call(cuda.cuCtxGetCurrent)
-        self._memory: dict[int, int] = {}  # bytes by address
         self._graphs: list[DriverGraph] = []
         self._under_way: dict[int, DriverLater] = {}
         self._ring: Ring | None = None
-        self._is_recording = False
+        self._recording: DriverGraph | None = None
         self._arguments = _ArgumentBlock()
         gpu.use()
         self._stream = call(cuda.cuStreamCreate, _NON_BLOCKING)
         self.stream = int(self._stream)
+        self._memory = Memory(gpu, self._stream)
         self._is_open = True
 
-    def _begin(self, records: bool = False) -> None:
-        """Make sure that this thread can queue work."""
+    def _begin(self, recorded: Any = None) -> None:
+        """Make sure that this thread can queue work; a recording keeps the arrays that it uses."""
         if not self._is_open:
             raise DeviceError(f"GPU {self.number}: this device has been closed")
-        if self._is_recording and not records:
-            raise DeviceError("only kernels, clears and copies on a device can be recorded")
+        if self._recording is not None:
+            if recorded is None:
+                raise DeviceError("only kernels, clears and copies on a device can be recorded")
+            self._recording.kept.append(recorded)
         self._gpu.use()
 
     # --- memory ---
@@ -89,36 +91,20 @@ class DriverDevice(Device):
         self._begin()
         shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
         shape = tuple(int(length) for length in shape)
-        n_bytes = prod(shape) * np.dtype(dtype).itemsize
-        error, address = self._cuda.cuMemAlloc(max(n_bytes, 1))
-        if error == _OUT_OF_MEMORY:
-            raise DeviceMemoryError(self._explain_memory(n_bytes))
-        if error:
-            fail(error, self._cuda.cuMemAlloc)
-        address = int(address)
-        self._memory[address] = n_bytes
-        return DeviceArray(self, address, shape, dtype)
-
-    def _explain_memory(self, n_bytes: int) -> str:
-        free, total = call(self._cuda.cuMemGetInfo)
-        own = sum(self._memory.values())
-        return (
-            f"GPU {self.number} ({self.name}) has not enough memory: {_show(n_bytes)} are asked "
-            f"for, {_show(free)} of {_show(total)} are free, {_show(own)} are in use here; "
-            f"{SAME_MODEL}"
-        )
+        block = self._memory.take(prod(shape) * np.dtype(dtype).itemsize)
+        return DeviceArray(self, block.address, shape, dtype, block)
 
     def free(self, array: DeviceArray) -> None:
-        if array.address not in self._memory:
-            raise ValueError("a view, or an array that this device has not allocated")
-        self.wait()
-        del self._memory[array.address]
-        call(self._cuda.cuMemFree, array.address)
+        if not self._is_open:
+            return
+        if not isinstance(array.owner, Block) or not self._memory.has(array.owner):
+            raise ValueError("a view, or an array whose memory was given back before")
+        self._begin()
+        self._memory.release(array.owner)
 
     def count_free(self) -> int:
         self._begin()
-        free, _ = call(self._cuda.cuMemGetInfo)
-        return int(free)
+        return self._memory.count_free()
 
     # --- copies ---
 
@@ -139,7 +125,7 @@ class DriverDevice(Device):
         call(self._cuda.cuMemcpyHtoDAsync, target.address, source, n_bytes, self._stream)
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
-        self._begin(records=True)
+        self._begin((source, target))
         _check_sizes(source.nbytes, target.nbytes)
         n_bytes = source.nbytes
         if n_bytes == 0:
@@ -156,7 +142,7 @@ class DriverDevice(Device):
         )
 
     def clear(self, target: DeviceArray) -> None:
-        self._begin(records=True)
+        self._begin(target)
         if target.nbytes:
             call(self._cuda.cuMemsetD8Async, target.address, 0, target.nbytes, self._stream)
 
@@ -188,7 +174,7 @@ class DriverDevice(Device):
         arguments: Sequence[Any],
         shared: int = 0,
     ) -> None:
-        self._begin(records=True)
+        self._begin(arguments)
         width, height = n_blocks if isinstance(n_blocks, tuple) else (n_blocks, 1)
         if not width or not height:
             return
@@ -200,7 +186,7 @@ class DriverDevice(Device):
             fail(error, self._cuda.cuLaunchKernel, f" of {kernel.name} ({where})")
 
     def count_blocks(self, kernel: Kernel, n_threads: int, shared: int = 0) -> int:
-        self._begin(records=True)
+        self._begin(kernel)
         count = self._cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor
         return int(call(count, kernel.function, n_threads, shared)) * self.n_processors
 
@@ -208,21 +194,24 @@ class DriverDevice(Device):
     def record(self) -> Iterator[Graph]:
         self._begin()
         cuda = self._cuda
+        # Other threads may do what they like.
         mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        call(cuda.cuStreamBeginCapture, self._stream, mode)
-        self._is_recording = True
-        graph = DriverGraph(self)
+        self._recording = graph = DriverGraph(self)
         try:
+            call(cuda.cuStreamBeginCapture, self._stream, mode)
             yield graph
         except BaseException:
-            self._is_recording = False
-            _, recorded = cuda.cuStreamEndCapture(self._stream)
-            if recorded is not None and int(recorded):
-                cuda.cuGraphDestroy(recorded)
+            self._drop_recording()
             raise
-        self._is_recording = False
+        self._recording = None
         graph.finish(call(cuda.cuStreamEndCapture, self._stream))
         self._graphs.append(graph)
+
+    def _drop_recording(self) -> None:
+        self._recording = None
+        error, recorded = self._cuda.cuStreamEndCapture(self._stream)
+        if not error:
+            self._cuda.cuGraphDestroy(recorded)
 
     # --- order ---
 
@@ -252,6 +241,8 @@ class DriverDevice(Device):
             return
         cuda = self._cuda
         cuda.cuCtxSetCurrent(self._gpu.context)
+        if self._recording is not None:
+            self._drop_recording()
         (error,) = cuda.cuStreamSynchronize(self._stream)
         for later in list(self._under_way.values()):
             later.drop()
@@ -260,9 +251,7 @@ class DriverDevice(Device):
             ring.close()
         while self._graphs:
             self._graphs.pop().destroy()
-        while self._memory:
-            address, _ = self._memory.popitem()
-            cuda.cuMemFree(address)
+        self._memory.close()
         self._is_open = False
         cuda.cuStreamDestroy(self._stream)
         thread, before = self._before
@@ -284,6 +273,7 @@ class DriverGraph:
     def __init__(self, device: DriverDevice) -> None:
         self._device = device
         self._work: Any = None
+        self.kept: list[Any] = []
 
     def finish(self, recorded: Any) -> None:
         """Make the recorded work ready to be launched."""
@@ -306,6 +296,7 @@ class DriverGraph:
         if self._work is not None:
             work, self._work = self._work, None
             self._device._cuda.cuGraphExecDestroy(work)
+        self.kept.clear()
 
 
 class DriverLater:
@@ -392,10 +383,3 @@ def _find_gpu_of(array: DeviceArray) -> Gpu:
 def _check_sizes(source: int, target: int) -> None:
     if source != target:
         raise ValueError(f"a copy of {source} bytes to an array of {target} bytes")
-
-
-def _show(n_bytes: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.2f} {unit}"
-    return f"{n_bytes} bytes"

@@ -1,0 +1,109 @@
+"""Memory of a GPU that one device has: blocks, which are used again before new ones are asked for.
+
+A block whose arrays are gone is kept for the next array of its size. All work of a device is done
+in order, so nobody needs to wait for the work that still uses the block, as the driver would before
+it takes memory back. :meth:`Memory.release` and closing the device do give memory back.
+"""
+
+from typing import Any
+
+from sumwise.cuda.runtime.bindings import SAME_MODEL, call, fail
+from sumwise.cuda.runtime.gpu import Gpu
+from sumwise.errors import DeviceMemoryError
+
+_OUT_OF_MEMORY = 2
+_LARGE = 1 << 20
+_LARGE_UNIT, _SMALL_UNIT = 2 << 20, 512  # what sizes are multiples of
+
+
+class Block:
+    """Memory on a GPU, usable again when nothing refers to this object."""
+
+    def __init__(self, memory: "Memory", address: int, n_bytes: int) -> None:
+        self.address, self.n_bytes = address, n_bytes
+        self.is_released = False
+        self._memory = memory
+
+    def __del__(self) -> None:
+        self._memory.recycle(self)
+
+
+class Memory:
+    """All blocks of a device, which are used by the work of one queue."""
+
+    def __init__(self, gpu: Gpu, stream: Any) -> None:
+        self._gpu, self._stream = gpu, stream
+        self._sizes: dict[int, int] = {}  # bytes by address, of all blocks
+        self._spare: dict[int, list[int]] = {}  # addresses by size, of unused blocks
+
+    def take(self, n_bytes: int) -> Block:
+        """Return a block with any contents; DeviceMemoryError if there is none."""
+        unit = _LARGE_UNIT if n_bytes > _LARGE else _SMALL_UNIT
+        size = max(1, -(-n_bytes // unit)) * unit
+        spare = self._spare.get(size)
+        return Block(self, spare.pop() if spare else self._allocate(size), size)
+
+    def _allocate(self, size: int) -> int:
+        allocate = self._gpu.cuda.cuMemAlloc
+        error, address = allocate(size)
+        if error == _OUT_OF_MEMORY and self._spare:
+            self._release_spare()
+            error, address = allocate(size)
+        if error == _OUT_OF_MEMORY:
+            raise DeviceMemoryError(self._explain(size))
+        if error:
+            fail(error, allocate)
+        self._sizes[int(address)] = size
+        return int(address)
+
+    def _explain(self, size: int) -> str:
+        free, total = call(self._gpu.cuda.cuMemGetInfo)
+        own = sum(self._sizes.values())
+        gpu = self._gpu.properties
+        return (
+            f"GPU {gpu.number} ({gpu.name}) has not enough memory: {_show(size)} are asked for, "
+            f"{_show(free)} of {_show(total)} are free, {_show(own)} are in use here; {SAME_MODEL}"
+        )
+
+    def has(self, block: Block) -> bool:
+        """Whether a block has not been given back."""
+        return not block.is_released and block.address in self._sizes
+
+    def recycle(self, block: Block) -> None:
+        """Keep a block for another array."""
+        if self.has(block):
+            self._spare.setdefault(block.n_bytes, []).append(block.address)
+
+    def release(self, block: Block) -> None:
+        """Give a block back to the GPU, after all work that uses it."""
+        call(self._gpu.cuda.cuStreamSynchronize, self._stream)
+        block.is_released = True
+        del self._sizes[block.address]
+        call(self._gpu.cuda.cuMemFree, block.address)
+
+    def _release_spare(self) -> None:
+        call(self._gpu.cuda.cuStreamSynchronize, self._stream)
+        while self._spare:
+            _, addresses = self._spare.popitem()
+            for address in addresses:
+                del self._sizes[address]
+                call(self._gpu.cuda.cuMemFree, address)
+
+    def count_free(self) -> int:
+        """Return how many bytes arrays could still get."""
+        free, _ = call(self._gpu.cuda.cuMemGetInfo)
+        return int(free) + sum(size * len(spare) for size, spare in self._spare.items())
+
+    def close(self) -> None:
+        """Give everything back, whatever has happened; the work must be done."""
+        self._spare.clear()
+        while self._sizes:
+            address, _ = self._sizes.popitem()
+            self._gpu.cuda.cuMemFree(address)
+
+
+def _show(n_bytes: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.2f} {unit}"
+    return f"{n_bytes} bytes"
