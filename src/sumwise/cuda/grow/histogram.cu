@@ -84,7 +84,8 @@ __device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uin
         // One byte, and three of zero.
         uint32 bin = __byte_perm(four_bins[p >> 2], 0, 0x4440 | ((p ^ r) & 3));
         if (!IS_WHOLE) bin -= low;
-        if (IS_WHOLE || bin < n_bins) summand.add(words + bin * (N_WORDS * LANES) + (p ^ r));
+        uint32* lane_words = words + (p ^ r);  // the same for all rows
+        if (IS_WHOLE || bin < n_bins) summand.add(lane_words + bin * (N_WORDS * LANES));
     }
 }
 

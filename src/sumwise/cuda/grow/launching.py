@@ -129,7 +129,7 @@ class RowKernels:
         n_threads: int = _THREADS,
         shared: int = 0,
     ) -> None:
-        """Queue a kernel with as many blocks as the device holds, or fewer if there is less to do."""
+        """Queue a kernel with as many blocks as the device holds, or fewer if these suffice."""
         kernel = self._kernels[name]
         most = self._device.count_blocks(kernel, n_threads, shared)
         n_blocks = max(1, min(most, -(-n_items // n_threads)))
