@@ -1,0 +1,80 @@
+// How blocks divide rows, and how the threads of a block add up what they have found.
+#pragma once
+#include "layout.cuh"
+
+extern __shared__ uint64 shared_memory[];
+
+constexpr uint32 ALL_LANES = 0xffffffff;
+constexpr int32 MOST_WARPS = 32;
+
+struct Span {
+    int64 begin;
+    int64 end;
+};
+
+// The part of a sequence that is this block's. Blocks without one are there if not all of them would
+// get `least` items.
+__device__ inline Span share_sequence(int64 total, int64 least) {
+    const int64 most = (total + least - 1) / least;
+    const int64 n_blocks = gridDim.x < most ? gridDim.x : most;
+    const int64 block = blockIdx.x;
+    if (block >= n_blocks) return {0, 0};
+    return {block * total / n_blocks, (block + 1) * total / n_blocks};
+}
+
+// The last of n places whose first item is not behind `at`: an item's place, if first[n] > at.
+__device__ inline int64 find_place(const int64* first, int64 n, int64 at) {
+    int64 low = 0, high = n;
+    while (high - low > 1) {
+        const int64 middle = (low + high) / 2;
+        if (first[middle] <= at) low = middle; else high = middle;
+    }
+    return low;
+}
+
+// Where the records of a node are.
+__device__ inline uint64* node_records(const Job& job, int64 depth) {
+    return job.records + (depth & 1) * job.records_length;
+}
+
+// Where the histogram of family k is built.
+__device__ inline int64* built_histogram(const Job& job, int64 k) {
+    if (job.n_peers > 1) return job.exchange + job.exchange_built + k * job.histogram_length;
+    return job.histograms + job.nodes[job.families[k].small].slot * job.histogram_length;
+}
+
+__device__ inline int64 request_row(const Request& request, int64 i) {
+    return request.rows ? (int64)request.rows[i] : request.first_row + i;
+}
+
+__device__ inline void add_to(int64* target, int64 value) {
+    atomicAdd((uint64*)target, (uint64)value);
+}
+
+struct Add {
+    static __device__ int64 join(int64 a, int64 b) { return a + b; }
+};
+struct Larger {
+    static __device__ int64 join(int64 a, int64 b) { return b > a ? b : a; }
+};
+
+// Join N values of all threads of the block; the first thread has the results. Of 0 and any value,
+// the value must be the result.
+template <class Operation, int N>
+__device__ inline void join_in_block(int64 (&values)[N]) {
+    __shared__ int64 joined[N][MOST_WARPS];
+    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+#pragma unroll
+    for (int32 s = 0; s < N; ++s) {
+        for (int32 by = 16; by > 0; by /= 2)
+            values[s] = Operation::join(values[s], __shfl_xor_sync(ALL_LANES, values[s], by));
+        if (lane == 0) joined[s][warp] = values[s];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+#pragma unroll
+        for (int32 s = 0; s < N; ++s)
+            for (int32 other = 1; other < n_warps; ++other)
+                values[s] = Operation::join(values[s], joined[s][other]);
+    }
+}

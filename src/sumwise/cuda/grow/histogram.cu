@@ -1,0 +1,192 @@
+// Sum the rows of a child of each family into histograms; see kernels/grow/histogram.py.
+//
+// A block sums 32-bit words in shared memory, `[bin][word][lane]`, and adds them to the 64-bit sums
+// in the end. A lane is a bank. Two threads add a row, 16 lanes each, and a warp 16 rows: in step p
+// the threads of its row r add lane p ^ r of their halves. These are 32 different lanes, so banks
+// never conflict, whatever the data are; and a thread reads its 16 bins by one load.
+//
+// Words of a bin: g, h and rows if values are packed. Exact values have 64 bits: two words for g and
+// two for h, the lower one first, whose carry goes to the upper one.
+#include "grow/dividing.cuh"
+#include "runtime/fixed_point.cuh"
+
+// |g| <= 8191 and h <= 16383 of so many rows fit in 32 bits.
+constexpr int64 MOST_PACKED_ROWS = 1 << 18;
+// A block with less rows would spend its time with what it does once.
+constexpr int64 LEAST_BUILD_ROWS = 1024;
+constexpr int32 PACKED_WORDS = 3, EXACT_WORDS = 5;
+
+// Bins [low, low + n_bins) of a tile, which fit in shared memory.
+struct Range {
+    uint32* words;
+    uint32 low;
+    uint32 n_bins;
+};
+
+// A row's values while it is added.
+template <int32 N_WORDS>
+struct Summand;
+
+template <>
+struct Summand<PACKED_WORDS> {
+    uint32 g, h;
+
+    __device__ Summand(const Job& job, uint64 record)
+        : g((uint32)(int32)(int16)(record >> 16)), h((uint32)record & 0xffff) {}
+
+    __device__ void add(uint32* place) const {
+        atomicAdd(place, g);
+        atomicAdd(place + LANES, h);
+        atomicAdd(place + 2 * LANES, 1u);
+    }
+};
+
+template <>
+struct Summand<EXACT_WORDS> {
+    uint64 g, h;
+
+    __device__ Summand(const Job& job, uint64 record) {
+        const uint32 row = (uint32)(record >> 32);
+        g = (uint64)exact_gradient(job.request->gradient[row], job.state->exact_scale_g);
+        h = (uint64)exact_hessian(job.request->hessian[row], job.state->exact_scale_h);
+    }
+
+    static __device__ void add_wide(uint32* place, uint64 value) {
+        const uint32 low = (uint32)value, old = atomicAdd(place, low);
+        atomicAdd(place + LANES, (uint32)(value >> 32) + (old + low < low));
+    }
+
+    __device__ void add(uint32* place) const {
+        add_wide(place, g);
+        add_wide(place + 2 * LANES, h);
+        atomicAdd(place + 4 * LANES, 1u);
+    }
+};
+
+__device__ inline void swap_words(uint32& a, uint32& b, bool swapped) {
+    const uint32 old = a;
+    a = swapped ? b : a;
+    b = swapped ? old : b;
+}
+
+// Add a row to 16 lanes; see above. `r` is the row's number in the warp, `words` are those of the
+// lanes' half. If the range is not the whole, most bins may be out of it.
+template <int32 N_WORDS, bool IS_WHOLE>
+__device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uint32 r, uint32* words,
+                                uint32 low, uint32 n_bins) {
+    swap_words(bins.x, bins.y, r & 4);
+    swap_words(bins.z, bins.w, r & 4);
+    swap_words(bins.x, bins.z, r & 8);
+    swap_words(bins.y, bins.w, r & 8);
+    const uint32 four_bins[4] = {bins.x, bins.y, bins.z, bins.w};
+#pragma unroll
+    for (uint32 p = 0; p < 16; ++p) {
+        // One byte, and three of zero.
+        uint32 bin = __byte_perm(four_bins[p >> 2], 0, 0x4440 | ((p ^ r) & 3));
+        if (!IS_WHOLE) bin -= low;
+        uint32* lane_words = words + (p ^ r);  // the same for all rows
+        if (IS_WHOLE || bin < n_bins) summand.add(lane_words + bin * (N_WORDS * LANES));
+    }
+}
+
+// Add records [0, n) to the words of a range of bins.
+template <int32 N_WORDS, bool IS_WHOLE>
+__device__ inline void add_records(const Job& job, const uint64* records, uint32 n,
+                                   const uint8* tile, Range range) {
+    const uint32 half = threadIdx.x & 1, r = threadIdx.x >> 1 & 15, step = blockDim.x >> 1;
+    const uint8* own = tile + 16 * half;
+    uint32* words = range.words + 16 * half;
+    uint32 i = threadIdx.x >> 1;
+    // What comes next is under way while a row is added. Beyond the last record: that one again.
+    uint64 record = records[i < n ? i : n - 1];
+    uint64 next = records[i + step < n ? i + step : n - 1];
+    uint4 bins = __ldg((const uint4*)(own + (record >> 32) * LANES));
+    for (; i < n; i += step) {
+        const uint32 later = i + 2 * step;
+        const uint4 next_bins = __ldg((const uint4*)(own + (next >> 32) * LANES));
+        const uint64 later_record = records[later < n ? later : n - 1];
+        const Summand<N_WORDS> summand(job, record);
+        add_half<N_WORDS, IS_WHOLE>(summand, bins, r, words, range.low, range.n_bins);
+        record = next;
+        bins = next_bins;
+        next = later_record;
+    }
+}
+
+// Add the words to 64-bit sums `[statistic][tile_bins][lane]`, and clear them.
+template <int32 N_WORDS>
+__device__ inline void flush_words(Range range, bool has_feature, int64 tile_bins, int64* target) {
+    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int32 n = 3 * (int32)range.n_bins;
+    // Blocks begin at different places, so that they do not meet.
+    const int32 start = (int32)((int64)blockIdx.x * n / gridDim.x);
+    for (int32 i = warp; i < n; i += n_warps) {
+        const int32 at = i + start < n ? i + start : i + start - n;
+        const int32 bin = at / 3, statistic = at % 3;
+        const bool is_wide = N_WORDS == EXACT_WORDS && statistic < 2;
+        const int32 word = N_WORDS == EXACT_WORDS ? 2 * statistic : statistic;
+        uint32* place = range.words + (bin * N_WORDS + word) * LANES + lane;
+        int64 sum = N_WORDS == PACKED_WORDS && statistic == 0 ? (int64)(int32)*place : *place;
+        *place = 0;
+        if (is_wide) {
+            sum |= (int64)((uint64)place[LANES] << 32);
+            place[LANES] = 0;
+        }
+        if (sum != 0 && has_feature)
+            add_to(target + ((statistic * tile_bins) + range.low + bin) * LANES + lane, sum);
+    }
+}
+
+// Sum the rows of this block for a range of bins of a tile, family after family.
+template <int32 N_WORDS, bool IS_WHOLE>
+__device__ inline void build_range(const Job& job, Span span, Range range) {
+    const int64 tile = blockIdx.y, tile_bins = job.tile_bins[tile];
+    const uint8* own_tile = job.tiles + tile * job.n_table_rows * LANES;
+    const bool has_feature = job.lane_feature[tile * LANES + (threadIdx.x & 31)] >= 0;
+    for (uint32 i = threadIdx.x; i < range.n_bins * (N_WORDS * LANES); i += blockDim.x)
+        range.words[i] = 0;
+    __syncthreads();
+    int64 k = find_place(job.build_first, job.state->n_families, span.begin);
+    for (int64 at = span.begin; at < span.end; ++k) {
+        const int64 family_end = job.build_first[k + 1];
+        const int64 stop = family_end < span.end ? family_end : span.end;
+        const int32 small = job.families[k].small;
+        const uint64* records = node_records(job, job.nodes[small].depth) + job.first[small];
+        records -= job.build_first[k];
+        int64* target = built_histogram(job, k) + job.tile_start[tile];
+        while (at < stop) {
+            const int64 n = stop - at < MOST_PACKED_ROWS ? stop - at : MOST_PACKED_ROWS;
+            add_records<N_WORDS, IS_WHOLE>(job, records + at, (uint32)n, own_tile, range);
+            __syncthreads();
+            flush_words<N_WORDS>(range, has_feature, tile_bins, target);
+            __syncthreads();
+            at += n;
+        }
+    }
+}
+
+template <int32 N_WORDS>
+__device__ inline void build_tile(const Job& job, Span span, int64 shared_bytes) {
+    const uint32 tile_bins = (uint32)job.tile_bins[blockIdx.y];
+    const uint32 fitting = (uint32)(shared_bytes / (N_WORDS * LANES * sizeof(uint32)));
+    Range range = {(uint32*)shared_memory, 0, tile_bins};
+    if (N_WORDS == PACKED_WORDS && tile_bins <= fitting) {
+        build_range<N_WORDS, true>(job, span, range);
+        return;
+    }
+    for (; range.low < tile_bins; range.low += fitting) {
+        const uint32 left = tile_bins - range.low;
+        range.n_bins = left < fitting ? left : fitting;
+        build_range<N_WORDS, false>(job, span, range);
+    }
+}
+
+// Grid: (blocks, tiles).
+extern "C" __global__ void __launch_bounds__(1024) build_histograms(Job job, int64 shared_bytes) {
+    const State& state = *job.state;
+    if (state.n_families == 0) return;
+    const Span span = share_sequence(job.build_first[state.n_families], LEAST_BUILD_ROWS);
+    if (span.begin >= span.end) return;
+    if (state.exact) build_tile<EXACT_WORDS>(job, span, shared_bytes);
+    else build_tile<PACKED_WORDS>(job, span, shared_bytes);
+}

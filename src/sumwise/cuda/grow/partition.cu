@@ -1,0 +1,142 @@
+// Move the records of nodes that are split to their children; see kernels/grow/partition.py.
+#include "grow/dividing.cuh"
+#include "grow/split_test.cuh"
+
+// Records that a thread has under way, and fewest records of a block.
+constexpr int32 MOVED_RECORDS = 8;
+constexpr int64 LEAST_MOVED = 2048;
+constexpr int64 LEFT = 0, RIGHT = 1;
+
+// Set the histograms to zero that will be built next.
+__device__ inline void clear_histograms(const Job& job) {
+    const int64 length = job.histogram_length, step = (int64)gridDim.x * blockDim.x;
+    for (int64 k = 0; k < job.state->n_families; ++k) {
+        if (job.families[k].mode == NO_HISTOGRAMS) continue;
+        int64* target = built_histogram(job, k);
+        for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += step)
+            target[i] = 0;
+    }
+}
+
+// Move records [begin, end) of the parent of family k. Places are reserved by one atomic addition a
+// side: left ones from the front, right ones from the back. A warp has neighboring records.
+__device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 end) {
+    __shared__ uint32 lefts[MOST_WARPS];
+    __shared__ int64 reserved[2];
+    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int32 parent = job.families[k].parent, depth = job.nodes[parent].depth;
+    const uint64 step = pack_step(job.nodes[parent]);
+    const uint8* column = job.columns + step_feature(step) * job.n_table_rows;
+    const uint64* source = node_records(job, depth) + job.first[parent];
+    uint64* target_left = node_records(job, depth + 1) + job.first[parent];
+    uint64* target_right = node_records(job, depth + 1) + job.last[parent] - 1;
+    const uint32 n_chunk = MOVED_RECORDS * blockDim.x;
+    const uint32 n_before = MOVED_RECORDS * 32 * warp;  // records of the chunk before the warp's
+    for (int64 chunk = begin; chunk < end; chunk += n_chunk) {
+        const uint32 n = (uint32)(end - chunk < n_chunk ? end - chunk : n_chunk);
+        uint64 records[MOVED_RECORDS];
+        uint8 codes[MOVED_RECORDS];
+        uint32 left_lanes[MOVED_RECORDS];
+#pragma unroll
+        for (int32 j = 0; j < MOVED_RECORDS; ++j) {
+            const uint32 i = n_before + 32 * j + lane;
+            records[j] = source[chunk + (i < n ? i : n - 1)];
+        }
+#pragma unroll
+        for (int32 j = 0; j < MOVED_RECORDS; ++j) codes[j] = column[records[j] >> 32];
+        uint32 n_left = 0;
+#pragma unroll
+        for (int32 j = 0; j < MOVED_RECORDS; ++j) {
+            const bool is_left = n_before + 32 * j + lane < n && is_left_code(step, codes[j]);
+            left_lanes[j] = __ballot_sync(ALL_LANES, is_left);
+            n_left += __popc(left_lanes[j]);
+        }
+        if (lane == 0) lefts[warp] = n_left;
+        __syncthreads();
+        uint32 left = 0, all_left = 0;
+        for (int32 other = 0; other < n_warps; ++other) {
+            left += other < warp ? lefts[other] : 0;
+            all_left += lefts[other];
+        }
+        if (lane == 0 && warp < 2) {
+            const int32 side = n_warps > 1 ? warp : LEFT;
+            uint64* cursors = job.cursors + 2 * k;
+            reserved[side] = (int64)atomicAdd(cursors + side, side == LEFT ? all_left : n - all_left);
+            if (n_warps == 1) reserved[RIGHT] = (int64)atomicAdd(cursors + RIGHT, n - all_left);
+        }
+        __syncthreads();
+        uint64* next_left = target_left + reserved[LEFT];
+        uint64* next_right = target_right - reserved[RIGHT];
+#pragma unroll
+        for (int32 j = 0; j < MOVED_RECORDS; ++j) {
+            const uint32 i = n_before + 32 * j + lane;
+            const uint32 place = left + __popc(left_lanes[j] & ((1u << lane) - 1));
+            if (left_lanes[j] >> lane & 1) next_left[place] = records[j];
+            else if (i < n) *(next_right - (i - place)) = records[j];
+            left += __popc(left_lanes[j]);
+        }
+    }
+}
+
+// Note where the children's records are, and how rows are divided when histograms are built.
+__device__ inline void note_children(const Job& job) {
+    __shared__ int64 lasts[MOST_WARPS];
+    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int64 n_families = job.state->n_families;
+    int64 before = 0;
+    for (int64 chunk = 0; chunk < n_families; chunk += blockDim.x) {
+        const int64 k = chunk + threadIdx.x;
+        int64 n_rows = 0;
+        if (k < n_families) {
+            const Family family = job.families[k];
+            const int64 n_left = (int64)atomicExch(job.cursors + 2 * k + LEFT, (uint64)0);
+            job.cursors[2 * k + RIGHT] = 0;
+            const int64 begin = job.first[family.parent], end = job.last[family.parent];
+            job.first[family.left] = begin;
+            job.last[family.left] = job.first[family.left + 1] = begin + n_left;
+            job.last[family.left + 1] = end;
+            if (family.mode != NO_HISTOGRAMS)
+                n_rows = family.small == family.left ? n_left : end - begin - n_left;
+        }
+        int64 sum = n_rows;  // of this and all families before it
+        for (int32 by = 1; by < 32; by *= 2) {
+            const int64 other = __shfl_up_sync(ALL_LANES, sum, by);
+            if (lane >= by) sum += other;
+        }
+        if (lane == 31) lasts[warp] = sum;
+        __syncthreads();
+        for (int32 other = 0; other < n_warps; ++other) {
+            if (other < warp) sum += lasts[other];
+        }
+        if (k < n_families) job.build_first[k + 1] = before + sum;
+        for (int32 other = 0; other < n_warps; ++other) before += lasts[other];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        job.build_first[0] = 0;
+        job.state->n_done = 0;
+    }
+}
+
+extern "C" __global__ void partition_rows(Job job) {
+    __shared__ bool is_last;
+    const int64 n_families = job.state->n_families;
+    if (n_families == 0) return;
+    clear_histograms(job);
+    const Span span = share_sequence(job.move_first[n_families], LEAST_MOVED);
+    int64 k = span.begin < span.end ? find_place(job.move_first, n_families, span.begin) : 0;
+    for (int64 at = span.begin; at < span.end; ++k) {
+        const int64 first = job.move_first[k], family_end = job.move_first[k + 1];
+        const int64 stop = family_end < span.end ? family_end : span.end;
+        if (at < stop) move_records(job, k, at - first, stop - first);
+        at = stop;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        const uint64 n_before = atomicAdd((uint64*)&job.state->n_done, (uint64)1);
+        is_last = n_before == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (is_last) note_children(job);
+}

@@ -1,0 +1,8 @@
+"""The program ``grow``: all kernels of growing trees."""
+
+from sumwise.cuda.grow.layout import make_grow_header
+from sumwise.cuda.runtime.device import Program
+
+_NAMES = "quantize histogram partition values walk"
+FILES = tuple(f"grow/{name}.cu" for name in _NAMES.split())
+GROW = Program("grow", FILES, make_grow_header())

@@ -1,0 +1,130 @@
+// The leaf of each row, exact sums by leaf, and the leaves' values; see kernels/grow/values.py.
+//
+// Rows walk through the finished tree in their own order. The records of leaves would tell them, too,
+// but scattered over the table: gradients would be read and leaves written sector by sector.
+#include "grow/walk.cuh"
+#include "runtime/fixed_point.cuh"
+
+// Words of a leaf's sums in shared memory: g and h, the lower half first, and rows.
+constexpr int32 SUM_WORDS = 5;
+
+// Sums in shared memory, `[node][word][copy]`: as many copies as fit, so that lanes rarely meet.
+struct SharedSums {
+    uint32* words;
+    uint32 n_copies;
+
+    __device__ static void add_wide(uint32* place, uint32 n_copies, uint64 value) {
+        const uint32 low = (uint32)value, old = atomicAdd(place, low);
+        atomicAdd(place + n_copies, (uint32)(value >> 32) + (old + low < low));
+    }
+
+    __device__ void add(uint32 node, int64 g, int64 h) const {
+        uint32* place = words + node * SUM_WORDS * n_copies + (threadIdx.x & (n_copies - 1));
+        add_wide(place, n_copies, (uint64)g);
+        add_wide(place + 2 * n_copies, n_copies, (uint64)h);
+        atomicAdd(place + 4 * n_copies, 1u);
+    }
+
+    __device__ uint64 sum_word(uint32 node, uint32 word) const {
+        const uint32* own = words + (node * SUM_WORDS + word) * n_copies;
+        uint64 sum = 0;
+        for (uint32 copy = 0; copy < n_copies; ++copy)
+            sum += own[(copy + threadIdx.x) & (n_copies - 1)];
+        return sum;
+    }
+
+    __device__ uint64 sum(uint32 node, uint32 statistic) const {
+        const uint64 low = sum_word(node, 2 * statistic);
+        return statistic == 2 ? low : low + (sum_word(node, 2 * statistic + 1) << 32);
+    }
+};
+
+// Sums in the exchange, for trees with many leaves.
+struct ExchangeSums {
+    int64* sums;
+
+    __device__ void add(uint32 node, int64 g, int64 h) const {
+        add_to(sums + 3 * node, g);
+        add_to(sums + 3 * node + 1, h);
+        add_to(sums + 3 * node + 2, 1);
+    }
+};
+
+template <class Steps, class Sums>
+__device__ inline void sum_rows(const Job& job, Steps steps, Sums sums) {
+    const Request& request = *job.request;
+    const double scale_g = job.state->exact_scale_g, scale_h = job.state->exact_scale_h;
+    const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
+    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
+         i += WALKED_ROWS * step) {
+        int64 rows[WALKED_ROWS];
+        double g[WALKED_ROWS], h[WALKED_ROWS];
+        uint32 nodes[WALKED_ROWS];
+#pragma unroll
+        for (int32 j = 0; j < WALKED_ROWS; ++j) {
+            const int64 at = i + j * step < n_rows ? i + j * step : n_rows - 1;
+            rows[j] = request_row(request, at);
+            g[j] = request.gradient[rows[j]];
+            h[j] = request.hessian[rows[j]];
+        }
+        walk_rows(job.columns, job.n_table_rows, steps, rows, nodes);
+#pragma unroll
+        for (int32 j = 0; j < WALKED_ROWS; ++j) {
+            if (i + j * step >= n_rows) break;
+            job.leaf[rows[j]] = nodes[j];
+            sums.add(nodes[j], exact_gradient(g[j], scale_g), exact_hessian(h[j], scale_h));
+        }
+    }
+}
+
+// Write the leaf of each row, and add exact sums by leaf to the exchange.
+extern "C" __global__ void sum_leaves(Job job, int64 shared_bytes) {
+    if (job.state->status == OUT_OF_RANGE) return;
+    const int64 n_nodes = job.state->n_nodes;
+    int64* target = job.exchange + LEAF_SUMS;
+    const NodeSteps nodes = {job.nodes};
+    const int64 step_bytes = n_nodes * sizeof(uint64);
+    const int64 sum_bytes = n_nodes * SUM_WORDS * sizeof(uint32);
+    if (step_bytes + sum_bytes > shared_bytes) {
+        if (step_bytes > shared_bytes) sum_rows(job, nodes, ExchangeSums{target});
+        else sum_rows(job, share_steps(nodes, n_nodes), ExchangeSums{target});
+        return;
+    }
+    uint32 n_copies = 32;
+    while (step_bytes + sum_bytes * n_copies > shared_bytes) n_copies /= 2;
+    const SharedSums sums = {(uint32*)(shared_memory + n_nodes), n_copies};
+    for (int64 i = threadIdx.x; i < n_nodes * SUM_WORDS * n_copies; i += blockDim.x)
+        sums.words[i] = 0;
+    const PackedSteps steps = share_steps(nodes, n_nodes);
+    sum_rows(job, steps, sums);
+    __syncthreads();
+    for (int64 i = threadIdx.x; i < 3 * n_nodes; i += blockDim.x) {
+        const uint32 node = (uint32)(i / 3);
+        if (steps(node)) continue;
+        const uint64 sum = sums.sum(node, (uint32)(i % 3));
+        if (sum) add_to(target + i, (int64)sum);
+    }
+}
+
+// Add the values of their leaves to the scores of the rows.
+extern "C" __global__ void add_leaf_values(Job job) {
+    const Request& request = *job.request;
+    if (!request.scores || job.state->status == OUT_OF_RANGE) return;
+    const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
+    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
+         i += WALKED_ROWS * step) {
+        int64 rows[WALKED_ROWS];
+        double scores[WALKED_ROWS];
+        uint32 nodes[WALKED_ROWS];
+#pragma unroll
+        for (int32 j = 0; j < WALKED_ROWS; ++j) {
+            const int64 at = i + j * step < n_rows ? i + j * step : n_rows - 1;
+            rows[j] = request_row(request, at);
+            scores[j] = request.scores[rows[j]];
+            nodes[j] = job.leaf[rows[j]];
+        }
+#pragma unroll
+        for (int32 j = 0; j < WALKED_ROWS; ++j)
+            if (i + j * step < n_rows) request.scores[rows[j]] = scores[j] + job.value[nodes[j]];
+    }
+}
