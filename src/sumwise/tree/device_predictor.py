@@ -6,7 +6,7 @@ values in the same order.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,17 +14,21 @@ from sumwise.cuda.predict import COLUMN_BITS, LEFT_BITS, PREDICT, QUAD, CodedTre
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
 from sumwise.kernels.predict.blocks import BLOCK
+from sumwise.kernels.predict.coding import CodeColumns
 from sumwise.kernels.runtime.threads import Team
+from sumwise.tree.device_coder import DeviceCoder
+from sumwise.tree.split_tests import SplitTests
 from sumwise.tree.trees import Trees
 
 # Bytes of codes that are made at a time.
 _CODE_BYTES = 1 << 24
 _MOST_THREADS, _FEWEST_THREADS = 512, 32
-# What a tree and a node need in shared memory, besides the word of the node.
-_TREE_BYTES, _VALUE_BYTES = 12, 8
-# A block has this much shared memory for its own: two blocks share a processor.
+# What a tree, and a node besides its word, need in shared memory.
+_TREE_BYTES, _VALUE_BYTES, _WORD_BYTES = 12, 8, 4
+# Two blocks share a processor, which keeps some of its memory.
 _BLOCKS_PER_PROCESSOR, _RESERVED = 2, 1024
 
 
@@ -34,6 +38,41 @@ class _Launch(NamedTuple):
     first: int
     last: int
     shared: int
+
+
+class _Format(NamedTuple):
+    """How trees are stored: narrow ones in shared memory, or wide ones; see scoring.cu."""
+
+    is_narrow: bool
+    n_threads: int
+    code_bytes: int  # of the rows of a block, in shared memory
+    tree_bytes: int  # room for trees
+
+    @classmethod
+    def choose(cls, device: Device, n_columns: int, n_most_nodes: int) -> "_Format":
+        """Choose the format for trees of so many columns of codes, and of nodes in a tree."""
+        room = device.shared_memory // _BLOCKS_PER_PROCESSOR - _RESERVED
+        row_bytes = QUAD * -(-n_columns // QUAD)
+        n_threads = _MOST_THREADS
+        while n_threads > _FEWEST_THREADS and row_bytes * n_threads > room // 4:
+            n_threads //= 2
+        tree_bytes = room - row_bytes * n_threads
+        is_narrow = (
+            n_columns <= 1 << COLUMN_BITS
+            and n_most_nodes <= 1 << LEFT_BITS
+            and _TREE_BYTES + (_VALUE_BYTES + _WORD_BYTES) * n_most_nodes <= tree_bytes
+        )
+        if not is_narrow:
+            return cls(False, _MOST_THREADS // 2, 0, 0)
+        return cls(True, n_threads, row_bytes * n_threads, tree_bytes)
+
+    def pack_nodes(self, left: np.ndarray, tests: SplitTests) -> np.ndarray:
+        """Return the words of nodes; ``left`` counts within the tree, and a leaf is its own."""
+        shift = 8 + (COLUMN_BITS if self.is_narrow else 24)
+        skip, column = tests.skip.astype(np.uint64), tests.column.astype(np.uint64)
+        words = left.astype(np.uint64) << np.uint64(shift + 1) | skip << np.uint64(shift)
+        words |= column << np.uint64(8) | tests.bound
+        return words.astype(np.uint32 if self.is_narrow else np.uint64)
 
 
 class DevicePredictor:
@@ -46,126 +85,100 @@ class DevicePredictor:
         Trees that add to one output each.
     output : ndarray of int32, shape (n_trees,)
         The output that a tree adds to.
-    in_order : bool
-        Whether trees are kept in their order, so that their values can be added tree by tree.
-        Otherwise those of an output follow one another, which takes less time.
+    columns : CodeColumns
+        What codes the values of rows that are on the device.
     """
 
     def __init__(
-        self, device: Device, trees: Trees, output: np.ndarray, in_order: bool = False
+        self, device: Device, trees: Trees, output: np.ndarray, columns: CodeColumns
     ) -> None:
-        self.device = device
-        tests, depth = trees.find_tests(), trees.find_depths()
-        sizes, tree = np.diff(trees.start), np.repeat(np.arange(trees.n_trees), np.diff(trees.start))
-        number = np.arange(trees.n_trees) if in_order else np.argsort(output, kind="stable")
+        self.device, self._trees, self._columns = device, trees, columns
+        self._coders: dict[np.dtype, DeviceCoder] = {}
+        tests, self.n_columns = trees.find_tests(), trees.find_tests().n_columns
+        sizes = np.diff(trees.start)
+        self._format = _Format.choose(device, self.n_columns, int(sizes.max(initial=0)))
+        # The trees of an output follow one another: a sum stays in a register.
+        number = np.argsort(output, kind="stable")
         rank = np.argsort(number)
-        # By depth, so that children still lie side by side.
+        self._start = start = np.append(0, sizes[number].cumsum())
+        tree, depth = np.repeat(np.arange(trees.n_trees), sizes), trees.find_depths()
+        # By depth: both children of a node still lie side by side.
         order = np.lexsort((depth, rank[tree]))
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
-        start = np.append(0, sizes[number].cumsum())
-        nodes = np.arange(order.size)
-        left = trees.find_children()
+        nodes, left = np.arange(order.size), trees.find_children()
         left = place[np.where(left < 0, nodes, left)] - start[rank[tree]]
-
-        self.n_columns = tests.n_columns
-        self._plan(sizes.max(initial=0))
-        word = np.uint32 if self._is_narrow else np.uint64
-        shift = 8 + (COLUMN_BITS if self._is_narrow else 24)
-        skip, column = tests.skip.astype(np.uint64), tests.column.astype(np.uint64)
-        words = left.astype(np.uint64) << np.uint64(shift + 1) | skip << np.uint64(shift)
-        words |= column << np.uint64(8) | tests.bound
-        own_depth = np.zeros(trees.n_trees, dtype=np.int32)
-        np.maximum.at(own_depth, tree, depth.astype(np.int32))
-        leaf_node = nodes - trees.start[tree]
-        values = trees.node_values()[:, 0]
+        depths = np.zeros(trees.n_trees, dtype=np.int32)
+        np.maximum.at(depths, tree, depth.astype(np.int32))
         self._arrays = [
             device.upload(np.ascontiguousarray(array))
             for array in (
-                words[order].astype(word),
-                values[order],
-                leaf_node[order].astype(np.int32),
+                self._format.pack_nodes(left, tests)[order],
+                trees.node_values()[order, 0],
+                (nodes - trees.start[tree])[order].astype(np.int32),
                 start.astype(np.int32),
-                own_depth[number],
+                depths[number],
                 output[number].astype(np.int32),
                 number.astype(np.int32),
             )
         ]
         self._coded = pack_struct(CodedTrees(*self._arrays, self.n_columns))
-        self._start = start
 
-    def _plan(self, n_most_nodes: int) -> None:
-        """Choose how trees are stored, and the threads of a block."""
-        n_words = -(-self.n_columns // QUAD)
-        room = self.device.shared_memory // _BLOCKS_PER_PROCESSOR - _RESERVED
-        threads = _MOST_THREADS
-        while threads > _FEWEST_THREADS and 4 * n_words * threads > room // 4:
-            threads //= 2
-        self._codes_shared = 4 * n_words * threads
-        self._tree_room = room - self._codes_shared
-        largest = _TREE_BYTES + (_VALUE_BYTES + 4) * n_most_nodes
-        self._is_narrow = (
-            self.n_columns <= 1 << COLUMN_BITS
-            and n_most_nodes <= 1 << LEFT_BITS
-            and largest <= self._tree_room
-        )
-        self._threads = threads if self._is_narrow else _MOST_THREADS // 2
+    def add_values(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
+        """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
+        for first, last, codes in self._code_rows(X, team):
+            self._walk("add", "predictions", codes, out[first:last])
 
-    @property
-    def n_trees(self) -> int:
-        return self._start.size - 1
+    def find_leaves(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
+        """Write the leaves that rows reach to ``out`` (n_rows, n_trees), int32."""
+        for first, last, codes in self._code_rows(X, team):
+            self._walk("find", "leaves", codes, out[first:last])
 
-    def add_values(
-        self, codes: DeviceArray, n_rows: int, out: DeviceArray, trees: slice = slice(None)
-    ) -> None:
-        """Add the values of the leaves that coded rows reach to ``out`` (n_rows, n_outputs)."""
-        name = "add_narrow_predictions" if self._is_narrow else "add_wide_predictions"
-        self._launch(name, codes, n_rows, out, trees)
+    def _walk(self, verb: str, what: str, codes: DeviceArray, out: DeviceArray) -> None:
+        """Launch a kernel for parts of the trees, in their order."""
+        width = "narrow" if self._format.is_narrow else "wide"
+        kernel = self.device.load(PREDICT)[f"{verb}_{width}_{what}"]
+        n_rows, n_threads = len(out), self._format.n_threads
+        for part in self._divide_trees():
+            most = self.device.count_blocks(kernel, n_threads, part.shared)
+            n_blocks = min(most, -(-n_rows // n_threads))
+            trees = (self._coded, part.first, part.last)
+            arguments = (codes, n_rows, *trees, out, out.shape[1])
+            self.device.launch(kernel, n_blocks, n_threads, arguments, part.shared)
 
-    def find_leaves(self, codes: DeviceArray, n_rows: int, out: DeviceArray) -> None:
-        """Write the leaves that coded rows reach to ``out`` (n_rows, n_trees)."""
-        name = "find_narrow_leaves" if self._is_narrow else "find_wide_leaves"
-        self._launch(name, codes, n_rows, out, slice(None))
-
-    def _launch(
-        self, name: str, codes: DeviceArray, n_rows: int, out: DeviceArray, trees: slice
-    ) -> None:
-        kernel = self.device.load(PREDICT)[name]
-        first, last, _ = trees.indices(self.n_trees)
-        for part in self._divide(first, last):
-            n_blocks = min(
-                self.device.count_blocks(kernel, self._threads, part.shared),
-                -(-n_rows // self._threads),
-            )
-            rows = (codes, n_rows, self._coded, part.first, part.last, out, out.shape[1])
-            self.device.launch(kernel, n_blocks, self._threads, rows, part.shared)
-
-    def _divide(self, first: int, last: int) -> Iterator[_Launch]:
-        """Yield parts of trees [first, last) whose nodes fit in shared memory."""
-        if not self._is_narrow:
-            yield _Launch(first, last, 0)
+    def _divide_trees(self) -> Iterator[_Launch]:
+        """Yield parts of the trees whose nodes fit in shared memory."""
+        first, n_trees = 0, self._start.size - 1
+        if not self._format.is_narrow:
+            yield _Launch(0, n_trees, 0)
             return
-        ends = (_VALUE_BYTES + 4) * self._start + _TREE_BYTES * np.arange(self._start.size)
-        while first < last:
-            end = int(np.searchsorted(ends, ends[first] + self._tree_room, side="right")) - 1
-            end = min(end, last)
-            yield _Launch(first, end, int(ends[end] - ends[first]) + self._codes_shared)
-            first = end
+        own_bytes = (_VALUE_BYTES + _WORD_BYTES) * self._start
+        ends = own_bytes + _TREE_BYTES * np.arange(n_trees + 1)
+        while first < n_trees:
+            last = np.searchsorted(ends, ends[first] + self._format.tree_bytes, side="right") - 1
+            yield _Launch(first, int(last), int(ends[last] - ends[first]) + self._format.code_bytes)
+            first = int(last)
 
-    # --- rows ---
-
-    def code_host_rows(
-        self, trees: Trees, X: Matrix, team: Team
+    def _code_rows(
+        self, X: Matrix | DeviceMatrix, team: Team
     ) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield (first row, last row, codes on the device) for parts of a matrix of the host."""
+        """Yield (first row, last row, codes of these rows); the next codes replace them."""
         n_blocks = max(1, _CODE_BYTES // (BLOCK * max(1, self.n_columns)))
         n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
-        host = np.empty((n_blocks, self.n_columns, BLOCK), dtype=np.uint8)
-        codes = self.device.allocate(host.shape, np.uint8)
-        for start, rows in trees.code_rows(X, team):
+        codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
+        if isinstance(X, DeviceMatrix):
+            if X.dtype not in self._coders:
+                self._coders[X.dtype] = DeviceCoder(self.device, self._columns, X.dtype)
+            for first in range(0, X.shape[0], n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, X.shape[0])
+                self._coders[X.dtype].code(X, first, last, codes)
+                yield first, last, codes
+            return
+        on_host = np.empty(codes.shape, dtype=np.uint8)
+        for start, rows in self._trees.code_rows(X, team):
             for first in range(0, rows.n_rows, n_blocks * BLOCK):
                 last = min(first + n_blocks * BLOCK, rows.n_rows)
-                rows.code(first, last, host, team)
-                own = -(-(last - first) // BLOCK)
-                self.device.write(host[:own], codes[:own])
+                rows.code(first, last, on_host, team)
+                n_own = -(-(last - first) // BLOCK)
+                self.device.write(on_host[:n_own], codes[:n_own])
                 yield start + first, start + last, codes

@@ -18,7 +18,7 @@ LEFT_BITS, COLUMN_BITS = 12, 11
 Coder = structure(
     "Coder",
     """
-    const int32* quads;  // [n_quads][4]: first column, columns, steps (-1 for sets), where to search
+    const int32* quads;  // [n_quads][4]: first column, columns, steps (-1: sets), thresholds
     const int32* feature;  // [n_columns]
     const void* search;  // thresholds in the order of a search, of the type of the values
     const int32* set_place;  // [n_columns]: first word of the set's bits

@@ -1,5 +1,6 @@
 // Replace values by one-byte codes, see kernels/predict/coding.py and category_sets.py.
 #include "layout.cuh"
+#include "runtime/grid.cuh"
 
 // The codes of a row in a quad of columns of thresholds. The thresholds of a column are a heap: item
 // 1 is the middle one, items 2i and 2i + 1 are on both sides of item i. So the threads of a warp
@@ -40,8 +41,7 @@ __device__ void code_quads(const Value* values, int64 row_stride, int64 column_s
     for (int64 i = search_first + threadIdx.x; i < search_last; i += blockDim.x)
         heaps[i - search_first] = search[i];
     __syncthreads();
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 row = (int64)blockIdx.x * blockDim.x + threadIdx.x; row < n_rows; row += step) {
+    for (int64 row = first_item(); row < n_rows; row += item_step()) {
         const Value* own = values + (first + row) * row_stride;
         uint8* out = codes + (row / BLOCK * coder.n_columns) * BLOCK + row % BLOCK;
         for (int64 quad = first_quad; quad < last_quad; ++quad) {

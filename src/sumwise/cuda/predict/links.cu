@@ -1,32 +1,18 @@
 // From raw scores to means and probabilities, see kernels/losses/links.py.
 #include "layout.cuh"
-#include "runtime/elementary.cuh"
-
-// The hyperbolic tangent, see kernels/losses/influence.py.
-__device__ inline double tanh_of(double x) {
-    double e = exp_of(-2.0 * absolute(x));
-    double large = (1.0 - e) / (1.0 + e);
-    double s = x * x;
-    double p = 62.0 / 2835.0;
-    p = p * s - 17.0 / 315.0;
-    p = p * s + 2.0 / 15.0;
-    p = p * s - 1.0 / 3.0;
-    double size = absolute(x);
-    double value = size < 0.05 ? size + size * (s * p) : large;
-    return x >= 0.0 ? value : -value;
-}
+#include "losses/influence.cuh"
+#include "runtime/grid.cuh"
 
 // Give each of n_rows rows the base score: out[n_rows][n_outputs].
 extern "C" __global__ void start_scores(const double* base_score, int64 n_outputs, int64 n_rows,
                                         double* out) {
-    int64 n_items = n_rows * n_outputs, step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_items; i += step)
+    int64 n_items = n_rows * n_outputs;
+    for (int64 i = first_item(); i < n_items; i += item_step())
         out[i] = base_score[n_outputs == 1 ? 0 : i % n_outputs];
 }
 
 extern "C" __global__ void sigmoid(const double* raw, double factor, int64 n_items, double* out) {
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_items; i += step) {
+    for (int64 i = first_item(); i < n_items; i += item_step()) {
         double score = factor * raw[i], e = exp_of(-absolute(score));
         double larger = 1.0 / (1.0 + e);
         out[i] = score >= 0.0 ? larger : e * larger;
@@ -35,8 +21,7 @@ extern "C" __global__ void sigmoid(const double* raw, double factor, int64 n_ite
 
 extern "C" __global__ void two_sigmoids(const double* raw, double factor, int64 n_items,
                                         double* out) {
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_items; i += step) {
+    for (int64 i = first_item(); i < n_items; i += item_step()) {
         double score = factor * raw[i], e = exp_of(-absolute(score));
         double larger = 1.0 / (1.0 + e), smaller = e * larger;
         out[2 * i] = score <= 0.0 ? larger : smaller;
@@ -46,20 +31,17 @@ extern "C" __global__ void two_sigmoids(const double* raw, double factor, int64 
 
 extern "C" __global__ void exponential(const double* raw, double factor, int64 n_items,
                                        double* out) {
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_items; i += step)
+    for (int64 i = first_item(); i < n_items; i += item_step())
         out[i] = exp_of(factor * raw[i]);
 }
 
 extern "C" __global__ void exponential_less_one(const double* raw, int64 n_items, double* out) {
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_items; i += step)
+    for (int64 i = first_item(); i < n_items; i += item_step())
         out[i] = tanh_of(0.5 * raw[i]) * (exp_of(raw[i]) + 1.0);
 }
 
 extern "C" __global__ void softmax(const double* raw, int64 n_classes, int64 n_rows, double* out) {
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows; i += step) {
+    for (int64 i = first_item(); i < n_rows; i += item_step()) {
         const double* scores = raw + i * n_classes;
         double* own = out + i * n_classes;
         double highest = scores[0], total = 0.0;
@@ -75,8 +57,7 @@ extern "C" __global__ void softmax(const double* raw, int64 n_classes, int64 n_r
 // The scores of each row in ascending order.
 extern "C" __global__ void sort_scores(const double* raw, int64 n_outputs, int64 n_rows,
                                        double* out) {
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows; i += step) {
+    for (int64 i = first_item(); i < n_rows; i += item_step()) {
         double* own = out + i * n_outputs;
         for (int64 k = 0; k < n_outputs; ++k) {
             double score = raw[i * n_outputs + k];

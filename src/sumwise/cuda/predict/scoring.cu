@@ -9,6 +9,7 @@
 // columns a word, one word a row, so that each thread of a warp reads from a bank of its own. Wide
 // trees, of 64-bit words, and the codes of their rows are read from where they are.
 #include "layout.cuh"
+#include "runtime/grid.cuh"
 
 template <typename Word> struct NodeBits;
 
@@ -81,7 +82,7 @@ __device__ void find_leaves(const Trees<Word>& trees, int64 tree, const Codes& c
         bool moved = false;  // deep trees: few rows go all the way
 #pragma unroll
         for (int k = 0; k < TOGETHER; ++k) moved |= before[k] != leaf[k];
-        if (__ballot_sync(0xffffffff, moved) == 0) return;
+        if (__ballot_sync(ALL_LANES, moved) == 0) return;
     }
 }
 
@@ -180,8 +181,7 @@ extern "C" __global__ void add_narrow_predictions(const uint8* codes, int64 n_ro
                                                   double* out, int64 n_outputs) {
     Trees<uint32> trees;
     uint32* room = load_trees(coded, first, last, true, trees);
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += step) {
+    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
         NearCodes own = load_codes(codes, row, n_rows, coded.n_columns, room);
         add_values(trees, own, row < n_rows, out + row * n_outputs);
@@ -192,8 +192,7 @@ extern "C" __global__ void add_wide_predictions(const uint8* codes, int64 n_rows
                                                 int64 first, int64 last, double* out,
                                                 int64 n_outputs) {
     Trees<uint64> trees = find_trees(coded, first, last);
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += step) {
+    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
         FarCodes own = find_codes(codes, row, n_rows, coded.n_columns);
         add_values(trees, own, row < n_rows, out + row * n_outputs);
@@ -206,8 +205,7 @@ extern "C" __global__ void find_narrow_leaves(const uint8* codes, int64 n_rows, 
     Trees<uint32> trees;
     uint32* room = load_trees(coded, first, last, false, trees);
     const int32* leaf_node = coded.leaf_node + coded.start[first];
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += step) {
+    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
         NearCodes own = load_codes(codes, row, n_rows, coded.n_columns, room);
         write_leaves(trees, own, row < n_rows, leaf_node, coded.number + first,
@@ -218,8 +216,7 @@ extern "C" __global__ void find_narrow_leaves(const uint8* codes, int64 n_rows, 
 extern "C" __global__ void find_wide_leaves(const uint8* codes, int64 n_rows, CodedTrees coded,
                                             int64 first, int64 last, int32* out, int64 n_trees) {
     Trees<uint64> trees = find_trees(coded, first, last);
-    int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += step) {
+    for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
         FarCodes own = find_codes(codes, row, n_rows, coded.n_columns);
         write_leaves(trees, own, row < n_rows, coded.leaf_node, coded.number + first,
