@@ -98,7 +98,9 @@ class Loss:
 
         if self.is_separable:
             parts = self._split(target)
-            return MeanOfLosses([loss.measure(team, y, raw[k], weight, rows) for k, loss, y in parts])
+            return MeanOfLosses(
+                [loss.measure(team, y, raw[k], weight, rows) for k, loss, y in parts]
+            )
         name, arguments = type(self)._value_kernel.__name__, self._kernel_arguments()
         return find_mean_loss(name, team, target, raw, weight, rows, *arguments)
 

@@ -161,16 +161,16 @@ class Predictor:
 
     def read_rows(self, X: Matrix) -> Iterator[tuple[int, CodedRows]]:
         """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
-        memberships = self._columns.memberships
+        memberships = self.columns.memberships
         if isinstance(X, SparseMatrix):
             part = SparseRows(*X.by_row, *X.shape, X.absent)
             kind = part.values.dtype, part.n_features, part.absent
-            yield 0, CodedRows(part, make_sparse_coder(self._columns, *kind), memberships)
+            yield 0, CodedRows(part, make_sparse_coder(self.columns, *kind), memberships)
             return
         for first, chunk in read_chunks(X):
             dtype = chunk.values.dtype
             if dtype not in self._coders:
-                self._coders[dtype] = make_coder(self._columns, dtype)
+                self._coders[dtype] = make_coder(self.columns, dtype)
             yield first, CodedRows(chunk, self._coders[dtype], memberships)
 
     def find_tests(self) -> SplitTests:
@@ -193,13 +193,14 @@ class Predictor:
         return self._trees_and_columns[0]
 
     @property
-    def _columns(self) -> CodeColumns:
+    def columns(self) -> CodeColumns:
+        """What codes rows: thresholds and sets, by column of codes."""
         return self._trees_and_columns[1]
 
     @property
     def n_columns(self) -> int:
         """Number of columns of codes: those of thresholds, then those of sets."""
-        columns = self._columns
+        columns = self.columns
         by_set = columns.memberships
         return int(columns.feature.size if by_set is None else by_set.first_column[-1])
 

@@ -1,19 +1,19 @@
 // Columns of bins into tiles of 32 lanes, see kernels/table/tiles.py.
 #include "layout.cuh"
+#include "runtime/grid.cuh"
 
 // Write rows [0, n_rows) of all tiles from the columns of their lanes; a lane without a feature
 // (-1) gets zeros. A thread writes one row of one tile: the loads of a warp are contiguous.
 extern "C" __global__ void fill_tiles(const uint8* columns, int64 n_rows, const int32* lane_feature,
                                       int64 n_tiles, uint8* tiles) {
     __shared__ int32 features[TILE_LANES];
-    int64 step = (int64)gridDim.x * blockDim.x;
     for (int64 tile = blockIdx.y; tile < n_tiles; tile += gridDim.y) {
         __syncthreads();
         for (int64 lane = threadIdx.x; lane < TILE_LANES; lane += blockDim.x)
             features[lane] = lane_feature[tile * TILE_LANES + lane];
         __syncthreads();
         uint64* out = (uint64*)(tiles + tile * n_rows * TILE_LANES);
-        for (int64 row = (int64)blockIdx.x * blockDim.x + threadIdx.x; row < n_rows; row += step) {
+        for (int64 row = first_item(); row < n_rows; row += item_step()) {
             uint64 words[TILE_LANES / 8];
 #pragma unroll
             for (int word = 0; word < TILE_LANES / 8; ++word) {
@@ -35,11 +35,10 @@ extern "C" __global__ void fill_tiles(const uint8* columns, int64 n_rows, const 
 // Copy columns of some rows, which follow one another, to rows [first, first + n_part) of the table.
 extern "C" __global__ void place_columns(const uint8* part, int64 n_part, int64 n_features,
                                          int64 first, uint8* columns, int64 n_rows) {
-    int64 step = (int64)gridDim.x * blockDim.x;
     for (int64 feature = blockIdx.y; feature < n_features; feature += gridDim.y) {
         const uint8* own = part + feature * n_part;
         uint8* out = columns + feature * n_rows + first;
-        for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_part; i += step)
+        for (int64 i = first_item(); i < n_part; i += item_step())
             out[i] = own[i];
     }
 }

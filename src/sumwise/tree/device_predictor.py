@@ -1,0 +1,184 @@
+"""DevicePredictor: the trees of boosting on a device, for many rows.
+
+Rows are coded to bytes as on the CPU, see :mod:`sumwise.tree.predictor`: those of the host by the
+host, those of the device by the device. Scores have the bits of the CPU: they are sums of the same
+values in the same order.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from sumwise.cuda.predict import COLUMN_BITS, LEFT_BITS, PREDICT, QUAD, CodedTrees
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.data.matrix import Matrix
+from sumwise.kernels.predict.blocks import BLOCK
+from sumwise.kernels.predict.coding import CodeColumns
+from sumwise.kernels.runtime.threads import Team
+from sumwise.tree.device_coder import DeviceCoder
+from sumwise.tree.split_tests import SplitTests
+from sumwise.tree.trees import Trees
+
+# Bytes of codes that are made at a time.
+_CODE_BYTES = 1 << 24
+_MOST_THREADS, _FEWEST_THREADS = 512, 32
+# What a tree, and a node besides its word, need in shared memory.
+_TREE_BYTES, _VALUE_BYTES, _WORD_BYTES = 12, 8, 4
+# Two blocks share a processor, which keeps some of its memory.
+_BLOCKS_PER_PROCESSOR, _RESERVED = 2, 1024
+
+
+class _Launch(NamedTuple):
+    """Trees [first, last), and the shared memory that they need."""
+
+    first: int
+    last: int
+    shared: int
+
+
+class _Format(NamedTuple):
+    """How trees are stored: narrow ones in shared memory, or wide ones; see scoring.cu."""
+
+    is_narrow: bool
+    n_threads: int
+    code_bytes: int  # of the rows of a block, in shared memory
+    tree_bytes: int  # room for trees
+
+    @classmethod
+    def choose(cls, device: Device, n_columns: int, n_most_nodes: int) -> "_Format":
+        """Choose the format for trees of so many columns of codes, and of nodes in a tree."""
+        room = device.shared_memory // _BLOCKS_PER_PROCESSOR - _RESERVED
+        row_bytes = QUAD * -(-n_columns // QUAD)
+        n_threads = _MOST_THREADS
+        while n_threads > _FEWEST_THREADS and row_bytes * n_threads > room // 4:
+            n_threads //= 2
+        tree_bytes = room - row_bytes * n_threads
+        is_narrow = (
+            n_columns <= 1 << COLUMN_BITS
+            and n_most_nodes <= 1 << LEFT_BITS
+            and _TREE_BYTES + (_VALUE_BYTES + _WORD_BYTES) * n_most_nodes <= tree_bytes
+        )
+        if not is_narrow:
+            return cls(False, _MOST_THREADS // 2, 0, 0)
+        return cls(True, n_threads, row_bytes * n_threads, tree_bytes)
+
+    def pack_nodes(self, left: np.ndarray, tests: SplitTests) -> np.ndarray:
+        """Return the words of nodes; ``left`` counts within the tree, and a leaf is its own."""
+        shift = 8 + (COLUMN_BITS if self.is_narrow else 24)
+        skip, column = tests.skip.astype(np.uint64), tests.column.astype(np.uint64)
+        words = left.astype(np.uint64) << np.uint64(shift + 1) | skip << np.uint64(shift)
+        words |= column << np.uint64(8) | tests.bound
+        return words.astype(np.uint32 if self.is_narrow else np.uint64)
+
+
+class DevicePredictor:
+    """Adds the values of trees, or finds their leaves, on a device.
+
+    Parameters
+    ----------
+    device : Device
+    trees : Trees
+        Trees that add to one output each.
+    output : ndarray of int32, shape (n_trees,)
+        The output that a tree adds to.
+    columns : CodeColumns
+        What codes the values of rows that are on the device.
+    """
+
+    def __init__(
+        self, device: Device, trees: Trees, output: np.ndarray, columns: CodeColumns
+    ) -> None:
+        self.device, self._trees, self._columns = device, trees, columns
+        self._coders: dict[np.dtype, DeviceCoder] = {}
+        tests, self.n_columns = trees.find_tests(), trees.find_tests().n_columns
+        sizes = np.diff(trees.start)
+        self._format = _Format.choose(device, self.n_columns, int(sizes.max(initial=0)))
+        # The trees of an output follow one another: a sum stays in a register.
+        number = np.argsort(output, kind="stable")
+        rank = np.argsort(number)
+        self._start = start = np.append(0, sizes[number].cumsum())
+        tree, depth = np.repeat(np.arange(trees.n_trees), sizes), trees.find_depths()
+        # By depth: both children of a node still lie side by side.
+        order = np.lexsort((depth, rank[tree]))
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        nodes, left = np.arange(order.size), trees.find_children()
+        left = place[np.where(left < 0, nodes, left)] - start[rank[tree]]
+        depths = np.zeros(trees.n_trees, dtype=np.int32)
+        np.maximum.at(depths, tree, depth.astype(np.int32))
+        self._arrays = [
+            device.upload(np.ascontiguousarray(array))
+            for array in (
+                self._format.pack_nodes(left, tests)[order],
+                trees.node_values()[order, 0],
+                (nodes - trees.start[tree])[order].astype(np.int32),
+                start.astype(np.int32),
+                depths[number],
+                output[number].astype(np.int32),
+                number.astype(np.int32),
+            )
+        ]
+        self._coded = pack_struct(CodedTrees(*self._arrays, self.n_columns))
+
+    def add_values(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
+        """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
+        for first, last, codes in self._code_rows(X, team):
+            self._walk("add", "predictions", codes, out[first:last])
+
+    def find_leaves(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
+        """Write the leaves that rows reach to ``out`` (n_rows, n_trees), int32."""
+        for first, last, codes in self._code_rows(X, team):
+            self._walk("find", "leaves", codes, out[first:last])
+
+    def _walk(self, verb: str, what: str, codes: DeviceArray, out: DeviceArray) -> None:
+        """Launch a kernel for parts of the trees, in their order."""
+        width = "narrow" if self._format.is_narrow else "wide"
+        kernel = self.device.load(PREDICT)[f"{verb}_{width}_{what}"]
+        n_rows, n_threads = len(out), self._format.n_threads
+        for part in self._divide_trees():
+            most = self.device.count_blocks(kernel, n_threads, part.shared)
+            n_blocks = min(most, -(-n_rows // n_threads))
+            trees = (self._coded, part.first, part.last)
+            arguments = (codes, n_rows, *trees, out, out.shape[1])
+            self.device.launch(kernel, n_blocks, n_threads, arguments, part.shared)
+
+    def _divide_trees(self) -> Iterator[_Launch]:
+        """Yield parts of the trees whose nodes fit in shared memory."""
+        first, n_trees = 0, self._start.size - 1
+        if not self._format.is_narrow:
+            yield _Launch(0, n_trees, 0)
+            return
+        own_bytes = (_VALUE_BYTES + _WORD_BYTES) * self._start
+        ends = own_bytes + _TREE_BYTES * np.arange(n_trees + 1)
+        while first < n_trees:
+            last = np.searchsorted(ends, ends[first] + self._format.tree_bytes, side="right") - 1
+            yield _Launch(first, int(last), int(ends[last] - ends[first]) + self._format.code_bytes)
+            first = int(last)
+
+    def _code_rows(
+        self, X: Matrix | DeviceMatrix, team: Team
+    ) -> Iterator[tuple[int, int, DeviceArray]]:
+        """Yield (first row, last row, codes of these rows); the next codes replace them."""
+        n_blocks = max(1, _CODE_BYTES // (BLOCK * max(1, self.n_columns)))
+        n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
+        codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
+        if isinstance(X, DeviceMatrix):
+            if X.dtype not in self._coders:
+                self._coders[X.dtype] = DeviceCoder(self.device, self._columns, X.dtype)
+            for first in range(0, X.shape[0], n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, X.shape[0])
+                self._coders[X.dtype].code(X, first, last, codes)
+                yield first, last, codes
+            return
+        on_host = np.empty(codes.shape, dtype=np.uint8)
+        for start, rows in self._trees.code_rows(X, team):
+            for first in range(0, rows.n_rows, n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, rows.n_rows)
+                rows.code(first, last, on_host, team)
+                n_own = -(-(last - first) // BLOCK)
+                self.device.write(on_host[:n_own], codes[:n_own])
+                yield start + first, start + last, codes

@@ -1,0 +1,86 @@
+"""Predictions on a device have the bits of the CPU's."""
+
+import numpy as np
+import pytest
+
+from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.kernels.runtime.threads import Team
+from sumwise.tree.device_predictor import DevicePredictor
+from tests.ensembles import SHAPES, draw_ensemble
+
+TEAM = Team(1)
+
+
+def draw_many(seed, n_outputs=1, n_rows=700, **options):
+    """Draw an ensemble, and rows around its thresholds, with every kind of odd value."""
+    ensemble, rows = draw_ensemble(seed, n_outputs, **options)
+    rng = np.random.default_rng(seed)
+    known = ensemble.threshold[ensemble.feature >= 0]
+    with np.errstate(over="ignore"):
+        odd = [np.nextafter(known, -np.inf), known, np.nextafter(known, np.inf)]
+    odd = np.concatenate([*odd, rows.ravel(), [np.nan, np.inf, -np.inf, -0.0, 0.0, 5e-324, 2.5]])
+    X = rng.choice(odd, (n_rows, ensemble.n_features))
+    X[:, 3] = rng.choice([0.0, 1.0, 2.0, 3.0, 4.0, 7.0, -1.0, 1.5, np.nan, np.inf], n_rows)
+    return ensemble, X
+
+
+def to_matrix(device, X):
+    """Put a matrix on a device, in the order that it has."""
+    flat = device.upload(np.ravel(X, order="K"))
+    strides = [stride // X.itemsize for stride in X.strides]
+    return DeviceMatrix(flat.address, X.shape, *strides, X.dtype, 0, flat)
+
+
+def assert_same_predictions(device, ensemble, X, matrix):
+    predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble._predictor.columns)
+    raw = device.upload(np.tile(ensemble.base_score, (len(X), 1)))
+    predictor.add_values(matrix, raw, TEAM)
+    expected = ensemble.predict_raw(X, TEAM)
+    assert np.array_equal(raw.to_host().view(np.int64), expected.view(np.int64))
+    leaves = device.allocate((len(X), ensemble.n_trees), np.int32)
+    predictor.find_leaves(matrix, leaves, TEAM)
+    assert np.array_equal(leaves.to_host(), ensemble.apply(X, TEAM))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_on_a_device(device, n_outputs, dtype, order):
+    ensemble, X = draw_many(7, n_outputs)
+    with np.errstate(over="ignore"):
+        X = X.astype(dtype, order=order)
+    assert_same_predictions(device, ensemble, X, to_matrix(device, X))
+
+
+@pytest.mark.parametrize("n_rows", [1, 256, 257])
+def test_rows_on_the_host(device, n_rows):
+    ensemble, X = draw_many(11, 2, n_rows)
+    assert_same_predictions(device, ensemble, X, X)
+
+
+def test_wide_trees_are_walked_where_they_are(device):
+    from tests.cuda.emulator import EmulatedDevice
+
+    shapes = [(20, "left"), (2100, "random"), (3, "random")]
+    ensemble, X = draw_many(13, 1, 300, shapes=shapes)
+    assert np.diff(ensemble.start).max() > 4096
+    assert_same_predictions(device, ensemble, X, to_matrix(device, X))
+    with EmulatedDevice(shared_memory=2048, order="shuffled") as small:
+        ensemble, X = draw_many(17, 2, 300)
+        assert_same_predictions(small, ensemble, X, to_matrix(small, X))
+
+
+def test_trees_are_divided_by_shared_memory():
+    from tests.cuda.emulator import EmulatedDevice
+
+    with EmulatedDevice(shared_memory=6_000, order="reversed") as device:
+        ensemble, X = draw_many(19, 3, 300, shapes=4 * SHAPES)
+        predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble._predictor.columns)
+        assert len(list(predictor._divide_trees())) > 2
+        assert_same_predictions(device, ensemble, X, to_matrix(device, X))
+
+
+def test_ensemble_without_splits(device):
+    ensemble, X = draw_many(23, 1, 20, shapes=[(1, "random"), (1, "random")])
+    assert_same_predictions(device, ensemble, X, X)
+    assert_same_predictions(device, ensemble, X, to_matrix(device, X))
