@@ -63,6 +63,7 @@ Several devices
 
 from sumwise.cuda.runtime.structs import declare_records, make_header, structure
 from sumwise.kernels.grow import layout
+from sumwise.kernels.runtime import random
 
 LANES = 32
 # Words of an exchange block: maxima of |g|, h and |h| as bits of floats; sums of |g| and h in exact
@@ -224,12 +225,14 @@ _SHARED = (
     "GRADIENT_LIMIT HESSIAN_LIMIT EXACT_ROWS HEAVY_TAIL LARGEST_GRADIENT NOISE LEAF_WISE "
     "LEVEL_WISE SYMMETRIC GROWING DONE OUT_OF_RANGE NO_HISTOGRAMS SUBTRACT USABLE TREE LEVEL CHILD"
 )
+_PURPOSES = "COLUMNS_BY_LEVEL COLUMNS_BY_NODE RANDOM_SPLITS"
 _OWN = "LANES MAXIMA SUMS LEAF_SUMS SIZE_G SUM_H PACKED_G PACKED_H SUM_G ROOT"
 
 
 def make_grow_header() -> str:
     """Return the header ``layout.cuh`` of the program ``grow``."""
     constants = {name: getattr(layout, name) for name in _SHARED.split()}
+    constants |= {name: getattr(random, name) for name in _PURPOSES.split()}
     constants |= {name: globals()[name] for name in _OWN.split()}
     constants = {n: v if isinstance(v, float) else int(v) for n, v in constants.items()}
     node = declare_records("Node", layout.NODE_FIELDS)

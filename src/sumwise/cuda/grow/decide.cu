@@ -1,0 +1,326 @@
+// One block decides for all: what the root is, which splits nodes get, and which are split next.
+#include "grow/children.cuh"
+#include "grow/columns.cuh"
+#include "grow/scan.cuh"
+#include "runtime/fixed_point.cuh"
+
+// Begin
+
+extern "C" __global__ void begin_tree(Job job) {
+    __shared__ int32 any_feature;
+    if (threadIdx.x == 0) any_feature = 0;
+    __syncthreads();
+    const uint8* in_tree = allowed_row(job, TREE);
+    for (int64 f = threadIdx.x; f < job.n_features; f += blockDim.x)
+        if (in_tree[f]) any_feature = 1;
+    const int64 n_sums = LEAF_SUMS + 3 * (2 * job.max_leaves - 1);
+    for (int64 i = threadIdx.x; i < n_sums; i += blockDim.x) job.exchange[i] = 0;
+    if (has_own_features(job) && threadIdx.x < 32) {
+        draw_level(job, job.request->key, 0);
+        draw_node(job, job.request->key, 0, 0);
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    const Request& request = *job.request;
+    State state = {};
+    state.status = GROWING;
+    state.n_nodes = state.n_leaves = state.n_slots = state.level_size = 1;
+    *job.state = state;
+    Node root = make_node(0, 0, -1);
+    const bool enough = request.all_rows >= 2 * job.min_samples_leaf;
+    if (any_feature && enough && job.max_depth > 0 && job.max_leaves > 1) {
+        root.splittable = 1;
+        root.slot = 0;
+    }
+    job.nodes[0] = root;
+    job.first[0] = 0;
+    job.last[0] = request.n_rows;
+    if (job.has_parents) {
+        job.parent[0] = -1;
+        job.lower[0] = -infinity();
+        job.upper[0] = infinity();
+    }
+}
+
+__device__ static int64 largest_of_peers(const Job& job, int64 word) {
+    int64 largest = 0;
+    for (int64 peer = 0; peer < job.n_peers; peer++)
+        largest = larger_of(largest, job.peers[peer][MAXIMA + word]);
+    return largest;
+}
+
+__device__ static int64 sum_of_peers(const Job& job, int64 word) {
+    int64 sum = 0;
+    for (int64 peer = 0; peer < job.n_peers; peer++) sum += job.peers[peer][SUMS + word];
+    return sum;
+}
+
+extern "C" __global__ void plan_root(Job job) {
+    if (threadIdx.x > 0 || blockIdx.x > 0) return;
+    State state = *job.state;
+    const int64 n_rows = job.request->all_rows;
+    const int64 size_g = largest_of_peers(job, 0), size_h = largest_of_peers(job, 2);
+    const double max_g = of_bits(size_g), max_h = of_bits(largest_of_peers(job, 1));
+    if (larger_of(size_g, size_h) >= 0x7FF0000000000000 ||
+        larger_of(max_g, max_h) > LARGEST_GRADIENT) {
+        state.status = OUT_OF_RANGE;
+        *job.state = state;
+        return;
+    }
+    const double limit = exact_limit(n_rows);
+    state.scale_g = power_scale(max_g, (double)GRADIENT_LIMIT);
+    state.scale_h = power_scale(max_h, (double)HESSIAN_LIMIT);
+    state.exact_scale_g = power_scale(max_g, limit);
+    state.exact_scale_h = power_scale(max_h, limit);
+    const int64 sum_g = sum_of_peers(job, SIZE_G), sum_h = sum_of_peers(job, SUM_H);
+    const double rows = (double)n_rows;
+    const bool heavy_g = max_g * state.exact_scale_g * rows > HEAVY_TAIL * (double)sum_g;
+    const bool heavy_h = max_h * state.exact_scale_h * rows > HEAVY_TAIL * (double)sum_h;
+    state.exact = n_rows <= job.exact_rows || heavy_g || heavy_h;
+    state.exact_unit_g = 1.0 / state.exact_scale_g;
+    state.exact_unit_h = 1.0 / state.exact_scale_h;
+    state.unit_g = state.exact ? state.exact_unit_g : 1.0 / state.scale_g;
+    state.unit_h = state.exact ? state.exact_unit_h : 1.0 / state.scale_h;
+    const Sums totals = {
+        sum_of_peers(job, state.exact ? SUM_G : PACKED_G),
+        sum_of_peers(job, state.exact ? SUM_H : PACKED_H),
+        n_rows,
+    };
+    store_sums(totals, job.totals);
+    if (job.path_smooth > 0.0) {
+        const double gradient = (double)totals.g * state.unit_g;
+        const double hessian = (double)totals.h * state.unit_h;
+        job.values[0] = leaf_value(gradient, hessian, job.l1, job.l2, job.max_delta_step);
+    }
+    if (job.nodes[0].slot < 0) {
+        state.status = DONE;
+    } else {
+        Family root = {-1, 0, 0, (int32)ROOT, 0, 0, 1, 0};
+        store_sums(totals, root.totals[0]);
+        store_sums({0, 0, 0}, root.totals[1]);
+        job.families[0] = root;
+        job.move_first[0] = job.move_first[1] = 0;
+        job.build_first[0] = 0;
+        job.build_first[1] = job.request->n_rows;
+        state.n_families = 1;
+    }
+    *job.state = state;
+}
+
+// Splits of new nodes
+
+// The best candidate of a child among some lanes.
+struct BestLane {
+    double gain;
+    int64 lane;  // -1 for none
+};
+
+__device__ static BestLane better_lane(const BestLane& a, const BestLane& b) {
+    const bool takes = b.gain > a.gain || (b.gain == a.gain && b.lane >= 0 && b.lane < a.lane);
+    return takes ? b : a;
+}
+
+// By a warp: the best of every so many-th lane, the lowest of equals.
+__device__ static BestLane find_best_lane(
+    const Job& job, int64 child, int64 first, int64 step) {
+    const int64 n_lanes = job.n_tiles * LANES;
+    const Candidate* candidates = job.candidates + child * n_lanes;
+    BestLane best = {-infinity(), -1};
+    for (int64 lane = first + (threadIdx.x & 31); lane < n_lanes; lane += step) {
+        const double gain = candidates[lane].gain;
+        if (gain > best.gain) best = {gain, lane};
+    }
+    for (int distance = 16; distance > 0; distance /= 2) {
+        const BestLane other = {__shfl_xor_sync(ALL_LANES, best.gain, distance),
+                                __shfl_xor_sync(ALL_LANES, best.lane, distance)};
+        best = better_lane(best, other);
+    }
+    return best;
+}
+
+// Give a child its best candidate if the gain is enough.
+__device__ static void adopt_split(
+    const Job& job, const State& state, const Family& family, int64 k, int child,
+    const BestLane& best) {
+    if (best.lane < 0) return;
+    const int64 node = family.left + child;
+    const Candidate found = job.candidates[(2 * k + child) * job.n_tiles * LANES + best.lane];
+    const Sums totals = load_sums(family.totals[child]);
+    const Limits limits = find_limits(job, state.unit_g, state.unit_h, node, -1);
+    const double score = node_score(limits, totals);
+    if (!(best.gain > job.min_gain + NOISE * absolute(score))) return;
+    bool missing_left = found.missing_left != 0;
+    if (found.n_missing == 0) missing_left = follows_larger(found.left[2], totals.n);
+    Node& own = job.nodes[node];
+    own.split_bin = (uint32)found.split_bin;
+    own.missing_left = missing_left;
+    own.feature = found.feature;
+    own.gain = best.gain;
+    store_sums(load_sums(found.left), job.left_totals + 3 * node);
+}
+
+// Choose the splits of all new children: one or several warps for each.
+__device__ static void settle_families(const Job& job, const State& state) {
+    __shared__ BestLane by_warp[32];
+    const int64 n_children = 2 * state.n_families;
+    const int64 warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
+    int64 n_parts = smaller_of(larger_of(n_warps / n_children, (int64)1), job.n_tiles);
+    const int64 at_once = n_warps / n_parts;
+    for (int64 first = 0; first < n_children; first += at_once) {
+        const int64 own = first + warp / n_parts, part = warp % n_parts;
+        const bool takes_part = own < n_children && warp / n_parts < at_once;
+        BestLane best = {-infinity(), -1};
+        if (takes_part) best = find_best_lane(job, own, 32 * part, 32 * n_parts);
+        if ((threadIdx.x & 31) == 0) by_warp[warp] = best;
+        __syncthreads();
+        if (takes_part && part == 0 && (threadIdx.x & 31) == 0) {
+            for (int64 i = 1; i < n_parts; i++) best = better_lane(best, by_warp[warp + i]);
+            const Family family = job.families[own / 2];
+            const int child = (int)(own & 1);
+            if (family.splittable >> child & 1)
+                adopt_split(job, state, family, own / 2, child, best);
+        }
+        __syncthreads();
+    }
+}
+
+// What is split next
+
+constexpr int64 FEW_WAITING = 1024;
+
+// Nodes that can be split, and in which order. A node is listed as 2 * number + (a child of it may
+// be split, too).
+struct Queue {
+    double* gain;
+    int32* node;
+    int32* sorted;
+    int64 size;
+};
+
+// Queue the nodes that have a split but no children yet: all, or those of the last level.
+__device__ static void queue_nodes(
+    const Job& job, const State& state, Queue& queue, int32* size) {
+    const bool by_level = job.growth == LEVEL_WISE;
+    const int64 first = by_level ? state.level_first : 0;
+    const int64 last = by_level ? state.level_first + state.level_size : state.n_nodes;
+    if (threadIdx.x == 0) *size = 0;
+    __syncthreads();
+    for (int64 node = first + threadIdx.x; node < last; node += blockDim.x) {
+        const Node own = job.nodes[node];
+        if (own.feature < 0 || own.left >= 0) continue;
+        const int64 n_rows = job.totals[3 * node + 2], n_left = job.left_totals[3 * node + 2];
+        const bool is_enough = larger_of(n_left, n_rows - n_left) >= 2 * job.min_samples_leaf;
+        const bool may_split = is_enough && own.depth + 1 < job.max_depth;
+        const int32 place = atomicAdd(size, 1);
+        queue.gain[place] = own.gain;
+        queue.node[place] = (int32)(2 * node + (may_split ? 1 : 0));
+    }
+    __syncthreads();
+    queue.size = *size;
+}
+
+// Sort the queue by gain, then by number. Returns how many of the first are to be split: all that
+// leaves allow, but leaf-wise none after the first whose children may be split.
+__device__ static int64 sort_queue(const Job& job, const State& state, Queue& queue) {
+    __shared__ int32 first_family;
+    if (threadIdx.x == 0) first_family = 0x7FFFFFFF;
+    __syncthreads();
+    const int64 n_more = job.max_leaves - state.n_leaves;
+    for (int64 i = threadIdx.x; i < queue.size; i += blockDim.x) {
+        const double gain = queue.gain[i];
+        const int32 node = queue.node[i];
+        int64 rank = 0;
+        for (int64 j = 0; j < queue.size; j++) {
+            const double other = queue.gain[j];
+            rank += other > gain || (other == gain && queue.node[j] < node);
+        }
+        queue.sorted[rank] = node;
+        if ((node & 1) && rank + 1 < n_more) atomicMin(&first_family, (int32)rank);
+    }
+    __syncthreads();
+    const int64 n_splits = smaller_of(queue.size, n_more);
+    if (job.growth == LEVEL_WISE || first_family == 0x7FFFFFFF) return n_splits;
+    return smaller_of(n_splits, (int64)first_family + 1);
+}
+
+// Split the first nodes of the queue; returns how many of them are families.
+__device__ static int64 split_nodes(
+    const Job& job, const State& state, const Queue& queue, int64 n_splits) {
+    __shared__ ScanMemory scan_memory;
+    // Children of the last leaves that are allowed will not be split.
+    const bool is_last = state.n_leaves + n_splits >= job.max_leaves;
+    int64 n_families = 0, n_moved = 0;
+    for (int64 first = 0; first < n_splits; first += blockDim.x) {
+        const int64 rank = first + threadIdx.x;
+        bool is_family = false;
+        int64 node = 0, n_rows = 0;
+        if (rank < n_splits) {
+            node = queue.sorted[rank] >> 1;
+            is_family = !is_last && (queue.sorted[rank] & 1);
+            if (is_family) n_rows = job.last[node] - job.first[node];
+        }
+        const Scanned families = scan_block(is_family ? 1 : 0, scan_memory);
+        const Scanned moved = scan_block(n_rows, scan_memory);
+        if (rank < n_splits) {
+            Node own = job.nodes[node];
+            own.left = (int32)(state.n_nodes + 2 * rank);
+            const Children made = divide_node(job, node, own.depth);
+            const int64 k = n_families + families.before;
+            const int64 small_slot = is_family ? state.n_slots + k : -1;
+            const int64 large_slot = is_family ? own.slot : -1;
+            create_children(job, state, node, own, made, -1, small_slot, large_slot);
+            job.nodes[node].left = own.left;
+            job.nodes[node].slot = -1;
+            if (is_family) {
+                const int64 before = n_moved + moved.before;
+                list_family(job, k, node, own, made, SUBTRACT, small_slot, large_slot, before);
+            } else {
+                leave_records(job, own.left);
+            }
+        }
+        n_families += families.total;
+        n_moved += moved.total;
+    }
+    if (threadIdx.x == 0) job.move_first[n_families] = n_moved;
+    return n_families;
+}
+
+// Draw the features of the families' children, which are all of the same depth.
+__device__ static void draw_children(const Job& job, int64 n_families) {
+    if (!has_own_features(job) || n_families == 0) return;
+    const uint64 key = job.request->key;
+    __syncthreads();
+    if (threadIdx.x < 32) draw_level(job, key, job.families[0].depth);
+    __syncthreads();
+    for (int64 child = threadIdx.x / 32; child < 2 * n_families; child += blockDim.x / 32) {
+        const int64 node = job.families[child / 2].left + (child & 1);
+        draw_node(job, key, node, child);
+        restrict_features(job, node, child);
+        __syncwarp();
+    }
+}
+
+extern "C" __global__ void choose_splits(Job job) {
+    __shared__ double few_gains[FEW_WAITING];
+    __shared__ int32 few_nodes[2][FEW_WAITING];
+    __shared__ int32 queue_size;
+    State state = *job.state;
+    if (state.n_families == 0) return;
+    settle_families(job, state);
+    Queue queue = {few_gains, few_nodes[0], few_nodes[1], 0};
+    if (job.max_leaves > FEW_WAITING)
+        queue = {job.waiting_gain, job.waiting, job.waiting + job.max_leaves, 0};
+    queue_nodes(job, state, queue, &queue_size);
+    const int64 n_splits = sort_queue(job, state, queue);
+    const int64 n_families = split_nodes(job, state, queue, n_splits);
+    draw_children(job, n_families);
+    if (threadIdx.x > 0) return;
+    State& next = *job.state;
+    next.level_first = state.n_nodes;
+    next.level_size = 2 * n_splits;
+    next.n_nodes = state.n_nodes + 2 * n_splits;
+    next.n_leaves = state.n_leaves + n_splits;
+    next.n_slots = state.n_slots + n_families;
+    next.n_families = n_families;
+    if (n_families == 0) next.status = DONE;
+}
