@@ -2,14 +2,12 @@
 
 import pytest
 
-from tests.cuda.emulator.compile import explain_missing
+from tests.cuda.emulator import EmulatedDevice, explain_missing
 
 
 @pytest.fixture
 def device():
     """A device that executes kernels on the CPU; at the end, its guard bands are checked."""
-    from tests.cuda.emulator import EmulatedDevice
-
     if reason := explain_missing():
         pytest.skip(reason)
     with EmulatedDevice() as device:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -35,19 +36,29 @@ _KERNEL = re.compile(
 )  # fmt: skip
 
 
-class Parameters(NamedTuple):
-    """What a kernel takes: a letter and a size per argument, and the most threads of a block."""
+class Kernel(NamedTuple):
+    """A compiled kernel.
 
+    Attributes
+    ----------
+    name : str
+    address : int
+    kinds : str
+        Of each argument: p for a pointer, i for an integer, d for a double, s for a structure.
+    sizes : tuple of int
+        Of each argument, in bytes.
+    most_threads : int
+        That a block may have.
+    launch : callable
+        The function of its library that executes kernels.
+    """
+
+    name: str
+    address: int
     kinds: str
     sizes: tuple[int, ...]
     most_threads: int
-
-
-class Library(NamedTuple):
-    """A compiled program: the function that launches, and the kernels by name."""
-
-    launch: ctypes._CFuncPtr  # type: ignore[name-defined]
-    kernels: dict[str, tuple[int, Parameters]]
+    launch: Callable[..., int]
 
 
 class _Entry(ctypes.Structure):
@@ -71,9 +82,9 @@ def explain_missing() -> str | None:
 
 
 @cache
-def load_library(program: Program) -> Library:
-    """Return the compiled program, from the disk if it is there."""
-    text, names = _replace_attributes(_preprocess(program))
+def load_kernels(program: Program) -> dict[str, Kernel]:
+    """Return the kernels of a program by name, compiled before or now."""
+    text, n_kernels = _replace_attributes(_preprocess(program))
     runtime = (HERE / "runtime.cpp").read_text()
     key = _hash("\0".join([text, runtime, *FLAGS, CHECKS, _version()]))
     path = _folder() / f"{program.name}-{key}.so"
@@ -83,13 +94,14 @@ def load_library(program: Program) -> Library:
     launch = library.emulator_launch
     launch.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 5]
     launch.argtypes += [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int64]
-    entries = (_Entry * len(names)).in_dll(library, "emulator_kernels")
-    return Library(launch, {entry.name.decode(): _read(entry) for entry in entries})
+    entries = (_Entry * n_kernels).in_dll(library, "emulator_kernels")
+    return {entry.name.decode(): _read(entry, launch) for entry in entries}
 
 
-def _read(entry: _Entry) -> tuple[int, Parameters]:
+def _read(entry: _Entry, launch: Callable[..., int]) -> Kernel:
+    name, kinds = entry.name.decode(), entry.kinds.decode()
     sizes = tuple(entry.sizes[: entry.n_arguments])
-    return entry.call, Parameters(entry.kinds.decode(), sizes, entry.most_threads)
+    return Kernel(name, entry.call, kinds, sizes, entry.most_threads, launch)
 
 
 def _preprocess(program: Program) -> str:
@@ -101,7 +113,7 @@ def _preprocess(program: Program) -> str:
     return _run(["g++", "-E", *FLAGS, *include, "-x", "c++", "-"], main)
 
 
-def _replace_attributes(text: str) -> tuple[str, list[str]]:
+def _replace_attributes(text: str) -> tuple[str, int]:
     """Remove what marks kernels, and append a table of them."""
     found = list(_KERNEL.finditer(text))
     text = _KERNEL.sub(lambda kernel: f'extern "C" void {kernel["name"]}(', text)
@@ -111,7 +123,7 @@ def _replace_attributes(text: str) -> tuple[str, list[str]]:
         bounds = kernel["bounds1"] or kernel["bounds2"] or ""
         name = kernel["name"]
         lines.append(f'emulator::describe<{name}>("{name}", emulator::most_threads({bounds})),')
-    return "\n".join([*lines, "};\n"]), [kernel["name"] for kernel in found]
+    return "\n".join([*lines, "};\n"]), len(found)
 
 
 def _build(text: str, path: Path) -> None:

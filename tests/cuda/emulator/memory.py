@@ -1,8 +1,12 @@
 """Memory of an emulated device, with guard bands that show who writes out of bounds."""
 
 import ctypes
+import weakref
+from collections.abc import Callable
 
 import numpy as np
+
+from sumwise.cuda.runtime.arrays import DeviceArray
 
 POISON = 0xAB
 _ALIGNMENT = 256
@@ -10,25 +14,23 @@ _GUARD_BYTES = 1024  # on each side
 _GUARD = np.full(_GUARD_BYTES, 0xCD, np.uint8)
 
 
-class Allocation:
+class Block:
     """A range of memory between two guard bands, filled with poison.
 
     Attributes
     ----------
     address : int
     n_bytes : int
-    is_free : bool
     """
 
     def __init__(self, n_bytes: int) -> None:
-        n_all = n_bytes + 2 * _GUARD_BYTES + _ALIGNMENT
-        memory = np.empty(n_all, np.uint8)
+        memory = np.empty(n_bytes + 2 * _GUARD_BYTES + _ALIGNMENT, np.uint8)
         first = -memory.ctypes.data % _ALIGNMENT
         self._before = memory[first : first + _GUARD_BYTES]
-        self._items = memory[first + _GUARD_BYTES :][:n_bytes]
+        items = memory[first + _GUARD_BYTES :][:n_bytes]
         self._after = memory[first + _GUARD_BYTES + n_bytes :][:_GUARD_BYTES]
-        self._before[:], self._items[:], self._after[:] = _GUARD, POISON, _GUARD
-        self.address, self.n_bytes, self.is_free = self._items.ctypes.data, n_bytes, False
+        self._before[:], items[:], self._after[:] = _GUARD, POISON, _GUARD
+        self.address, self.n_bytes = items.ctypes.data, n_bytes
 
     def find_damage(self) -> str | None:
         """Say which byte out of bounds has been written, or return None."""
@@ -37,6 +39,45 @@ class Allocation:
                 byte = where + int(np.flatnonzero(guard != _GUARD)[0])
                 return f"byte {byte} of an array of {self.n_bytes} bytes was written"
         return None
+
+
+class Allocation:
+    """What arrays hold: their block is given back when nothing refers to this any more.
+
+    Attributes
+    ----------
+    block : Block or None
+        None when the memory has been freed.
+    """
+
+    def __init__(self, block: Block, give_back: Callable[[Block], None]) -> None:
+        self.block: Block | None = block
+        weakref.finalize(self, give_back, block).atexit = False
+        _allocations.add(self)
+
+    def contains(self, address: int) -> bool:
+        block = self.block
+        return block is not None and block.address <= address < block.address + block.n_bytes
+
+
+_allocations: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
+
+
+def find_allocations(addresses: set[int]) -> "list[weakref.ref[Allocation]]":
+    """Return those, of all devices, that addresses lie in."""
+    return [
+        weakref.ref(allocation)
+        for allocation in list(_allocations)
+        if any(allocation.contains(address) for address in addresses)
+    ]
+
+
+def is_freed(array: DeviceArray) -> bool:
+    """Whether the memory of an array has been given back."""
+    owner = array.owner
+    while isinstance(owner, DeviceArray):
+        owner = owner.owner
+    return isinstance(owner, Allocation) and owner.block is None
 
 
 def copy_bytes(source: int, target: int, n_bytes: int) -> None:
