@@ -33,6 +33,7 @@ from sumwise.tree import (
 )
 
 if TYPE_CHECKING:
+    from sumwise.data.device_table import DeviceTable
     from sumwise.training.boosters.base import Booster
     from sumwise.tree import LeafRefitter, VectorGrower
 
@@ -126,12 +127,15 @@ class TrainingTable:
         Their bins.
     variants : sequence of BinnedData
         The same rows and bins, with categories encoded by other permutations.
+    on_devices : sequence of DeviceTable
+        The binned rows, divided among devices; ``data`` is None then. Empty for the CPU.
     """
 
     matrices: Sequence[Matrix]
     data: BinnedData | None = None
     mapper: BinMapper | None = None
-    variants: Sequence[BinnedData] = ()
+    variants: Sequence[Any] = ()
+    on_devices: Sequence["DeviceTable"] = ()
 
     @property
     def binned(self) -> tuple[BinnedData, BinMapper]:
@@ -142,7 +146,8 @@ class TrainingTable:
 
     @property
     def n_features(self) -> int:
-        return self.data.n_features if self.data is not None else self.matrices[0].shape[1]
+        tables = [self.data] if self.data is not None else self.on_devices
+        return tables[0].n_features if tables else self.matrices[0].shape[1]
 
 
 @dataclass(frozen=True)
@@ -184,12 +189,17 @@ class Session:
         self.base_score = (
             find_base_score(settings, rows) if past is None else past.ensemble.base_score
         )
-        self.raw = np.repeat(self.base_score[:, None], rows.n_rows, axis=1)
-        if rows.init_score is not None:
-            self.raw += rows.init_score
-        self.gradient, self.hessian = np.empty_like(self.raw), np.empty_like(self.raw)
+        self.raw = self._start_scores()
+        self.gradient, self.hessian = self.empty_scores(), self.empty_scores()
         self._loss_left_out = np.nan
         self._sampler_buffers: dict[str, Any] = {}
+
+    def _start_scores(self) -> np.ndarray:
+        """Return the scores before the first round."""
+        raw = np.repeat(self.base_score[:, None], self.rows.n_rows, axis=1)
+        if self.rows.init_score is not None:
+            raw += self.rows.init_score
+        return raw
 
     @property
     def n_outputs(self) -> int:
@@ -480,7 +490,11 @@ def open_session(
     past: BoostingResult | None,
 ) -> Session:
     """Return the session of a fit, where its table is."""
-    return Session(table, rows, settings, team, past)
+    if not table.on_devices:
+        return Session(table, rows, settings, team, past)
+    from sumwise.training.device_session import DeviceSession  # needs a device
+
+    return DeviceSession(table, rows, settings, team, past)
 
 
 def find_base_score(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:
