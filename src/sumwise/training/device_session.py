@@ -16,11 +16,9 @@ from sumwise.cuda.runtime.team import DeviceTeam
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
-from sumwise.sampling import Columns
 from sumwise.training.rounds import BoostingResult, replay_rounds
 from sumwise.training.session import (
     BoostingSettings,
-    Sample,
     Session,
     TrainingRows,
     TrainingTable,

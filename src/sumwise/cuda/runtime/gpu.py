@@ -180,7 +180,7 @@ def _read_properties(cuda: ModuleType, number: int) -> GpuProperties:
             kinds.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
         )
     )
-    name = call(cuda.cuDeviceGetName, 256, device).rstrip(b"\0").decode()
+    name = call(cuda.cuDeviceGetName, 256, device).partition(b"\0")[0].decode()
     memory = call(cuda.cuDeviceTotalMem, device)
     return GpuProperties(number, name, 10 * major + minor, memory, n_processors, shared_memory)
 
