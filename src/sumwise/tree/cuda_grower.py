@@ -168,7 +168,7 @@ class CudaGrower:
         return self._last
 
     def _find_rows(self, rows: "DeviceArray | range | None") -> Rows:
-        if rows is None:
+        if rows is None or len(rows) == self._table.n_rows:  # rows ascend: these are all
             rows = range(self._table.n_rows)
         if isinstance(rows, range):
             return Rows(0, rows.start, len(rows))
