@@ -9,6 +9,7 @@ import numpy as np
 from sumwise.data.matrix import Matrix
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import Ensemble, Tree, TreeEnsemble
+from sumwise.tree.pending_tree import PendingTree, finish_tree
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Rounds(Record):
         self._n_past = 0 if past is None else past.n_trees
         self._trees_per_round = trees_per_round
         self._stages = stages
-        self._trees: list[Tree] = []
+        self._trees: list[Tree | PendingTree] = []
         # (number of trees at that time, tree, factor), in order of time; and the current values.
         self._rescaled: list[tuple[int, int, float]] = []
         self._values: dict[int, np.ndarray] = {}
@@ -119,8 +120,11 @@ class Rounds(Record):
     def _trees_a_round(self) -> int:
         return self._base_score.size * self._trees_per_round
 
-    def add(self, tree: Tree) -> None:
-        """Add the next tree; the trees of a round come in the order of the outputs."""
+    def add(self, tree: Tree | PendingTree) -> None:
+        """Add the next tree; the trees of a round come in the order of the outputs.
+
+        A tree that is still on a device is waited for when it is needed.
+        """
         self._trees.append(tree)
 
     def rescale(self, tree_idx: int, factor: float) -> None:
@@ -133,12 +137,12 @@ class Rounds(Record):
 
     def get_tree(self, tree_idx: int) -> Tree:
         """Return a tree of this fit with its current values."""
-        tree = self._trees[tree_idx]
+        tree = finish_tree(self._trees[tree_idx])
         return replace(tree, value=self._values[tree_idx]) if tree_idx in self._values else tree
 
     def _take_trees(self, n_trees: int) -> list[Tree]:
         """Return the first trees with the values they had when there were no others."""
-        trees = self._trees[:n_trees]
+        trees = [finish_tree(tree) for tree in self._trees[:n_trees]]
         if self._stages == "mean":
             share = self._base_score.size / max(1, n_trees)
             return [replace(tree, value=tree.value * share) for tree in trees]

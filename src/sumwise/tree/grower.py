@@ -54,6 +54,11 @@ def refuse_value() -> NoReturn:
     raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
 
 
+def keep_fields(nodes: np.ndarray) -> dict[str, Any]:
+    """Return copies of those fields of nodes that a finished tree has, too."""
+    return {name: nodes[name].copy() for name in _KEPT}
+
+
 def choose_run(team: Team, n_rows: int) -> Callable[..., None]:
     """Return how to run a kernel that visits rows a few times: by the team, or alone."""
     return team.run if n_rows > _FEW_ROWS else team.run_alone
@@ -292,7 +297,7 @@ class TreeGrower:
         nodes = self._nodes[:n]
         if not np.isfinite(work.value[:n]).all():
             refuse_value()
-        by_node: dict[str, Any] = {name: nodes[name].copy() for name in _KEPT}
+        by_node = keep_fields(nodes)
         sets: dict[str, Any] = self._collect_sets(by_node)
         threshold = self._find_thresholds(by_node, rows)
         if sets:

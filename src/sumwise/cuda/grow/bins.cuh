@@ -1,12 +1,11 @@
 // A block whose threads are the bins of some lanes: thread t has bin t / group of lane t % group.
 // Neighbors read neighboring lanes, so that memory is read in whole sectors.
 #pragma once
+#include "grow/dividing.cuh"
 #include "grow/gain.cuh"
-#include "runtime/grid.cuh"
 #include "runtime/random.cuh"
 
 constexpr int MOST_GROUP = 4;  // lanes of a block
-constexpr int MOST_WARPS = 32;
 
 // What one warp tells the others.
 struct WarpSums {
@@ -24,7 +23,7 @@ struct BinPlace {
     bool exists;
 };
 
-__device__ inline BinPlace find_place(const Job& job, int64 group) {
+__device__ inline BinPlace find_bin(const Job& job, int64 group) {
     BinPlace own;
     own.group = group;
     own.in_group = threadIdx.x & (group - 1);

@@ -1,8 +1,7 @@
 // Which features a level and a node may split on: kernels/grow/feature_sampling.py, and the
 // interaction constraints of kernels/grow/constraints.py. A warp works on one row of `allowed`.
 #pragma once
-#include "layout.cuh"
-#include "runtime/grid.cuh"
+#include "grow/dividing.cuh"
 #include "runtime/random.cuh"
 
 // Whether interaction constraints remove features below the root.

@@ -1,8 +1,8 @@
 // One block decides for all: what the root is, which splits nodes get, and which are split next.
 #include "grow/children.cuh"
 #include "grow/columns.cuh"
+#include "grow/quantize.cuh"
 #include "grow/scan.cuh"
-#include "runtime/fixed_point.cuh"
 
 // Begin
 
@@ -42,13 +42,6 @@ extern "C" __global__ void begin_tree(Job job) {
     }
 }
 
-__device__ static int64 largest_of_peers(const Job& job, int64 word) {
-    int64 largest = 0;
-    for (int64 peer = 0; peer < job.n_peers; peer++)
-        largest = larger_of(largest, job.peers[peer][MAXIMA + word]);
-    return largest;
-}
-
 __device__ static int64 sum_of_peers(const Job& job, int64 word) {
     int64 sum = 0;
     for (int64 peer = 0; peer < job.n_peers; peer++) sum += job.peers[peer][SUMS + word];
@@ -59,23 +52,20 @@ extern "C" __global__ void plan_root(Job job) {
     if (threadIdx.x > 0 || blockIdx.x > 0) return;
     State state = *job.state;
     const int64 n_rows = job.request->all_rows;
-    const int64 size_g = largest_of_peers(job, 0), size_h = largest_of_peers(job, 2);
-    const double max_g = of_bits(size_g), max_h = of_bits(largest_of_peers(job, 1));
-    if (larger_of(size_g, size_h) >= 0x7FF0000000000000 ||
-        larger_of(max_g, max_h) > LARGEST_GRADIENT) {
+    const Scales scales = find_scales(job);
+    if (!scales.in_range) {
         state.status = OUT_OF_RANGE;
         *job.state = state;
         return;
     }
-    const double limit = exact_limit(n_rows);
-    state.scale_g = power_scale(max_g, (double)GRADIENT_LIMIT);
-    state.scale_h = power_scale(max_h, (double)HESSIAN_LIMIT);
-    state.exact_scale_g = power_scale(max_g, limit);
-    state.exact_scale_h = power_scale(max_h, limit);
+    state.scale_g = scales.packed_g;
+    state.scale_h = scales.packed_h;
+    state.exact_scale_g = scales.exact_g;
+    state.exact_scale_h = scales.exact_h;
     const int64 sum_g = sum_of_peers(job, SIZE_G), sum_h = sum_of_peers(job, SUM_H);
     const double rows = (double)n_rows;
-    const bool heavy_g = max_g * state.exact_scale_g * rows > HEAVY_TAIL * (double)sum_g;
-    const bool heavy_h = max_h * state.exact_scale_h * rows > HEAVY_TAIL * (double)sum_h;
+    const bool heavy_g = scales.max_g * state.exact_scale_g * rows > HEAVY_TAIL * (double)sum_g;
+    const bool heavy_h = scales.max_h * state.exact_scale_h * rows > HEAVY_TAIL * (double)sum_h;
     state.exact = n_rows <= job.exact_rows || heavy_g || heavy_h;
     state.exact_unit_g = 1.0 / state.exact_scale_g;
     state.exact_unit_h = 1.0 / state.exact_scale_h;
@@ -123,10 +113,9 @@ __device__ static BestLane better_lane(const BestLane& a, const BestLane& b) {
 // By a warp: the best of every so many-th lane, the lowest of equals.
 __device__ static BestLane find_best_lane(
     const Job& job, int64 child, int64 first, int64 step) {
-    const int64 n_lanes = job.n_tiles * LANES;
-    const Candidate* candidates = job.candidates + child * n_lanes;
+    const Candidate* candidates = job.candidates + child * job.n_tiles * LANES;
     BestLane best = {-infinity(), -1};
-    for (int64 lane = first + (threadIdx.x & 31); lane < n_lanes; lane += step) {
+    for (int64 lane = first + (threadIdx.x & 31); lane < job.n_lanes; lane += step) {
         const double gain = candidates[lane].gain;
         if (gain > best.gain) best = {gain, lane};
     }

@@ -132,6 +132,7 @@ Job = structure(
     int64 n_table_rows;
     int64 n_features;
     int64 n_tiles;
+    int64 n_lanes;  // lanes in use: the first ones
     // What the policy allows.
     int64 growth;
     int64 max_leaves;

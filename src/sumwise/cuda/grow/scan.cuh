@@ -1,6 +1,6 @@
 // Sums over the threads of a block.
 #pragma once
-#include "runtime/grid.cuh"
+#include "grow/dividing.cuh"
 
 struct ScanMemory {
     int64 by_warp[32];

@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(1024) score_nodes(Job job, int64 gr
     const int64 n_families = job.state->n_families;
     const double unit_g = job.state->unit_g, unit_h = job.state->unit_h;
     const uint64 key = job.request->key;
-    const BinPlace own = find_place(job, group);
+    const BinPlace own = find_bin(job, group);
     const int64 f = job.lane_feature[own.lane], n_value_bins = f < 0 ? 0 : job.n_value_bins[f];
     for (int64 k = blockIdx.y; k < n_families; k += gridDim.y) {
         const Family family = job.families[k];

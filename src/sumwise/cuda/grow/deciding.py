@@ -1,0 +1,66 @@
+"""NodeKernels: queue the kernels of a growing tree that visit nodes and their histograms.
+
+======================  =================================  ==========================
+kernel                  blocks                             threads
+======================  =================================  ==========================
+begin_tree, plan_root   one                                512, 32
+score_nodes             (groups of lanes, families)        bins of a group of lanes
+choose_splits           one                                512
+set_values              one                                512
+======================  =================================  ==========================
+"""
+
+import numpy as np
+
+from sumwise.cuda.grow.program import GROW
+from sumwise.cuda.runtime.device import Device
+
+_THREADS = 512
+_WARP = 32
+# Lanes that a block scores: one where blocks are few, and four otherwise, which read whole sectors
+# of memory.
+_FEW_FAMILIES, _WIDE_GROUP = 4, 4
+# Blocks of the second dimension of a grid: further families wait for their turn.
+_MOST_ROWS = 1 << 12
+
+
+class NodeKernels:
+    """The kernels that visit nodes, with their grids; ``job`` is a packed :class:`~layout.Job`.
+
+    Parameters
+    ----------
+    device : Device
+    n_lanes : int
+        Lanes that have a feature.
+    tile_bins : ndarray of int64
+        Bins of each tile.
+    """
+
+    def __init__(self, device: Device, n_lanes: int, tile_bins: np.ndarray) -> None:
+        self._device, self._kernels = device, device.load(GROW)
+        self._n_lanes = n_lanes
+        self._bin_threads = -(-int(tile_bins.max(initial=1)) // _WARP) * _WARP
+
+    def begin_tree(self, job: bytes) -> None:
+        self._launch("begin_tree", job, _THREADS)
+
+    def plan_root(self, job: bytes) -> None:
+        self._launch("plan_root", job, _WARP)
+
+    def score_nodes(self, job: bytes, n_families: int) -> None:
+        """Score the children of at most ``n_families`` families."""
+        if self._n_lanes == 0:
+            return
+        group = 1 if n_families < _FEW_FAMILIES else _WIDE_GROUP
+        blocks = (-(-self._n_lanes // group), min(n_families, _MOST_ROWS))
+        kernel, n_threads = self._kernels["score_nodes"], group * self._bin_threads
+        self._device.launch(kernel, blocks, n_threads, (job, group))
+
+    def choose_splits(self, job: bytes) -> None:
+        self._launch("choose_splits", job, _THREADS)
+
+    def set_values(self, job: bytes) -> None:
+        self._launch("set_values", job, _THREADS)
+
+    def _launch(self, name: str, job: bytes, n_threads: int) -> None:
+        self._device.launch(self._kernels[name], 1, n_threads, (job,))

@@ -1,0 +1,207 @@
+"""The memory that a device needs to grow trees, and what kernels are told of it."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, Job, Request, State
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.device import Device
+from sumwise.data.device_table import DeviceTable
+from sumwise.errors import DeviceMemoryError
+from sumwise.kernels.grow import layout
+from sumwise.tree.constraints import TreeConstraints
+
+CANDIDATE_BYTES, FAMILY_BYTES = 56, 80
+_STATE_BYTES, _NODE_BYTES = 8 * len(State._fields), layout.NODE_FIELDS.itemsize
+
+
+class Sizes(NamedTuple):
+    """How much a tree may need."""
+
+    n_rows: int  # of a tree, on this device
+    n_nodes: int
+    n_slots: int
+    n_families: int  # of a step
+    n_steps: int
+
+    @classmethod
+    def count(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
+        """Return the sizes for what a policy allows."""
+        leaves, depth = options.max_leaves, min(options.max_depth, 40)
+        # A family needs room for a further leaf, and its children one for a further level.
+        most_slots = max(1, min(leaves - 1, 1 << max(0, depth - 1)))
+        if options.growth == layout.LEAF_WISE:
+            n_families, n_steps = 1, max(1, leaves - 1)
+        else:
+            n_steps = max(1, min(depth, leaves - 1))
+            n_families = max(1, min(leaves // 2, 1 << max(0, depth - 2)))
+        if options.growth == layout.SYMMETRIC:  # nodes without histograms are families, too
+            n_families = max(1, leaves // 4)
+        return cls(n_rows, 2 * leaves - 1, most_slots, n_families, n_steps)
+
+
+class Constants(NamedTuple):
+    """Arrays of a policy on a device; 0 for what it does not have."""
+
+    column_weights: Any
+    direction: Any
+    group_first: Any
+    group_members: Any
+
+    @classmethod
+    def upload(
+        cls,
+        device: Device,
+        options: layout.GrowthOptions,
+        constraints: TreeConstraints | None,
+    ) -> "Constants":
+        weights: Any = device.upload(options.column_weights) if options.column_weights.size else 0
+        if constraints is None:
+            return cls(weights, 0, 0, 0)
+        groups = [np.array(group, dtype=np.int64) for group in constraints.groups]
+        first = np.cumsum([0, *(group.size for group in groups)]).astype(np.int64)
+        members = np.concatenate([*groups, np.zeros(1, dtype=np.int64)])
+        direction = np.array(constraints.directions, dtype=np.int64)
+        return cls(weights, device.upload(direction), device.upload(first), device.upload(members))
+
+
+def plan_buffers(
+    table: DeviceTable,
+    options: layout.GrowthOptions,
+    sizes: Sizes,
+    has_constraints: bool,
+    smooths: bool,
+    n_peers: int,
+) -> dict[str, tuple[Any, Any]]:
+    """Return shape and type of each buffer that trees are grown with, by its name in Job."""
+    n_nodes, n_children = sizes.n_nodes, 2 * sizes.n_families
+    length = 3 * LANES * int(table.host_tile_bins.sum())
+    n_rows_allowed = int(layout.CHILD) + n_children
+    n_features = table.n_features
+    exchange = LEAF_SUMS + 3 * n_nodes + (sizes.n_families * length if n_peers > 1 else 0)
+    plan: dict[str, tuple[Any, Any]] = {
+        "request": (len(Request._fields), np.uint64),
+        "result": (_STATE_BYTES + n_nodes * (_NODE_BYTES + 8 + 24), np.uint8),
+        "records": ((2, sizes.n_rows), np.uint64),
+        "first": (n_nodes, np.int64),
+        "last": (n_nodes, np.int64),
+        "totals": ((n_nodes, 3), np.int64),
+        "left_totals": ((n_nodes, 3), np.int64),
+        "histograms": ((sizes.n_slots, length), np.int64),
+        "allowed": ((n_rows_allowed, n_features), np.uint8),
+        "candidates": (n_children * table.n_tiles * LANES * CANDIDATE_BYTES, np.uint8),
+        "families": (sizes.n_families * FAMILY_BYTES, np.uint8),
+        "move_first": (sizes.n_families + 1, np.int64),
+        "build_first": (sizes.n_families + 1, np.int64),
+        "cursors": ((sizes.n_families, 2), np.uint64),
+        "waiting_gain": (options.max_leaves, np.float64),
+        "waiting": ((2, options.max_leaves), np.int32),
+        "leaf": (table.n_rows, np.uint32),
+        "exchange": (exchange, np.int64),
+        "peers": (n_peers, np.uint64),
+        "tile_start": (max(1, table.n_tiles), np.int64),
+    }
+    if options.column_weights.size:
+        plan["column_times"] = ((n_rows_allowed, n_features), np.float64)
+    if smooths:
+        plan["values"] = (n_nodes, np.float64)
+    if has_constraints:
+        plan["on_path"] = ((n_children, n_features), np.uint8)
+        plan["parent"] = (n_nodes, np.int32)
+        plan["lower"] = (n_nodes, np.float64)
+        plan["upper"] = (n_nodes, np.float64)
+    return plan
+
+
+def count_bytes(plan: dict[str, tuple[Any, Any]]) -> int:
+    """Return how many bytes buffers take."""
+    shapes = ((shape if isinstance(shape, tuple) else (shape,), kind) for shape, kind in plan.values())
+    return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in shapes)
+
+
+def allocate_buffers(
+    device: Device, plan: dict[str, tuple[Any, Any]], n_rows: int
+) -> dict[str, DeviceArray]:
+    """Return the buffers, or raise an error that says what helps."""
+    needed, free = count_bytes(plan), device.count_free()
+    if needed > free:
+        raise DeviceMemoryError(
+            f"growing trees on {n_rows:,} rows takes {needed / 2**30:.2f} GiB of memory of "
+            f"{device.name}, and {free / 2**30:.2f} GiB are free: lower max_bins or max_leaves, or "
+            "use fewer rows; device='cpu' gives the same model"
+        )
+    return {name: device.allocate(shape, kind) for name, (shape, kind) in plan.items()}
+
+
+class Result:
+    """The tree that was grown last, in one piece of memory: a view of it on the device.
+
+    Parameters
+    ----------
+    memory : DeviceArray of uint8
+    n_nodes : int
+        Nodes that a tree may have.
+    """
+
+    def __init__(self, memory: DeviceArray, n_nodes: int) -> None:
+        self.memory = memory
+        ends = np.cumsum([_STATE_BYTES, n_nodes * _NODE_BYTES, n_nodes * 8, n_nodes * 24])
+        self._nodes, self._value, self._sums = (int(end) for end in ends[:3])
+        self.addresses = {
+            "state": memory[:1],
+            "nodes": memory[self._nodes :],
+            "value": memory[self._value :],
+            "sums": memory[self._sums :],
+        }
+
+    def read(self, copied: np.ndarray) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """Return status, nodes, values and numbers of rows of a copy on the host."""
+        state = copied[:_STATE_BYTES].view(np.int64)
+        n = int(state[State._fields.index("n_nodes")])
+        nodes = copied[self._nodes : self._value].view(layout.NODE_FIELDS)[:n]
+        value = copied[self._value : self._sums].view(np.float64)[:n]
+        sums = copied[self._sums :].view(np.int64).reshape(-1, 3)[:n]
+        return int(state[0]), nodes, value, sums[:, 2]
+
+
+def make_job(
+    table: DeviceTable,
+    options: layout.GrowthOptions,
+    payload: dict[str, Any],
+    constants: Constants,
+    constraints: TreeConstraints | None,
+    sizes: Sizes,
+    buffers: dict[str, DeviceArray],
+) -> Any:
+    """Return what kernels know; ``payload`` has how leaves are regularized."""
+    length = 3 * LANES * int(table.host_tile_bins.sum())
+    result = Result(buffers["result"], sizes.n_nodes)
+    has_directions = constraints is not None and any(constraints.directions)
+    fields: dict[str, Any] = dict.fromkeys(Job._fields, 0)
+    fields |= {name: array for name, array in buffers.items() if name in fields}
+    fields |= result.addresses | payload | constants._asdict()
+    of_table = "columns tiles lane_feature feature_lane n_value_bins tile_bins n_features n_tiles"
+    fields |= {name: getattr(table, name) for name in of_table.split()}
+    of_options = "growth max_leaves max_depth min_samples_leaf min_gain columns_by_level"
+    of_options += " columns_by_node random_splits"
+    fields |= {name: getattr(options, name) for name in of_options.split()}
+    if constraints is not None:
+        fields["has_parents"] = 1
+        fields["any_direction"] = has_directions
+        fields["max_path_features"] = int(constraints.max_path_features)
+        fields["n_groups"] = len(constraints.groups)
+    return Job(
+        **fields
+        | {
+            "n_table_rows": table.n_rows,
+            "n_lanes": int(np.count_nonzero(table.usable)),
+            "records_length": sizes.n_rows,
+            "histogram_length": length,
+            "n_slots": sizes.n_slots,
+            "most_families": sizes.n_families,
+            "n_peers": buffers["peers"].size,
+            "exchange_built": LEAF_SUMS + 3 * sizes.n_nodes,
+        }
+    )
