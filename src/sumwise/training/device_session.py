@@ -16,9 +16,11 @@ from sumwise.cuda.runtime.team import DeviceTeam
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
+from sumwise.sampling import Columns
 from sumwise.training.rounds import BoostingResult, replay_rounds
 from sumwise.training.session import (
     BoostingSettings,
+    Sample,
     Session,
     TrainingRows,
     TrainingTable,
@@ -78,6 +80,24 @@ class DeviceSession(Session):
         if id(rows) not in self._uploaded:
             self._uploaded[id(rows)] = rows, self._move_numbers(rows)
         return self._uploaded[id(rows)][1]
+
+    # --- trees ---
+
+    @lazy
+    def grower(self) -> Any:
+        from sumwise.tree.cuda_grower import CudaGrower
+
+        settings, table = self.settings, self.table
+        assert table.mapper is not None
+        columns, n_rows = settings.columns or Columns(), self.rows.train.size
+        return CudaGrower(table.on_devices[0], table.mapper, settings.growth, columns, n_rows)
+
+    def draw_rows(self, number: int) -> Sample:
+        rows, sampler = self.rows, self.settings.sampler
+        nothing: Any = rows.train[:0]
+        if sampler is None:
+            return Sample(rows.train, rows.valid, nothing, nothing)
+        raise NotImplementedError
 
     @lazy
     def used_rows(self) -> Any:

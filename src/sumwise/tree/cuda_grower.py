@@ -15,7 +15,7 @@ import numpy as np
 from sumwise.cuda.grow.deciding import NodeKernels
 from sumwise.cuda.grow.launching import RowKernels, Rows, pack_tree
 from sumwise.cuda.grow.layout import LANES, Request
-from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.arrays import DeviceArray, RowRange
 from sumwise.cuda.runtime.device import Graph
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.binning import BinMapper
@@ -159,9 +159,7 @@ class CudaGrower:
         if self._options.columns_by_tree < 1.0:
             self._draw_features(key)
         self._queue_tree()
-        self._last = PendingTree(
-            self._device.download_later(self._result.memory), self._make_tree
-        )
+        self._last = PendingTree(self._device.download_later(self._result.memory), self._make_tree)
         self._pending.append(self._last)
         if len(self._pending) > _MOST_PENDING:
             self._pending.popleft().finish()
@@ -172,6 +170,8 @@ class CudaGrower:
             rows = range(self._table.n_rows)
         if isinstance(rows, range):
             return Rows(0, rows.start, len(rows))
+        if isinstance(rows, RowRange):
+            return Rows(0, rows.first, len(rows))
         return Rows(rows, 0, rows.size)
 
     def _draw_features(self, key: np.uint64) -> None:

@@ -117,7 +117,9 @@ def plan_buffers(
 
 def count_bytes(plan: dict[str, tuple[Any, Any]]) -> int:
     """Return how many bytes buffers take."""
-    shapes = ((shape if isinstance(shape, tuple) else (shape,), kind) for shape, kind in plan.values())
+    shapes = (
+        (shape if isinstance(shape, tuple) else (shape,), kind) for shape, kind in plan.values()
+    )
     return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in shapes)
 
 

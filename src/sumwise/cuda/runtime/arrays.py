@@ -16,9 +16,11 @@ ARITHMETIC = Program("arithmetic", ("runtime/arithmetic.cu",), make_header())
 _THREADS, _MOST_BLOCKS = 256, 4096
 
 
-def number_rows(device: "Device", n_rows: int, first: int = 0) -> "DeviceArray":
+def number_rows(device: "Device", n_rows: int, first: int = 0) -> "RowRange":
     """Return the row numbers ``first``, ``first + 1``, ... as uint32."""
-    rows = device.allocate(n_rows, np.uint32)
+    memory = device.allocate(n_rows, np.uint32)
+    rows = RowRange(device, memory.address, memory.shape, memory.dtype, memory)
+    rows.first = first
     if n_rows:
         n_blocks = min(-(-n_rows // _THREADS), _MOST_BLOCKS)
         kernel = device.load(ARITHMETIC)["number_rows"]
@@ -146,3 +148,9 @@ class DeviceArray:
             "version": 3,
             "stream": self.device.stream,
         }
+
+
+class RowRange(DeviceArray):
+    """Row numbers that follow each other, from ``first`` on: kernels need not look them up."""
+
+    first: int

@@ -18,6 +18,7 @@ from sumwise.estimators.boosting.boosters import refuse_categories, resolve_boos
 from sumwise.estimators.boosting.categories import name_encoding_part
 from sumwise.estimators.boosting.constraints import read_directions
 from sumwise.estimators.boosting.continuing import Start, check_start, find_start
+from sumwise.estimators.boosting.devices import is_on_device, open_devices
 from sumwise.estimators.boosting.encoding import encode_categories, find_encoding
 from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
 from sumwise.estimators.boosting.fitted import UNKNOWN, BaseFittedBoosting
@@ -263,13 +264,18 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         check_support(self, data, loss, booster)
         settings = make_settings(self, data, loss, growth, booster, seed)
         n_values = data.train.matrix.size
-        team_size = n_jobs, _STEPS_PER_VALUE * n_values, n_values
-        with show_progress(bool(self.verbose)) as shown, start_team(*team_size) as team:
+        # On a device, threads only bin the table: all of them pay.
+        n_grown = None if is_on_device(self) else n_values
+        with (
+            show_progress(bool(self.verbose)) as shown,
+            start_team(n_jobs, _STEPS_PER_VALUE * n_values, n_grown) as team,
+            open_devices(self) as devices,
+        ):
             told = [*shown, *(self.callbacks or ()), *callbacks]
             if not booster.grows_trees:
                 table = TrainingTable(data.matrices)
             elif table is None:
-                table = make_table(self, data, settings, team)
+                table = make_table(self, data, settings, team, devices)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
             result = boost(table, data.rows, settings, team, start.past)
         self._keep(result, settings, data)

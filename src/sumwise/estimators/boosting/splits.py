@@ -1,5 +1,6 @@
 """From the parameters ``splits``, ``max_bins`` and ``bundling`` to the table that trees grow on."""
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.training.boost import BoostingSettings, TrainingTable
 
 if TYPE_CHECKING:
+    from sumwise.cuda.runtime.device import Device
     from sumwise.estimators.boosting.base import BaseGradientBoosting
 
 HISTOGRAM, APPROX, EXACT = "histogram", "approx", "exact"
@@ -54,7 +56,11 @@ def resolve_bundling(params: BoostingParameters) -> Bundling | None:
 
 
 def make_table(
-    model: "BaseGradientBoosting", data: FitData, settings: BoostingSettings, team: Team
+    model: "BaseGradientBoosting",
+    data: FitData,
+    settings: BoostingSettings,
+    team: Team,
+    devices: Sequence["Device"] = (),
 ) -> TrainingTable:
     """Return the table of all rows of a fit; validation rows do not affect the bins."""
     X, rows = data.train.matrix, data.rows.train
@@ -89,4 +95,11 @@ def make_table(
     screened = (rows, settings.growth.min_samples_leaf, alone)
     layout = (team, X_val, resolve_bundling(model), *screened)
     table, *variants = (bins.transform(own, *layout) for own in (X, *data.variants))
+    if devices:
+        from sumwise.data.device_table import DeviceTable
+
+        own = DeviceTable.from_binned(
+            devices[0], table.table.columns, table.table.n_value_bins, table.usable
+        )
+        return TrainingTable(data.matrices, None, bins, variants, [own])
     return TrainingTable(data.matrices, table, bins, variants)
