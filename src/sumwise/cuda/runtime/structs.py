@@ -42,15 +42,14 @@ def _write(value: int | float) -> str:
 
 
 def declare_records(name: str, dtype: np.dtype) -> str:
-    """Return a C++ structure with the fields and offsets of a NumPy record type."""
+    """Return a C++ structure with the fields of an aligned NumPy record type."""
     kinds = {"i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16", "i4": "int32"}
     kinds |= {"u4": "uint32", "i8": "int64", "u8": "uint64", "f8": "double"}
     assert dtype.fields is not None
-    lines, checks = [f"struct {name} {{"], []
-    for field, (kind, offset, *_) in dtype.fields.items():
-        lines.append(f"    {kinds[kind.str[1:]]} {field};")
-        checks.append(f"static_assert(__builtin_offsetof({name}, {field}) == {offset});")
-    return "\n".join([*lines, "};", f"static_assert(sizeof({name}) == {dtype.itemsize});", *checks])
+    assert dtype.isalignedstruct, "C++ places fields as NumPy does with align=True"
+    fields = [f"    {kinds[kind.str[1:]]} {field};" for field, (kind, *_) in dtype.fields.items()]
+    check = f"static_assert(sizeof({name}) == {dtype.itemsize});"
+    return "\n".join([f"struct {name} {{", *fields, "};", check])
 
 
 def pack_struct(values: Any) -> bytes:
