@@ -1,0 +1,120 @@
+"""Every program compiles for all GPUs, and its arithmetic is that of the CPU.
+
+NVRTC needs no GPU. PTX shows which operations the compiler has chosen: what ptxas makes of them is
+exact by definition. Machine code is made for the oldest, the newest and the most used architecture;
+for the others PTX must do, to save time.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import sumwise.cuda
+from sumwise.cuda.programs import list_programs
+from sumwise.cuda.runtime.compiler import (
+    choose_target,
+    find_architectures,
+    find_kernels,
+    load_compiler,
+    run_compiler,
+)
+from sumwise.cuda.runtime.program import Program
+
+PROGRAMS = list_programs()
+AS_MACHINE_CODE = (75, 90, 120)
+AS_PTX = (80, 86, 89, 100)
+# Fused operations, approximations, and flushed denormals.
+FORBIDDEN = re.compile(
+    r"\bfma\.\S+|\bmad\.r[nzmp]\S*|\S+\.approx\S*|\S+\.ftz\S*|\bdiv\.full\S*"
+)
+# Functions whose results are not those of the CPU: NaN in another way, other roundings.
+FUNCTIONS = re.compile(
+    r"\b(?:fmaf?|f(?:min|max)f?|(?:exp|log|pow|sin|cos|tanh|cbrt|erf)\w{0,3}|__\w+_r[nudz]|__f?(?:exp|log"
+    r"|div|pow)\w*)\s*\("
+)
+SPILLED = re.compile(r"(\d+) bytes spill stores")
+MOST_SPILLED = 128  # bytes, where it matters less
+
+name_of = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+
+
+@cache
+def compile_once(program, target):
+    return run_compiler(load_compiler(), program, target, ("--ptxas-options=-v",))
+
+
+@name_of
+@pytest.mark.parametrize("architecture", AS_MACHINE_CODE)
+def test_machine_code(program, architecture):
+    image, log = compile_once(program, f"sm_{architecture}")
+    ptx, _ = compile_once(program, "compute_80")
+    assert image.startswith(b"\x7fELF")
+    assert set(find_kernels(ptx)) <= set(find_kernels(image))
+    assert "warning" not in log, log
+    most = 0 if architecture == 90 else MOST_SPILLED
+    assert max(map(int, SPILLED.findall(log))) <= most, log
+
+
+@name_of
+@pytest.mark.parametrize("architecture", AS_PTX)
+def test_arithmetic(program, architecture):
+    ptx, _ = compile_once(program, f"compute_{architecture}")
+    assert find_kernels(ptx)
+    assert FORBIDDEN.findall(ptx.decode()) == []
+
+
+def test_newest_architectures_are_known_or_translated():
+    assert choose_target(120, find_architectures()) == "sm_120"
+    assert choose_target(999, find_architectures()).startswith("compute_")
+
+
+def test_every_source_belongs_to_a_program():
+    folder = Path(sumwise.cuda.__file__).parent
+    sources = {path.relative_to(folder).as_posix() for path in folder.rglob("*.cu")}
+    assert sources == {file for program in PROGRAMS for file in program.files}
+
+
+def test_sources_call_no_function_of_other_bits():
+    folder = Path(sumwise.cuda.__file__).parent
+    for path in (*folder.rglob("*.cu"), *folder.rglob("*.cuh")):
+        assert FUNCTIONS.findall(path.read_text()) == [], path
+    bad = "fmax(a) fma (a) exp(x) log1p(x) __expf(x) __dmul_rn(x) powf(x)".split(" ")
+    assert all(FUNCTIONS.search(call) for call in ("fma (a)", *bad) if "(" in call and call != "(a)")
+    assert not FUNCTIONS.search("exp_of(x) larger_of(x) __syncthreads() __shfl_sync(x)")
+
+
+def test_names_of_programs_are_unique():
+    names = [program.name for program in PROGRAMS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("out[0] = __fma_rn(out[1], out[2], out[3]);", ["fma.rn.f64"]),
+        ("float* x = (float*)out; x[0] = __fmaf_rn(x[1], x[2], x[3]);", ["fma.rn.f32"]),
+        ("float* x = (float*)out; x[0] = __fdividef(x[1], x[2]);", ["div.approx.f32"]),
+        ("float* x = (float*)out; x[0] = __expf(x[1]);", ["ex2.approx"]),
+        ("out[0] = out[1] * out[2] + out[3];", []),
+        ("out[0] = out[1] / out[2] + __dsqrt_rn(out[3]);", []),
+        ("float* x = (float*)out; x[0] = x[1] * x[2] + x[3] / x[4];", []),
+        ("out[0] = out[1] > out[2] ? out[1] : out[2];", []),
+        ("long long* n = (long long*)out; n[0] = n[1] * n[2] + n[3] / n[4];", []),
+    ],
+)
+def test_the_check_finds_what_it_should(code, found):
+    source = f'extern "C" __global__ void kernel(double* out) {{ {code} }}'
+    ptx, _ = run_compiler(load_compiler(), Program("p", ("layout.cuh",), source), "compute_80")
+    seen = FORBIDDEN.findall(ptx.decode())
+    assert bool(seen) == bool(found)
+    assert all(any(one.startswith(name) for one in seen) for name in found)
+
+
+def test_options_keep_products_and_sums_apart():
+    """Without them, the compiler would fuse: the check is needed."""
+    source = 'extern "C" __global__ void kernel(double* x) { x[0] = x[1] * x[2] + x[3]; }'
+    program = Program("p", ("layout.cuh",), source)
+    ptx, _ = run_compiler(load_compiler(), program, "compute_80", ("--fmad=true",))
+    assert FORBIDDEN.findall(ptx.decode()) == ["fma.rn.f64"]
