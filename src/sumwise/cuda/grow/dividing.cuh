@@ -40,7 +40,7 @@ __device__ inline uint64* node_records(const Job& job, int64 depth) {
 // Where the histogram of family k is built.
 __device__ inline int64* built_histogram(const Job& job, int64 k) {
     if (job.n_peers > 1) return job.exchange + job.exchange_built + k * job.histogram_length;
-    return job.histograms + job.nodes[job.families[k].small].slot * job.histogram_length;
+    return job.histograms + job.families[k].small_slot * job.histogram_length;
 }
 
 __device__ inline int64 request_row(const Request& request, int64 i) {

@@ -11,7 +11,6 @@ Work of a tree, as a fixed sequence of kernels that needs no answer from the hos
       score_nodes       all blocks   the other child by subtraction; best split of every feature
       choose_splits     one block    the nodes' splits; the next families; their children
       partition_rows    all blocks   records to the children; clear the histograms to be built
-    plan_leaves      one block    segments of records, by leaf
     sum_leaves       all blocks   the leaf of each row; exact sums by leaf      -> exchange
     set_values       one block    values of all nodes
     add_leaf_values  all blocks   scores of the rows
@@ -50,9 +49,11 @@ Candidates
     [lane]``; in symmetric growth for the whole level, in row 0. Lanes ascend as their features do.
 Exact values
     If ``state.exact``, histograms sum exact values of up to 50 bits, computed again from gradient
-    and hessian. They are cut into pieces of 20 bits, the highest with the sign: three passes of the
-    same code, whose 32-bit sums in shared memory are shifted when they are added to the 64-bit
-    sums.
+    and hessian. A sum is two 32-bit words in shared memory then, and the lower one's carry is added
+    to the upper one.
+Leaves
+    When the tree is complete, rows walk through it in their own order: the records of a leaf would
+    be scattered over the table. A node's split is one word for that, see split_test.cuh.
 Results
     ``state``, ``nodes``, ``value`` and ``sums`` are one piece of memory, which the host copies
     after each tree; see tree/cuda_grower.py.
@@ -101,7 +102,6 @@ State = structure(
     int64 n_slots;  // slots of histograms taken so far
     int64 level_first;  // level-wise and symmetric: the nodes of the last level
     int64 level_size;
-    int64 n_segments;
     int64 n_done;  // blocks that have finished: the last one does more
     double unit_g;  // worth of 1 in histograms
     double unit_h;
@@ -185,8 +185,6 @@ Job = structure(
     int64* move_first;  // [most families + 1]
     int64* build_first;
     uint64* cursors;  // [most families][2]: records moved to the left and to the right
-    Segment* segments;  // [n_nodes]
-    int64* segment_first;  // [n_nodes + 1]: rows as one sequence
     uint32* leaf;  // [n_table_rows]
     int64* exchange;
     int64* const* peers;
@@ -216,11 +214,6 @@ _FAMILY = """struct Family {
     int32 depth;       // of the children
     int64 totals[2][3];
 };"""
-# A segment: the records of a leaf, or of a node whose children are leaves and have no records.
-_SEGMENT = """struct Segment {
-    int32 node;
-    int32 is_split;
-};"""
 ROOT = 3
 _SHARED = (
     "GRADIENT_LIMIT HESSIAN_LIMIT EXACT_ROWS HEAVY_TAIL LARGEST_GRADIENT NOISE LEAF_WISE "
@@ -237,5 +230,5 @@ def make_grow_header() -> str:
     constants |= {name: globals()[name] for name in _OWN.split()}
     constants = {n: v if isinstance(v, float) else int(v) for n, v in constants.items()}
     node = declare_records("Node", layout.NODE_FIELDS)
-    parts = (node, _CANDIDATE, _FAMILY, _SEGMENT, Request, State, Job)
+    parts = (node, _CANDIDATE, _FAMILY, Request, State, Job)
     return make_header(*parts, constants=constants)
