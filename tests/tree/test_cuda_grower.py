@@ -87,7 +87,7 @@ def assert_same_bytes(device, codes, n_value_bins, g, h, rows, settings, columns
     return trees
 
 
-@pytest.mark.parametrize("growth", ["leaf", "depth"])
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
 @pytest.mark.parametrize("exact_rows", [0, 10_000])
 def test_trees(device, growth, exact_rows):
     rng = np.random.default_rng(3)
@@ -98,4 +98,4 @@ def test_trees(device, growth, exact_rows):
     trees = assert_same_bytes(
         device, codes, n_value_bins, g, h, rows, settings, exact_rows=exact_rows, n_trees=2
     )
-    assert trees[0].n_nodes == 23
+    assert trees[0].n_nodes == (15 if growth == "symmetric" else 23)

@@ -212,10 +212,14 @@ class CudaGrower:
         """Queue steps [first, last)."""
         job = self._job
         for step in range(first, last):
-            n_families = min(self._sizes.n_families, 1 << max(0, min(step - 1, 40)))
             self._rows.build_histograms(job)
-            self._nodes.score_nodes(job, n_families)
-            self._nodes.choose_splits(job)
+            if self._options.growth == layout.SYMMETRIC:
+                self._nodes.score_level(job)
+                self._nodes.choose_level_split(job)
+            else:
+                n_families = min(self._sizes.n_families, 1 << max(0, min(step - 1, 40)))
+                self._nodes.score_nodes(job, n_families)
+                self._nodes.choose_splits(job)
             self._rows.partition_rows(job)
 
     def _end(self) -> None:

@@ -53,7 +53,7 @@ __device__ inline void store_bin(const Sums& sums, const BinPlace& own, int64* h
 __device__ inline void complete_bin(
     const Job& job, int64 k, const Family& family, const BinPlace& own, Sums& small, Sums& large) {
     small = large = {0, 0, 0};
-    if (!own.exists) return;
+    if (!own.exists || family.mode == NO_HISTOGRAMS) return;
     int64* small_histogram = job.histograms + family.small_slot * job.histogram_length;
     if (job.n_peers > 1) {
         const int64 built = job.exchange_built + k * job.histogram_length;

@@ -1,4 +1,5 @@
 // One block decides for all: what the root is, which splits nodes get, and which are split next.
+#include "grow/best_lane.cuh"
 #include "grow/children.cuh"
 #include "grow/columns.cuh"
 #include "grow/quantize.cuh"
@@ -6,7 +7,7 @@
 
 // Begin
 
-extern "C" __global__ void begin_tree(Job job) {
+extern "C" __global__ void __launch_bounds__(512) begin_tree(Job job) {
     __shared__ int32 any_feature;
     if (threadIdx.x == 0) any_feature = 0;
     __syncthreads();
@@ -98,34 +99,6 @@ extern "C" __global__ void plan_root(Job job) {
 }
 
 // Splits of new nodes
-
-// The best candidate of a child among some lanes.
-struct BestLane {
-    double gain;
-    int64 lane;  // -1 for none
-};
-
-__device__ static BestLane better_lane(const BestLane& a, const BestLane& b) {
-    const bool takes = b.gain > a.gain || (b.gain == a.gain && b.lane >= 0 && b.lane < a.lane);
-    return takes ? b : a;
-}
-
-// By a warp: the best of every so many-th lane, the lowest of equals.
-__device__ static BestLane find_best_lane(
-    const Job& job, int64 child, int64 first, int64 step) {
-    const Candidate* candidates = job.candidates + child * job.n_tiles * LANES;
-    BestLane best = {-infinity(), -1};
-    for (int64 lane = first + (threadIdx.x & 31); lane < job.n_lanes; lane += step) {
-        const double gain = candidates[lane].gain;
-        if (gain > best.gain) best = {gain, lane};
-    }
-    for (int distance = 16; distance > 0; distance /= 2) {
-        const BestLane other = {__shfl_xor_sync(ALL_LANES, best.gain, distance),
-                                __shfl_xor_sync(ALL_LANES, best.lane, distance)};
-        best = better_lane(best, other);
-    }
-    return best;
-}
 
 // Give a child its best candidate if the gain is enough.
 __device__ static void adopt_split(
@@ -289,7 +262,7 @@ __device__ static void draw_children(const Job& job, int64 n_families) {
     }
 }
 
-extern "C" __global__ void choose_splits(Job job) {
+extern "C" __global__ void __launch_bounds__(512) choose_splits(Job job) {
     __shared__ double few_gains[FEW_WAITING];
     __shared__ int32 few_nodes[2][FEW_WAITING];
     __shared__ int32 queue_size;

@@ -5,7 +5,8 @@ kernel                  blocks                             threads
 ======================  =================================  ==========================
 begin_tree, plan_root   one                                512, 32
 score_nodes             (groups of lanes, families)        bins of a group of lanes
-choose_splits           one                                512
+score_level             groups of lanes                    bins of a group of lanes
+choose_...              one                                512
 set_values              one                                512
 ======================  =================================  ==========================
 """
@@ -58,6 +59,14 @@ class NodeKernels:
 
     def choose_splits(self, job: bytes) -> None:
         self._launch("choose_splits", job, _THREADS)
+
+    def score_level(self, job: bytes) -> None:
+        if self._n_lanes:
+            kernel = self._kernels["score_level"]
+            self._device.launch(kernel, self._n_lanes, self._bin_threads, (job, 1))
+
+    def choose_level_split(self, job: bytes) -> None:
+        self._launch("choose_level_split", job, _THREADS)
 
     def set_values(self, job: bytes) -> None:
         self._launch("set_values", job, _THREADS)

@@ -79,7 +79,7 @@ __device__ static void smooth_paths(
     }
 }
 
-extern "C" __global__ void set_values(Job job) {
+extern "C" __global__ void __launch_bounds__(512) set_values(Job job) {
     __shared__ int32 depth;
     const State state = *job.state;
     if (state.status == OUT_OF_RANGE) return;
