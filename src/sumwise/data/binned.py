@@ -142,7 +142,7 @@ class BinnedData:
         same meaning as for dense tables; without ``rows``, ``bins`` has the usable features.
         """
         if rows is not None:
-            bins = _screen_entries(bins, n_value_bins, rows, min_rows, team)
+            bins = screen_entries_of(bins, n_value_bins, rows, min_rows, team)
         bundled = bundle_columns(bins, n_value_bins, bundling, team)
         columns = bundled.columns
         plan = plan_lanes(columns, bundled.n_codes, team, contents=bundled.contents)
@@ -189,7 +189,7 @@ class BinnedData:
         return np.searchsorted(self.table.tile_first, self.find_lanes(), side="right") - 1
 
 
-def _screen_entries(
+def screen_entries_of(
     bins: SparseBins, n_value_bins: np.ndarray, rows: np.ndarray, min_rows: int, team: Team
 ) -> SparseBins:
     """Find the usable features of a sparse table."""

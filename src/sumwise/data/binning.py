@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.bundling import Bundling
@@ -188,22 +189,50 @@ class BinMapper:
             n_value_bins[f] = bins.n_summed
         return n_value_bins
 
+    def map_chunks(
+        self, X: Matrix, team: Team, n_together: int
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, bins by column) of up to ``n_together`` rows at a time.
+
+        Two arrays take turns: bins are overwritten by those after the next. Every feature must have
+        bins of one byte.
+        """
+        thresholds = self._pad_thresholds(X.dtype)
+        features = sorted(self.categories)
+        arrays = np.empty((2, X.shape[1] * min(n_together, X.shape[0])), dtype=np.uint8)
+        n_yielded = 0
+        for first, whole in read_chunks(X):
+            for begin in range(0, whole.n_rows, n_together):
+                part = whole.take(begin, min(begin + n_together, whole.n_rows))
+                own = arrays[n_yielded % 2, : X.shape[1] * part.n_rows]
+                columns = own.reshape(X.shape[1], part.n_rows)
+                team.run(map_to_bins, part, 0, thresholds, columns)
+                if features:
+                    known = self._list_categories(features)
+                    team.run(map_categories, part, 0, *known, known[0], columns)
+                yield first + begin, columns
+                n_yielded += 1
+
     def _write_bins(
         self, X: Matrix, columns: np.ndarray, wide: np.ndarray, begin: int, team: Team
     ) -> None:
         """Write the bins of X to ``columns``, or to ``wide``, starting at row ``begin``."""
-        padded = np.full((X.shape[1], GROUP + GROUP**2), np.inf)
-        for f, ends in enumerate(self.thresholds):
-            padded[f, GROUP : GROUP + ends.size] = ends
-        padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
-        kind = np.dtype(find_float_type(X.dtype))
-        rounded = padded if kind == padded.dtype else round_down(padded, kind)
+        thresholds = self._pad_thresholds(X.dtype)
         for first, part in read_chunks(X):
-            team.run(map_to_bins, part, begin + first, rounded, columns)
+            team.run(map_to_bins, part, begin + first, thresholds, columns)
         narrow_features = [f for f, bins in self.categories.items() if not bins.is_wide]
         wide_features = [f for f, bins in self.categories.items() if bins.is_wide]
         self._map_categories(X, narrow_features, narrow_features, columns, begin, team)
         self._map_categories(X, wide_features, range(len(wide_features)), wide, begin, team)
+
+    def _pad_thresholds(self, dtype: DTypeLike) -> np.ndarray:
+        """Return the thresholds as :func:`map_to_bins` searches values of a type in them."""
+        padded = np.full((len(self.thresholds), GROUP + GROUP**2), np.inf)
+        for f, ends in enumerate(self.thresholds):
+            padded[f, GROUP : GROUP + ends.size] = ends
+        padded[:, :GROUP] = padded[:, 2 * GROUP - 1 :: GROUP]
+        kind = np.dtype(find_float_type(dtype))
+        return padded if kind == padded.dtype else round_down(padded, kind)
 
     def write_categories(self, X: Matrix, columns: np.ndarray, begin: int, team: Team) -> None:
         """Write the bins of all categorical features to their rows of ``columns`` (uint32)."""
@@ -222,12 +251,16 @@ class BinMapper:
         """Write the bins of categorical features to ``columns[target]``, starting at ``begin``."""
         if not features:
             return
-        bins = [self.categories[f].bin_of_code for f in features]
-        start = np.cumsum([0, *(b.size for b in bins)])
+        known = self._list_categories(features)
         to = (np.array(target, dtype=np.int64), columns)
-        known = (np.array(features, dtype=np.int64), start, np.concatenate(bins))
         for first, part in read_chunks(X):
             team.run(map_categories, part, begin + first, *known, *to)
+
+    def _list_categories(self, features: Sequence[int]) -> tuple[np.ndarray, ...]:
+        """Return features, where their categories begin, and the bins of all categories."""
+        bins = [self.categories[f].bin_of_code for f in features]
+        start = np.cumsum([0, *(b.size for b in bins)])
+        return np.array(features, dtype=np.int64), start, np.concatenate(bins)
 
     def threshold(self, feature: int, split_bin: int) -> float:
         """Return the largest value that goes left in a split after a bin; inf after the last."""

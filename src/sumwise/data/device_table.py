@@ -5,6 +5,7 @@ histograms. A tile has 32 lanes of one byte each, so that a row of a tile is one
 Every usable feature has a lane of its own, in ascending order; trees do not depend on which.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,62 +107,60 @@ class DeviceTable:
 
     def _fill_tiles(self) -> None:
         if self.tiles.size:
-            blocks = (count_blocks(self.n_rows), min(self.n_tiles, _MOST_FEATURES))
+            blocks = count_grid(self.n_rows, self.n_tiles)
             arguments = (self.columns, self.n_rows, self.lane_feature, self.n_tiles, self.tiles)
             kernel = self.device.load(TABLE)["fill_tiles"]
             self.device.launch(kernel, blocks, _THREADS, arguments)
 
 
-def count_blocks(n_items: int) -> int:
-    """Return the number of blocks for a pass over items, one per thread or several."""
-    return max(1, min(_BLOCKS, -(-n_items // _THREADS)))
+def count_grid(n_items: int, n_features: int) -> tuple[int, int]:
+    """Return the blocks of a pass over items, a thread for one or several, and over features."""
+    n_blocks = max(1, min(_BLOCKS, -(-n_items // _THREADS)))
+    return n_blocks, max(1, min(n_features, _MOST_FEATURES))
 
 
 def screen_columns(
-    device: Device,
-    columns: DeviceArray,
+    parts: Sequence[tuple[Device, DeviceArray, int]],
     n_value_bins: np.ndarray,
-    rows: np.ndarray | None,
+    rows: np.ndarray,
     min_rows: np.ndarray,
 ) -> np.ndarray:
     """Return which columns can be split, leaving ``min_rows[f]`` of the ``rows`` on both sides.
 
-    ``rows`` ascend; None for all rows of the table.
+    Each part of the table is a device, its columns, and its first row. ``rows`` ascend.
     """
-    first, last = 0, columns.shape[1]
-    numbers = None
-    if rows is not None:
-        last = rows.size
-        if last and int(rows[-1]) - int(rows[0]) == last - 1:  # rows that follow one another
-            first, last = int(rows[0]), int(rows[-1]) + 1
-        else:
-            numbers = device.upload(rows.astype(np.uint32, copy=False))
-    usable = np.zeros(columns.shape[0], dtype=np.uint8)
-    listed = np.arange(columns.shape[0], dtype=np.int32)
-    for end in sorted({min(first + _FIRST_ROWS, last), last}):
+    usable = np.zeros(n_value_bins.size, dtype=np.uint8)
+    listed = np.arange(n_value_bins.size, dtype=np.int32)
+    for n_counted in sorted({min(_FIRST_ROWS, rows.size), rows.size}):
         if not listed.size:
             break
-        counts = _count_bins(device, columns, listed, numbers, first, end)
+        counts = np.zeros((listed.size, N_BINS), dtype=np.int64)
+        for device, columns, first in parts:
+            bounds = np.array([first, first + columns.shape[1]], dtype=np.int64)
+            begin, end = np.searchsorted(rows[:n_counted], bounds)
+            counts += _count_bins(device, columns, listed, rows[begin:end], first)
         usable[listed] = can_split(counts, n_value_bins[listed] + 1, min_rows[listed])
         listed = listed[usable[listed] == 0]
     return usable
 
 
 def _count_bins(
-    device: Device,
-    columns: DeviceArray,
-    listed: np.ndarray,
-    rows: DeviceArray | None,
-    first: int,
-    last: int,
+    device: Device, columns: DeviceArray, listed: np.ndarray, rows: np.ndarray, first_row: int
 ) -> np.ndarray:
     """Return how many rows are in each bin of the listed columns, (n_listed, 256)."""
+    if not rows.size:
+        return np.zeros((listed.size, N_BINS), dtype=np.int64)
+    first, last = int(rows[0]) - first_row, int(rows[-1]) + 1 - first_row
+    numbers: DeviceArray | int = 0
+    if last - first != rows.size:  # rows that do not follow one another
+        numbers = device.upload((rows - rows.dtype.type(first_row)).astype(np.uint32, copy=False))
+        first, last = 0, rows.size
     counts = device.zeros((listed.size, N_BINS), np.uint64)
-    places = (columns, columns.shape[1], device.upload(listed), listed.size)
-    blocks = (min(count_blocks(last - first), _BLOCKS // 16), min(listed.size, _MOST_FEATURES))
+    own = device.upload(listed)
+    arguments = (columns, columns.shape[1], own, listed.size, numbers, first, last, counts)
+    n_blocks, n_features = count_grid(last - first, listed.size)
     kernel = device.load(TABLE)["count_bins"]
-    arguments = (*places, 0 if rows is None else rows, first, last, counts)
-    device.launch(kernel, blocks, _THREADS, arguments)
+    device.launch(kernel, (min(n_blocks, _BLOCKS // 16), n_features), _THREADS, arguments)
     return counts.to_host().astype(np.int64)
 
 

@@ -25,6 +25,10 @@ class FlatMatrix(NamedTuple):
     column_stride: int
     n_rows: int
 
+    def take(self, first: int, last: int) -> "FlatMatrix":
+        """Return rows [first, last) as a view."""
+        return self._replace(values=self.values[first * self.row_stride :], n_rows=last - first)
+
 
 @dataclass(frozen=True)
 class ColumnMatrix:

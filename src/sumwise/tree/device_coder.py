@@ -1,6 +1,6 @@
 """DeviceCoder: values on a device to the codes that trees are walked on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -104,7 +104,7 @@ def _order_search(thresholds: np.ndarray, n_steps: int) -> np.ndarray:
     return ascending[(inside << (n_steps - 1 - level)) - 1]
 
 
-def _group_quads(quads: list[tuple[int, ...]], n_items: int, most: int) -> Iterator[_Group]:
+def _group_quads(quads: Sequence[tuple[int, ...]], n_items: int, most: int) -> Iterator[_Group]:
     """Yield groups of neighboring quads with at most so many items to search, or of one quad."""
     ends = [*(quad[3] for quad in quads), n_items]
     first = 0

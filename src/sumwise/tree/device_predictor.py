@@ -94,7 +94,8 @@ class DevicePredictor:
     ) -> None:
         self.device, self._trees, self._columns = device, trees, columns
         self._coders: dict[np.dtype, DeviceCoder] = {}
-        tests, self.n_columns = trees.find_tests(), trees.find_tests().n_columns
+        tests = trees.find_tests()
+        self.n_columns = tests.n_columns
         sizes = np.diff(trees.start)
         self._format = _Format.choose(device, self.n_columns, int(sizes.max(initial=0)))
         # The trees of an output follow one another: a sum stays in a register.
@@ -124,6 +125,10 @@ class DevicePredictor:
         ]
         self._coded = pack_struct(CodedTrees(*self._arrays, self.n_columns))
 
+    @property
+    def n_trees(self) -> int:
+        return self._start.size - 1
+
     def add_values(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
         """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
         for first, last, codes in self._code_rows(X, team):
@@ -148,7 +153,7 @@ class DevicePredictor:
 
     def _divide_trees(self) -> Iterator[_Launch]:
         """Yield parts of the trees whose nodes fit in shared memory."""
-        first, n_trees = 0, self._start.size - 1
+        first, n_trees = 0, self.n_trees
         if not self._format.is_narrow:
             yield _Launch(0, n_trees, 0)
             return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sumwise.data.matrix import Matrix
+from sumwise.kernels.predict.coding import CodeColumns
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.predictor import Predictor
 from sumwise.tree.split_tests import RowCoder, SplitTests
@@ -43,6 +44,11 @@ class ThresholdSplits:
     def find_tests(self) -> SplitTests:
         """Return the tests of all nodes on the codes of :meth:`code_rows`."""
         return self._predictor.find_tests()
+
+    @property
+    def code_columns(self) -> CodeColumns:
+        """What codes rows: thresholds and sets, by column of codes."""
+        return self._predictor.columns
 
     def code_rows(self, X: Matrix, team: Team) -> Iterator[tuple[int, RowCoder]]:
         """Yield (first row, rows to be coded) for parts of X."""

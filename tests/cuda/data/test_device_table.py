@@ -1,5 +1,7 @@
 """The table on a device against columns on the host."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,7 @@ def test_table_without_usable_features(device):
 
 def draw_rows(kind, n_rows):
     if kind == "all":
-        return None
+        return np.arange(n_rows, dtype=np.uint32)
     if kind == "some":
         return np.flatnonzero(np.arange(n_rows) % 3 > 0).astype(np.uint32)
     return np.arange(17, n_rows - 40, dtype=np.uint32)
@@ -66,9 +68,12 @@ def test_screening_is_that_of_the_host(device, kind, n_rows):
     min_rows = np.where(np.arange(32) % 5, 20, 1)
     rows = draw_rows(kind, n_rows)
     usable, counts = np.empty(32, dtype=np.uint8), np.empty((1, 256), dtype=np.int64)
-    own = np.arange(n_rows, dtype=np.uint32) if rows is None else rows
-    screened = (columns, n_value_bins + 1, own, min_rows, counts, usable)
+    screened = (columns, n_value_bins + 1, rows, min_rows, counts, usable)
     Team(1).run(screening.screen_columns, *screened)
-    found = screen_columns(device, device.upload(columns), n_value_bins, rows, min_rows)
+    bounds = [0, 30, n_rows // 3, n_rows]
+    parts = [
+        (device, device.upload(columns[:, first:last]), first) for first, last in pairwise(bounds)
+    ]
+    found = screen_columns(parts, n_value_bins, rows, min_rows)
     assert np.array_equal(found, usable)
     assert 0 < found.sum() < 32

@@ -32,7 +32,7 @@ def to_matrix(device, X):
 
 
 def assert_same_predictions(device, ensemble, X, matrix):
-    predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble._predictor.columns)
+    predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble.code_columns)
     raw = device.upload(np.tile(ensemble.base_score, (len(X), 1)))
     predictor.add_values(matrix, raw, TEAM)
     expected = ensemble.predict_raw(X, TEAM)
@@ -75,7 +75,7 @@ def test_trees_are_divided_by_shared_memory():
 
     with EmulatedDevice(shared_memory=6_000, order="reversed") as device:
         ensemble, X = draw_many(19, 3, 300, shapes=4 * SHAPES)
-        predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble._predictor.columns)
+        predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble.code_columns)
         assert len(list(predictor._divide_trees())) > 2
         assert_same_predictions(device, ensemble, X, to_matrix(device, X))
 

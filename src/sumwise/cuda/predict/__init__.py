@@ -44,7 +44,7 @@ CodedTrees = structure(
 
 PREDICT = Program(
     "predict",
-    ("predict/coding.cu", "predict/scoring.cu", "predict/links.cu"),
+    ("predict/coding.cu", "predict/scoring.cu"),
     make_header(
         Coder,
         CodedTrees,

@@ -175,6 +175,14 @@ __device__ Trees<uint64> find_trees(const CodedTrees& coded, int64 first, int64 
             coded.output + first, last - first};
 }
 
+// Give each of n_rows rows the base score: out[n_rows][n_outputs].
+extern "C" __global__ void start_scores(const double* base_score, int64 n_outputs, int64 n_rows,
+                                        double* out) {
+    int64 n_items = n_rows * n_outputs;
+    for (int64 i = first_item(); i < n_items; i += item_step())
+        out[i] = base_score[n_outputs == 1 ? 0 : i % n_outputs];
+}
+
 // Add the values of trees [first, last) to out[n_rows][n_outputs].
 extern "C" __global__ void add_narrow_predictions(const uint8* codes, int64 n_rows,
                                                   CodedTrees coded, int64 first, int64 last,

@@ -3,14 +3,7 @@
 #include "losses/influence.cuh"
 #include "runtime/grid.cuh"
 
-// Give each of n_rows rows the base score: out[n_rows][n_outputs].
-extern "C" __global__ void start_scores(const double* base_score, int64 n_outputs, int64 n_rows,
-                                        double* out) {
-    int64 n_items = n_rows * n_outputs;
-    for (int64 i = first_item(); i < n_items; i += item_step())
-        out[i] = base_score[n_outputs == 1 ? 0 : i % n_outputs];
-}
-
+// 1 / (1 + exp(-factor * raw)).
 extern "C" __global__ void sigmoid(const double* raw, double factor, int64 n_items, double* out) {
     for (int64 i = first_item(); i < n_items; i += item_step()) {
         double score = factor * raw[i], e = exp_of(-absolute(score));
@@ -19,6 +12,7 @@ extern "C" __global__ void sigmoid(const double* raw, double factor, int64 n_ite
     }
 }
 
+// The same for -factor and for factor, in turns.
 extern "C" __global__ void two_sigmoids(const double* raw, double factor, int64 n_items,
                                         double* out) {
     for (int64 i = first_item(); i < n_items; i += item_step()) {
@@ -29,17 +23,20 @@ extern "C" __global__ void two_sigmoids(const double* raw, double factor, int64 
     }
 }
 
+// exp(factor * raw).
 extern "C" __global__ void exponential(const double* raw, double factor, int64 n_items,
                                        double* out) {
     for (int64 i = first_item(); i < n_items; i += item_step())
         out[i] = exp_of(factor * raw[i]);
 }
 
+// exp(raw) - 1.
 extern "C" __global__ void exponential_less_one(const double* raw, int64 n_items, double* out) {
     for (int64 i = first_item(); i < n_items; i += item_step())
         out[i] = tanh_of(0.5 * raw[i]) * (exp_of(raw[i]) + 1.0);
 }
 
+// Probabilities of each row of [n_rows][n_classes] scores.
 extern "C" __global__ void softmax(const double* raw, int64 n_classes, int64 n_rows, double* out) {
     for (int64 i = first_item(); i < n_rows; i += item_step()) {
         const double* scores = raw + i * n_classes;
@@ -65,5 +62,18 @@ extern "C" __global__ void sort_scores(const double* raw, int64 n_outputs, int64
             for (; place > 0 && own[place - 1] > score; --place) own[place] = own[place - 1];
             own[place] = score;
         }
+    }
+}
+
+// The output with the highest score of each row, the first of equal ones; of a single score, whether
+// it is positive. As in NumPy, nan is above all numbers.
+extern "C" __global__ void find_highest(const double* raw, int64 n_outputs, int64 n_rows,
+                                        int64* out) {
+    for (int64 i = first_item(); i < n_rows; i += item_step()) {
+        const double* scores = raw + i * n_outputs;
+        int64 highest = n_outputs == 1 && scores[0] > 0.0 ? 1 : 0;
+        for (int64 k = 1; k < n_outputs && scores[highest] == scores[highest]; ++k)
+            if (!(scores[k] <= scores[highest])) highest = k;
+        out[i] = highest;
     }
 }

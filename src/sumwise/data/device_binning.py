@@ -1,0 +1,168 @@
+"""Bins of a user's matrices, as tables on devices.
+
+Matrices of the host are binned by the threads of the host, some rows at a time, while the rows
+before travel to the device. Sparse matrices become columns of bytes: trees do not depend on how a
+table is stored.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.table import TABLE
+from sumwise.data.binned import screen_entries_of
+from sumwise.data.binning import BinMapper
+from sumwise.data.device_table import DeviceTable, count_grid, screen_columns
+from sumwise.data.matrix import Matrix
+from sumwise.data.sparse import SparseMatrix
+from sumwise.data.sparse.binning import map_sparse
+from sumwise.errors import DataError
+from sumwise.kernels.runtime.threads import Team
+
+# Bytes of bins that are sent at a time.
+_PART_BYTES = 1 << 23
+_THREADS = 256
+
+
+class TablePart(NamedTuple):
+    """Rows [first, last) of a table: the columns of one device."""
+
+    device: Device
+    columns: DeviceArray
+    first: int
+    last: int
+
+    def place(self, first: int, bins: np.ndarray, buffer: DeviceArray) -> None:
+        """Write bins by column, of rows from ``first`` on, of which the device may have some."""
+        begin, end = max(first, self.first), min(first + bins.shape[1], self.last)
+        if begin >= end:
+            return
+        shape = n_features, n_rows = bins.shape[0], end - begin
+        own = DeviceArray(self.device, buffer.address, shape, np.uint8, buffer)
+        self.device.write(bins[:, begin - first : end - first], own)
+        kernel = self.device.load(TABLE)["place_columns"]
+        to = (begin - self.first, self.columns, self.columns.shape[1])
+        grid = count_grid(n_rows, n_features)
+        self.device.launch(kernel, grid, _THREADS, (own, n_rows, n_features, *to))
+
+
+def make_device_tables(
+    devices: Sequence[Device],
+    mapper: BinMapper,
+    matrices: Sequence[Matrix],
+    team: Team,
+    rows: np.ndarray | None = None,
+    min_rows: int = 1,
+) -> list[DeviceTable]:
+    """Map the rows of matrices, one below the other, to bins; return the table of each device.
+
+    The rows are divided evenly: device i of k has rows [i n // k, (i + 1) n // k). A feature is
+    usable if a split can leave ``min_rows`` of the training ``rows`` (None for all of the first
+    matrix) on both sides; other features have no lane.
+    """
+    refuse_wide_features(mapper)
+    n_features = matrices[0].shape[1]
+    n_rows = sum(X.shape[0] for X in matrices)
+    rows = np.arange(matrices[0].shape[0], dtype=np.uint32) if rows is None else rows
+    parts = []
+    for number, device in enumerate(devices):
+        first, last = (n_rows * i // len(devices) for i in (number, number + 1))
+        columns = device.allocate((n_features, last - first), np.uint8)
+        parts.append(TablePart(device, columns, first, last))
+    if isinstance(matrices[0], SparseMatrix):
+        usable = _fill_sparse(parts, mapper, matrices, team, rows, min_rows)
+    else:
+        usable = _fill_dense(parts, mapper, matrices, team, rows, min_rows)
+    n_value_bins = mapper.count_bins()
+    return [
+        DeviceTable.from_columns(part.device, part.columns, n_value_bins, usable) for part in parts
+    ]
+
+
+def refuse_wide_features(mapper: BinMapper) -> None:
+    """Raise DataError if a feature needs more bins than one byte can number."""
+    wide = [f for f, bins in mapper.categories.items() if bins.is_wide]
+    many = [f for f, ends in enumerate(mapper.thresholds) if ends.size > 254]
+    if wide:
+        raise DataError(
+            f"feature {wide[0]} has more than 255 frequent categories, and a table on a GPU has "
+            "one byte per value: encode it by target statistics, or use device='cpu'"
+        )
+    if many:
+        raise DataError(
+            f"feature {many[0]} has {mapper.thresholds[many[0]].size + 1} bins, and a table on a "
+            "GPU has at most 255: set max_bins=255, or use device='cpu'"
+        )
+
+
+def _fill_dense(
+    parts: Sequence[TablePart],
+    mapper: BinMapper,
+    matrices: Sequence[Matrix],
+    team: Team,
+    rows: np.ndarray,
+    min_rows: int,
+) -> np.ndarray:
+    """Write the columns of dense matrices; return which features are usable."""
+    n_features, begin = matrices[0].shape[1], 0
+    n_together = max(1, _PART_BYTES // max(1, n_features))
+    for X in matrices:
+        chunks = mapper.map_chunks(X, team, n_together)
+        placed = ((begin + first, bins) for first, bins in chunks)
+        _send_chunks(parts, placed, n_features * min(n_together, X.shape[0]))
+        begin += X.shape[0]
+    fewest = np.full(n_features, min_rows)
+    fewest[list(mapper.categories)] = 1
+    own = [(part.device, part.columns, part.first) for part in parts]
+    return screen_columns(own, mapper.count_bins(), rows, fewest)
+
+
+def _send_chunks(
+    parts: Sequence[TablePart], chunks: Iterator[tuple[int, np.ndarray]], most_bytes: int
+) -> None:
+    """Write (first row, bins by column) to the columns; one is sent while the next is made."""
+    buffers = [part.device.allocate(most_bytes, np.uint8) for part in parts]
+
+    def send(first: int, bins: np.ndarray) -> None:
+        for part, buffer in zip(parts, buffers, strict=True):
+            part.place(first, bins, buffer)
+
+    with ThreadPoolExecutor(1) as sender:
+        sent: Future[None] | None = None
+        try:
+            for first, bins in chunks:
+                if sent is not None:
+                    sent.result()
+                sent = sender.submit(send, first, bins)
+        finally:
+            if sent is not None:
+                sent.result()
+
+
+def _fill_sparse(
+    parts: Sequence[TablePart],
+    mapper: BinMapper,
+    matrices: Sequence[Matrix],
+    team: Team,
+    rows: np.ndarray,
+    min_rows: int,
+) -> np.ndarray:
+    """Write the columns of sparse matrices; return which features are usable."""
+    first = matrices[0]
+    assert isinstance(first, SparseMatrix)
+    own = [first, *(SparseMatrix.from_any(X, first.absent) for X in matrices[1:])]
+    bins = map_sparse(mapper.thresholds, own, team)
+    bins = screen_entries_of(bins, mapper.count_bins(), rows, min_rows, team)
+    n_together = max(1, _PART_BYTES // max(1, bins.n_rows))
+    columns = np.empty((min(n_together, bins.n_features), bins.n_rows), dtype=np.uint8)
+    for begin in range(0, bins.n_features, n_together):
+        features = np.arange(begin, min(begin + n_together, bins.n_features))
+        bins.fill_columns(features, features - begin, columns, team)
+        for part in parts:
+            some = columns[: features.size, part.first : part.last]
+            part.device.write(some, part.columns[begin : begin + features.size])
+    return bins.usable.astype(np.uint8)
