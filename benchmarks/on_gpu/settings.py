@@ -131,7 +131,7 @@ def list_core() -> dict[str, Setting]:
 
 def list_tables() -> dict[str, Setting]:
     """Return every growth with tables that are hard to bin or to split."""
-    settings = {}
+    settings: dict[str, Setting] = {}
     for growth in GROWTHS:
         settings |= {
             f"extreme-{growth}": regress("extreme", growth=growth),

@@ -7,7 +7,6 @@ kernel by kernel. Kernels that overlap otherwise do not overlap there.
 """
 
 import cProfile
-import importlib
 import pstats
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +26,6 @@ from benchmarks.rivals import SUMWISE, build
 N_ROWS = 1_000_000
 _N_FUNCTIONS = 40
 _COPIES = ("write", "copy", "clear", "download", "download_later")
-_DRIVER = "sumwise.cuda.runtime.driver"
 
 
 def time_stages(make: Callable[[int], Any], X: Any, y: Any, n_trees: int) -> Table:
@@ -77,40 +75,24 @@ class Watch:
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(list)
-        self._names: dict[int, str] = {}
-        self._kernels: list[Any] = []  # keeps them alive, so that no two share a number
         self._recorded: list[Callable[[], Any]] | None = None
+        self._is_timing = False
 
     @contextmanager
-    def on(self, device_class: type) -> Iterator[None]:
+    def on(self, device_class: Any) -> Iterator[None]:
         """Watch all devices of a class."""
         with ExitStack() as stack:
-            for name in (*_COPIES, "launch", "load", "record"):
-                if name in vars(device_class):
-                    original = getattr(device_class, name)
-                    stack.enter_context(
-                        patch.object(device_class, name, self._wrap(name, original))
-                    )
+            for name in (*_COPIES, "launch"):
+                watched = self._watch(name, getattr(device_class, name))
+                stack.enter_context(patch.object(device_class, name, watched))
+            stack.enter_context(patch.object(device_class, "record", lambda device: self._record()))
             yield
 
-    def _wrap(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        if name == "load":
-
-            def load(device: Any, *arguments: Any, **options: Any) -> Any:
-                kernels = original(device, *arguments, **options)
-                for own_name, kernel in kernels.items():
-                    self._names[id(kernel)] = own_name
-                    self._kernels.append(kernel)
-                return kernels
-
-            return load
-        if name == "record":
-            return lambda device: self._record()
+    def _watch(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method that does what the original does, or keeps it for a graph."""
 
         def do(device: Any, *arguments: Any, **options: Any) -> Any:
-            label = name
-            if name == "launch":
-                label = self._names.get(id(arguments[0]), "a kernel")
+            label = arguments[0].name if name == "launch" else name
 
             def work() -> Any:
                 return self._time(label, device, lambda: original(device, *arguments, **options))
@@ -125,17 +107,24 @@ class Watch:
     @contextmanager
     def _record(self) -> Iterator[Any]:
         """Keep the work instead of doing it; a graph does it whenever it is launched."""
-        self._recorded = recorded = []
+        recorded: list[Callable[[], Any]] = []
+        self._recorded = recorded
         try:
             yield _Replay(recorded)
         finally:
             self._recorded = None
 
     def _time(self, label: str, device: Any, work: Callable[[], Any]) -> Any:
+        if self._is_timing:  # a method that calls another one
+            return work()
         device.wait()
+        self._is_timing = True
         start = perf_counter()
-        result = work()
-        device.wait()
+        try:
+            result = work()
+            device.wait()
+        finally:
+            self._is_timing = False
         self.seconds[label].append(perf_counter() - start)
         return result
 
@@ -151,21 +140,16 @@ class _Replay:
             work()
 
 
-def find_device_class() -> type:
-    """Return the class of real devices."""
-    from sumwise.cuda.runtime.device import Device
-
-    module = importlib.import_module(_DRIVER)
-    classes = [each for each in Device.__subclasses__() if each.__module__ == module.__name__]
-    return classes[0]
-
-
 def profile_kernels(
     make: Callable[[int], Any], X: Any, y: Any, n_trees: int, device_class: type | None = None
 ) -> Table:
-    """Return the kernels that take the longest."""
+    """Return the kernels that take the longest; the class of devices is that of real ones."""
+    if device_class is None:
+        from sumwise.cuda.runtime.driver import DriverDevice  # needs the bindings of CUDA
+
+        device_class = DriverDevice
     watch = Watch()
-    with watch.on(device_class or find_device_class()):
+    with watch.on(device_class):
         make(n_trees).fit(X, y)
     whole = sum(map(sum, watch.seconds.values()))
     ranked = sorted(watch.seconds.items(), key=lambda item: -sum(item[1]))

@@ -135,7 +135,7 @@ def _make_mixed(rows: range) -> tuple[Any, Floats]:
     frame, by_category = _make_categories(rows)
     for column in range(4):
         frame.insert(column, f"x{column}", X[:, column])
-    return frame, (score + by_category) * 0.5
+    return frame, np.maximum(score + by_category - 1.25, 0.0)
 
 
 def make_target(name: str, score: Floats) -> NDArray[Any]:
