@@ -19,6 +19,9 @@ multiclass training with 7 classes
 profile    set-up, trees, functions of the host, and kernels one by one
 golden     trains small models and writes their hashes for the tests, which train them on the CPU
 
+Without a GPU, `--emulate` executes the kernels on the CPU, thread by thread: `equality --emulate
+--rows 300 --rounds 2` takes a minute or two. (Times, and the other parts, then mean nothing.)
+
 The last lines say what is not as it should be; the exit status is then 1.
 """
 
@@ -112,6 +115,14 @@ PARTS: dict[str, Part] = {
 WATCHED = {"fit": fit_small}
 
 
+def emulate() -> None:
+    """Have the emulator of the tests in place of a GPU; it needs a C++ compiler."""
+    from sumwise.cuda.runtime import choosing
+    from tests.cuda.emulator import EmulatedDevice
+
+    choosing.device_maker = EmulatedDevice
+
+
 def describe_gpu() -> str:
     """Return the name, driver and memory of the GPU, as nvidia-smi tells them."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
@@ -136,6 +147,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", nargs="+", choices=cases, default=cases)
     names = tuple(CONTESTANTS)
     parser.add_argument("--contestants", nargs="+", choices=names, default=names)
+    parser.add_argument("--emulate", action="store_true", help="devices are emulated by the CPU")
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--golden", type=Path, metavar="PATH", default=golden.FILE)
@@ -150,6 +162,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts; print the tables of each as soon as it is done, and all problems last."""
     parsed = parse_arguments(arguments)
+    if parsed.emulate:
+        emulate()
     machine = {"gpu": describe_gpu(), **describe_machine()}
     notes = [", ".join(f"{key} {value}" for key, value in machine.items())]
     print(*notes, flush=True)

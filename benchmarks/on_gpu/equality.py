@@ -2,9 +2,11 @@
 
 import re
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
@@ -101,11 +103,18 @@ def judge(
             reason = compare_predictions(trained, where, setting, n_rows, predictions)
             if reason:
                 return "different", f"{whose}, {reason}"
-    except (DeviceError, ParameterError, NotImplementedError) as error:
+    except (DeviceError, ParameterError) as error:
         return "refused", str(error)
     except Exception as error:  # whatever it is, the other settings must be tried
-        return "failed", f"{type(error).__name__}: {error}"
+        return "failed", describe_error(error)
     return "equal", ""
+
+
+def describe_error(error: Exception) -> str:
+    """Return the kind and text of an error, and the line that raised it."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+    return f"{type(error).__name__}: {error!s:.300} ({place})"
 
 
 def predict(model: Any, setting: Setting, n_rows: int) -> dict[str, np.ndarray]:
