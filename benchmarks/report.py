@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,8 +124,12 @@ def write_outputs(
 
 
 def describe_machine() -> dict[str, str]:
-    """Return what the results depend on: processor, threads, system and versions."""
-    versions = {module: str(import_module(module).__version__) for module in VERSIONED_MODULES}
+    """Return what the results depend on: processor, threads, system and versions.
+
+    Libraries that are not installed are left out.
+    """
+    installed = [module for module in VERSIONED_MODULES if find_spec(module) is not None]
+    versions = {module: str(import_module(module).__version__) for module in installed}
     n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
