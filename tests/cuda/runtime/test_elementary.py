@@ -61,9 +61,7 @@ def test_functions_of_numbers_have_the_bits_of_the_cpu(device):
     expected = np.empty((N_FUNCTIONS, x.size), dtype=np.int64)
     evaluate(x, expected)
     out = device.allocate(expected.shape, np.int64)
-    device.launch(
-        device.load(PROGRAM)["evaluate"], 4, 64, (device.upload(x), x.size, out)
-    )
+    device.launch(device.load(PROGRAM)["evaluate"], 4, 64, (device.upload(x), x.size, out))
     found = out.to_host()
     for number in range(N_FUNCTIONS):
         same = found[number] == expected[number]
