@@ -23,7 +23,7 @@ extern "C" __global__ void evaluate(const double* x, int64 n, int64* out) {
         out[11 * n + i] = bits_of(value_of_key((uint64)bits_of(value)));
         out[12 * n + i] = (int64)extend_key((uint64)bits_of(value), (uint64)i);
         out[13 * n + i] = bits_of(uniform((uint64)bits_of(value), (uint64)i));
-        out[14 * n + i] = bits_of(exact_limit(bits_of(value) >> (i & 63)));
+        out[14 * n + i] = bits_of(exact_limit((int64)((uint64)bits_of(value) >> (2 + (i & 31)))));
     }
 }
 
