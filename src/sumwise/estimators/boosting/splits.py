@@ -77,6 +77,8 @@ def make_table(
     if model.splits != EXACT:
         max_bins = read_max_bins(model, data.encoder)
         bins = BinMapper.fit(X, max_bins, data.train.weight, rows, settings.seed, team, *of_columns)
+    if devices and bins is not None:
+        return _make_device_table(data, settings, team, devices, bins)
     needs_columns = settings.booster is not None and settings.booster.shares_splits
     if bins is None or bins.has_many_bins:
         if needs_columns:
@@ -95,11 +97,23 @@ def make_table(
     screened = (rows, settings.growth.min_samples_leaf, alone)
     layout = (team, X_val, resolve_bundling(model), *screened)
     table, *variants = (bins.transform(own, *layout) for own in (X, *data.variants))
-    if devices:
-        from sumwise.data.device_table import DeviceTable
-
-        own = DeviceTable.from_binned(
-            devices[0], table.table.columns, table.table.n_value_bins, table.usable
-        )
-        return TrainingTable(data.matrices, None, bins, variants, [own])
     return TrainingTable(data.matrices, table, bins, variants)
+
+
+def _make_device_table(
+    data: FitData,
+    settings: BoostingSettings,
+    team: Team,
+    devices: Sequence["Device"],
+    bins: BinMapper,
+) -> TrainingTable:
+    """Return the table of a fit on devices."""
+    from sumwise.data.device_binning import make_device_tables  # needs a device
+
+    _, *sets = data.matrices
+    screened = (data.rows.train, settings.growth.min_samples_leaf)
+    tables, *variants = (
+        make_device_tables(devices, bins, [own, *sets], team, *screened)
+        for own in (data.train.matrix, *data.variants)
+    )
+    return TrainingTable(data.matrices, None, bins, variants, tables)
