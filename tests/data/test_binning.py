@@ -8,6 +8,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from tests.naive import binning as naive
+from tests.naive import random as naive_random
 
 NAN, INF = np.nan, np.inf
 LARGEST = np.finfo(np.float64).max
@@ -228,8 +229,8 @@ def test_the_sample_is_drawn_by_the_seed(monkeypatch):
     monkeypatch.setattr(thresholds, "SAMPLE_ROWS", 500)
     X = np.random.default_rng(0).normal(size=(3000, 2))
     rows = np.arange(0, 3000, 2, dtype=np.uint32)
-    sample = np.empty(500, dtype=np.uint32)
-    random.choose_rows(random.make_key(7, random.BINNING, 0), rows, sample)
+    key = int(random.make_key(7, random.BINNING, 0))
+    sample = naive_random.draw_lowest(key, rows.tolist(), 500)
     mapper = BinMapper.fit(X, 100, rows=rows, seed=7)
     for f in range(2):
         expected = naive.cut_quantiles(X[sample, f].tolist(), [1.0] * 500, 100)

@@ -507,6 +507,8 @@ def test_the_model_is_the_same_as_ever(name):
         "leaf-approx-numbers_large-interaction",
         "max_bins-5000-large",
         "sampler-goss-large",
+        "sampler-subsample-large",
+        "sampler-class_subsample-large",
         "forest-large",
         "adaboost-classes-2",
     ],

@@ -33,6 +33,23 @@ def choose(key: int, pool: Iterable[int], n_chosen: int) -> list[int]:
     return chosen
 
 
+def draw_lowest(key: int, rows: Sequence[int], n_drawn: int, first_number: int = 0) -> list[int]:
+    """Draw those whose numbers have the lowest hashes; rows are numbered in their order."""
+    order = sorted(range(len(rows)), key=lambda place: extend(key, first_number + place))
+    return [rows[place] for place in sorted(order[:n_drawn])]
+
+
+def draw_strata(
+    key: int, rows: Sequence[int], strata: Sequence[int], n_drawn: Sequence[int]
+) -> list[int]:
+    """Draw from each stratum the rows with the lowest hashes."""
+    places = sorted(range(len(rows)), key=lambda place: extend(key, place))
+    drawn = []
+    for stratum, n in enumerate(n_drawn):
+        drawn += [place for place in places if strata[place] == stratum][:n]
+    return [rows[place] for place in sorted(drawn)]
+
+
 def choose_by_weight(
     key: int, pool: Iterable[int], n_chosen: int, weights: Mapping[int, float]
 ) -> list[int]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tests.naive.random import choose, extend, uniform
+from tests.naive.random import draw_lowest, extend, uniform
 
 
 def bootstrap(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:
@@ -21,7 +21,7 @@ def bootstrap(key: int, n_draws: int, weights: Sequence[float]) -> list[int]:
 
 def pasting(key: int, n_draws: int, n_rows: int) -> list[int]:
     """Mark rows drawn without replacement."""
-    chosen = choose(key, range(n_rows), n_draws)
+    chosen = draw_lowest(key, range(n_rows), n_draws)
     return [int(row in chosen) for row in range(n_rows)]
 
 

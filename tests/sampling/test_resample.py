@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from sumwise.errors import ParameterError
+from sumwise.kernels.runtime import random
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap, Resampler
+from tests.naive import resample as naive
 
 ALL = [Bootstrap(), Pasting(), PoissonBootstrap(), BayesianBootstrap()]
 
@@ -46,6 +48,14 @@ def test_number_of_draws(rate, n_rows, expected):
     assert Bootstrap(rate).draw_member(0, 0, n_rows).sum() == expected
     if rate <= 1:
         assert Pasting(rate).draw_member(0, 0, n_rows).sum() == expected
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 40])
+def test_pasting_is_its_twin(n_rows):
+    for member in range(10):
+        key = int(random.make_key(3, random.MEMBER_ROWS, member))
+        counts = Pasting(0.6).draw_member(3, member, n_rows)
+        assert counts.tolist() == naive.pasting(key, max(1, round(0.6 * n_rows)), n_rows)
 
 
 def test_pasting_keeps_the_weights_of_its_rows():

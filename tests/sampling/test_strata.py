@@ -5,6 +5,8 @@ import pytest
 
 from sumwise import ClassSubsample, GroupSubsample
 from sumwise.errors import DataError, ParameterError
+from sumwise.kernels.runtime import random
+from tests.naive import random as naive
 from tests.sampling.sources import assert_sound, make_source, mean_sums
 
 CLASSES = np.array(["a", "b", "c"])
@@ -33,6 +35,18 @@ def test_each_class_has_its_share(rates, expected):
     wanted = [round(rate * n) for rate, n in zip(expected, counts, strict=True)]
     assert count_classes(source, drawn.rows).tolist() == wanted
     assert drawn.factor.size == 0
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_each_class_gives_its_rows_with_the_lowest_hashes(n_threads):
+    source = make_source(classes=CLASSES, seed=2, number=5, n_threads=n_threads)
+    drawn = ClassSubsample([0.3, 0.6, 0.9]).draw(source)
+    key = int(random.make_key(2, random.ROWS, 5))
+    classes = source.target[source.rows].astype(int)
+    n_drawn = np.round([0.3, 0.6, 0.9] * np.bincount(classes)).astype(int).tolist()
+    expected = naive.draw_strata(key, source.rows.tolist(), classes.tolist(), n_drawn)
+    assert drawn.rows.tolist() == expected
+    assert drawn.left_out.tolist() == np.setdiff1d(source.rows, drawn.rows).tolist()
 
 
 def test_balanced_classes_are_as_small_as_the_smallest():
@@ -81,7 +95,9 @@ def test_groups_are_drawn_as_a_whole(rate, n_groups):
         assert_sound(source, drawn)
         found = set(groups[drawn.rows].tolist())
         assert len(found) == n_groups
-        left_out = np.setdiff1d(source.rows, drawn.rows)
-        assert found.isdisjoint(groups[left_out].tolist())
+        assert drawn.left_out.tolist() == np.setdiff1d(source.rows, drawn.rows).tolist()
+        assert found.isdisjoint(groups[drawn.left_out].tolist())
+        key = int(random.make_key(source.seed, random.ROWS, number))
+        assert found == set(naive.draw_lowest(key, range(20), n_groups))
         drawn_groups.append(found)
     assert rate in (1.0, 0.001) or drawn_groups[0] != drawn_groups[1]

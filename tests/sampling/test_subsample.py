@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from sumwise.errors import ParameterError
+from sumwise.kernels.runtime import random
 from sumwise.sampling import RowSampler, Subsample
+from tests.naive import random as naive
 from tests.sampling.sources import assert_sound, make_source
 
 ROWS = np.arange(100, dtype=np.uint32)
@@ -54,6 +56,23 @@ def test_draws_what_it_samples():
     drawn = Subsample(0.5).draw(source)
     assert_sound(source, drawn)
     assert drawn.rows.tolist() == Subsample(0.5).sample(source.rows, 0, 0).tolist()
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_draws_the_rows_with_the_lowest_hashes(n_threads):
+    source = make_source(n_threads=n_threads, seed=4, number=9)
+    drawn = Subsample(0.5).draw(source)
+    assert_sound(source, drawn)
+    key = int(random.make_key(4, random.ROWS, 9))
+    expected = naive.draw_lowest(key, source.rows.tolist(), round(0.5 * source.rows.size))
+    assert drawn.rows.tolist() == expected
+    assert drawn.left_out.tolist() == np.setdiff1d(source.rows, drawn.rows).tolist()
+
+
+def test_places_decide_not_row_numbers():
+    """So rows of weight zero, which are not among the rows, change nothing."""
+    places = Subsample(0.5).sample(ROWS[:40], 0, 0)
+    assert Subsample(0.5).sample(ROWS[10:50], 0, 0).tolist() == (places + 10).tolist()
 
 
 def test_is_a_row_sampler():

@@ -75,7 +75,7 @@ class BinMapper:
         # int64: max_bins may come in a small integer type, which cannot hold 255 + 1.
         max_bins = np.broadcast_to(np.asarray(max_bins, dtype=np.int64), X.shape[1])
         rows = np.arange(X.shape[0], dtype=np.uint32) if rows is None else rows
-        found_from = ThresholdRows.draw(rows, sample_weight, seed)
+        found_from = ThresholdRows.draw(rows, sample_weight, seed, team)
         if n_categories is None:
             n_categories = np.zeros(X.shape[1], dtype=np.int64)
         check_number(n_categories)

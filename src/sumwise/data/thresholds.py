@@ -11,6 +11,7 @@ from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.sampling.lowest_hashes import draw_lowest
 from sumwise.kernels.table import binning as kernels
 
 # The most bins that one byte can number, besides bin 0 for missing values.
@@ -39,14 +40,16 @@ class ThresholdRows(NamedTuple):
     weight: np.ndarray
 
     @classmethod
-    def draw(cls, rows: np.ndarray, sample_weight: np.ndarray | None, seed: int) -> "ThresholdRows":
+    def draw(
+        cls, rows: np.ndarray, sample_weight: np.ndarray | None, seed: int, team: Team
+    ) -> "ThresholdRows":
         """Drop rows without weight, and draw a sample if there are many rows."""
         if sample_weight is not None:
             rows = rows[sample_weight[rows] > 0]
         sample = rows
         if rows.size > SAMPLE_ROWS:
-            sample = np.empty(SAMPLE_ROWS, dtype=np.uint32)
-            random.choose_rows(random.make_key(seed, random.BINNING, 0), rows, sample)
+            key = random.make_key(seed, random.BINNING, 0)
+            sample = draw_lowest(key, rows, SAMPLE_ROWS, team).rows
         return cls(rows, sample, np.empty(0) if sample_weight is None else sample_weight[sample])
 
 

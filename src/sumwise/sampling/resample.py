@@ -15,6 +15,7 @@ import numpy as np
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime import random
 from sumwise.kernels.sampling import bootstrap as resample
+from sumwise.kernels.sampling.lowest_hashes import draw_lowest
 from sumwise.parts import Part, check_rate
 
 
@@ -136,8 +137,6 @@ class Pasting(_Counting):
     2
     """
 
-    kind = resample.PASTING
-
     def __init__(self, rate: float = 0.5) -> None:
         super().__init__(rate)
 
@@ -148,5 +147,8 @@ class Pasting(_Counting):
         self, seed: int, member: int, n_rows: int, sample_weight: np.ndarray | None = None
     ) -> np.ndarray:
         """Return 1, or the sample weight, for drawn rows, and 0 for others."""
-        counts = super().draw_member(seed, member, n_rows)
+        key = random.make_key(seed, random.MEMBER_ROWS, member)
+        rows = np.arange(n_rows, dtype=np.uint32)
+        counts = np.zeros(n_rows, dtype=np.uint32)
+        counts[draw_lowest(key, rows, self.count_draws(n_rows)).rows] = 1
         return counts if sample_weight is None else counts * sample_weight

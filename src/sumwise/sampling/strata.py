@@ -7,6 +7,7 @@ import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.lowest_hashes import draw_strata
 from sumwise.parts import check_flag
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource, no_factors
 from sumwise.sampling.subsample import Subsample
@@ -62,18 +63,14 @@ class ClassSubsample(RowSampler):
         assert source.classes is not None
         counts = np.bincount(class_idx, minlength=source.classes.size)
         rates = self.find_rates(source.classes, counts)
-        is_drawn = np.zeros(source.rows.size, dtype=np.bool_)
-        factor_of_class = np.ones(source.classes.size)
-        for k in np.flatnonzero(counts):
-            own = np.flatnonzero(class_idx == k).astype(np.uint32)
-            chosen = np.empty(max(1, round(rates[k] * own.size)), dtype=np.uint32)
-            number = source.number * source.classes.size + int(k)
-            key = random.make_key(source.seed, random.ROWS, number)
-            random.choose_rows(key, own, chosen)
-            is_drawn[chosen] = True
-            factor_of_class[k] = own.size / chosen.size
-        factor = factor_of_class[class_idx[is_drawn]] if self.reweigh else no_factors()
-        return DrawnRows(source.rows[is_drawn], factor)
+        n_drawn = np.where(counts, np.maximum(1, np.round(rates * counts)), 0).astype(np.intp)
+        key = random.make_key(source.seed, random.ROWS, source.number)
+        rows, others = draw_strata(key, source.rows, class_idx, n_drawn, source.team)
+        factor = no_factors()
+        if self.reweigh:
+            factor_of_class = counts / np.maximum(n_drawn, 1)
+            factor = factor_of_class[source.target[rows].astype(np.intp)]
+        return DrawnRows(rows, factor, others)
 
     def find_rates(self, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the share of each class, given its number of rows."""
@@ -118,4 +115,5 @@ class GroupSubsample(Subsample):
         assert source.groups is not None
         own = source.groups[source.rows]
         chosen = self.sample(np.unique(own).astype(np.uint32), source.seed, source.number)
-        return DrawnRows(source.rows[np.isin(own, chosen)])
+        is_drawn = np.isin(own, chosen)
+        return DrawnRows(source.rows[is_drawn], left_out=source.rows[~is_drawn])

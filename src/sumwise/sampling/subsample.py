@@ -3,6 +3,8 @@
 import numpy as np
 
 from sumwise.kernels.runtime import random
+from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.sampling.lowest_hashes import Drawn, draw_lowest
 from sumwise.parts import check_rate
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
@@ -31,10 +33,13 @@ class Subsample(RowSampler):
         check_rate(self, "rate")
 
     def draw(self, source: RowSource) -> DrawnRows:
-        return DrawnRows(self.sample(source.rows, source.seed, source.number))
+        rows, left_out = self._split(source.rows, source.seed, source.number, source.team)
+        return DrawnRows(rows, left_out=left_out)
 
     def sample(self, rows: np.ndarray, seed: int, round_idx: int) -> np.ndarray:
         """Return a random share of rows, in their order."""
-        chosen = np.empty(max(1, round(self.rate * rows.size)), dtype=np.uint32)
-        random.choose_rows(random.make_key(seed, random.ROWS, round_idx), rows, chosen)
-        return chosen
+        return self._split(rows, seed, round_idx).rows
+
+    def _split(self, rows: np.ndarray, seed: int, number: int, team: Team | None = None) -> Drawn:
+        n_drawn = max(1, round(self.rate * rows.size))
+        return draw_lowest(random.make_key(seed, random.ROWS, number), rows, n_drawn, team)

@@ -5,8 +5,16 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import get_scorer, make_scorer, max_error, roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_score,
+    cross_validate,
+    train_test_split,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -20,8 +28,11 @@ from sumwise import (
 from sumwise.errors import DataError, ParameterError, TrainingError
 from sumwise.estimators.boosting.validation import hold_out_rows
 from sumwise.estimators.input.targets import encode_labels
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.lowest_hashes import HELD_OUT
 from sumwise.losses import Exponential, Logistic, Multinomial, Squared
 from sumwise.tree import TreeEnsemble
+from tests.naive import random as naive
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 4))
@@ -260,6 +271,60 @@ def test_groups_are_held_out_as_a_whole(kind, seen_rows):
         assert np.all(np.diff(rows.train.astype(int)) > 0)
     assert np.array_equal(first.valid, again.valid)
     assert not np.array_equal(first.valid, other.valid)
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.5, 0.97])
+def test_rows_with_the_lowest_hashes_are_held_out(fraction):
+    rows = np.arange(5, 400, 3, dtype=np.uint32)
+    train, valid = hold_out_rows(rows, fraction, "random", None, None, 7)
+    key, n_valid = int(random.make_key(7, HELD_OUT, 0)), int(np.ceil(fraction * rows.size))
+    assert valid.tolist() == naive.draw_lowest(key, rows.tolist(), n_valid)
+    assert train.tolist() == np.setdiff1d(rows, valid).tolist()
+
+
+def test_groups_with_the_lowest_hashes_are_held_out():
+    groups = np.random.default_rng(0).integers(0, 30, 100)
+    train, valid = hold_out_rows(ROWS, 0.2, "random", groups, None, 7)
+    key, held_out = int(random.make_key(7, HELD_OUT, 0)), np.unique(groups[valid])
+    expected = naive.draw_lowest(key, np.unique(groups).tolist(), held_out.size)
+    assert held_out.tolist() == expected
+    assert train.tolist() == np.setdiff1d(ROWS, valid).tolist()
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.integers(2, 60), min_size=2, max_size=6), st.floats(0.02, 0.9))
+def test_classes_are_held_out_in_proportion(counts, fraction):
+    """As many rows of each class as scikit-learn would hold out, if no remainders are equal."""
+    counts = np.array(counts)
+    n_rows = int(counts.sum())
+    n_valid = int(np.ceil(fraction * n_rows))
+    assume(counts.size <= min(n_valid, n_rows - n_valid))
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(counts.size), counts))
+    rows = np.arange(n_rows, dtype=np.uint32) * np.uint32(2)
+    train, valid = hold_out_rows(rows, fraction, "random", None, labels, 3)
+    assert valid.size == n_valid
+    assert np.array_equal(np.union1d(train, valid), rows)
+    found = np.bincount(labels[valid // 2], minlength=counts.size)
+    assert np.all(np.abs(found - counts * n_valid / n_rows) < 1)
+    key = int(random.make_key(3, HELD_OUT, 0))
+    expected = naive.draw_strata(key, rows.tolist(), labels.tolist(), found.tolist())
+    assert valid.tolist() == expected
+    if np.unique(counts * (n_rows - n_valid) % n_rows).size == counts.size:
+        _, theirs = train_test_split(labels, test_size=fraction, stratify=labels, random_state=0)
+        assert found.tolist() == np.bincount(theirs, minlength=counts.size).tolist()
+
+
+def test_equal_remainders_go_to_the_first_classes():
+    labels = np.repeat([0, 1, 2, 3], 25)
+    train, _ = hold_out_rows(ROWS, 0.5, "random", None, labels, 0)
+    assert np.bincount(labels[train]).tolist() == [13, 13, 12, 12]
+
+
+@pytest.mark.parametrize("labels", [np.repeat([0, 1], [99, 1]), np.arange(100) // 2])
+def test_too_few_rows_to_stratify_by_class(labels):
+    plain = hold_out_rows(ROWS, 0.1, "random", None, None, 0)
+    found = hold_out_rows(ROWS, 0.1, "random", None, labels, 0)
+    assert [own.tolist() for own in found] == [own.tolist() for own in plain]
 
 
 def test_groups_of_very_different_sizes():

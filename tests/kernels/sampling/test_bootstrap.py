@@ -33,14 +33,6 @@ def test_bootstrap_is_its_twin(n_draws):
         assert weighted[WEIGHTS == 0].sum() == 0
 
 
-@pytest.mark.parametrize("n_draws", [1, 5, 8])
-def test_pasting_is_its_twin(n_draws):
-    for key in keys(20):
-        counts = draw(resample.PASTING, key, n_draws, 8)
-        assert counts.tolist() == naive.pasting(key, n_draws, 8)
-        assert counts.sum() == n_draws
-
-
 @pytest.mark.parametrize("n_draws", [1, 8, 40])
 def test_poisson_is_its_twin(n_draws):
     for key in keys(20):

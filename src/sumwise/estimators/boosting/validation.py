@@ -13,6 +13,8 @@ from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.rows import LabeledRows
 from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.input.features import KnowsSchema, read_rows
+from sumwise.kernels.runtime import random
+from sumwise.kernels.sampling.lowest_hashes import HELD_OUT, draw_lowest, draw_strata, hash_numbers
 from sumwise.training.boost import TrainingRows
 
 
@@ -98,31 +100,46 @@ def hold_out_rows(
             f"hold out {n_valid} of {rows.size} rows (n_samples={rows.size}) and leave none to "
             "train on"
         )
-    if groups is not None:
-        is_valid = _choose_groups(groups, n_valid, seed)
-        return rows[~is_valid], rows[is_valid]
-    if which == "last":
+    if which == "last" and groups is None:
         return rows[:-n_valid], rows[-n_valid:]
-    # Imported here because it takes a tenth of a second.
-    from sklearn.model_selection import train_test_split
-
+    key = random.make_key(seed, HELD_OUT, 0)
+    if groups is not None:
+        is_valid = _choose_groups(groups, n_valid, key)
+        return rows[~is_valid], rows[is_valid]
     if labels is not None:
-        counts = np.unique(labels, return_counts=True)[1]
-        if counts.min() < 2 or counts.size > min(n_valid, rows.size - n_valid):
-            labels = None
-    train, valid = train_test_split(rows, test_size=fraction, random_state=seed, stratify=labels)
-    return np.sort(train), np.sort(valid)
+        _, class_idx, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        if counts.min() >= 2 and counts.size <= min(n_valid, rows.size - n_valid):
+            valid, train = draw_strata(key, rows, class_idx, _share_out(n_valid, counts))
+            return train, valid
+    valid, train = draw_lowest(key, rows, n_valid)
+    return train, valid
 
 
-def _choose_groups(groups: np.ndarray, n_valid: int, seed: int) -> np.ndarray:
-    """Return whether each row is held out: random groups with about ``n_valid`` rows."""
+def _share_out(n_valid: int, counts: np.ndarray) -> np.ndarray:
+    """Return how many rows of each class are held out, in proportion to their numbers of rows.
+
+    Training rows are rounded down. The classes with the largest remainders train on one row more;
+    of equal ones, the first.
+    """
+    n_rows = int(counts.sum())
+    n_train, remainder = np.divmod(counts * (n_rows - n_valid), n_rows)
+    n_missing = n_rows - n_valid - int(n_train.sum())
+    n_train[np.argsort(-remainder, kind="stable")[:n_missing]] += 1
+    return counts - n_train
+
+
+def _choose_groups(groups: np.ndarray, n_valid: int, key: np.uint64) -> np.ndarray:
+    """Return whether each row is held out: those of the groups with the lowest hashes.
+
+    They are so many that about ``n_valid`` rows are held out.
+    """
     _, group_idx, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.size < 2:
         raise DataError(
             "all rows belong to one group: to hold some out for early stopping, groups must have "
             "at least two; drop groups, or pass X_val and y_val"
         )
-    order = np.random.RandomState(seed).permutation(counts.size)
+    order = np.argsort(hash_numbers(key, counts.size))
     totals = np.cumsum(counts[order])[:-1]  # at least one group trains
     n_groups = int(np.abs(totals - n_valid).argmin()) + 1
     return np.isin(group_idx, order[:n_groups])

@@ -9,14 +9,15 @@ from sumwise.data.frames.selection import take_features, take_rows
 from sumwise.errors import DataError
 from sumwise.estimators.combined.out_of_fold import take_if_by_row
 from sumwise.estimators.members import name_failure
-from sumwise.estimators.resampled.recipe import Recipe, find_member_seed
+from sumwise.estimators.resampled.recipe import Recipe
 from sumwise.estimators.resampled.stopping import (
     OobStopping,
     fit_until_stopped,
     takes_partial_weights,
 )
 from sumwise.kernels.runtime import random
-from sumwise.kernels.sampling import bootstrap as resample
+from sumwise.kernels.sampling.bootstrap import BOOTSTRAP, fill_counts
+from sumwise.kernels.sampling.lowest_hashes import draw_lowest
 from sumwise.sampling import Bootstrap, Resampler
 
 
@@ -59,11 +60,15 @@ class BaggingRecipe(Recipe):
         """Return the features of a member, ascending; None for all features."""
         if self.n_features is None or not (self.draws_features or self.bootstrap_features):
             return None
-        counts = np.empty(self.n_features, dtype=np.uint32)
-        kind = resample.BOOTSTRAP if self.bootstrap_features else resample.PASTING
         key = random.make_key(self.seed, random.MEMBER_FEATURES, number)
-        resample.fill_counts(kind, key, self.n_drawn_features, np.empty(0), counts)
-        return np.repeat(np.arange(self.n_features), counts)
+        features = np.arange(self.n_features)
+        if not self.bootstrap_features:
+            chosen = np.empty(self.n_drawn_features, dtype=np.uint32)
+            random.choose_rows(key, features.astype(np.uint32), chosen)
+            return features[chosen]
+        counts = np.empty(self.n_features, dtype=np.uint32)
+        fill_counts(BOOTSTRAP, key, self.n_drawn_features, np.empty(0), counts)
+        return np.repeat(features, counts)
 
     def draw_weights(self, number: int, n_rows: int, weight: np.ndarray | None) -> np.ndarray:
         """Return the weight of every row for a member; 0 if it is out of the bag."""
@@ -76,10 +81,10 @@ class BaggingRecipe(Recipe):
             return rows[:0], rows
         if self.stopping.share == 1:
             return rows, rows
-        seed = find_member_seed(self.seed, random.MEMBER_STOPPING, number)
-        order = np.random.RandomState(seed).permutation(rows)
-        n_stopping = max(1, round(self.stopping.share * rows.size))
-        return np.sort(order[:n_stopping]), np.sort(order[n_stopping:])
+        n_stopping = min(max(1, round(self.stopping.share * rows.size)), rows.size)
+        key = random.make_key(self.seed, random.MEMBER_STOPPING, number)
+        watched, scored = draw_lowest(key, rows.astype(np.uint32), n_stopping)
+        return watched, scored
 
     def find_scored_rows(self, number: int, n_rows: int, weight: np.ndarray | None) -> np.ndarray:
         """Return the out-of-bag rows that score a member."""

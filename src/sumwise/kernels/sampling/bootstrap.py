@@ -1,4 +1,4 @@
-"""Row weights of one member of an ensemble: bootstrap, pasting and Poisson draws.
+"""Row weights of one member of an ensemble: bootstrap and Poisson draws.
 
 A member's draws depend only on its key, so Python and a thread that grows the member's tree get the
 same draws. ``cumulative`` has the running sums of the row weights, and is empty if all rows count
@@ -11,7 +11,7 @@ from sumwise.kernels.runtime.elementary import exp
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.random import extend_key, uniform
 
-BOOTSTRAP, PASTING, POISSON = (np.int64(kind) for kind in range(3))
+BOOTSTRAP, POISSON = np.int64(0), np.int64(1)
 
 # exp(-mean) must not underflow. A sum of Poisson numbers is a Poisson number, so a larger mean is
 # drawn in pieces.
@@ -44,16 +44,6 @@ def draw_bootstrap(key, n_draws, cumulative, counts):
         n_rows = np.float64(counts.size)
         for draw in range(n_draws):
             counts[np.uint64(uniform(key, draw) * n_rows)] += 1
-
-
-@routine
-def draw_pasting(key, n_draws, counts):
-    """Give ``n_draws`` rows, drawn without replacement, the count 1 and others 0."""
-    needed = n_draws
-    for row in range(counts.size):
-        taken = uniform(key, row) * (counts.size - row) < needed
-        counts[row] = taken
-        needed -= taken
 
 
 @routine
@@ -102,11 +92,9 @@ def draw_poisson(key, n_draws, cumulative, counts):
 
 @routine
 def draw_counts(kind, key, n_draws, cumulative, counts):
-    """Fill ``counts`` with a member's draws; ``cumulative`` does not matter for pasting."""
+    """Fill ``counts`` with a member's draws."""
     if kind == BOOTSTRAP:
         draw_bootstrap(key, n_draws, cumulative, counts)
-    elif kind == PASTING:
-        draw_pasting(key, n_draws, counts)
     else:
         draw_poisson(key, n_draws, cumulative, counts)
 
