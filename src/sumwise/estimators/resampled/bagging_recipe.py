@@ -63,7 +63,7 @@ class BaggingRecipe(Recipe):
         key = random.make_key(self.seed, random.MEMBER_FEATURES, number)
         features = np.arange(self.n_features)
         if not self.bootstrap_features:
-            chosen = np.empty(self.n_drawn_features, dtype=np.uint32)
+            chosen = np.empty(min(self.n_drawn_features, self.n_features), dtype=np.uint32)
             random.choose_rows(key, features.astype(np.uint32), chosen)
             return features[chosen]
         counts = np.empty(self.n_features, dtype=np.uint32)
