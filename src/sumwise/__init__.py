@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from sumwise.estimators.resampled.stopping import OobStopping
     from sumwise.estimators.resampling import resample_predictions
     from sumwise.estimators.serving.row_predictor import RowPredictor
+    from sumwise.estimators.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -139,6 +140,7 @@ __all__ = [
     "member_predictions",
     "oob_permutation_importance",
     "resample_predictions",
+    "show_versions",
 ]
 
 # Imported when first asked for: who boosts trees need not wait for them.
@@ -180,6 +182,7 @@ _LATER = {
     "member_predictions": "members",
     "oob_permutation_importance": "resampled.out_of_bag",
     "resample_predictions": "resampling",
+    "show_versions": "versions",
 }
 
 

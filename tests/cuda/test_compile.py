@@ -1,8 +1,8 @@
 """Every program compiles for all GPUs, and its arithmetic is that of the CPU.
 
 NVRTC needs no GPU. PTX shows which operations the compiler has chosen: what ptxas makes of them is
-exact by definition. Machine code is made for the oldest, the newest and the most used architecture;
-for the others PTX must do, to save time.
+exact by definition. To save time, machine code is made for three architectures, from the oldest to
+the newest, and PTX for two between them.
 """
 
 import re
@@ -24,18 +24,16 @@ from sumwise.cuda.runtime.program import Program
 
 PROGRAMS = list_programs()
 AS_MACHINE_CODE = (75, 90, 120)
-AS_PTX = (80, 86, 89, 100)
+AS_PTX = (80, 100)
 # Fused operations, approximations, and flushed denormals.
-FORBIDDEN = re.compile(
-    r"\bfma\.\S+|\bmad\.r[nzmp]\S*|\S+\.approx\S*|\S+\.ftz\S*|\bdiv\.full\S*"
-)
+FORBIDDEN = re.compile(r"\bfma\.\S+|\bmad\.r[nzmp]\S*|\S+\.approx\S*|\S+\.ftz\S*|\bdiv\.full\S*")
 # Functions whose results are not those of the CPU: NaN in another way, other roundings.
 FUNCTIONS = re.compile(
-    r"\b(?:fmaf?|f(?:min|max)f?|(?:exp|log|pow|sin|cos|tanh|cbrt|erf)\w{0,3}|__\w+_r[nudz]|__f?(?:exp|log"
-    r"|div|pow)\w*)\s*\("
+    r"\b(?:fma|fmin|fmax|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sin|cos|tanh|cbrt|erf)f?\s*\("
+    r"|\b__(?:f?(?:exp|log|div|pow|sin|cos)|\w+_r[nudz]\b)\w*\s*\("
 )
 SPILLED = re.compile(r"(\d+) bytes spill stores")
-MOST_SPILLED = 128  # bytes, where it matters less
+MOST_SPILLED = 128  # bytes of a thread; more shows in the time of a kernel
 
 name_of = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
@@ -53,8 +51,7 @@ def test_machine_code(program, architecture):
     assert image.startswith(b"\x7fELF")
     assert set(find_kernels(ptx)) <= set(find_kernels(image))
     assert "warning" not in log, log
-    most = 0 if architecture == 90 else MOST_SPILLED
-    assert max(map(int, SPILLED.findall(log))) <= most, log
+    assert max(map(int, SPILLED.findall(log))) <= MOST_SPILLED, log
 
 
 @name_of
@@ -79,9 +76,16 @@ def test_every_source_belongs_to_a_program():
 def test_sources_call_no_function_of_other_bits():
     folder = Path(sumwise.cuda.__file__).parent
     for path in (*folder.rglob("*.cu"), *folder.rglob("*.cuh")):
-        assert FUNCTIONS.findall(path.read_text()) == [], path
-    bad = "fmax(a) fma (a) exp(x) log1p(x) __expf(x) __dmul_rn(x) powf(x)".split(" ")
-    assert all(FUNCTIONS.search(call) for call in ("fma (a)", *bad) if "(" in call and call != "(a)")
+        code = re.sub(r"//.*", "", path.read_text())
+        assert FUNCTIONS.findall(code) == [], path
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["fmax(a, b)", "fma (a)", "exp(x)", "log1p(x)", "powf(x, y)", "__expf(x)", "__dmul_rn(x)"],
+)
+def test_functions_of_other_bits_are_found(call):
+    assert FUNCTIONS.search(f"double y = {call};")
     assert not FUNCTIONS.search("exp_of(x) larger_of(x) __syncthreads() __shfl_sync(x)")
 
 

@@ -5,10 +5,11 @@ import sys
 from collections.abc import Sequence
 
 import sumwise
-from sumwise.cli import compare, warmup
+from sumwise.cli import compare, info, warmup
 
 _COMMANDS = {
     "compare": (compare, "cross-validate sumwise and scikit-learn side by side"),
+    "info": (info, "print versions, settings and the GPUs that are found"),
     "warmup": (warmup, "compile all kernels now"),
 }
 
