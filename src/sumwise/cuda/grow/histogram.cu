@@ -49,7 +49,25 @@ struct Range {
     uint32 n_bins;
 };
 
-// A row's values while it is added.
+// Where the values of rows come from, and how they are added.
+template <int32 N_WORDS>
+struct Source;
+
+template <>
+struct Source<PACKED_WORDS> {
+    __device__ Source(const Job& job) {}
+};
+
+template <>
+struct Source<EXACT_WORDS> {
+    const double *gradient, *hessian;
+    double scale_g, scale_h;
+
+    __device__ Source(const Job& job)
+        : gradient(job.request->gradient), hessian(job.request->hessian),
+          scale_g(job.state->exact_scale_g), scale_h(job.state->exact_scale_h) {}
+};
+
 template <int32 N_WORDS>
 struct Summand;
 
@@ -57,7 +75,7 @@ template <>
 struct Summand<PACKED_WORDS> {
     uint32 g, h;
 
-    __device__ Summand(const Job& job, uint64 record)
+    __device__ Summand(const Source<PACKED_WORDS>& source, uint64 record)
         : g((uint32)(int32)(int16)(record >> 16)), h((uint32)record & 0xffff) {}
 
     __device__ void add(uint32* place) const {
@@ -71,11 +89,9 @@ template <>
 struct Summand<EXACT_WORDS> {
     uint64 g, h;
 
-    __device__ Summand(const Job& job, uint64 record) {
-        const uint32 row = (uint32)(record >> 32);
-        g = (uint64)exact_gradient(job.request->gradient[row], job.state->exact_scale_g);
-        h = (uint64)exact_hessian(job.request->hessian[row], job.state->exact_scale_h);
-    }
+    __device__ Summand(const Source<EXACT_WORDS>& source, uint64 record)
+        : g((uint64)exact_gradient(source.gradient[record >> 32], source.scale_g)),
+          h((uint64)exact_hessian(source.hessian[record >> 32], source.scale_h)) {}
 
     static __device__ void add_wide(uint32* place, uint64 value) {
         const uint32 low = (uint32)value, old = atomicAdd(place, low);
@@ -117,8 +133,8 @@ __device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uin
 
 // Add records [0, n) to the words of a range of bins.
 template <int32 N_WORDS, bool IS_WHOLE>
-__device__ inline void add_records(const Job& job, const Tile& tile, const uint64* records, uint32 n,
-                                   Range range) {
+__device__ inline void add_records(const Source<N_WORDS>& source, const Tile& tile,
+                                   const uint64* records, uint32 n, Range range) {
     const uint32 lane = threadIdx.x & 31, threads = tile.is_narrow ? 0 : 1;  // of a row: logarithm
     const uint32 r = lane >> threads & 15, half = tile.is_narrow ? lane >> 4 : lane & 1;
     const uint8* bins_of_lanes = tile.bins + (tile.is_narrow ? 0 : 16 * half);
@@ -133,7 +149,7 @@ __device__ inline void add_records(const Job& job, const Tile& tile, const uint6
         const uint32 later = i + 2 * step;
         const uint4 next_bins = __ldg((const uint4*)(bins_of_lanes + (next >> 32) * LANES));
         const uint64 later_record = records[later < n ? later : n - 1];
-        const Summand<N_WORDS> summand(job, record);
+        const Summand<N_WORDS> summand(source, record);
         add_half<N_WORDS, IS_WHOLE>(summand, bins, r, words, range.low, range.n_bins);
         record = next;
         bins = next_bins;
@@ -168,6 +184,7 @@ __device__ inline void flush_words(const Tile& tile, Range range, int64* target)
 // Sum the rows of this block for a range of bins, family after family.
 template <int32 N_WORDS, bool IS_WHOLE>
 __device__ inline void build_range(const Job& job, const Tile& tile, Span span, Range range) {
+    const Source<N_WORDS> source(job);
     for (uint32 i = threadIdx.x; i < range.n_bins * (N_WORDS * LANES); i += blockDim.x)
         range.words[i] = 0;
     __syncthreads();
@@ -181,7 +198,7 @@ __device__ inline void build_range(const Job& job, const Tile& tile, Span span, 
         int64* target = built_histogram(job, k) + tile.start;
         while (at < stop) {
             const int64 n = stop - at < MOST_PACKED_ROWS ? stop - at : MOST_PACKED_ROWS;
-            add_records<N_WORDS, IS_WHOLE>(job, tile, records + at, (uint32)n, range);
+            add_records<N_WORDS, IS_WHOLE>(source, tile, records + at, (uint32)n, range);
             __syncthreads();
             flush_words<N_WORDS>(tile, range, target);
             __syncthreads();
