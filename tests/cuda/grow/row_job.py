@@ -73,6 +73,7 @@ class RowJob:
                 "n_value_bins": self.n_value_bins,
                 "tile_bins": self.tile_bins,
                 "tile_start": self.tile_start,
+                "allowed": np.ones((4, n_features), dtype=np.uint8),
                 "nodes": np.zeros(n_nodes, dtype=NODE_FIELDS),
                 "records": np.full((2, max(1, self.rows.size)), GARBAGE, dtype=np.int64),
                 "first": np.zeros(n_nodes, dtype=np.int64),

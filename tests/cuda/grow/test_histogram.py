@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.cuda.grow.layout import ROOT
-from sumwise.kernels.grow.layout import NO_HISTOGRAMS, SUBTRACT
+from sumwise.kernels.grow.layout import NO_HISTOGRAMS, SUBTRACT, TREE
 from tests.cuda.emulator import EmulatedDevice
 from tests.cuda.grow.row_job import RowJob, make_records
 
@@ -134,6 +134,31 @@ def test_on_several_devices_sums_go_to_the_exchange(device):
     families.check(built[:2])
     assert not built[2:].any()
     np.testing.assert_array_equal(job.get("histograms"), before)
+
+
+@pytest.mark.parametrize("n_features", [16, 17, 31, 33, 48])
+def test_narrow_tiles(device, n_features):
+    rng = np.random.default_rng(7)
+    job = RowJob(device, rng, 2000, rng.integers(1, 200, n_features))
+    check_slots(job, Families(job, rng, [1500, 17]))
+
+
+def test_features_that_were_not_drawn(device):
+    """They are not summed, nor is a tile of such."""
+    rng = np.random.default_rng(8)
+    job = RowJob(device, rng, 1500, [9] * 70)
+    families = Families(job, rng, [1400])
+    drawn = np.zeros(70, dtype=bool)
+    drawn[[3, 31, 66]] = True
+    allowed = job.get("allowed")
+    allowed[TREE] = drawn
+    job.set("allowed", allowed)
+    job.kernels.build_histograms(job.pack())
+    histogram = job.get("histograms")[0]
+    rows = families.rows[0]
+    expected = sum_rows(job, rows, families.g[rows], families.h[rows])
+    for f, found in enumerate(job.split_histogram(histogram)):
+        np.testing.assert_array_equal(found, expected[f] if drawn[f] else 0)
 
 
 def test_nothing_to_do(device):

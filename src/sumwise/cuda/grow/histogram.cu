@@ -3,7 +3,9 @@
 // A block sums 32-bit words in shared memory, `[bin][word][lane]`, and adds them to the 64-bit sums
 // in the end. A lane is a bank. Two threads add a row, 16 lanes each, and a warp 16 rows: in step p
 // the threads of its row r add lane p ^ r of their halves. These are 32 different lanes, so banks
-// never conflict, whatever the data are; and a thread reads its 16 bins by one load.
+// never conflict, whatever the data are; and a thread reads its 16 bins by one load. In a narrow
+// tile, which has features in the first 16 lanes only, a thread adds a row alone, and a warp 32
+// rows: the words of the other lanes are a second copy, for the second half of the warp.
 //
 // Words of a bin: g, h and rows if values are packed. Exact values have 64 bits: two words for g and
 // two for h, the lower one first, whose carry goes to the upper one.
@@ -16,6 +18,30 @@ constexpr int64 MOST_PACKED_ROWS = 1 << 18;
 constexpr int64 LEAST_BUILD_ROWS = 1024;
 constexpr int32 PACKED_WORDS = 3, EXACT_WORDS = 5;
 
+// The tile of this block, and who does what.
+struct Tile {
+    const uint8* bins;  // [row][lane]
+    int64 n_bins;
+    int64 start;  // in histograms
+    bool is_narrow;
+    bool is_used;      // a feature of the tile was drawn for the tree
+    bool has_feature;  // the lane that the thread adds to the histogram
+    int32 lane;
+
+    __device__ Tile(const Job& job) {
+        const int64 tile = blockIdx.y;
+        const int32* features = job.lane_feature + tile * LANES;
+        bins = job.tiles + tile * job.n_table_rows * LANES;
+        n_bins = job.tile_bins[tile];
+        start = job.tile_start[tile];
+        is_narrow = features[LANES / 2] < 0;
+        lane = threadIdx.x & (is_narrow ? LANES / 2 - 1 : LANES - 1);
+        const uint8* drawn = job.allowed + TREE * job.n_features;
+        has_feature = features[lane] >= 0 && drawn[features[lane]];
+        is_used = __syncthreads_or(has_feature);
+    }
+};
+
 // Bins [low, low + n_bins) of a tile, which fit in shared memory.
 struct Range {
     uint32* words;
@@ -23,7 +49,25 @@ struct Range {
     uint32 n_bins;
 };
 
-// A row's values while it is added.
+// Where the values of rows come from, and how they are added.
+template <int32 N_WORDS>
+struct Source;
+
+template <>
+struct Source<PACKED_WORDS> {
+    __device__ Source(const Job& job) {}
+};
+
+template <>
+struct Source<EXACT_WORDS> {
+    const double *gradient, *hessian;
+    double scale_g, scale_h;
+
+    __device__ Source(const Job& job)
+        : gradient(job.request->gradient), hessian(job.request->hessian),
+          scale_g(job.state->exact_scale_g), scale_h(job.state->exact_scale_h) {}
+};
+
 template <int32 N_WORDS>
 struct Summand;
 
@@ -31,7 +75,7 @@ template <>
 struct Summand<PACKED_WORDS> {
     uint32 g, h;
 
-    __device__ Summand(const Job& job, uint64 record)
+    __device__ Summand(const Source<PACKED_WORDS>& source, uint64 record)
         : g((uint32)(int32)(int16)(record >> 16)), h((uint32)record & 0xffff) {}
 
     __device__ void add(uint32* place) const {
@@ -45,11 +89,9 @@ template <>
 struct Summand<EXACT_WORDS> {
     uint64 g, h;
 
-    __device__ Summand(const Job& job, uint64 record) {
-        const uint32 row = (uint32)(record >> 32);
-        g = (uint64)exact_gradient(job.request->gradient[row], job.state->exact_scale_g);
-        h = (uint64)exact_hessian(job.request->hessian[row], job.state->exact_scale_h);
-    }
+    __device__ Summand(const Source<EXACT_WORDS>& source, uint64 record)
+        : g((uint64)exact_gradient(source.gradient[record >> 32], source.scale_g)),
+          h((uint64)exact_hessian(source.hessian[record >> 32], source.scale_h)) {}
 
     static __device__ void add_wide(uint32* place, uint64 value) {
         const uint32 low = (uint32)value, old = atomicAdd(place, low);
@@ -91,21 +133,23 @@ __device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uin
 
 // Add records [0, n) to the words of a range of bins.
 template <int32 N_WORDS, bool IS_WHOLE>
-__device__ inline void add_records(const Job& job, const uint64* records, uint32 n,
-                                   const uint8* tile, Range range) {
-    const uint32 half = threadIdx.x & 1, r = threadIdx.x >> 1 & 15, step = blockDim.x >> 1;
-    const uint8* own = tile + 16 * half;
+__device__ inline void add_records(const Source<N_WORDS>& source, const Tile& tile,
+                                   const uint64* records, uint32 n, Range range) {
+    const uint32 lane = threadIdx.x & 31, threads = tile.is_narrow ? 0 : 1;  // of a row: logarithm
+    const uint32 r = lane >> threads & 15, half = tile.is_narrow ? lane >> 4 : lane & 1;
+    const uint8* bins_of_lanes = tile.bins + (tile.is_narrow ? 0 : 16 * half);
     uint32* words = range.words + 16 * half;
-    uint32 i = threadIdx.x >> 1;
+    const uint32 step = blockDim.x >> threads;
+    uint32 i = threadIdx.x >> threads;
     // What comes next is under way while a row is added. Beyond the last record: that one again.
     uint64 record = records[i < n ? i : n - 1];
     uint64 next = records[i + step < n ? i + step : n - 1];
-    uint4 bins = __ldg((const uint4*)(own + (record >> 32) * LANES));
+    uint4 bins = __ldg((const uint4*)(bins_of_lanes + (record >> 32) * LANES));
     for (; i < n; i += step) {
         const uint32 later = i + 2 * step;
-        const uint4 next_bins = __ldg((const uint4*)(own + (next >> 32) * LANES));
+        const uint4 next_bins = __ldg((const uint4*)(bins_of_lanes + (next >> 32) * LANES));
         const uint64 later_record = records[later < n ? later : n - 1];
-        const Summand<N_WORDS> summand(job, record);
+        const Summand<N_WORDS> summand(source, record);
         add_half<N_WORDS, IS_WHOLE>(summand, bins, r, words, range.low, range.n_bins);
         record = next;
         bins = next_bins;
@@ -113,10 +157,10 @@ __device__ inline void add_records(const Job& job, const uint64* records, uint32
     }
 }
 
-// Add the words to 64-bit sums `[statistic][tile_bins][lane]`, and clear them.
+// Add the words to 64-bit sums `[statistic][bin][lane]`, and clear them.
 template <int32 N_WORDS>
-__device__ inline void flush_words(Range range, bool has_feature, int64 tile_bins, int64* target) {
-    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+__device__ inline void flush_words(const Tile& tile, Range range, int64* target) {
+    const int32 warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
     const int32 n = 3 * (int32)range.n_bins;
     // Blocks begin at different places, so that they do not meet.
     const int32 start = (int32)((int64)blockIdx.x * n / gridDim.x);
@@ -125,24 +169,22 @@ __device__ inline void flush_words(Range range, bool has_feature, int64 tile_bin
         const int32 bin = at / 3, statistic = at % 3;
         const bool is_wide = N_WORDS == EXACT_WORDS && statistic < 2;
         const int32 word = N_WORDS == EXACT_WORDS ? 2 * statistic : statistic;
-        uint32* place = range.words + (bin * N_WORDS + word) * LANES + lane;
+        uint32* place = range.words + (bin * N_WORDS + word) * LANES + (threadIdx.x & 31);
         int64 sum = N_WORDS == PACKED_WORDS && statistic == 0 ? (int64)(int32)*place : *place;
         *place = 0;
         if (is_wide) {
             sum |= (int64)((uint64)place[LANES] << 32);
             place[LANES] = 0;
         }
-        if (sum != 0 && has_feature)
-            add_to(target + ((statistic * tile_bins) + range.low + bin) * LANES + lane, sum);
+        if (sum != 0 && tile.has_feature)
+            add_to(target + (statistic * tile.n_bins + range.low + bin) * LANES + tile.lane, sum);
     }
 }
 
-// Sum the rows of this block for a range of bins of a tile, family after family.
+// Sum the rows of this block for a range of bins, family after family.
 template <int32 N_WORDS, bool IS_WHOLE>
-__device__ inline void build_range(const Job& job, Span span, Range range) {
-    const int64 tile = blockIdx.y, tile_bins = job.tile_bins[tile];
-    const uint8* own_tile = job.tiles + tile * job.n_table_rows * LANES;
-    const bool has_feature = job.lane_feature[tile * LANES + (threadIdx.x & 31)] >= 0;
+__device__ inline void build_range(const Job& job, const Tile& tile, Span span, Range range) {
+    const Source<N_WORDS> source(job);
     for (uint32 i = threadIdx.x; i < range.n_bins * (N_WORDS * LANES); i += blockDim.x)
         range.words[i] = 0;
     __syncthreads();
@@ -153,12 +195,12 @@ __device__ inline void build_range(const Job& job, Span span, Range range) {
         const int32 small = job.families[k].small;
         const uint64* records = node_records(job, job.nodes[small].depth) + job.first[small];
         records -= job.build_first[k];
-        int64* target = built_histogram(job, k) + job.tile_start[tile];
+        int64* target = built_histogram(job, k) + tile.start;
         while (at < stop) {
             const int64 n = stop - at < MOST_PACKED_ROWS ? stop - at : MOST_PACKED_ROWS;
-            add_records<N_WORDS, IS_WHOLE>(job, records + at, (uint32)n, own_tile, range);
+            add_records<N_WORDS, IS_WHOLE>(source, tile, records + at, (uint32)n, range);
             __syncthreads();
-            flush_words<N_WORDS>(range, has_feature, tile_bins, target);
+            flush_words<N_WORDS>(tile, range, target);
             __syncthreads();
             at += n;
         }
@@ -166,18 +208,19 @@ __device__ inline void build_range(const Job& job, Span span, Range range) {
 }
 
 template <int32 N_WORDS>
-__device__ inline void build_tile(const Job& job, Span span, int64 shared_bytes) {
-    const uint32 tile_bins = (uint32)job.tile_bins[blockIdx.y];
+__device__ inline void build_tile(const Job& job, const Tile& tile, Span span,
+                                  int64 shared_bytes) {
+    const uint32 n_bins = (uint32)tile.n_bins;
     const uint32 fitting = (uint32)(shared_bytes / (N_WORDS * LANES * sizeof(uint32)));
-    Range range = {(uint32*)shared_memory, 0, tile_bins};
-    if (N_WORDS == PACKED_WORDS && tile_bins <= fitting) {
-        build_range<N_WORDS, true>(job, span, range);
+    Range range = {(uint32*)shared_memory, 0, n_bins};
+    if (N_WORDS == PACKED_WORDS && n_bins <= fitting) {
+        build_range<N_WORDS, true>(job, tile, span, range);
         return;
     }
-    for (; range.low < tile_bins; range.low += fitting) {
-        const uint32 left = tile_bins - range.low;
+    for (; range.low < n_bins; range.low += fitting) {
+        const uint32 left = n_bins - range.low;
         range.n_bins = left < fitting ? left : fitting;
-        build_range<N_WORDS, false>(job, span, range);
+        build_range<N_WORDS, false>(job, tile, span, range);
     }
 }
 
@@ -187,6 +230,8 @@ extern "C" __global__ void __launch_bounds__(1024) build_histograms(Job job, int
     if (state.n_families == 0) return;
     const Span span = share_sequence(job.build_first[state.n_families], LEAST_BUILD_ROWS);
     if (span.begin >= span.end) return;
-    if (state.exact) build_tile<EXACT_WORDS>(job, span, shared_bytes);
-    else build_tile<PACKED_WORDS>(job, span, shared_bytes);
+    const Tile tile(job);
+    if (!tile.is_used) return;
+    if (state.exact) build_tile<EXACT_WORDS>(job, tile, span, shared_bytes);
+    else build_tile<PACKED_WORDS>(job, tile, span, shared_bytes);
 }

@@ -8,7 +8,7 @@ constexpr int32 QUANTIZED_ROWS = 4;
 // The largest |g|, h and |h|, as bits, to the exchange. Bits of floats that are not negative are
 // ordered as the floats are, infinity and then nan last.
 extern "C" __global__ void find_maxima(Job job) {
-    const Request& request = *job.request;
+    const Request request = *job.request;
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
     int64 maxima[3] = {0, 0, 0};
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
@@ -48,7 +48,7 @@ extern "C" __global__ void quantize_rows(Job job) {
     clear_root(job);
     const Scales scales = find_scales(job);
     if (!scales.in_range) return;
-    const Request& request = *job.request;
+    const Request request = *job.request;
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
     int64 sums[SUM_G + 1] = {};
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;

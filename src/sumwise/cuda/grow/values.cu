@@ -52,7 +52,7 @@ struct ExchangeSums {
 
 template <class Steps, class Sums>
 __device__ inline void sum_rows(const Job& job, Steps steps, Sums sums) {
-    const Request& request = *job.request;
+    const Request request = *job.request;
     const double scale_g = job.state->exact_scale_g, scale_h = job.state->exact_scale_h;
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
@@ -78,7 +78,7 @@ __device__ inline void sum_rows(const Job& job, Steps steps, Sums sums) {
 }
 
 // Write the leaf of each row, and add exact sums by leaf to the exchange.
-extern "C" __global__ void sum_leaves(Job job, int64 shared_bytes) {
+extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves(Job job, int64 shared_bytes) {
     if (job.state->status == OUT_OF_RANGE) return;
     const int64 n_nodes = job.state->n_nodes;
     int64* target = job.exchange + LEAF_SUMS;
@@ -108,7 +108,7 @@ extern "C" __global__ void sum_leaves(Job job, int64 shared_bytes) {
 
 // Add the values of their leaves to the scores of the rows.
 extern "C" __global__ void add_leaf_values(Job job) {
-    const Request& request = *job.request;
+    const Request request = *job.request;
     if (!request.scores || job.state->status == OUT_OF_RANGE) return;
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
