@@ -87,7 +87,7 @@ class CudaGrower:
     ) -> int:
         """Return how many bytes of the device's memory a grower will need."""
         options = settings.make_options(columns, n_rows, table.n_features)
-        sizes = Sizes.count(options, n_rows)
+        sizes = Sizes.find(options, n_rows)
         return count_bytes(plan_buffers(table, settings, options, sizes, n_peers=1))
 
     # --- tables ---
@@ -251,7 +251,9 @@ class CudaGrower:
 
     # --- rows and leaves ---
 
-    def add_to_scores(self, tree: Tree | PendingTree, rows: DeviceRows, scores: DeviceArray) -> None:
+    def add_to_scores(
+        self, tree: Tree | PendingTree, rows: DeviceRows, scores: DeviceArray
+    ) -> None:
         """Queue adding a tree's values to the scores of rows it was not grown on."""
         share, own = self._share, self._find_rows(rows)
         if own.n_rows == 0:

@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
     n_steps: int
 
     @classmethod
-    def count(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
+    def find(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
         """Return the sizes for what a policy allows."""
         leaves, depth = options.max_leaves, min(options.max_depth, 40)
         # A family needs room for a further leaf, and its children one for a further level.

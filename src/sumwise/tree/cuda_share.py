@@ -55,11 +55,11 @@ class DeviceShare:
         older: "DeviceShare | None" = None,
     ) -> None:
         self.table, self.device = table, table.device
-        self.sizes = Sizes.count(options, n_rows)
+        self.sizes = Sizes.find(options, n_rows)
         plan = plan_buffers(table, settings, options, self.sizes, n_peers)
-        own = {} if older is None else dict(older.buffers)
-        own.pop("tile_start", None)  # of each table its own
-        self.buffers = allocate_buffers(self.device, plan, n_rows, own)
+        kept: dict[str, DeviceArray] = {} if older is None else dict(older.buffers)
+        kept.pop("tile_start", None)  # of each table its own
+        self.buffers: dict[str, DeviceArray] = allocate_buffers(self.device, plan, n_rows, kept)
         self.result = Result(self.buffers["result"], self.sizes.n_nodes)
         self._constants = Constants.upload(self.device, options, settings.constraints)
         buffers = {name: self.buffers[name] for name in plan}
