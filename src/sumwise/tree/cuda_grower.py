@@ -1,4 +1,4 @@
-"""CudaGrower: grows trees on a device, with the methods and the bytes of :class:`TreeGrower`.
+"""CudaGrower: grows trees on devices, with the methods and the bytes of :class:`TreeGrower`.
 
 A tree is a fixed sequence of kernels (see cuda/grow/layout.py). They are recorded once as a graph;
 for each tree, the host writes what is asked for and queues the graph. It waits for nothing: what
@@ -6,32 +6,24 @@ for each tree, the host writes what is asked for and queues the graph. It waits 
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sumwise.cuda.grow.deciding import NodeKernels
-from sumwise.cuda.grow.launching import RowKernels, Rows, pack_tree
-from sumwise.cuda.grow.layout import LANES, Request
-from sumwise.cuda.runtime.arrays import DeviceArray, RowRange
-from sumwise.cuda.runtime.device import Graph
+from sumwise.cuda.grow.launching import Rows, pack_tree
+from sumwise.cuda.grow.layout import Request
+from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.binning import BinMapper
 from sumwise.data.device_table import DeviceTable
 from sumwise.kernels.grow import layout
 from sumwise.kernels.grow.feature_sampling import draw_tree_features
+from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.sampling.columns import Columns
-from sumwise.tree.cuda_memory import (
-    Constants,
-    Result,
-    Sizes,
-    allocate_buffers,
-    count_bytes,
-    make_job,
-    plan_buffers,
-)
+from sumwise.tree.constraints import allocate_constraints
+from sumwise.tree.cuda_memory import Sizes, count_bytes, plan_buffers
+from sumwise.tree.cuda_share import DeviceShare, Launch
 from sumwise.tree.grower import keep_fields, refuse_gradients, refuse_value
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.pending_tree import PendingTree, finish_tree
@@ -41,6 +33,9 @@ from sumwise.tree.tree import Tree
 _MOST_STEPS = 64
 # Trees that are not finished: more would only take memory.
 _MOST_PENDING = 64
+
+# Rows on a device, which ascend; None for all rows of the table.
+DeviceRows = DeviceArray | range | None
 
 
 class CudaGrower:
@@ -69,22 +64,22 @@ class CudaGrower:
         n_rows: int,
         exact_rows: int = layout.EXACT_ROWS,
     ) -> None:
-        self._table, self._device, self._settings = table, table.device, settings
+        self._settings, self._exact_rows, self._n_rows = settings, exact_rows, n_rows
         self._thresholds, self._threshold_start = mapper.flatten()
         self._options = settings.make_options(columns, n_rows, table.n_features)
-        self._sizes = Sizes.count(self._options, n_rows)
-        self._buffers = allocate_buffers(self._device, self._plan_buffers(), n_rows)
-        self._result = Result(self._buffers["result"], self._sizes.n_nodes)
-        self._write_constants()
-        self._job = pack_struct(self._make_job(exact_rows))
-        self._rows = RowKernels(self._device, n_rows, table.host_tile_bins)
-        n_lanes = int(np.count_nonzero(table.usable))
-        self._nodes = NodeKernels(self._device, n_lanes, table.host_tile_bins)
-        self._graphs: dict[str, Graph] = {}
+        self._is_symmetric = self._options.growth == layout.SYMMETRIC
+        self._shares: dict[int, DeviceShare] = {}
+        self._share = self._open_share(table, None)
+        self._allowed = np.zeros((int(layout.CHILD), table.n_features), dtype=np.uint8)
+        self._has_drawn = False
         self._last: PendingTree | None = None
         self._pending: deque[PendingTree] = deque()
-
-    # --- memory ---
+        depth = self._options.max_depth if self._is_symmetric else 0
+        self._constraints = allocate_constraints(
+            settings.constraints, table.n_features, self._share.sizes.n_nodes, depth
+        )
+        # The leaves of symmetric trees are projected on the host.
+        self._projects = self._is_symmetric and self._constraints.any_direction
 
     @classmethod
     def count_bytes(
@@ -92,40 +87,28 @@ class CudaGrower:
     ) -> int:
         """Return how many bytes of the device's memory a grower will need."""
         options = settings.make_options(columns, n_rows, table.n_features)
-        sizes = Sizes.count(options, n_rows)
-        needs = settings.constraints is not None, settings.path_smooth > 0.0
-        return count_bytes(plan_buffers(table, options, sizes, *needs, n_peers=1))
+        sizes = Sizes.find(options, n_rows)
+        return count_bytes(plan_buffers(table, settings, options, sizes, n_peers=1))
 
-    def _plan_buffers(self) -> dict[str, tuple[Any, Any]]:
-        s = self._settings
-        needs = s.constraints is not None, s.path_smooth > 0.0
-        return plan_buffers(self._table, self._options, self._sizes, *needs, n_peers=1)
+    # --- tables ---
 
-    def _write_constants(self) -> None:
-        """Write what stays the same for all trees."""
-        device, buffers, table = self._device, self._buffers, self._table
-        n_sums = 3 * LANES * table.host_tile_bins
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(n_sums)])
-        device.write(starts[: buffers["tile_start"].size], buffers["tile_start"])
-        device.write(np.array([buffers["exchange"].address], np.uint64), buffers["peers"])
-        self._allowed = np.zeros((int(layout.CHILD), table.n_features), dtype=np.uint8)
-        self._allowed[layout.USABLE] = table.usable
-        self._draw_features(np.uint64(0))
+    def _open_share(self, table: DeviceTable, older: DeviceShare | None) -> DeviceShare:
+        """Return what grows trees on a table; a table seen once more is the same object."""
+        number = id(table)
+        if number not in self._shares:
+            own = (table, self._settings, self._options, self._n_rows, self._exact_rows)
+            share = DeviceShare(*own, older=older)
+            share.connect([share])
+            if older is not None and _has_new_buffers(share, older):
+                self._shares = {}  # all share the larger ones from now on
+            self._shares[number] = share
+        return self._shares[number]
 
-    def _make_job(self, exact_rows: int) -> Any:
-        s, options = self._settings, self._options
-        payload = {
-            "l1": float(s.l1),
-            "l2": float(s.l2),
-            "max_delta_step": float(s.max_delta_step),
-            "min_child_weight": float(s.min_child_weight),
-            "path_smooth": float(s.path_smooth),
-            "exact_rows": exact_rows,
-        }
-        constants = Constants.upload(self._device, options, s.constraints)
-        self._constants = constants  # kernels know only addresses
-        own = s.constraints, self._sizes, self._buffers
-        return make_job(self._table, options, payload, constants, *own)
+    def turn_to(self, table: DeviceTable) -> None:
+        """From now on use another table with the same rows and the same bins."""
+        if table is not self._share.table:
+            self._share = self._open_share(table, self._share)
+            self._has_drawn = False
 
     # --- growing ---
 
@@ -133,15 +116,15 @@ class CudaGrower:
         self,
         gradient: DeviceArray,
         hessian: DeviceArray,
-        rows: "DeviceArray | range | None",
+        rows: DeviceRows,
         key: np.uint64,
         scores: DeviceArray | None,
     ) -> PendingTree:
         """Queue growing a tree on gradients, and adding its values to the scores of ``rows``.
 
-        ``rows`` ascend; None for all rows of the table. ``scores`` may be None or empty.
+        ``scores`` may be None or empty.
         """
-        own = self._find_rows(rows)
+        share, own = self._share, self._find_rows(rows)
         target: Any = 0 if scores is None or scores.size == 0 else scores
         request = Request(
             key=key,
@@ -155,86 +138,72 @@ class CudaGrower:
             learning_rate=float(self._settings.learning_rate),
         )
         words = np.frombuffer(pack_struct(request), dtype=np.uint64)
-        self._device.write(words, self._buffers["request"])
-        if self._options.columns_by_tree < 1.0:
-            self._draw_features(key)
+        share.device.write(words, share.buffers["request"])
+        self._draw_features(key)
         self._queue_tree()
-        self._last = PendingTree(self._device.download_later(self._result.memory), self._make_tree)
+        if self._projects:
+            self._project_values()
+        later = share.device.download_later(share.result.memory)
+        self._last = PendingTree(later, self._make_tree)
         self._pending.append(self._last)
         if len(self._pending) > _MOST_PENDING:
             self._pending.popleft().finish()
         return self._last
 
-    def _find_rows(self, rows: "DeviceArray | range | None") -> Rows:
-        if rows is None or len(rows) == self._table.n_rows:  # rows ascend: these are all
-            rows = range(self._table.n_rows)
+    def _find_rows(self, rows: DeviceRows) -> Rows:
+        n_rows = self._share.table.n_rows
+        if rows is None or len(rows) == n_rows:  # rows ascend: these are all
+            return Rows(0, 0, n_rows)
         if isinstance(rows, range):
             return Rows(0, rows.start, len(rows))
-        if isinstance(rows, RowRange):
-            return Rows(0, rows.first, len(rows))
         return Rows(rows, 0, rows.size)
 
     def _draw_features(self, key: np.uint64) -> None:
         """Draw the features of a tree, and tell the device."""
+        if self._has_drawn and self._options.columns_by_tree >= 1.0:
+            return
+        self._allowed[layout.USABLE] = self._share.table.usable
         draw_tree_features(self._allowed, self._options, key)
-        tree = self._allowed[int(layout.TREE)]
-        self._device.write(tree, self._buffers["allowed"][int(layout.TREE)])
+        self._share.write_features(self._allowed)
+        self._has_drawn = True
 
     def _queue_tree(self) -> None:
         """Queue the kernels of a tree."""
-        n_steps = self._sizes.n_steps
+        begin: list[Launch] = [("begin_tree",), ("find_maxima",), ("quantize_rows",)]
+        begin += [("plan_root",), ("build_histograms",)]
+        end: list[Launch] = [("sum_leaves",), ("set_values",)]
+        if not self._projects:
+            end.append(("add_leaf_values",))
+        n_steps = self._share.sizes.n_steps
         if n_steps <= _MOST_STEPS:
-            self._play("tree", lambda: (self._begin(), self._grow(0, n_steps), self._end()))
+            self._share.play([*begin, *self._list_steps(0, n_steps), *end])
             return
-        self._play("begin", self._begin)
+        self._share.play(begin)
         for first in range(0, n_steps, _MOST_STEPS):
             if first and not self._is_growing():
                 break
-            self._play("steps", lambda: self._grow(_MOST_STEPS, 2 * _MOST_STEPS))
-        self._play("end", self._end)
+            self._share.play(self._list_steps(first, first + _MOST_STEPS))
+        self._share.play(end)
 
-    def _play(self, name: str, queue: Callable[[], Any]) -> None:
-        """Queue recorded kernels; record them at the first time."""
-        if name not in self._graphs:
-            with self._device.record() as graph:
-                queue()
-            self._graphs[name] = graph
-        self._graphs[name].launch()
-
-    def _begin(self) -> None:
-        job = self._job
-        self._nodes.begin_tree(job)
-        self._rows.find_maxima(job)
-        self._rows.quantize_rows(job)
-        self._nodes.plan_root(job)
-
-    def _grow(self, first: int, last: int) -> None:
-        """Queue steps [first, last)."""
-        job = self._job
+    def _list_steps(self, first: int, last: int) -> list[Launch]:
+        """Return the kernels of steps [first, last)."""
+        launches: list[Launch] = []
         for step in range(first, last):
-            self._rows.build_histograms(job)
-            if self._options.growth == layout.SYMMETRIC:
-                self._nodes.score_level(job)
-                self._nodes.choose_level_split(job)
+            if self._is_symmetric:
+                launches += [("score_level",), ("choose_level_split",)]
             else:
-                n_families = min(self._sizes.n_families, 1 << max(0, min(step - 1, 40)))
-                self._nodes.score_nodes(job, n_families)
-                self._nodes.choose_splits(job)
-            self._rows.partition_rows(job)
-
-    def _end(self) -> None:
-        job = self._job
-        self._rows.sum_leaves(job)
-        self._nodes.set_values(job)
-        self._rows.add_leaf_values(job)
+                n_families = min(self._share.sizes.n_families, 1 << max(0, min(step - 1, 40)))
+                launches += [("score_nodes", n_families), ("choose_splits",)]
+            launches += [("partition_rows",), ("build_histograms",)]
+        return launches
 
     def _is_growing(self) -> bool:
-        status = self._device.download(self._result.memory[:8]).view(np.int64)
+        status = self._share.device.download(self._share.result.memory[:8]).view(np.int64)
         return int(status[0]) == layout.GROWING
 
     def _make_tree(self, copied: np.ndarray) -> Tree:
         """Return the tree of a copy of the device's result."""
-        status, nodes, value, n_rows = self._result.read(copied)
+        status, nodes, value, n_rows = self._share.result.read(copied)
         if status == layout.OUT_OF_RANGE:
             refuse_gradients()
         if not np.isfinite(value).all():
@@ -249,42 +218,83 @@ class CudaGrower:
             n_rows=n_rows.copy(),
         )
 
-    # --- other rows ---
+    # --- constraints ---
+
+    def _project_values(self) -> None:
+        """Project the leaves of a symmetric tree; then add their values to the scores."""
+        share = self._share
+        status, nodes, value, _ = share.result.read(share.device.download(share.result.memory))
+        if status != layout.OUT_OF_RANGE:
+            share.write_values(self._project(nodes, value))
+        share.play([("add_leaf_values",)])
+
+    def _project(self, nodes: np.ndarray, value: np.ndarray) -> np.ndarray:
+        limits, projected = self._constraints, value.copy()
+        buffers = limits.chains, limits.pools, limits.scratch
+        n_value_bins = self._share.table.n_value_bins.to_host()
+        own = nodes.copy(), nodes.size
+        project_leaf_values(limits.direction, n_value_bins, *own, *buffers, projected)
+        return projected
+
+    def constrain_values(self, value: np.ndarray) -> np.ndarray:
+        """Return values for the nodes of the tree just grown that obey the monotone constraints.
+
+        As :meth:`TreeGrower.constrain_values`; ``value`` is on the host.
+        """
+        if not self._constraints.any_direction:
+            return value
+        if self._is_symmetric:
+            return self._project(self._read_nodes(), value)
+        lower, upper = self._share.get_bounds(value.size)
+        rate = self._settings.learning_rate
+        return np.clip(value, rate * lower, rate * upper)
+
+    # --- rows and leaves ---
 
     def add_to_scores(
-        self,
-        tree: "Tree | PendingTree",
-        rows: "DeviceArray | range | None",
-        scores: DeviceArray,
+        self, tree: Tree | PendingTree, rows: DeviceRows, scores: DeviceArray
     ) -> None:
         """Queue adding a tree's values to the scores of rows it was not grown on."""
-        own = self._find_rows(rows)
+        share, own = self._share, self._find_rows(rows)
+        if own.n_rows == 0:
+            return
         if tree is self._last:
-            self._rows.add_grown_values(self._job, own, scores)
+            share.row_kernels.add_grown_values(share.job, own, scores)
             return
         finished = finish_tree(tree)
-        value = self._device.upload(finished.value[:, 0])
-        steps = self._device.upload(_pack_steps(finished))
-        self._rows.add_tree_values(self._table.columns, steps, value, own, scores)
+        value = share.device.upload(finished.value[:, 0])
+        steps = share.device.upload(_pack_steps(finished))
+        share.row_kernels.add_tree_values(share.table.columns, steps, value, own, scores)
 
-    def find_leaves(
-        self, tree: "Tree | PendingTree", rows: "DeviceArray | range | None"
-    ) -> DeviceArray:
+    def find_leaves(self, tree: Tree | PendingTree, rows: DeviceRows) -> DeviceArray:
         """Return the leaf of each of ``rows``, among all rows of the table.
 
         As after growth, :meth:`get_leaves` returns them, too, with the anchors of the tree grown
         last.
         """
-        leaf = self._buffers["leaf"]
-        if self._options.growth == layout.SYMMETRIC:
+        share = self._share
+        if self._is_symmetric:
             rows = None
         else:
-            self._device.clear(leaf)
-        steps = self._device.upload(_pack_steps(finish_tree(tree)))
-        self._rows.find_leaves(self._table.columns, steps, self._find_rows(rows), leaf)
-        return leaf
+            share.device.clear(share.leaf)
+        steps = share.device.upload(_pack_steps(finish_tree(tree)))
+        own = self._find_rows(rows)
+        share.row_kernels.find_leaves(share.table.columns, steps, own, share.leaf)
+        return share.leaf
 
-    # --- settings, and the tree grown last ---
+    def get_leaves(self, tree: Tree | PendingTree) -> tuple[DeviceArray, np.ndarray]:
+        """Return the leaf of each row of the last tree, and the anchor of each node.
+
+        The rows of its anchor determine the value of a node.
+        """
+        return self._share.leaf, self._read_nodes()["anchor"].copy()
+
+    def _read_nodes(self) -> np.ndarray:
+        """Return the nodes of the tree that was grown last; wait for them."""
+        assert self._last is not None
+        return self._share.result.read(self._last.get_copy())[1]
+
+    # --- settings ---
 
     @property
     def settings(self) -> GrowthSettings:
@@ -294,11 +304,10 @@ class CudaGrower:
         """From the next tree on, values are multiplied by another rate."""
         self._settings = replace(self._settings, learning_rate=rate)
 
-    def get_leaves(self, tree: "Tree | PendingTree") -> tuple[DeviceArray, np.ndarray]:
-        """Return the leaf of each row of the last tree, and the anchor of each node."""
-        assert self._last is not None
-        _, nodes, _, _ = self._result.read(self._last.get_copy())
-        return self._buffers["leaf"], nodes["anchor"].copy()
+
+def _has_new_buffers(share: DeviceShare, older: DeviceShare) -> bool:
+    shared = older.buffers.keys() - {"tile_start"}
+    return any(share.buffers[name] is not older.buffers[name] for name in shared)
 
 
 def _pack_steps(tree: Tree) -> np.ndarray:

@@ -12,6 +12,7 @@ from sumwise.data.device_table import DeviceTable
 from sumwise.errors import DeviceMemoryError
 from sumwise.kernels.grow import layout
 from sumwise.tree.constraints import TreeConstraints
+from sumwise.tree.growth import GrowthSettings
 
 CANDIDATE_BYTES, FAMILY_BYTES = 56, 80
 _STATE_BYTES, _NODE_BYTES = 8 * len(State._fields), layout.NODE_FIELDS.itemsize
@@ -27,7 +28,7 @@ class Sizes(NamedTuple):
     n_steps: int
 
     @classmethod
-    def count(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
+    def find(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
         """Return the sizes for what a policy allows."""
         leaves, depth = options.max_leaves, min(options.max_depth, 40)
         # A family needs room for a further leaf, and its children one for a further level.
@@ -69,10 +70,9 @@ class Constants(NamedTuple):
 
 def plan_buffers(
     table: DeviceTable,
+    settings: GrowthSettings,
     options: layout.GrowthOptions,
     sizes: Sizes,
-    has_constraints: bool,
-    smooths: bool,
     n_peers: int,
 ) -> dict[str, tuple[Any, Any]]:
     """Return shape and type of each buffer that trees are grown with, by its name in Job."""
@@ -101,13 +101,13 @@ def plan_buffers(
         "leaf": (table.n_rows, np.uint32),
         "exchange": (exchange, np.int64),
         "peers": (n_peers, np.uint64),
-        "tile_start": (max(1, table.n_tiles), np.int64),
+        "tile_start": (table.n_tiles + 1, np.int64),
     }
     if options.column_weights.size:
         plan["column_times"] = ((n_rows_allowed, n_features), np.float64)
-    if smooths:
+    if settings.path_smooth > 0.0:
         plan["values"] = (n_nodes, np.float64)
-    if has_constraints:
+    if settings.constraints is not None:
         plan["on_path"] = ((n_children, n_features), np.uint8)
         plan["parent"] = (n_nodes, np.int32)
         plan["lower"] = (n_nodes, np.float64)
@@ -117,24 +117,37 @@ def plan_buffers(
 
 def count_bytes(plan: dict[str, tuple[Any, Any]]) -> int:
     """Return how many bytes buffers take."""
-    shapes = (
-        (shape if isinstance(shape, tuple) else (shape,), kind) for shape, kind in plan.values()
-    )
-    return sum(prod(shape) * np.dtype(kind).itemsize for shape, kind in shapes)
+    return sum(_count_items(shape) * np.dtype(kind).itemsize for shape, kind in plan.values())
+
+
+def _count_items(shape: Any) -> int:
+    return prod(shape) if isinstance(shape, tuple) else int(shape)
 
 
 def allocate_buffers(
-    device: Device, plan: dict[str, tuple[Any, Any]], n_rows: int
+    device: Device,
+    plan: dict[str, tuple[Any, Any]],
+    n_rows: int,
+    older: dict[str, DeviceArray],
 ) -> dict[str, DeviceArray]:
-    """Return the buffers, or raise an error that says what helps."""
-    needed, free = count_bytes(plan), device.count_free()
+    """Return the buffers, older ones if they are large enough.
+
+    If there is not enough memory, the error says what helps.
+    """
+    buffers = dict(older)
+    new = {
+        name: (shape, kind)
+        for name, (shape, kind) in plan.items()
+        if name not in older or older[name].size < _count_items(shape)
+    }
+    needed, free = count_bytes(new), device.count_free()
     if needed > free:
         raise DeviceMemoryError(
             f"growing trees on {n_rows:,} rows takes {needed / 2**30:.2f} GiB of memory of "
             f"{device.name}, and {free / 2**30:.2f} GiB are free: lower max_bins or max_leaves, or "
             "use fewer rows; device='cpu' gives the same model"
         )
-    return {name: device.allocate(shape, kind) for name, (shape, kind) in plan.items()}
+    return buffers | {name: device.allocate(*what) for name, what in new.items()}
 
 
 class Result:
@@ -158,6 +171,11 @@ class Result:
             "sums": memory[self._sums :],
         }
 
+    def find_values(self, n_nodes: int) -> DeviceArray:
+        """Return the values of the first nodes, on the device."""
+        address, memory = self.memory.address + self._value, self.memory
+        return DeviceArray(memory.device, address, (n_nodes,), np.float64, memory)
+
     def read(self, copied: np.ndarray) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
         """Return status, nodes, values and numbers of rows of a copy on the host."""
         state = copied[:_STATE_BYTES].view(np.int64)
@@ -170,20 +188,24 @@ class Result:
 
 def make_job(
     table: DeviceTable,
+    settings: GrowthSettings,
     options: layout.GrowthOptions,
-    payload: dict[str, Any],
+    exact_rows: int,
     constants: Constants,
-    constraints: TreeConstraints | None,
     sizes: Sizes,
     buffers: dict[str, DeviceArray],
+    n_peers: int,
 ) -> Any:
-    """Return what kernels know; ``payload`` has how leaves are regularized."""
+    """Return what kernels know."""
+    constraints = settings.constraints
     length = 3 * LANES * int(table.host_tile_bins.sum())
     result = Result(buffers["result"], sizes.n_nodes)
     has_directions = constraints is not None and any(constraints.directions)
     fields: dict[str, Any] = dict.fromkeys(Job._fields, 0)
     fields |= {name: array for name, array in buffers.items() if name in fields}
-    fields |= result.addresses | payload | constants._asdict()
+    fields |= result.addresses | constants._asdict()
+    of_settings = "l1 l2 max_delta_step min_child_weight path_smooth"
+    fields |= {name: float(getattr(settings, name)) for name in of_settings.split()}
     of_table = "columns tiles lane_feature feature_lane n_value_bins tile_bins n_features n_tiles"
     fields |= {name: getattr(table, name) for name in of_table.split()}
     of_options = "growth max_leaves max_depth min_samples_leaf min_gain columns_by_level"
@@ -203,7 +225,8 @@ def make_job(
             "histogram_length": length,
             "n_slots": sizes.n_slots,
             "most_families": sizes.n_families,
-            "n_peers": buffers["peers"].size,
+            "n_peers": n_peers,
+            "exact_rows": exact_rows,
             "exchange_built": LEAF_SUMS + 3 * sizes.n_nodes,
         }
     )
