@@ -57,7 +57,9 @@ def predict(call: Callable[[Any], Any], X: Any) -> None:
 
 
 def choose_call(name: str, trained: own.Trained) -> Callable[[Any], Any]:
-    """Return how a contestant predicts: XGBoost in place, or by way of a matrix."""
+    """Return how a contestant predicts: XGBoost in place, by way of a matrix, or of a copy."""
+    if name == own.COPIED:
+        return lambda X: trained.predict(own.put_on_gpu(X)).get()
     if name != own.PLAIN:
         return trained.predict
     import xgboost
