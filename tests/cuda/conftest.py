@@ -2,13 +2,11 @@
 
 import pytest
 
-from tests.cuda.emulator import EmulatedDevice, explain_missing
+from tests.cuda.emulator import EmulatedDevice
 
 
 @pytest.fixture
 def device():
     """A device that executes kernels on the CPU; at the end, its guard bands are checked."""
-    if reason := explain_missing():
-        pytest.skip(reason)
     with EmulatedDevice() as device:
         yield device

@@ -1,7 +1,6 @@
 """A device that executes CUDA C++ on the CPU, thread by thread, to test kernels without a GPU."""
 
-from tests.cuda.emulator.compile import explain_missing
 from tests.cuda.emulator.device import EmulatedDevice
 from tests.cuda.emulator.errors import KernelError
 
-__all__ = ["EmulatedDevice", "KernelError", "explain_missing"]
+__all__ = ["EmulatedDevice", "KernelError"]

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import sumwise.cuda
 from sumwise.cuda.runtime.device import Program
 
@@ -83,7 +85,12 @@ def explain_missing() -> str | None:
 
 @cache
 def load_kernels(program: Program) -> dict[str, Kernel]:
-    """Return the kernels of a program by name, compiled before or now."""
+    """Return the kernels of a program by name, compiled before or now.
+
+    Where nothing can be compiled, the test that asks for them is skipped.
+    """
+    if reason := explain_missing():
+        pytest.skip(reason)
     text, n_kernels = _replace_attributes(_preprocess(program))
     runtime = (HERE / "runtime.cpp").read_text()
     key = _hash("\0".join([text, runtime, *FLAGS, CHECKS, _version()]))

@@ -12,7 +12,7 @@ POISONED = int.from_bytes([POISON] * 8, "little", signed=True)
 
 
 @pytest.fixture(params=ORDERS)
-def each_order(request, device):
+def each_order(request):
     """Devices of all orders."""
     with EmulatedDevice(order=request.param, seed=7) as device:
         yield device
