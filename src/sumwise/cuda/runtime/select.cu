@@ -1,0 +1,163 @@
+// Find, in groups of weighted keys, the lowest key up to which the weights reach a goal: see select.py.
+#include "layout.cuh"
+#include "runtime/grid.cuh"
+
+constexpr int64 DIGIT_BITS = 8, N_DIGITS = 256, TOP_SHIFT = 56;
+constexpr int64 POOL_SHIFT = 48;  // keys of the pool have the digits sought down to this one
+constexpr uint64 NO_KEY = 0xFFFFFFFFFFFFFFFFULL;
+
+// A part of a group, up to CHUNK_SIZE keys, which one block works on.
+struct Chunk {
+    int64 group, first, last;
+};
+
+// Find the group of a chunk: groups have as many chunks as their sizes need.
+__device__ inline Chunk find_chunk(const Selection& s, int64 number, bool pooled) {
+    int64 low = 0, high = s.n_groups;
+    while (high - low > 1) {  // chunk_first[low] <= number < chunk_first[high]
+        const int64 middle = (low + high) / 2;
+        if (s.chunk_first[middle] <= number) low = middle;
+        else high = middle;
+    }
+    const int64 size = pooled ? s.n_pooled[low] : s.size[low];
+    const int64 begin = (number - s.chunk_first[low]) * CHUNK_SIZE;
+    const int64 end = begin + CHUNK_SIZE < size ? begin + CHUNK_SIZE : size;
+    return {low, s.first[low] + begin, s.first[low] + end};
+}
+
+// One block: number the chunks of all groups, and begin with no digit.
+extern "C" __global__ void begin_selection(Selection s) {
+    __shared__ int64 ends[256];
+    __shared__ int64 total;
+    if (threadIdx.x == 0) total = 0;
+    __syncthreads();
+    for (int64 begin = 0; begin < s.n_groups; begin += blockDim.x) {
+        const int64 group = begin + threadIdx.x;
+        const bool is_group = group < s.n_groups;
+        const int64 n = is_group ? (s.size[group] + CHUNK_SIZE - 1) / CHUNK_SIZE : 0;
+        ends[threadIdx.x] = n;
+        __syncthreads();
+        for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
+            const int64 before = threadIdx.x >= distance ? ends[threadIdx.x - distance] : 0;
+            __syncthreads();
+            ends[threadIdx.x] += before;
+            __syncthreads();
+        }
+        if (is_group) {
+            s.chunk_first[group] = total + ends[threadIdx.x] - n;
+            s.found[group] = 0;
+            s.below[group] = 0;
+            s.n_pooled[group] = 0;
+            s.next[group] = NO_KEY;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) total += ends[blockDim.x - 1];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) s.chunk_first[s.n_groups] = total;
+}
+
+// Weigh the keys that have the digits found so far by their next digit.
+extern "C" __global__ void weigh_digits(Selection s, int64 shift, int64 pooled) {
+    __shared__ uint64 sums[N_DIGITS];
+    __shared__ uint32 counts[N_DIGITS];
+    const uint64* keys = pooled ? s.pool : s.keys;
+    const int64* mass = pooled ? s.pool_mass : s.mass;
+    const int64 n_chunks = s.chunk_first[s.n_groups];
+    for (int64 number = blockIdx.x; number < n_chunks; number += gridDim.x) {
+        const Chunk chunk = find_chunk(s, number, pooled != 0);
+        if (chunk.first >= chunk.last) continue;  // the same for all threads
+        for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x) {
+            sums[digit] = 0;
+            counts[digit] = 0;
+        }
+        __syncthreads();
+        const uint64 head = shift == TOP_SHIFT ? 0 : s.found[chunk.group] >> (shift + DIGIT_BITS);
+        for (int64 i = chunk.first + threadIdx.x; i < chunk.last; i += blockDim.x) {
+            const uint64 own = keys[i] >> shift;
+            if (shift == TOP_SHIFT || (own >> DIGIT_BITS) == head) {
+                const uint64 digit = own & (N_DIGITS - 1);
+                if (mass) atomicAdd(sums + digit, (uint64)mass[i]);
+                else atomicAdd(counts + digit, 1u);
+            }
+        }
+        __syncthreads();
+        for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x) {
+            const uint64 weight = mass ? sums[digit] : counts[digit];
+            if (weight) atomicAdd(s.counters + chunk.group * N_DIGITS + digit, weight);
+        }
+        __syncthreads();
+    }
+}
+
+// A block of N_DIGITS threads per group: find the next digit of the key sought; clear the counters.
+extern "C" __global__ void find_digits(Selection s, int64 shift) {
+    __shared__ int64 upto[N_DIGITS];
+    const int64 digit = threadIdx.x;
+    for (int64 group = blockIdx.x; group < s.n_groups; group += gridDim.x) {
+        uint64* counter = s.counters + group * N_DIGITS + digit;
+        const int64 own = (int64)*counter, below = s.below[group];
+        *counter = 0;
+        upto[digit] = own;
+        __syncthreads();
+        for (int64 distance = 1; distance < N_DIGITS; distance *= 2) {
+            const int64 before = digit >= distance ? upto[digit - distance] : 0;
+            __syncthreads();
+            upto[digit] += before;
+            __syncthreads();
+        }
+        const double goal = s.goal[group];
+        const int64 high = below + upto[digit], low = high - own;
+        // Weights are compared as floats, as the CPU does.
+        if ((double)low < goal && (double)high >= goal) {
+            s.found[group] |= (uint64)digit << shift;
+            s.below[group] = low;
+            s.upto[group] = high;
+        }
+        __syncthreads();
+    }
+}
+
+// Collect the keys that have the digits found so far; find the lowest of those above them.
+extern "C" __global__ void pool_keys(Selection s) {
+    const int64 n_chunks = s.chunk_first[s.n_groups];
+    for (int64 number = blockIdx.x; number < n_chunks; number += gridDim.x) {
+        const Chunk chunk = find_chunk(s, number, false);
+        const uint64 head = s.found[chunk.group] >> POOL_SHIFT;
+        uint64 lowest = NO_KEY;
+        for (int64 begin = chunk.first; begin < chunk.last; begin += blockDim.x) {
+            const int64 i = begin + threadIdx.x;
+            const uint64 key = i < chunk.last ? s.keys[i] : 0;
+            const uint64 own = key >> POOL_SHIFT;
+            const bool is_kept = i < chunk.last && own == head;
+            if (i < chunk.last && own > head && key < lowest) lowest = key;
+            const unsigned kept = __ballot_sync(ALL_LANES, is_kept);
+            if (kept == 0) continue;  // the same for all lanes
+            uint64 place = 0;
+            if (is_first_lane()) place = atomicAdd(s.n_pooled + chunk.group, (uint64)__popc(kept));
+            place = __shfl_sync(ALL_LANES, place, 0);
+            if (is_kept) {
+                const unsigned before = kept & ((1u << (threadIdx.x & 31)) - 1u);
+                const int64 at = s.first[chunk.group] + (int64)place + __popc(before);
+                s.pool[at] = key;
+                if (s.mass) s.pool_mass[at] = s.mass[i];
+            }
+        }
+        lowest = lowest_lane(lowest);
+        if (is_first_lane() && lowest != NO_KEY) atomicMin(s.next + chunk.group, lowest);
+    }
+}
+
+// Find the lowest key of the pool above the one sought.
+extern "C" __global__ void find_next_keys(Selection s) {
+    const int64 n_chunks = s.chunk_first[s.n_groups];
+    for (int64 number = blockIdx.x; number < n_chunks; number += gridDim.x) {
+        const Chunk chunk = find_chunk(s, number, true);
+        const uint64 found = s.found[chunk.group];
+        uint64 lowest = NO_KEY;
+        for (int64 i = chunk.first + threadIdx.x; i < chunk.last; i += blockDim.x)
+            if (s.pool[i] > found && s.pool[i] < lowest) lowest = s.pool[i];
+        lowest = lowest_lane(lowest);
+        if (is_first_lane() && lowest != NO_KEY) atomicMin(s.next + chunk.group, lowest);
+    }
+}

@@ -1,0 +1,47 @@
+"""Twins of the kernels of ``kernels.sampling.by_gradient``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.team import DeviceTeam
+from sumwise.cuda.sampling.drawing import RowDrawer
+from sumwise.cuda.sampling.layout import SAMPLING
+
+
+def find_twin(name: str) -> Callable[..., None] | None:
+    """Return the twin of a kernel, or None."""
+    twins = (choose_by_gradient, multiply_rows)
+    return {twin.__name__: twin for twin in twins}.get(name)
+
+
+def choose_by_gradient(
+    team: DeviceTeam,
+    gradient: DeviceArray,
+    rows: DeviceArray,
+    n_top: int,
+    n_other: int,
+    amplify: float,
+    key: np.uint64,
+    drawer: RowDrawer,
+    out: Any,
+) -> None:
+    """Queue gradient-based one-side sampling; the scratch memory is that of a drawer."""
+    drawer.choose_by_gradient(gradient, n_top, n_other, amplify, key, out)
+
+
+def multiply_rows(
+    team: DeviceTeam, rows: DeviceArray, factor: DeviceArray, values: DeviceArray
+) -> None:
+    """Queue multiplying the values (n_outputs, n_table_rows) of rows by their factors."""
+    team.launch(SAMPLING, "multiply_rows", rows.size, rows, factor, rows.size, values, *values.shape)
+
+
+def draw_bayesian_weights(
+    team: DeviceTeam, key: np.uint64, temperature: float, rows: DeviceArray, out: DeviceArray
+) -> None:
+    """Queue drawing the weights of a Bayesian bootstrap, one per row."""
+    numbers = key, float(temperature), rows, rows.size
+    team.launch(SAMPLING, "draw_bayesian_weights", rows.size, *numbers, out)

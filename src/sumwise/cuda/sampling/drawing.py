@@ -1,0 +1,169 @@
+"""RowDrawer: draws rows on a device, the same ones as on the CPU.
+
+Rows have keys, and those with the lowest are drawn: their k-th lowest is found by ``Selector``. Then
+all rows get a flag, and both kinds of rows are written in their order. Sizes are known beforehand,
+so nothing waits for the device.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.select import Groups, Selector
+from sumwise.cuda.runtime.team import DeviceTeam
+from sumwise.cuda.sampling.layout import SAMPLING, TILE_ROWS
+
+# Random keys of rows drawn by gradient have fewer bits, as on the CPU.
+_FEWER_BITS = 6
+
+
+class Strata(NamedTuple):
+    """Rows by stratum, for draws from each.
+
+    Attributes
+    ----------
+    order : DeviceArray of uint32
+        Places of the rows to draw from, by stratum.
+    of_row : DeviceArray of uint32
+        The stratum of each row of the table.
+    groups : Groups
+        Places of each stratum in ``order``, and how many to draw.
+    n_drawn : int
+        Number of all rows to draw.
+    """
+
+    order: DeviceArray
+    of_row: DeviceArray
+    groups: Groups
+    n_drawn: int
+
+
+class RowDrawer:
+    """Draws rows, and keeps the memory that it takes.
+
+    Arrays that it returns are valid until the next draw.
+
+    Parameters
+    ----------
+    team : DeviceTeam
+    rows : DeviceArray of uint32
+        The rows to draw from, ascending.
+    """
+
+    def __init__(self, team: DeviceTeam, rows: DeviceArray) -> None:
+        self._team, self._rows = team, rows
+        n_rows, device = rows.size, team.device
+        self._n_tiles = -(-n_rows // TILE_ROWS)
+        self._flags = device.allocate(n_rows, np.uint8)
+        self._tiles = device.allocate((max(1, self._n_tiles), 2), np.int64)
+        self._keys: DeviceArray | None = None
+        self._selectors: dict[int, Selector] = {}
+        self._groups: dict[int, Groups] = {}
+
+    # --- draws ---
+
+    def draw_lowest(self, key: np.uint64, n_drawn: int) -> tuple[DeviceArray, DeviceArray]:
+        """Return the rows with the lowest hashes, and the others: ``draw_lowest`` of the CPU."""
+        keys, groups = self._get_keys(), self._get_groups(n_drawn)
+        n_rows = self._rows.size
+        self._launch("write_hashes", key, n_rows, 0, 0, keys)
+        self._flag_lowest(groups)
+        return self._split(n_drawn, groups)[:2]
+
+    def draw_strata(self, key: np.uint64, strata: Strata) -> tuple[DeviceArray, DeviceArray]:
+        """Return the rows with the lowest hashes of each stratum, and the others."""
+        keys, groups, n_rows = self._get_keys(), strata.groups, self._rows.size
+        self._launch("write_hashes", key, n_rows, 0, strata.order, keys)
+        self._get_selector(groups.size.size).select(groups, keys)
+        known = strata.of_row, groups.found, groups.goal
+        self._launch("flag_strata", key, self._rows, n_rows, *known, self._flags)
+        return self._split(strata.n_drawn)[:2]
+
+    def split_by_mask(self, is_drawn: np.ndarray) -> tuple[DeviceArray, DeviceArray]:
+        """Return the rows that are marked on the host, and the others."""
+        self._team.device.write(is_drawn.astype(np.uint8), self._flags)
+        return self._split(int(np.count_nonzero(is_drawn)))[:2]
+
+    def choose_by_gradient(
+        self,
+        gradient: DeviceArray,
+        n_top: int,
+        n_other: int,
+        amplify: float,
+        key: np.uint64,
+        out: tuple[DeviceArray, DeviceArray, DeviceArray],
+    ) -> None:
+        """Do what ``choose_by_gradient`` of the CPU does."""
+        keys, n_rows = self._get_keys(), self._rows.size
+        if n_top > 0:
+            groups = self._get_groups(n_top)
+            sizes = *gradient.shape, self._rows, n_rows
+            self._launch("write_size_keys", gradient, *sizes, keys)
+            self._flag_lowest(groups)
+            places = self._find_places()
+            taken = groups.goal, groups.below, key, _FEWER_BITS
+            self._launch("mark_taken", self._flags, n_rows, *places, *taken, keys)
+        else:
+            self._launch("write_hashes", key, n_rows, _FEWER_BITS, 0, keys)
+        groups = self._get_groups(n_other)
+        self._flag_lowest(groups)
+        self._write_rows(groups, amplify, *out)
+
+    # --- flags and places ---
+
+    def _flag_lowest(self, groups: Groups) -> None:
+        keys = self._get_keys()
+        self._get_selector(1).select(groups, keys)
+        self._launch("flag_lowest", keys, keys.size, groups.found, self._flags)
+
+    def _find_places(self) -> tuple[DeviceArray, int]:
+        """Queue counting the flags before each tile."""
+        tiles = self._tiles, self._n_tiles
+        self._launch("count_flags", self._flags, self._rows.size, *tiles)
+        self._team.launch(SAMPLING, "add_up_tiles", 1, *tiles)
+        return tiles
+
+    def _split(self, n_drawn: int, groups: Groups | None = None) -> tuple[DeviceArray, DeviceArray]:
+        """Return the flagged rows and the others."""
+        n_rows = self._rows.size
+        chosen = self._team.borrow("drawn rows", n_drawn, np.uint32)
+        left_out = self._team.borrow("rows left out", n_rows - n_drawn, np.uint32)
+        self._write_rows(groups, 1.0, chosen, None, left_out)
+        return chosen, left_out
+
+    def _write_rows(
+        self,
+        groups: Groups | None,
+        amplify: float,
+        chosen: DeviceArray,
+        factor: DeviceArray | None,
+        left_out: DeviceArray,
+    ) -> None:
+        goal, below = (groups.goal, groups.below) if groups else (0, 0)
+        places = self._find_places()
+        rule = goal, below, 0 if factor is None else self._get_keys(), amplify
+        out = chosen, 0 if factor is None else factor, left_out
+        self._launch("split_rows", self._flags, self._rows, self._rows.size, *places, *rule, *out)
+
+    # --- memory ---
+
+    def _get_keys(self) -> DeviceArray:
+        if self._keys is None:
+            self._keys = self._team.device.allocate(self._rows.size, np.uint64)
+        return self._keys
+
+    def _get_selector(self, n_groups: int) -> Selector:
+        if n_groups not in self._selectors:
+            self._selectors[n_groups] = Selector(self._team, self._rows.size, n_groups)
+        return self._selectors[n_groups]
+
+    def _get_groups(self, n_drawn: int) -> Groups:
+        """Return one group of all keys, of which ``n_drawn`` are drawn."""
+        if n_drawn not in self._groups:
+            sizes = np.array([self._rows.size]), np.array([n_drawn])
+            self._groups[n_drawn] = Groups.upload(self._team, *sizes)
+        return self._groups[n_drawn]
+
+    def _launch(self, name: str, *args: object) -> None:
+        self._team.launch(SAMPLING, name, self._rows.size, *args)
