@@ -47,10 +47,19 @@ class Goss(RowSampler):
                 "must be at most 1"
             )
 
+    def count_drawn(self, n_rows: int) -> tuple[int, int]:
+        """Return how many of some rows are kept for their gradients, and drawn of the others."""
+        n_top = min(round(self.top_rate * n_rows), n_rows - 1)
+        return n_top, min(max(1, round(self.other_rate * n_rows)), n_rows - n_top)
+
+    @property
+    def amplify(self) -> float:
+        """The factor of rows drawn from the others."""
+        return float((1 - self.top_rate) / self.other_rate)
+
     def draw(self, source: RowSource) -> DrawnRows:
         n, n_threads = source.rows.size, source.team.n_threads
-        n_top = min(round(self.top_rate * n), n - 1)
-        n_other = min(max(1, round(self.other_rate * n)), n - n_top)
+        n_top, n_other = self.count_drawn(n)
         n_chosen = n_top + n_other
         if "goss" not in source.buffers:
             rows, left_out = (np.empty(size, dtype=np.uint32) for size in (n_chosen, n - n_chosen))
@@ -65,7 +74,7 @@ class Goss(RowSampler):
             source.rows,
             n_top,
             n_other,
-            float((1 - self.top_rate) / self.other_rate),
+            self.amplify,
             random.make_key(source.seed, random.ROWS, source.number),
             scratch,
             out,

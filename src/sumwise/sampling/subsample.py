@@ -40,6 +40,10 @@ class Subsample(RowSampler):
         """Return a random share of rows, in their order."""
         return self._split(rows, seed, round_idx).rows
 
+    def count_drawn(self, n_rows: int) -> int:
+        """Return how many of some rows are drawn."""
+        return max(1, round(self.rate * n_rows))
+
     def _split(self, rows: np.ndarray, seed: int, number: int, team: Team | None = None) -> Drawn:
-        n_drawn = max(1, round(self.rate * rows.size))
-        return draw_lowest(random.make_key(seed, random.ROWS, number), rows, n_drawn, team)
+        key, n_drawn = random.make_key(seed, random.ROWS, number), self.count_drawn(rows.size)
+        return draw_lowest(key, rows, n_drawn, team)

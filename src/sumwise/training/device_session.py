@@ -15,8 +15,8 @@ from sumwise.cuda.runtime.arrays import DeviceArray, number_rows
 from sumwise.cuda.runtime.team import DeviceTeam
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
-from sumwise.losses import Loss
-from sumwise.sampling import Columns
+from sumwise.sampling import Columns, RowSource
+from sumwise.sampling.device_draws import DeviceDraws
 from sumwise.training.rounds import BoostingResult, replay_rounds
 from sumwise.training.session import (
     BoostingSettings,
@@ -93,11 +93,32 @@ class DeviceSession(Session):
         return CudaGrower(table.on_devices[0], table.mapper, settings.growth, columns, n_rows)
 
     def draw_rows(self, number: int) -> Sample:
-        rows, sampler = self.rows, self.settings.sampler
-        nothing: Any = rows.train[:0]
-        if sampler is None:
+        rows, nothing = self.rows, self.rows.train[:0]
+        if self.settings.sampler is None:
             return Sample(rows.train, rows.valid, nothing, nothing)
-        raise NotImplementedError
+        gradient: Any = self.gradient
+        drawn: Any = self._draws.draw(number, gradient)
+        self._apply_factors(drawn)
+        unseen = self._join(drawn.left_out, rows.valid)
+        return Sample(drawn.rows, unseen, drawn.left_out, drawn.factor)
+
+    @lazy
+    def _draws(self) -> DeviceDraws:
+        settings, rows, none = self.settings, self.host_rows, np.empty((0, 0))
+        assert settings.sampler is not None
+        host = RowSource(
+            rows=rows.train,
+            seed=settings.seed,
+            number=0,
+            gradient=none,
+            hessian=none,
+            target=rows.target,
+            team=self._host_team,
+            groups=rows.groups,
+            classes=rows.classes,
+        )
+        train: Any = self.rows.train
+        return DeviceDraws(settings.sampler, train, host, self.team)
 
     @lazy
     def used_rows(self) -> Any:
@@ -135,15 +156,17 @@ class DeviceSession(Session):
         taken = [output.take(self._find_rows(rows)).to_host() for output in own]
         return np.ascontiguousarray(np.stack(taken, axis=1))
 
-    def measure_loss(self, rows: Any) -> float:
-        return self._measure(self.settings.loss, self.raw, self._find_rows(rows))
+    def _choose_left_out(self, left_out: Any, step: int) -> Any:
+        return left_out if step == 1 else left_out.take_every(step)
 
-    def _measure(self, loss: Loss, raw: Any, rows: Any) -> float:
+    def _find_loss(self, raw: Any, rows: Any) -> float:
         own: Any = self.rows
-        return loss.measure(self.team, own.target, raw, own.weight, rows).get()
+        loss, found = self.settings.loss, self._find_rows(rows)
+        return loss.measure(self.team, own.target, raw, own.weight, found).get()
 
     def replay(self, ensemble: Ensemble) -> Iterator[int]:
-        host_raw, device_raw = self.raw.to_host(), self.raw  # type: ignore[attr-defined]
+        device_raw: Any = self.raw
+        host_raw = device_raw.to_host()
         for number in replay_rounds(ensemble, self.table.matrices, host_raw, self._host_team):
             self.device.write(host_raw, device_raw)
             yield number

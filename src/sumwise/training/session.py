@@ -226,8 +226,11 @@ class Session:
 
     def measure_loss(self, rows: np.ndarray) -> float:
         """Return the mean loss of rows."""
+        return self._find_loss(self.raw, rows)
+
+    def _find_loss(self, raw: np.ndarray, rows: np.ndarray) -> float:
         own = self.rows
-        return self.settings.loss.value(own.target, self.raw, own.weight, rows)
+        return self.settings.loss.value(own.target, raw, own.weight, rows)
 
     def replay(self, ensemble: Ensemble) -> Iterator[int]:
         """Add the rounds of an ensemble to the scores one by one; yield their numbers."""
@@ -463,7 +466,7 @@ class Session:
         if self.measures_left_out:
             n = max(1, sample.left_out.size)
             step = 1 if self._stops_by_left_out else -(-n // MOST_LEFT_OUT)
-            self._left_out = np.ascontiguousarray(sample.left_out[::step])
+            self._left_out = self._choose_left_out(sample.left_out, step)
             self._loss_left_out = self._find_loss_left_out(raw)
 
     def find_improvement(self, raw: np.ndarray) -> float:
@@ -479,7 +482,11 @@ class Session:
                     f"the {rows.train.size} rows out; lower its rate"
                 )
             return np.nan
-        return self.settings.loss.value(rows.target, raw, rows.weight, self._left_out)
+        return self._find_loss(raw, self._left_out)
+
+    def _choose_left_out(self, left_out: np.ndarray, step: int) -> np.ndarray:
+        """Return every ``step``-th of the rows that are left out."""
+        return np.ascontiguousarray(left_out[::step])
 
 
 def open_session(

@@ -34,6 +34,11 @@ extern "C" __global__ void take_items(const double* a, const uint32* rows, int64
     FOR_EACH(i, n) out[i] = a[rows[i]];
 }
 
+// Every step-th of some row numbers.
+extern "C" __global__ void take_every(const uint32* rows, int64 step, int64 n, uint32* out) {
+    FOR_EACH(i, n) out[i] = rows[i * step];
+}
+
 // How many items are infinite or nan.
 extern "C" __global__ void count_not_finite(const double* a, int64 n, unsigned long long* count) {
     int64 found = 0;

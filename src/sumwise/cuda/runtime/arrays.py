@@ -116,6 +116,12 @@ class DeviceArray:
         self._launch("take_items", self, rows, rows.size, out)
         return out
 
+    def take_every(self, step: int) -> "DeviceArray":
+        """Return every ``step``-th of some row numbers (uint32)."""
+        out = self.device.allocate(-(-self.size // step), self.dtype)
+        self._launch("take_every", self, step, out.size, out)
+        return out
+
     def is_finite(self) -> bool:
         """Whether all items are finite."""
         count = self.device.zeros(1, np.uint64)

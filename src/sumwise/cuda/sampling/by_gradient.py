@@ -36,7 +36,9 @@ def multiply_rows(
     team: DeviceTeam, rows: DeviceArray, factor: DeviceArray, values: DeviceArray
 ) -> None:
     """Queue multiplying the values (n_outputs, n_table_rows) of rows by their factors."""
-    team.launch(SAMPLING, "multiply_rows", rows.size, rows, factor, rows.size, values, *values.shape)
+    team.launch(
+        SAMPLING, "multiply_rows", rows.size, rows, factor, rows.size, values, *values.shape
+    )
 
 
 def draw_bayesian_weights(

@@ -6,4 +6,6 @@ from sumwise.cuda.runtime.structs import make_header
 # Rows whose places one block finds.
 TILE_ROWS = 4096
 
-SAMPLING = Program("sampling", ("sampling/rows.cu",), make_header(constants={"TILE_ROWS": TILE_ROWS}))
+SAMPLING = Program(
+    "sampling", ("sampling/rows.cu",), make_header(constants={"TILE_ROWS": TILE_ROWS})
+)

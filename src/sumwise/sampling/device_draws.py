@@ -1,0 +1,89 @@
+"""DeviceDraws: the rows of a round, drawn on a device: the same ones as on the CPU.
+
+Draws by gradient, and those that most fits use, are made by kernels. The others do not depend on
+gradients: they are made on the host, and their rows are sent.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.team import DeviceTeam
+from sumwise.cuda.sampling.by_gradient import draw_bayesian_weights
+from sumwise.cuda.sampling.drawing import RowDrawer
+from sumwise.kernels.runtime import random
+from sumwise.lazy import lazy
+from sumwise.sampling.bayesian import BayesianBootstrap
+from sumwise.sampling.goss import Goss
+from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+from sumwise.sampling.subsample import Subsample
+
+
+class DeviceDraws:
+    """Draws rows of a table on a device.
+
+    Arrays that it returns are valid until the next draw.
+
+    Parameters
+    ----------
+    sampler : RowSampler
+    rows : DeviceArray of uint32
+        The rows to draw from, ascending.
+    host : RowSource
+        The same rows on the host; it has no gradients.
+    team : DeviceTeam
+    """
+
+    def __init__(
+        self, sampler: RowSampler, rows: DeviceArray, host: RowSource, team: DeviceTeam
+    ) -> None:
+        self._sampler, self._rows, self._host, self._team = sampler, rows, host, team
+
+    def draw(self, number: int, gradient: DeviceArray) -> DrawnRows:
+        """Return the rows of a draw, with arrays on the device."""
+        sampler: Any = self._sampler
+        key = random.make_key(self._host.seed, random.ROWS, number)
+        if type(sampler) is Subsample:
+            rows, left_out = self._drawer.draw_lowest(key, sampler.count_drawn(self._rows.size))
+            return _make_draw(rows, self._nothing, left_out)
+        if type(sampler) is Goss:
+            return self._draw_by_gradient(sampler, key, gradient)
+        if type(sampler) is BayesianBootstrap:
+            factor = self._team.borrow("bayesian weights", self._rows.size, np.float64)
+            numbers = (key, float(sampler.temperature), self._rows, factor)
+            draw_bayesian_weights(self._team, *numbers)
+            return _make_draw(self._rows, factor, self._rows[:0])
+        return self._draw_on_host(number)
+
+    @lazy
+    def _drawer(self) -> RowDrawer:
+        return RowDrawer(self._team, self._rows)
+
+    @lazy
+    def _nothing(self) -> DeviceArray:
+        return self._team.device.allocate(0, np.float64)
+
+    def _draw_by_gradient(self, sampler: Goss, key: np.uint64, gradient: DeviceArray) -> DrawnRows:
+        n_rows, borrow = self._rows.size, self._team.borrow
+        n_top, n_other = sampler.count_drawn(n_rows)
+        n_drawn = n_top + n_other
+        rows = borrow("drawn rows", n_drawn, np.uint32)
+        factor = borrow("factors of drawn rows", n_drawn, np.float64)
+        left_out = borrow("rows left out", n_rows - n_drawn, np.uint32)
+        out = (rows, factor, left_out)
+        self._drawer.choose_by_gradient(gradient, n_top, n_other, sampler.amplify, key, out)
+        return _make_draw(*out)
+
+    def _draw_on_host(self, number: int) -> DrawnRows:
+        source = self._host.at_draw(number)
+        drawn = self._sampler.draw(source)
+        left_out = drawn.left_out
+        if left_out is None:
+            left_out = np.setdiff1d(source.rows, drawn.rows, assume_unique=True)
+        upload = self._team.device.upload
+        return _make_draw(upload(drawn.rows), upload(drawn.factor), upload(left_out))
+
+
+def _make_draw(rows: Any, factor: Any, left_out: Any) -> DrawnRows:
+    return DrawnRows(rows, factor, left_out)
