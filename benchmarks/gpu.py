@@ -96,12 +96,6 @@ def write_golden(parsed: argparse.Namespace) -> Outcome:
     return golden.run(parsed.golden, gpu=describe_gpu())
 
 
-def fit_small(parsed: argparse.Namespace) -> Outcome:
-    """Run what compute-sanitizer watches."""
-    sanitizer.fit_small(parsed.only or sanitizer.NAMES)
-    return Outcome([], [])
-
-
 PARTS: dict[str, Part] = {
     "equality": compare,
     "memory": check_memory,
@@ -111,8 +105,8 @@ PARTS: dict[str, Part] = {
     "time": measure_times,
     "multiclass": measure_classes,
 }
-# Not a part of its own.
-WATCHED = {"fit": fit_small}
+# Not a part of its own, but what compute-sanitizer watches.
+WATCHED = "fit"
 
 
 def emulate() -> None:
@@ -153,7 +147,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--golden", type=Path, metavar="PATH", default=golden.FILE)
     add_outputs(parser)
     parsed = parser.parse_args(arguments)
-    unknown = [name for name in parsed.parts if name not in {**PARTS, **WATCHED}]
+    unknown = [name for name in parsed.parts if name not in (*PARTS, WATCHED)]
     if unknown:
         parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     return parsed
@@ -164,13 +158,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parse_arguments(arguments)
     if parsed.emulate:
         emulate()
+    if parsed.parts == [WATCHED]:
+        sanitizer.fit_small(parsed.only or sanitizer.NAMES)
+        return 0
     machine = {"gpu": describe_gpu(), **describe_machine()}
     notes = [", ".join(f"{key} {value}" for key, value in machine.items())]
     print(*notes, flush=True)
     outcomes: dict[str, Outcome] = {}
     for name in parsed.parts or PARTS:
         start = perf_counter()
-        outcomes[name] = {**PARTS, **WATCHED}[name](parsed)
+        outcomes[name] = PARTS[name](parsed)
         print("", *map(format_aligned, outcomes[name].tables), sep="\n\n")
         print(f"\n{name} took {format_seconds(perf_counter() - start)}", flush=True)
         # After each part: a run that is stopped leaves what it has.

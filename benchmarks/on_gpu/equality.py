@@ -25,7 +25,7 @@ Verdict = Literal["equal", "different", "refused", "failed"]
 VERDICTS: tuple[Verdict, ...] = ("equal", "different", "refused", "failed")
 # Few rows to predict are enough: every tree is walked by each of them.
 _PREDICTED_ROWS = 20_000
-# Errors must tell users what gives them the model.
+# An error that does not tell users what gives them the model is a failure.
 _OTHER_DEVICE = re.compile("device=['\"]cpu['\"]")
 _METHODS = ("predict", "predict_proba", "decision_function")
 
@@ -45,9 +45,7 @@ class Comparison:
     @property
     def is_good(self) -> bool:
         """Whether it is what users are promised: the same bytes, or a limit that is told."""
-        if self.verdict == "refused":
-            return self.name in LIMITS and _OTHER_DEVICE.search(self.reason) is not None
-        return self.verdict == "equal"
+        return self.verdict == "equal" or (self.verdict == "refused" and self.name in LIMITS)
 
 
 def count_rounds(n_rows: int) -> int:
@@ -103,10 +101,11 @@ def judge(
             reason = compare_predictions(trained, where, setting, n_rows, predictions)
             if reason:
                 return "different", f"{whose}, {reason}"
-    except (DeviceError, ParameterError) as error:
-        return "refused", str(error)
     except Exception as error:  # whatever it is, the other settings must be tried
-        return "failed", describe_error(error)
+        is_told = isinstance(error, (DeviceError, ParameterError)) and _OTHER_DEVICE.search(
+            str(error)
+        )
+        return ("refused", str(error)) if is_told else ("failed", describe_error(error))
     return "equal", ""
 
 

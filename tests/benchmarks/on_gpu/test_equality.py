@@ -71,6 +71,13 @@ def test_a_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judge(monkeypatch, refuse, "loss-fair").is_good
 
 
+def test_an_error_that_tells_no_way_out_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(model: Any) -> Any:
+        raise DeviceError("no")
+
+    assert judge(monkeypatch, fail, "loss-fair").verdict == "failed"
+
+
 def test_any_other_error_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     found = judge(monkeypatch, lambda model: 1 / 0)
     assert (found.verdict, found.is_good) == ("failed", False)
