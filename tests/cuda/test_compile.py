@@ -89,11 +89,6 @@ def test_functions_of_other_bits_are_found(call):
     assert not FUNCTIONS.search("exp_of(x) larger_of(x) __syncthreads() __shfl_sync(x)")
 
 
-def test_names_of_programs_are_unique():
-    names = [program.name for program in PROGRAMS]
-    assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize(
     ("code", "found"),
     [

@@ -29,6 +29,8 @@ from sumwise import (
     Subsample,
     from_sklearn,
 )
+from sumwise.cuda.programs import compile_all, find_gpu_architectures
+from sumwise.errors import DeviceError
 from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.cache import announce_nothing
 from sumwise.kernels.runtime.threads import Team
@@ -260,11 +262,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=os.cpu_count() or 1,
         help="processes that compile side by side (default: one per CPU)",
     )
+    parser.add_argument(
+        "--gpu",
+        type=int,
+        action="append",
+        metavar="ARCHITECTURE",
+        help="compile for GPUs of compute capability 9.0 if it is 90 (default: the GPUs found)",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     """Compile with one line on standard error per step, and print the total time."""
     if args.jobs < 1:
         raise argparse.ArgumentError(None, f"--jobs {args.jobs}: must be at least 1")
-    seconds = warm_up(args.jobs, lambda text: print(text, file=sys.stderr, flush=True))
-    print(f"Kernels ready in {seconds:.1f} s")
+    start = perf_counter()
+    warm_up(args.jobs, _tell)
+    try:
+        for line in compile_all(args.gpu or find_gpu_architectures()):
+            _tell(f"{line} ({perf_counter() - start:.0f} s)")
+    except DeviceError as error:
+        raise argparse.ArgumentError(None, str(error)) from None
+    print(f"Kernels ready in {perf_counter() - start:.1f} s")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -247,12 +247,14 @@ def test_graphs(device):
         device.launch(add, 1, 32, (array, 3, 10))
         device.copy(array, other)
         device.clear(array[:1])
+        assert device.load(PROGRAM)["add"] is add
         with pytest.raises(DeviceError, match="can be recorded"):
             graph.launch()
         for forbidden in (
             lambda: device.allocate(3, int),
             lambda: device.write(np.zeros(3), array),
             lambda: device.download(array),
+            lambda: device.load(PROGRAM._replace(name="other")),
             device.mark,
             device.wait,
         ):

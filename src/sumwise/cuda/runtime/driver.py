@@ -163,8 +163,11 @@ class DriverDevice(Device):
     # --- work ---
 
     def load(self, program: Program) -> dict[str, Any]:
-        self._begin()
-        return self._gpu.load(program)
+        kernels = self._gpu.find_loaded(program)
+        if kernels is None:
+            self._begin()  # not while something is recorded
+            kernels = self._gpu.load(program)
+        return kernels
 
     def launch(
         self,

@@ -81,6 +81,10 @@ class Gpu:
 
     # --- programs ---
 
+    def find_loaded(self, program: Program) -> dict[str, Kernel] | None:
+        """Return the kernels of a program if it was loaded before."""
+        return self._programs.get(program)
+
     def load(self, program: Program) -> dict[str, Kernel]:
         """Return the kernels of a program, loaded once in a process."""
         with self._loading:
