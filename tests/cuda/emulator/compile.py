@@ -30,6 +30,8 @@ FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-
 FLAGS += ["-fno-strict-aliasing", "-fPIC", "-fvisibility=hidden", "-fno-extern-tls-init"]
 # What is an error on a GPU, or has another result there. runtime.cpp has the handlers.
 CHECKS = "-fsanitize=alignment,bounds,shift-exponent,integer-divide-by-zero,float-cast-overflow"
+# Calls before each access; accesses.h has what is called. Lines tell where in the source it is.
+WATCH = ["-fsanitize=thread", "-g"]
 
 _BOUNDS = r"(?:__launch_bounds__\s*\((?P<bounds{}>[^;{{]*?)\)\s*)?"
 _KERNEL = re.compile(
@@ -53,6 +55,8 @@ class Kernel(NamedTuple):
         That a block may have.
     launch : callable
         The function of its library that executes kernels.
+    path : Path
+        The library.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Kernel(NamedTuple):
     sizes: tuple[int, ...]
     most_threads: int
     launch: Callable[..., int]
+    path: Path
 
 
 class _Entry(ctypes.Structure):
@@ -84,40 +89,51 @@ def explain_missing() -> str | None:
 
 
 @cache
-def load_kernels(program: Program) -> dict[str, Kernel]:
+def load_kernels(program: Program, check_accesses: bool = False) -> dict[str, Kernel]:
     """Return the kernels of a program by name, compiled before or now.
 
     Where nothing can be compiled, the test that asks for them is skipped.
     """
     if reason := explain_missing():
         pytest.skip(reason)
-    text, n_kernels = _replace_attributes(_preprocess(program))
-    runtime = (HERE / "runtime.cpp").read_text()
-    key = _hash("\0".join([text, runtime, *FLAGS, CHECKS, _version()]))
+    flags = [*FLAGS, "-DEMULATOR_CHECK_ACCESSES"] if check_accesses else FLAGS
+    text, n_kernels = _replace_attributes(_preprocess(program, flags))
+    runtime = [(HERE / name).read_text() for name in ("runtime.cpp", "accesses.h")]
+    key = _hash("\0".join([text, *runtime, *flags, CHECKS, *WATCH, _version()]))
     path = _folder() / f"{program.name}-{key}.so"
     if not path.exists():
-        _build(text, path)
+        _build(text, path, flags, [CHECKS, *WATCH] if check_accesses else [CHECKS])
     library = ctypes.CDLL(str(path))
     launch = library.emulator_launch
     launch.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 5]
-    launch.argtypes += [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int64]
+    launch.argtypes += [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int64]
+    launch.argtypes += [ctypes.c_char_p, ctypes.c_int64]
     entries = (_Entry * n_kernels).in_dll(library, "emulator_kernels")
-    return {entry.name.decode(): _read(entry, launch) for entry in entries}
+    return {entry.name.decode(): _read(entry, launch, path) for entry in entries}
 
 
-def _read(entry: _Entry, launch: Callable[..., int]) -> Kernel:
+def _read(entry: _Entry, launch: Callable[..., int], path: Path) -> Kernel:
     name, kinds = entry.name.decode(), entry.kinds.decode()
     sizes = tuple(entry.sizes[: entry.n_arguments])
-    return Kernel(name, entry.call, kinds, sizes, entry.most_threads, launch)
+    return Kernel(name, entry.call, kinds, sizes, entry.most_threads, launch, path)
 
 
-def _preprocess(program: Program) -> str:
+def find_line(kernel: Kernel, place: str) -> str:
+    """Return file and line of code at a place in a library, outside of the emulator's header."""
+    # The address is that of a return, after the call.
+    place = hex(int(place, 16) - 1)
+    lines = _run(["addr2line", "-i", "-e", str(kernel.path), place]).split("\n")
+    own = [line.split(" ")[0] for line in lines if line and "emulator.h" not in line]
+    return own[0] if own else lines[0]
+
+
+def _preprocess(program: Program, flags: list[str]) -> str:
     generated = _folder() / f"header-{_hash(program.header)}"
     generated.mkdir(exist_ok=True)
     _write(program.header, generated / "layout.cuh")
     main = "".join(f'#include "{name}"\n' for name in program.files)
     include = ["-I", str(SOURCES), "-I", str(generated), "-include", str(HERE / "emulator.h")]
-    return _run(["g++", "-E", *FLAGS, *include, "-x", "c++", "-"], main)
+    return _run(["g++", "-E", *flags, *include, "-x", "c++", "-"], main)
 
 
 def _replace_attributes(text: str) -> tuple[str, int]:
@@ -133,13 +149,13 @@ def _replace_attributes(text: str) -> tuple[str, int]:
     return "\n".join([*lines, "};\n"]), len(found)
 
 
-def _build(text: str, path: Path) -> None:
+def _build(text: str, path: Path, flags: list[str], checks: list[str]) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         source, made = Path(folder, "program.ii"), Path(folder, "program.o")
         source.write_text(text)
-        _run(["g++", *FLAGS, CHECKS, "-c", "-o", str(made), str(source)])
+        _run(["g++", *flags, *checks, "-c", "-o", str(made), str(source)])
         library = Path(folder, "program.so")
-        _run(["g++", *FLAGS, "-shared", "-o", str(library), str(made), str(HERE / "runtime.cpp")])
+        _run(["g++", *flags, "-shared", "-o", str(library), str(made), str(HERE / "runtime.cpp")])
         library.rename(path)  # at once: another process may be doing the same
 
 

@@ -1,7 +1,9 @@
 """EmulatedDevice: kernels run on the CPU, strict about what a GPU does not forgive."""
 
 import ctypes
+import os
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -13,10 +15,17 @@ from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device, Mark, Program
 from sumwise.errors import DeviceMemoryError
 from tests.cuda.emulator.arguments import Arguments
-from tests.cuda.emulator.compile import Kernel, load_kernels
+from tests.cuda.emulator.compile import Kernel, find_line, load_kernels
 from tests.cuda.emulator.errors import KernelError
 from tests.cuda.emulator.graphs import Copied, Passed, RecordedGraph
-from tests.cuda.emulator.memory import Allocation, Block, clear_bytes, copy_bytes, is_freed
+from tests.cuda.emulator.memory import (
+    Allocation,
+    Block,
+    clear_bytes,
+    copy_bytes,
+    is_freed,
+    list_ranges,
+)
 
 ORDERS = ("forward", "reversed", "shuffled")
 _MESSAGE_BYTES = 2048
@@ -43,6 +52,10 @@ class EmulatedDevice(Device):
     check_launches : bool
         Look at all guard bands after each launch, not only when memory is freed: slow, but it
         names the kernel.
+    check_accesses : bool or None
+        Look at each access of a kernel: whether it is in bounds, and whether another thread of the
+        block accesses the same byte with no barrier between. Many times slower. None: if the
+        environment has ``SUMWISE_CHECK_ACCESSES``.
     """
 
     name = "emulated"
@@ -59,11 +72,15 @@ class EmulatedDevice(Device):
         order: str = "forward",
         seed: int = 0,
         check_launches: bool = False,
+        check_accesses: bool | None = None,
     ) -> None:
         self.number, self.n_processors = number, n_processors
         self.shared_memory, self.memory_limit = shared_memory, memory_limit
         self._order, self._random = ORDERS.index(order), random.Random(seed)
         self._check_launches = check_launches
+        if check_accesses is None:
+            check_accesses = bool(os.environ.get("SUMWISE_CHECK_ACCESSES"))
+        self._check_accesses = check_accesses
         self._blocks: dict[int, Block] = {}
         self._damages: list[str] = []
         self._recording: RecordedGraph | None = None
@@ -127,7 +144,7 @@ class EmulatedDevice(Device):
     # --- work ---
 
     def load(self, program: Program) -> dict[str, Kernel]:
-        return load_kernels(program)
+        return load_kernels(program, self._check_accesses)
 
     def launch(
         self,
@@ -224,14 +241,21 @@ class EmulatedDevice(Device):
     ) -> None:
         pointers, _kept = arguments.make_pointers()
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
-        how = (self._order, self._random.getrandbits(64), message, _MESSAGE_BYTES)
-        name = kernel.name.encode()
-        if kernel.launch(name, kernel.address, pointers, n_x, n_y, n_threads, shared, *how):
-            raise KernelError(message.value.decode())
+        ranges = list_ranges() if self._check_accesses else np.empty((0, 2), np.int64)
+        how = (self._order, self._random.getrandbits(64), ranges.ctypes.data, len(ranges))
+        if kernel.launch(
+            *(kernel.name.encode(), kernel.address, pointers, n_x, n_y, n_threads, shared),
+            *(*how, message, _MESSAGE_BYTES),
+        ):
+            raise KernelError(_show_places(message.value.decode(), kernel))
         if self._check_launches:
             for block in self._blocks.values():
                 if damage := block.find_damage():
                     raise KernelError(f"kernel {kernel.name}: {damage}")
+
+
+def _show_places(message: str, kernel: Kernel) -> str:
+    return re.sub(r"{(0x\w+)}", lambda place: f"({find_line(kernel, place[1])})", message)
 
 
 def _check_copy(source: Any, target: Any) -> None:

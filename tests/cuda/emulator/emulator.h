@@ -173,8 +173,18 @@ EMULATOR_MATCH(unsigned long long)
 
 // --- atomics: threads are switched at barriers only, so plain operations are atomic ---
 
+// Not inlined where accesses are watched: the caller is what is reported.
+#ifdef EMULATOR_CHECK_ACCESSES
+extern "C" void emulator_touch_atomic(void* address, int n_bytes);
+#define EMULATOR_UNWATCHED inline __attribute__((no_sanitize("thread"), noipa))
+#else
+inline void emulator_touch_atomic(void*, int) {}
+#define EMULATOR_UNWATCHED inline
+#endif
+
 #define EMULATOR_ATOMIC(name, kind, updated)                  \
-    inline kind name(kind* address, kind value) {             \
+    EMULATOR_UNWATCHED kind name(kind* address, kind value) { \
+        emulator_touch_atomic(address, sizeof(kind));         \
         const kind old = *address;                            \
         *address = (updated);                                 \
         return old;                                           \
@@ -183,7 +193,8 @@ EMULATOR_MATCH(unsigned long long)
     EMULATOR_ATOMIC(atomicAnd, kind, old & value)             \
     EMULATOR_ATOMIC(atomicOr, kind, old | value)              \
     EMULATOR_ATOMIC(atomicXor, kind, old ^ value)             \
-    inline kind atomicCAS(kind* address, kind expected, kind value) { \
+    EMULATOR_UNWATCHED kind atomicCAS(kind* address, kind expected, kind value) { \
+        emulator_touch_atomic(address, sizeof(kind));         \
         const kind old = *address;                            \
         if (old == expected) *address = value;                \
         return old;                                           \
@@ -368,7 +379,7 @@ template <auto kernel, class... Arguments> struct Caller<kernel, void (*)(Argume
     static constexpr char kinds[] = {Argument<Arguments>::kind..., 0};
     static constexpr long long sizes[] = {(long long)sizeof(Arguments)..., 0};
 
-    template <int... indices> static void unpack(void** arguments, Indices<indices...>) {
+    template <int... indices> EMULATOR_UNWATCHED static void unpack(void** arguments, Indices<indices...>) {
         kernel(*(Arguments*)arguments[indices]...);
     }
     static void call(void** arguments) {

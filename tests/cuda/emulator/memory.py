@@ -72,6 +72,13 @@ def find_allocations(addresses: set[int]) -> "list[weakref.ref[Allocation]]":
     ]
 
 
+def list_ranges() -> np.ndarray:
+    """Return first and last address of all blocks of all devices, in order."""
+    blocks = [allocation.block for allocation in list(_allocations)]
+    ranges = [(block.address, block.address + block.n_bytes) for block in blocks if block]
+    return np.array(sorted(ranges), np.int64).reshape(-1, 2)
+
+
 def is_freed(array: DeviceArray) -> bool:
     """Whether the memory of an array has been given back."""
     owner = array.owner

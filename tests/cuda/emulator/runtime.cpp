@@ -126,6 +126,14 @@ size_t message_bytes;
 bool failed;
 Order order;
 uint64_t random_state;
+char* library;  // the memory of this library
+size_t library_bytes;
+size_t dynamic_bytes;  // of shared memory
+
+struct Segment {  // all shared memory, static and dynamic
+    char* first;
+    size_t n_bytes;
+} segment;
 
 // --- errors ---
 
@@ -203,6 +211,22 @@ bool allocate_stacks() {
     return true;
 }
 
+}  // namespace
+
+#ifdef EMULATOR_CHECK_ACCESSES
+#include "accesses.h"
+#else
+namespace {
+void watch(const void*, int64_t) {}
+void begin_accesses() {}
+void settle_accesses() {}
+void order_block() {}
+void order_warp(int) {}
+}  // namespace
+#endif
+
+namespace {
+
 // --- order ---
 
 uint64_t draw(uint64_t n) {
@@ -253,6 +277,7 @@ bool advance(int warp) {
     int n_meeting = 0;
     for (int lane : numbers) {
         if (lanes[lane].state <= READY) resume(warp * N_LANES + lane);
+        settle_accesses();
         if (failed) return false;
         n_meeting += lanes[lane].state == AT_WARP;
     }
@@ -264,6 +289,7 @@ bool advance(int warp) {
         }
     for (int lane = 0; lane < N_LANES; ++lane) lanes[lane].state = READY;
     phase[warp] ^= 1;
+    if (same(lanes[0].what, "__syncwarp")) order_warp(warp);  // others do not order accesses
     return true;
 }
 
@@ -287,6 +313,7 @@ void run_block() {
     }
     n_free_stacks = n_threads;
     memset(phase, 0, sizeof(phase));
+    begin_accesses();
     while (true) {
         advance_all();
         if (failed) return;
@@ -295,6 +322,7 @@ void run_block() {
             if (!wait_together(fibers[0], fibers[i])) return fail_of_divergence(0, i);
         }
         if (fibers[0].state == RETURNED) return;
+        order_block();
         n_holding = 0;
         for (int i = 0; i < n_threads; ++i) {
             n_holding += fibers[i].predicate;
@@ -348,40 +376,35 @@ class FaultCatcher {
 
 // --- shared memory ---
 
-struct Segment {
-    char* first = nullptr;
-    size_t n_bytes = 0;
-};
-
-int find_segment(dl_phdr_info* info, size_t, void* result) {
+/// Find this library among those that are loaded, and its thread-local variables.
+int find_segment(dl_phdr_info* info, size_t, void*) {
     const auto here = (uintptr_t)&fibers;
-    bool mine = false;
-    size_t n_bytes = 0;
+    size_t n_bytes = 0, shared_bytes = 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& part = info->dlpi_phdr[i];
-        const uintptr_t first = info->dlpi_addr + part.p_vaddr;
-        if (part.p_type == PT_LOAD) mine |= here >= first && here < first + part.p_memsz;
-        if (part.p_type == PT_TLS) n_bytes = part.p_memsz;
+        if (part.p_type == PT_LOAD) n_bytes = part.p_vaddr + part.p_memsz;
+        if (part.p_type == PT_TLS) shared_bytes = part.p_memsz;
     }
-    if (!mine) return 0;
-    *(Segment*)result = {(char*)info->dlpi_tls_data, n_bytes};
+    if (here - info->dlpi_addr >= n_bytes) return 0;
+    library = (char*)info->dlpi_addr, library_bytes = n_bytes;
+    segment = {(char*)info->dlpi_tls_data, shared_bytes};
     return 1;
 }
 
 /// Fill all static shared memory, and the dynamic one with what guards its end.
-void poison(Segment segment, size_t shared) {
+void poison() {
     char *first = (char*)shared_memory, *last = first + sizeof(shared_memory);
     memset(segment.first, POISON, first - segment.first);
-    memset(first, POISON, shared + SHARED_GUARD);
+    memset(first, POISON, dynamic_bytes + SHARED_GUARD);
     memset(last, POISON, segment.first + segment.n_bytes - last);
 }
 
-void check_shared(size_t shared) {
+void check_shared() {
     const auto* bytes = (unsigned char*)shared_memory;
-    for (size_t i = shared; i < shared + SHARED_GUARD; ++i)
+    for (size_t i = dynamic_bytes; i < dynamic_bytes + SHARED_GUARD; ++i)
         if (bytes[i] != POISON)
             return fail("byte %zu of the dynamic shared memory was written, which has %zu bytes", i,
-                        shared);
+                        dynamic_bytes);
 }
 
 }  // namespace
@@ -450,7 +473,8 @@ void __ubsan_handle_float_cast_overflow(Place* place, void*) {
 
 extern "C" __attribute__((visibility("default"))) int emulator_launch(
     const char* name, void (*call)(void**), void** arguments, int64_t n_blocks_x, int64_t n_blocks_y,
-    int64_t threads, int64_t shared, int64_t how, uint64_t seed, char* text, int64_t text_bytes) {
+    int64_t threads, int64_t shared, int64_t how, uint64_t seed,
+    const void* ranges, int64_t n_ranges, char* text, int64_t text_bytes) {
     std::lock_guard<std::mutex> lock(launching);
     kernel_name = name, kernel = call, kernel_arguments = arguments;
     message = text, message_bytes = (size_t)text_bytes, failed = false;
@@ -464,15 +488,16 @@ extern "C" __attribute__((visibility("default"))) int emulator_launch(
         return 1;
     }
     shared_memory[0] = 0;  // the segment exists from now on
-    Segment segment;
-    dl_iterate_phdr(find_segment, &segment);
+    dl_iterate_phdr(find_segment, nullptr);
+    dynamic_bytes = shared;
+    watch(ranges, n_ranges);
     const FaultCatcher catcher;
     const BlockOrder blocks(n_blocks_x * n_blocks_y);
     for (uint64_t i = 0; i < blocks.n && !failed; ++i) {
         blockIdx = {(unsigned)(blocks[i] % n_blocks_x), (unsigned)(blocks[i] / n_blocks_x), 0};
-        poison(segment, shared);
+        poison();
         run_block();
-        if (!failed) check_shared(shared);
+        if (!failed) check_shared();
     }
     return failed;
 }
