@@ -84,6 +84,7 @@ __device__ inline int64 prefix_warp(int64 value, int64 group) {
 __device__ inline void prefix_bins(Sums (&sums)[2], int64 group, WarpSums& shared) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
     const int64 in_group = threadIdx.x & (group - 1);
+#pragma unroll
     for (int child = 0; child < 2; child++) {
         sums[child].g = prefix_warp(sums[child].g, group);
         sums[child].h = prefix_warp(sums[child].h, group);
@@ -102,6 +103,7 @@ __device__ inline void prefix_bins(Sums (&sums)[2], int64 group, WarpSums& share
         if (lane < n_warps) by_warp[lane] = before;
     }
     __syncthreads();
+#pragma unroll
     for (int child = 0; child < 2; child++) {
         sums[child].g += shared.sums[child][0][in_group][warp];
         sums[child].h += shared.sums[child][1][in_group][warp];
@@ -142,6 +144,7 @@ __device__ inline Found best_of_warp(Found found, int64 group) {
 __device__ inline void choose_bins(Found (&found)[2], int64 group, WarpFinds& shared) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
     const int64 in_group = threadIdx.x & (group - 1);
+#pragma unroll
     for (int child = 0; child < 2; child++) {
         const Found best = best_of_warp(found[child], group);
         if (lane < group) shared.found[child][in_group][warp] = best;
@@ -153,6 +156,7 @@ __device__ inline void choose_bins(Found (&found)[2], int64 group, WarpFinds& sh
         if (lane == 0) by_warp[0] = best;
     }
     __syncthreads();
+#pragma unroll
     for (int child = 0; child < 2; child++) found[child] = shared.found[child][in_group][0];
 }
 

@@ -25,6 +25,7 @@ __device__ inline void note_bounds(
     if (direction != 0 && !is_missing_alone && job.growth != SYMMETRIC) {
         double middle = 0.0;
         // Halved first: the sum might overflow.
+#pragma unroll
         for (int child = 0; child < 2; child++)
             middle += 0.5 * child_value(limits, totals[child]);
         middle = smaller_of(larger_of(middle, lower), upper);
@@ -32,6 +33,7 @@ __device__ inline void note_bounds(
         uppers[below] = middle;
         lowers[1 - below] = middle;
     }
+#pragma unroll
     for (int child = 0; child < 2; child++) {
         job.parent[left + child] = (int32)node;
         job.lower[left + child] = lowers[child];
@@ -51,6 +53,7 @@ __device__ inline Children divide_node(const Job& job, int64 node, int64 depth) 
     made.totals[0] = load_sums(job.left_totals + 3 * node);
     made.totals[1] = load_sums(job.totals + 3 * node) - made.totals[0];
     made.small = made.totals[1].n < made.totals[0].n ? 1 : 0;
+#pragma unroll
     for (int child = 0; child < 2; child++) {
         const bool is_enough = made.totals[child].n >= 2 * job.min_samples_leaf;
         made.splittable[child] = is_enough && depth + 1 < job.max_depth;
@@ -65,6 +68,7 @@ __device__ inline void create_children(
     int64 anchor, int64 small_slot, int64 large_slot) {
     const int64 left = own.left;
     const Limits limits = find_limits(job, state.unit_g, state.unit_h, node, -1);
+#pragma unroll
     for (int child = 0; child < 2; child++) {
         Node next = make_node(left + child, own.depth + 1, anchor);
         next.splittable = made.splittable[child];

@@ -150,95 +150,121 @@ __device__ static void settle_families(const Job& job, const State& state) {
 
 constexpr int64 FEW_WAITING = 1024;
 
-// Nodes that can be split, and in which order. A node is listed as 2 * number + (a child of it may
-// be split, too).
-struct Queue {
-    double* gain;
-    int32* node;
-    int32* sorted;
-    int64 size;
+// A node that waits: it has a split, but no children yet.
+struct Waiting {
+    double gain;
+    int32 node;  // 2 * number + (its children may be split, too); -1 for none
 };
 
-// Queue the nodes that have a split but no children yet: all, or those of the last level.
-__device__ static void queue_nodes(
-    const Job& job, const State& state, Queue& queue, int32* size) {
+// Whether a node is split before another one: by gain, then by number.
+__device__ static bool comes_before(const Waiting& a, const Waiting& b) {
+    if (b.node < 0 || a.node < 0) return a.node >= 0;
+    return a.gain > b.gain || (a.gain == b.gain && a.node < b.node);
+}
+
+__device__ static Waiting look_at(const Job& job, int64 node) {
+    const Node own = job.nodes[node];
+    const int64 n_rows = job.totals[3 * node + 2], n_left = job.left_totals[3 * node + 2];
+    if (own.feature < 0 || own.left >= 0) return {0.0, -1};
+    const bool is_enough = larger_of(n_left, n_rows - n_left) >= 2 * job.min_samples_leaf;
+    const bool may_split = is_enough && own.depth + 1 < job.max_depth;
+    return {own.gain, (int32)(2 * node + (may_split ? 1 : 0))};
+}
+
+// Nodes that are split now.
+struct Queue {
+    double* gain;
+    int32* node;  // as in Waiting
+    int32* sorted;
+    int32* size;
+};
+
+// Of all nodes whose children may be split, the one that is split first.
+__device__ static Waiting find_first_family(const Job& job, const State& state) {
+    __shared__ Waiting by_warp[MOST_WARPS];
+    Waiting first = {0.0, -1};
+    for (int64 node = threadIdx.x; node < state.n_nodes; node += blockDim.x) {
+        const Waiting own = look_at(job, node);
+        if (own.node >= 0 && (own.node & 1) && comes_before(own, first)) first = own;
+    }
+    for (int distance = 16; distance > 0; distance /= 2) {
+        const Waiting other = {__shfl_xor_sync(ALL_LANES, first.gain, distance),
+                               __shfl_xor_sync(ALL_LANES, first.node, distance)};
+        if (comes_before(other, first)) first = other;
+    }
+    if ((threadIdx.x & 31) == 0) by_warp[threadIdx.x / 32] = first;
+    __syncthreads();
+    for (int64 warp = 0; warp < blockDim.x / 32; warp++)
+        if (comes_before(by_warp[warp], first)) first = by_warp[warp];
+    return first;
+}
+
+// Queue what is split now: level-wise, all nodes of the last level. Leaf-wise, one node after the
+// other, up to the first whose children may be split: the next one depends on those.
+__device__ static void queue_nodes(const Job& job, const State& state, const Queue& queue) {
     const bool by_level = job.growth == LEVEL_WISE;
     const int64 first = by_level ? state.level_first : 0;
     const int64 last = by_level ? state.level_first + state.level_size : state.n_nodes;
-    if (threadIdx.x == 0) *size = 0;
-    __syncthreads();
+    Waiting end = {0.0, -1};
+    if (!by_level) end = find_first_family(job, state);
     for (int64 node = first + threadIdx.x; node < last; node += blockDim.x) {
-        const Node own = job.nodes[node];
-        if (own.feature < 0 || own.left >= 0) continue;
-        const int64 n_rows = job.totals[3 * node + 2], n_left = job.left_totals[3 * node + 2];
-        const bool is_enough = larger_of(n_left, n_rows - n_left) >= 2 * job.min_samples_leaf;
-        const bool may_split = is_enough && own.depth + 1 < job.max_depth;
-        const int32 place = atomicAdd(size, 1);
+        const Waiting own = look_at(job, node);
+        if (own.node < 0 || (end.node >= 0 && comes_before(end, own))) continue;
+        const int32 place = atomicAdd(queue.size, 1);
         queue.gain[place] = own.gain;
-        queue.node[place] = (int32)(2 * node + (may_split ? 1 : 0));
+        queue.node[place] = own.node;
     }
     __syncthreads();
-    queue.size = *size;
 }
 
-// Sort the queue by gain, then by number. Returns how many of the first are to be split: all that
-// leaves allow, but leaf-wise none after the first whose children may be split.
-__device__ static int64 sort_queue(const Job& job, const State& state, Queue& queue) {
-    __shared__ int32 first_family;
-    if (threadIdx.x == 0) first_family = 0x7FFFFFFF;
-    __syncthreads();
-    const int64 n_more = job.max_leaves - state.n_leaves;
-    for (int64 i = threadIdx.x; i < queue.size; i += blockDim.x) {
-        const double gain = queue.gain[i];
-        const int32 node = queue.node[i];
+// Sort the queue by gain, then by number.
+__device__ static void sort_queue(const Queue& queue) {
+    const int64 size = *queue.size;
+    for (int64 i = threadIdx.x; i < size; i += blockDim.x) {
+        const Waiting own = {queue.gain[i], queue.node[i]};
         int64 rank = 0;
-        for (int64 j = 0; j < queue.size; j++) {
-            const double other = queue.gain[j];
-            rank += other > gain || (other == gain && queue.node[j] < node);
-        }
-        queue.sorted[rank] = node;
-        if ((node & 1) && rank + 1 < n_more) atomicMin(&first_family, (int32)rank);
+        for (int64 j = 0; j < size; j++)
+            rank += comes_before({queue.gain[j], queue.node[j]}, own);
+        queue.sorted[rank] = own.node;
     }
     __syncthreads();
-    const int64 n_splits = smaller_of(queue.size, n_more);
-    if (job.growth == LEVEL_WISE || first_family == 0x7FFFFFFF) return n_splits;
-    return smaller_of(n_splits, (int64)first_family + 1);
+}
+
+// Split a node of the queue. If it is a family it is number k, after so many rows of others.
+__device__ static void split_queued(
+    const Job& job, const State& state, int64 node, int64 rank, bool is_family, int64 k,
+    int64 rows_before) {
+    Node own = job.nodes[node];
+    own.left = (int32)(state.n_nodes + 2 * rank);
+    const Children made = divide_node(job, node, own.depth);
+    const int64 small_slot = is_family ? state.n_slots + k : -1;
+    const int64 large_slot = is_family ? own.slot : -1;
+    create_children(job, state, node, own, made, -1, small_slot, large_slot);
+    job.nodes[node].left = own.left;
+    job.nodes[node].slot = -1;
+    if (is_family)
+        list_family(job, k, node, own, made, SUBTRACT, small_slot, large_slot, rows_before);
+    else
+        leave_records(job, own.left);
 }
 
 // Split the first nodes of the queue; returns how many of them are families.
 __device__ static int64 split_nodes(
-    const Job& job, const State& state, const Queue& queue, int64 n_splits) {
+    const Job& job, const State& state, const int32* sorted, int64 n_splits) {
     __shared__ ScanMemory scan_memory;
     // Children of the last leaves that are allowed will not be split.
     const bool is_last = state.n_leaves + n_splits >= job.max_leaves;
     int64 n_families = 0, n_moved = 0;
     for (int64 first = 0; first < n_splits; first += blockDim.x) {
         const int64 rank = first + threadIdx.x;
-        bool is_family = false;
-        int64 node = 0, n_rows = 0;
-        if (rank < n_splits) {
-            node = queue.sorted[rank] >> 1;
-            is_family = !is_last && (queue.sorted[rank] & 1);
-            if (is_family) n_rows = job.last[node] - job.first[node];
-        }
+        const int64 listed = rank < n_splits ? sorted[rank] : 0, node = listed >> 1;
+        const bool is_family = !is_last && (listed & 1);
+        const int64 n_rows = is_family ? job.last[node] - job.first[node] : 0;
         const Scanned families = scan_block(is_family ? 1 : 0, scan_memory);
         const Scanned moved = scan_block(n_rows, scan_memory);
         if (rank < n_splits) {
-            Node own = job.nodes[node];
-            own.left = (int32)(state.n_nodes + 2 * rank);
-            const Children made = divide_node(job, node, own.depth);
-            const int64 k = n_families + families.before;
-            const int64 small_slot = is_family ? state.n_slots + k : -1;
-            const int64 large_slot = is_family ? own.slot : -1;
-            create_children(job, state, node, own, made, -1, small_slot, large_slot);
-            job.nodes[node].left = own.left;
-            job.nodes[node].slot = -1;
-            if (is_family) {
-                const int64 before = n_moved + moved.before;
-                list_family(job, k, node, own, made, SUBTRACT, small_slot, large_slot, before);
-            } else {
-                leave_records(job, own.left);
-            }
+            const int64 k = n_families + families.before, before = n_moved + moved.before;
+            split_queued(job, state, node, rank, is_family, k, before);
         }
         n_families += families.total;
         n_moved += moved.total;
@@ -266,15 +292,17 @@ extern "C" __global__ void __launch_bounds__(512) choose_splits(Job job) {
     __shared__ double few_gains[FEW_WAITING];
     __shared__ int32 few_nodes[2][FEW_WAITING];
     __shared__ int32 queue_size;
-    State state = *job.state;
+    const State state = *job.state;
     if (state.n_families == 0) return;
+    if (threadIdx.x == 0) queue_size = 0;
     settle_families(job, state);
-    Queue queue = {few_gains, few_nodes[0], few_nodes[1], 0};
+    Queue queue = {few_gains, few_nodes[0], few_nodes[1], &queue_size};
     if (job.max_leaves > FEW_WAITING)
-        queue = {job.waiting_gain, job.waiting, job.waiting + job.max_leaves, 0};
-    queue_nodes(job, state, queue, &queue_size);
-    const int64 n_splits = sort_queue(job, state, queue);
-    const int64 n_families = split_nodes(job, state, queue, n_splits);
+        queue = {job.waiting_gain, job.waiting, job.waiting + job.max_leaves, &queue_size};
+    queue_nodes(job, state, queue);
+    sort_queue(queue);
+    const int64 n_splits = smaller_of((int64)queue_size, job.max_leaves - state.n_leaves);
+    const int64 n_families = split_nodes(job, state, queue.sorted, n_splits);
     draw_children(job, n_families);
     if (threadIdx.x > 0) return;
     State& next = *job.state;

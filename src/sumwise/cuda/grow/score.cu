@@ -14,6 +14,7 @@ __device__ static void find_spans(
         shared.highest[threadIdx.x / own.group][own.in_group] = 0;
     }
     __syncthreads();
+#pragma unroll
     for (int child = 0; child < 2; child++) {
         if (own.bin >= 1 && own.bin <= n_value_bins && sums[child].n > 0) {
             atomicMin(&shared.lowest[child][own.in_group], (int32)own.bin);
@@ -48,6 +49,7 @@ extern "C" __global__ void __launch_bounds__(1024) score_nodes(Job job, int64 gr
         prefix_bins(prefix, group, warp_sums);
         if (job.random_splits) find_spans(sums, own, n_value_bins, spans);
         Found found[2];
+#pragma unroll
         for (int child = 0; child < 2; child++) {
             found[child] = find_nothing();
             if (f < 0 || own.bin < 1 || own.bin > n_value_bins) continue;
@@ -78,6 +80,7 @@ extern "C" __global__ void __launch_bounds__(1024) score_nodes(Job job, int64 gr
                 found[child] = better_of(found[child], Found{order_of(gains.left), index + 1});
         }
         choose_bins(found, group, warp_finds);
+#pragma unroll
         for (int child = 0; child < 2; child++) {
             Candidate* row = job.candidates + (2 * k + child) * job.n_tiles * LANES;
             const Sums none = missing[child][own.in_group];

@@ -42,6 +42,7 @@ __device__ static void find_level_spans(
         const Family family = job.families[k];
         Sums sums[2];
         load_family(job, k, family, own, false, sums);
+#pragma unroll
         for (int child = 0; child < 2; child++)
             has_rows |= (family.splittable >> child & 1) && sums[child].n > 0;
     }
@@ -66,6 +67,7 @@ __device__ static Gains sum_gains(
         Sums prefix[2];
         load_family(job, k, family, own, job.random_splits, prefix);
         if (own.bin == 0) {
+#pragma unroll
             for (int child = 0; child < 2; child++) {
                 missing[child][own.in_group] = prefix[child];
                 if ((family.splittable >> child & 1) && prefix[child].n > 0)
@@ -74,6 +76,7 @@ __device__ static Gains sum_gains(
             }
         }
         prefix_bins(prefix, own.group, warp_sums);
+#pragma unroll
         for (int child = 0; child < 2; child++) {
             if (!is_candidate || !(family.splittable >> child & 1)) continue;
             const int64 node = family.left + child;
@@ -91,7 +94,7 @@ __device__ static Gains sum_gains(
     return total;
 }
 
-extern "C" __global__ void __launch_bounds__(1024) score_level(Job job, int64 group) {
+extern "C" __global__ void __launch_bounds__(256) score_level(Job job, int64 group) {
     __shared__ LevelLane lanes[MOST_GROUP];
     __shared__ WarpFinds warp_finds;
     const State state = *job.state;
