@@ -1,5 +1,5 @@
 // Move the records of nodes that are split to their children; see kernels/grow/partition.py.
-#include "grow/dividing.cuh"
+#include "grow/scan.cuh"
 #include "grow/split_test.cuh"
 
 // Records that a thread has under way, and fewest records of a block.
@@ -58,11 +58,9 @@ __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 
             left += other < warp ? lefts[other] : 0;
             all_left += lefts[other];
         }
-        if (lane == 0 && warp < 2) {
-            const int32 side = n_warps > 1 ? warp : LEFT;
-            uint64* cursors = job.cursors + 2 * k;
-            reserved[side] = (int64)atomicAdd(cursors + side, side == LEFT ? all_left : n - all_left);
-            if (n_warps == 1) reserved[RIGHT] = (int64)atomicAdd(cursors + RIGHT, n - all_left);
+        if (threadIdx.x <= RIGHT) {
+            const uint32 n_side = threadIdx.x == LEFT ? all_left : n - all_left;
+            reserved[threadIdx.x] = (int64)atomicAdd(job.cursors + 2 * k + threadIdx.x, n_side);
         }
         __syncthreads();
         uint64* next_left = target_left + reserved[LEFT];
@@ -78,42 +76,33 @@ __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 
     }
 }
 
-// Note where the children's records are, and how rows are divided when histograms are built.
-__device__ inline void note_children(const Job& job) {
-    __shared__ int64 lasts[MOST_WARPS];
-    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+// Note where the records of a family's children are; return how many rows are to be summed.
+__device__ inline int64 note_children(const Job& job, int64 k) {
+    const Family& family = job.families[k];
+    const int64 n_left = (int64)atomicExch(job.cursors + 2 * k + LEFT, (uint64)0);
+    job.cursors[2 * k + RIGHT] = 0;
+    const int64 begin = job.first[family.parent], end = job.last[family.parent];
+    job.first[family.left] = begin;
+    job.last[family.left] = job.first[family.left + 1] = begin + n_left;
+    job.last[family.left + 1] = end;
+    if (family.mode == NO_HISTOGRAMS) return 0;
+    return family.small == family.left ? n_left : end - begin - n_left;
+}
+
+// By the block that finishes last: note all children, and how rows are divided when they are summed.
+__device__ inline void finish_partition(const Job& job) {
+    __shared__ ScanMemory memory;
     const int64 n_families = job.state->n_families;
     int64 before = 0;
     for (int64 chunk = 0; chunk < n_families; chunk += blockDim.x) {
         const int64 k = chunk + threadIdx.x;
-        int64 n_rows = 0;
-        if (k < n_families) {
-            const Family family = job.families[k];
-            const int64 n_left = (int64)atomicExch(job.cursors + 2 * k + LEFT, (uint64)0);
-            job.cursors[2 * k + RIGHT] = 0;
-            const int64 begin = job.first[family.parent], end = job.last[family.parent];
-            job.first[family.left] = begin;
-            job.last[family.left] = job.first[family.left + 1] = begin + n_left;
-            job.last[family.left + 1] = end;
-            if (family.mode != NO_HISTOGRAMS)
-                n_rows = family.small == family.left ? n_left : end - begin - n_left;
-        }
-        int64 sum = n_rows;  // of this and all families before it
-        for (int32 by = 1; by < 32; by *= 2) {
-            const int64 other = __shfl_up_sync(ALL_LANES, sum, by);
-            if (lane >= by) sum += other;
-        }
-        if (lane == 31) lasts[warp] = sum;
-        __syncthreads();
-        for (int32 other = 0; other < n_warps; ++other) {
-            if (other < warp) sum += lasts[other];
-        }
-        if (k < n_families) job.build_first[k + 1] = before + sum;
-        for (int32 other = 0; other < n_warps; ++other) before += lasts[other];
-        __syncthreads();
+        const int64 n_rows = k < n_families ? note_children(job, k) : 0;
+        const Scanned rows = scan_block(n_rows, memory);
+        if (k < n_families) job.build_first[k] = before + rows.before;
+        before += rows.total;
     }
     if (threadIdx.x == 0) {
-        job.build_first[0] = 0;
+        job.build_first[n_families] = before;
         job.state->n_done = 0;
     }
 }
@@ -138,5 +127,5 @@ extern "C" __global__ void partition_rows(Job job) {
         is_last = n_before == gridDim.x - 1;
     }
     __syncthreads();
-    if (is_last) note_children(job);
+    if (is_last) finish_partition(job);
 }
