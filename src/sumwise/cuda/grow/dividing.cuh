@@ -32,7 +32,7 @@ __device__ inline int64 find_place(const int64* first, int64 n, int64 at) {
     return low;
 }
 
-// Where the records of a node are.
+// The records of nodes of a depth.
 __device__ inline uint64* node_records(const Job& job, int64 depth) {
     return job.records + (depth & 1) * job.records_length;
 }

@@ -192,8 +192,8 @@ __device__ inline void build_range(const Job& job, const Tile& tile, Span span, 
     for (int64 at = span.begin; at < span.end; ++k) {
         const int64 family_end = job.build_first[k + 1];
         const int64 stop = family_end < span.end ? family_end : span.end;
-        const int32 small = job.families[k].small;
-        const uint64* records = node_records(job, job.nodes[small].depth) + job.first[small];
+        const Family& family = job.families[k];
+        const uint64* records = node_records(job, family.depth) + job.first[family.small];
         records -= job.build_first[k];
         int64* target = built_histogram(job, k) + tile.start;
         while (at < stop) {

@@ -5,16 +5,24 @@
 // Records that a thread has under way, and fewest records of a block.
 constexpr int32 MOVED_RECORDS = 8;
 constexpr int64 LEAST_MOVED = 2048;
+constexpr uint32 CLEARED_WORDS = 8;  // of a thread at a time
 constexpr int64 LEFT = 0, RIGHT = 1;
 
-// Set the histograms to zero that will be built next.
+// Set the histograms to zero that will be built next: a block takes a part of one at a time.
 __device__ inline void clear_histograms(const Job& job) {
-    const int64 length = job.histogram_length, step = (int64)gridDim.x * blockDim.x;
-    for (int64 k = 0; k < job.state->n_families; ++k) {
+    const uint32 length = (uint32)job.histogram_length, n_part = CLEARED_WORDS * blockDim.x;
+    const uint32 n_parts = (length + n_part - 1) / n_part;
+    const uint32 n_all = (uint32)job.state->n_families * n_parts;
+    for (uint32 part = blockIdx.x; part < n_all; part += gridDim.x) {
+        const uint32 k = part / n_parts;
         if (job.families[k].mode == NO_HISTOGRAMS) continue;
         int64* target = built_histogram(job, k);
-        for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += step)
-            target[i] = 0;
+        const uint32 first = part % n_parts * n_part + threadIdx.x;
+#pragma unroll
+        for (uint32 j = 0; j < CLEARED_WORDS; ++j) {
+            const uint32 i = first + j * blockDim.x;
+            if (i < length) target[i] = 0;
+        }
     }
 }
 
@@ -24,12 +32,12 @@ __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 
     __shared__ uint32 lefts[MOST_WARPS];
     __shared__ int64 reserved[2];
     const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-    const int32 parent = job.families[k].parent, depth = job.nodes[parent].depth;
+    const int32 parent = job.families[k].parent, depth = job.families[k].depth;
     const uint64 step = pack_step(job.nodes[parent]);
     const uint8* column = job.columns + step_feature(step) * job.n_table_rows;
-    const uint64* source = node_records(job, depth) + job.first[parent];
-    uint64* target_left = node_records(job, depth + 1) + job.first[parent];
-    uint64* target_right = node_records(job, depth + 1) + job.last[parent] - 1;
+    const uint64* source = node_records(job, depth - 1) + job.first[parent];
+    uint64* target_left = node_records(job, depth) + job.first[parent];
+    uint64* target_right = node_records(job, depth) + job.last[parent] - 1;
     const uint32 n_chunk = MOVED_RECORDS * blockDim.x;
     const uint32 n_before = MOVED_RECORDS * 32 * warp;  // records of the chunk before the warp's
     for (int64 chunk = begin; chunk < end; chunk += n_chunk) {
@@ -89,7 +97,7 @@ __device__ inline int64 note_children(const Job& job, int64 k) {
     return family.small == family.left ? n_left : end - begin - n_left;
 }
 
-// By the block that finishes last: note all children, and how rows are divided when they are summed.
+// By the block that finishes last: note all children, and how their rows are divided.
 __device__ inline void finish_partition(const Job& job) {
     __shared__ ScanMemory memory;
     const int64 n_families = job.state->n_families;
