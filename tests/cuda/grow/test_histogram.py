@@ -33,7 +33,7 @@ class Families:
         self.g, self.h = self._draw_values(rng, exact)
         depths = np.arange(n) % 3 if depths is None else depths
         records = np.zeros((2, job.rows.size), dtype=np.uint64)
-        families, nodes = job.get("families"), job.get("nodes")
+        families = job.get("families")
         first, last = job.get("first"), job.get("last")
         build_first = np.zeros(families.size + 1, dtype=np.int64)
         self.rows, at = [], 0
@@ -43,14 +43,13 @@ class Families:
             records[depth & 1, at : at + size] = make_records(own, self.g[own], self.h[own])
             small = 2 + 2 * k
             first[small], last[small] = at, at + size
-            nodes[small]["depth"] = depth
-            families[k]["small"], families[k]["mode"] = small, mode
+            families[k]["small"], families[k]["mode"], families[k]["depth"] = small, mode, depth
             families[k]["small_slot"] = n - 1 - k
             build_first[k + 1] = build_first[k] + (0 if mode == NO_HISTOGRAMS else size)
             at += size
         job.state |= {"n_families": n, "exact": int(exact)}
         job.state |= {"exact_scale_g": 1.0, "exact_scale_h": 1.0}
-        for name, items in (("families", families), ("nodes", nodes), ("records", records)):
+        for name, items in (("families", families), ("records", records)):
             job.set(name, items)
         for name, items in (("first", first), ("last", last), ("build_first", build_first)):
             job.set(name, items)

@@ -38,6 +38,7 @@ class Split:
             node = self.nodes[k]
             node["feature"], node["split_bin"] = feature, split_bin
             node["missing_left"], node["depth"], node["left"] = missing_left, depth, 5 + 2 * k
+            families[k]["depth"] = depth + 1
             first[k], last[k] = at, at + size
             family = families[k]
             family["parent"], family["left"], family["mode"] = k, 5 + 2 * k, mode
@@ -137,7 +138,7 @@ def test_many_families(device):
         first[k], last[k] = 5 * k, 5 * k + 5
         families[k]["parent"], families[k]["left"] = k, n + 2 * k
         families[k]["small"], families[k]["small_slot"] = n + 2 * k + k % 2, k
-        families[k]["mode"] = SUBTRACT
+        families[k]["mode"], families[k]["depth"] = SUBTRACT, 1
     for name, items in (("families", families), ("nodes", nodes), ("first", first), ("last", last)):
         job.set(name, items)
     job.set("records", records)

@@ -12,8 +12,8 @@ struct Span {
     int64 end;
 };
 
-// The part of a sequence that is this block's. Blocks without one are there if not all of them would
-// get `least` items.
+// The part of a sequence that is this block's. Some blocks have none if not all would get `least`
+// items.
 __device__ inline Span share_sequence(int64 total, int64 least) {
     const int64 most = (total + least - 1) / least;
     const int64 n_blocks = gridDim.x < most ? gridDim.x : most;
@@ -32,7 +32,7 @@ __device__ inline int64 find_place(const int64* first, int64 n, int64 at) {
     return low;
 }
 
-// Where the records of a node are.
+// The records of nodes of a depth.
 __device__ inline uint64* node_records(const Job& job, int64 depth) {
     return job.records + (depth & 1) * job.records_length;
 }
@@ -43,8 +43,8 @@ __device__ inline int64* built_histogram(const Job& job, int64 k) {
     return job.histograms + job.families[k].small_slot * job.histogram_length;
 }
 
-__device__ inline int64 request_row(const Request& request, int64 i) {
-    return request.rows ? (int64)request.rows[i] : request.first_row + i;
+__device__ inline uint32 request_row(const Request& request, int64 i) {
+    return request.rows ? request.rows[i] : (uint32)(request.first_row + i);
 }
 
 __device__ inline void add_to(int64* target, int64 value) {

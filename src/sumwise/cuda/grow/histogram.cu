@@ -7,8 +7,8 @@
 // tile, which has features in the first 16 lanes only, a thread adds a row alone, and a warp 32
 // rows: the words of the other lanes are a second copy, for the second half of the warp.
 //
-// Words of a bin: g, h and rows if values are packed. Exact values have 64 bits: two words for g and
-// two for h, the lower one first, whose carry goes to the upper one.
+// Words of a bin: g, h and rows if values are packed. Exact values have 64 bits: two words for g
+// and two for h, the lower one first, whose carry goes to the upper one.
 #include "grow/dividing.cuh"
 #include "runtime/fixed_point.cuh"
 
@@ -114,8 +114,8 @@ __device__ inline void swap_words(uint32& a, uint32& b, bool swapped) {
 // Add a row to 16 lanes; see above. `r` is the row's number in the warp, `words` are those of the
 // lanes' half. If the range is not the whole, most bins may be out of it.
 template <int32 N_WORDS, bool IS_WHOLE>
-__device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uint32 r, uint32* words,
-                                uint32 low, uint32 n_bins) {
+__device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uint32 r,
+                                uint32* words, uint32 low, uint32 n_bins) {
     swap_words(bins.x, bins.y, r & 4);
     swap_words(bins.z, bins.w, r & 4);
     swap_words(bins.x, bins.z, r & 8);
@@ -192,8 +192,8 @@ __device__ inline void build_range(const Job& job, const Tile& tile, Span span, 
     for (int64 at = span.begin; at < span.end; ++k) {
         const int64 family_end = job.build_first[k + 1];
         const int64 stop = family_end < span.end ? family_end : span.end;
-        const int32 small = job.families[k].small;
-        const uint64* records = node_records(job, job.nodes[small].depth) + job.first[small];
+        const Family& family = job.families[k];
+        const uint64* records = node_records(job, family.depth) + job.first[family.small];
         records -= job.build_first[k];
         int64* target = built_histogram(job, k) + tile.start;
         while (at < stop) {

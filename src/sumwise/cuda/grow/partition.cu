@@ -1,20 +1,28 @@
 // Move the records of nodes that are split to their children; see kernels/grow/partition.py.
-#include "grow/dividing.cuh"
+#include "grow/scan.cuh"
 #include "grow/split_test.cuh"
 
 // Records that a thread has under way, and fewest records of a block.
 constexpr int32 MOVED_RECORDS = 8;
 constexpr int64 LEAST_MOVED = 2048;
+constexpr uint32 CLEARED_WORDS = 8;  // of a thread at a time
 constexpr int64 LEFT = 0, RIGHT = 1;
 
-// Set the histograms to zero that will be built next.
+// Set the histograms to zero that will be built next: a block takes a part of one at a time.
 __device__ inline void clear_histograms(const Job& job) {
-    const int64 length = job.histogram_length, step = (int64)gridDim.x * blockDim.x;
-    for (int64 k = 0; k < job.state->n_families; ++k) {
+    const uint32 length = (uint32)job.histogram_length, n_part = CLEARED_WORDS * blockDim.x;
+    const uint32 n_parts = (length + n_part - 1) / n_part;
+    const uint32 n_all = (uint32)job.state->n_families * n_parts;
+    for (uint32 part = blockIdx.x; part < n_all; part += gridDim.x) {
+        const uint32 k = part / n_parts;
         if (job.families[k].mode == NO_HISTOGRAMS) continue;
         int64* target = built_histogram(job, k);
-        for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += step)
-            target[i] = 0;
+        const uint32 first = part % n_parts * n_part + threadIdx.x;
+#pragma unroll
+        for (uint32 j = 0; j < CLEARED_WORDS; ++j) {
+            const uint32 i = first + j * blockDim.x;
+            if (i < length) target[i] = 0;
+        }
     }
 }
 
@@ -24,12 +32,12 @@ __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 
     __shared__ uint32 lefts[MOST_WARPS];
     __shared__ int64 reserved[2];
     const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-    const int32 parent = job.families[k].parent, depth = job.nodes[parent].depth;
+    const int32 parent = job.families[k].parent, depth = job.families[k].depth;
     const uint64 step = pack_step(job.nodes[parent]);
     const uint8* column = job.columns + step_feature(step) * job.n_table_rows;
-    const uint64* source = node_records(job, depth) + job.first[parent];
-    uint64* target_left = node_records(job, depth + 1) + job.first[parent];
-    uint64* target_right = node_records(job, depth + 1) + job.last[parent] - 1;
+    const uint64* source = node_records(job, depth - 1) + job.first[parent];
+    uint64* target_left = node_records(job, depth) + job.first[parent];
+    uint64* target_right = node_records(job, depth) + job.last[parent] - 1;
     const uint32 n_chunk = MOVED_RECORDS * blockDim.x;
     const uint32 n_before = MOVED_RECORDS * 32 * warp;  // records of the chunk before the warp's
     for (int64 chunk = begin; chunk < end; chunk += n_chunk) {
@@ -58,11 +66,9 @@ __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 
             left += other < warp ? lefts[other] : 0;
             all_left += lefts[other];
         }
-        if (lane == 0 && warp < 2) {
-            const int32 side = n_warps > 1 ? warp : LEFT;
-            uint64* cursors = job.cursors + 2 * k;
-            reserved[side] = (int64)atomicAdd(cursors + side, side == LEFT ? all_left : n - all_left);
-            if (n_warps == 1) reserved[RIGHT] = (int64)atomicAdd(cursors + RIGHT, n - all_left);
+        if (threadIdx.x <= RIGHT) {
+            const uint32 n_side = threadIdx.x == LEFT ? all_left : n - all_left;
+            reserved[threadIdx.x] = (int64)atomicAdd(job.cursors + 2 * k + threadIdx.x, n_side);
         }
         __syncthreads();
         uint64* next_left = target_left + reserved[LEFT];
@@ -78,42 +84,33 @@ __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 
     }
 }
 
-// Note where the children's records are, and how rows are divided when histograms are built.
-__device__ inline void note_children(const Job& job) {
-    __shared__ int64 lasts[MOST_WARPS];
-    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+// Note where the records of a family's children are; return how many rows are to be summed.
+__device__ inline int64 note_children(const Job& job, int64 k) {
+    const Family& family = job.families[k];
+    const int64 n_left = (int64)atomicExch(job.cursors + 2 * k + LEFT, (uint64)0);
+    job.cursors[2 * k + RIGHT] = 0;
+    const int64 begin = job.first[family.parent], end = job.last[family.parent];
+    job.first[family.left] = begin;
+    job.last[family.left] = job.first[family.left + 1] = begin + n_left;
+    job.last[family.left + 1] = end;
+    if (family.mode == NO_HISTOGRAMS) return 0;
+    return family.small == family.left ? n_left : end - begin - n_left;
+}
+
+// By the block that finishes last: note all children, and how their rows are divided.
+__device__ inline void finish_partition(const Job& job) {
+    __shared__ ScanMemory memory;
     const int64 n_families = job.state->n_families;
     int64 before = 0;
     for (int64 chunk = 0; chunk < n_families; chunk += blockDim.x) {
         const int64 k = chunk + threadIdx.x;
-        int64 n_rows = 0;
-        if (k < n_families) {
-            const Family family = job.families[k];
-            const int64 n_left = (int64)atomicExch(job.cursors + 2 * k + LEFT, (uint64)0);
-            job.cursors[2 * k + RIGHT] = 0;
-            const int64 begin = job.first[family.parent], end = job.last[family.parent];
-            job.first[family.left] = begin;
-            job.last[family.left] = job.first[family.left + 1] = begin + n_left;
-            job.last[family.left + 1] = end;
-            if (family.mode != NO_HISTOGRAMS)
-                n_rows = family.small == family.left ? n_left : end - begin - n_left;
-        }
-        int64 sum = n_rows;  // of this and all families before it
-        for (int32 by = 1; by < 32; by *= 2) {
-            const int64 other = __shfl_up_sync(ALL_LANES, sum, by);
-            if (lane >= by) sum += other;
-        }
-        if (lane == 31) lasts[warp] = sum;
-        __syncthreads();
-        for (int32 other = 0; other < n_warps; ++other) {
-            if (other < warp) sum += lasts[other];
-        }
-        if (k < n_families) job.build_first[k + 1] = before + sum;
-        for (int32 other = 0; other < n_warps; ++other) before += lasts[other];
-        __syncthreads();
+        const int64 n_rows = k < n_families ? note_children(job, k) : 0;
+        const Scanned rows = scan_block(n_rows, memory);
+        if (k < n_families) job.build_first[k] = before + rows.before;
+        before += rows.total;
     }
     if (threadIdx.x == 0) {
-        job.build_first[0] = 0;
+        job.build_first[n_families] = before;
         job.state->n_done = 0;
     }
 }
@@ -138,5 +135,5 @@ extern "C" __global__ void partition_rows(Job job) {
         is_last = n_before == gridDim.x - 1;
     }
     __syncthreads();
-    if (is_last) note_children(job);
+    if (is_last) finish_partition(job);
 }

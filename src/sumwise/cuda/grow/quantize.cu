@@ -16,7 +16,7 @@ extern "C" __global__ void find_maxima(Job job) {
         double g[QUANTIZED_ROWS], h[QUANTIZED_ROWS];
 #pragma unroll
         for (int32 j = 0; j < QUANTIZED_ROWS; ++j) {
-            const int64 row = request_row(request, smaller_of(i + j * step, n_rows - 1));
+            const uint32 row = request_row(request, smaller_of(i + j * step, n_rows - 1));
             g[j] = request.gradient[row];
             h[j] = request.hessian[row];
         }
@@ -38,12 +38,11 @@ __device__ inline void clear_root(const Job& job) {
     if (slot < 0) return;
     int64* root = job.n_peers > 1 ? job.exchange + job.exchange_built
                                   : job.histograms + slot * job.histogram_length;
-    const int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < job.histogram_length; i += step)
-        root[i] = 0;
+    const int64 length = job.histogram_length, step = (int64)gridDim.x * blockDim.x;
+    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += step) root[i] = 0;
 }
 
-// Records of all rows; their sums, as integers, to the exchange. Nothing if values are out of range.
+// Records of all rows; their sums as integers to the exchange. Nothing if values are out of range.
 extern "C" __global__ void quantize_rows(Job job) {
     clear_root(job);
     const Scales scales = find_scales(job);
@@ -54,7 +53,7 @@ extern "C" __global__ void quantize_rows(Job job) {
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
          i += QUANTIZED_ROWS * step) {
         double g[QUANTIZED_ROWS], h[QUANTIZED_ROWS];
-        int64 rows[QUANTIZED_ROWS];
+        uint32 rows[QUANTIZED_ROWS];
 #pragma unroll
         for (int32 j = 0; j < QUANTIZED_ROWS; ++j) {
             rows[j] = request_row(request, smaller_of(i + j * step, n_rows - 1));

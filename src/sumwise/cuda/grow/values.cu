@@ -1,7 +1,7 @@
 // The leaf of each row, exact sums by leaf, and the leaves' values; see kernels/grow/values.py.
 //
-// Rows walk through the finished tree in their own order. The records of leaves would tell them, too,
-// but scattered over the table: gradients would be read and leaves written sector by sector.
+// Rows walk through the finished tree in their own order. The records of leaves would tell their
+// leaves, too, but scattered over the table: each gradient would be a sector of its own.
 #include "grow/walk.cuh"
 #include "runtime/fixed_point.cuh"
 
@@ -57,7 +57,7 @@ __device__ inline void sum_rows(const Job& job, Steps steps, Sums sums) {
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
          i += WALKED_ROWS * step) {
-        int64 rows[WALKED_ROWS];
+        uint32 rows[WALKED_ROWS];
         double g[WALKED_ROWS], h[WALKED_ROWS];
         uint32 nodes[WALKED_ROWS];
 #pragma unroll
@@ -113,7 +113,7 @@ extern "C" __global__ void add_leaf_values(Job job) {
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
          i += WALKED_ROWS * step) {
-        int64 rows[WALKED_ROWS];
+        uint32 rows[WALKED_ROWS];
         double scores[WALKED_ROWS];
         uint32 nodes[WALKED_ROWS];
 #pragma unroll

@@ -12,12 +12,12 @@ __device__ inline void visit_leaves(const uint8* columns, int64 n_table_rows, St
     const int64 step = (int64)gridDim.x * blockDim.x;
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
          i += WALKED_ROWS * step) {
-        int64 own[WALKED_ROWS];
+        uint32 own[WALKED_ROWS];
         uint32 leaves[WALKED_ROWS];
 #pragma unroll
         for (int32 j = 0; j < WALKED_ROWS; ++j) {
             const int64 at = i + j * step < n_rows ? i + j * step : n_rows - 1;
-            own[j] = rows ? (int64)rows[at] : first_row + at;
+            own[j] = rows ? rows[at] : (uint32)(first_row + at);
         }
         walk_rows(columns, n_table_rows, steps, own, leaves);
 #pragma unroll
@@ -41,11 +41,11 @@ __device__ inline void walk_tree(const uint8* columns, int64 n_table_rows, Steps
 struct AddValue {
     const double* value;
     double* scores;
-    __device__ void operator()(int64 row, uint32 leaf) const { scores[row] += value[leaf]; }
+    __device__ void operator()(uint32 row, uint32 leaf) const { scores[row] += value[leaf]; }
 };
 struct WriteLeaf {
     uint32* leaves;
-    __device__ void operator()(int64 row, uint32 leaf) const { leaves[row] = leaf; }
+    __device__ void operator()(uint32 row, uint32 leaf) const { leaves[row] = leaf; }
 };
 
 // Add the values of a finished tree to the scores of rows.

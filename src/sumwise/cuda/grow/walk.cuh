@@ -28,7 +28,7 @@ __device__ inline PackedSteps share_steps(Steps steps, int64 n_nodes) {
 // Find the leaves of rows. A leaf's step is 0: who has arrived stays.
 template <class Steps>
 __device__ inline void walk_rows(const uint8* columns, int64 n_table_rows, Steps steps,
-                                 const int64 (&rows)[WALKED_ROWS], uint32 (&nodes)[WALKED_ROWS]) {
+                                 const uint32 (&rows)[WALKED_ROWS], uint32 (&nodes)[WALKED_ROWS]) {
     uint64 step[WALKED_ROWS];
     const uint64 first = steps(0);
 #pragma unroll
