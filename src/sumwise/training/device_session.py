@@ -92,6 +92,11 @@ class DeviceSession(Session):
         columns, n_rows = settings.columns or Columns(), self.rows.train.size
         return CudaGrower(table.on_devices[0], table.mapper, settings.growth, columns, n_rows)
 
+    def make_solver(self) -> Any:
+        from sumwise.tree.device_solver import DeviceLeafSolver
+
+        return DeviceLeafSolver(self.grower, self.team)
+
     def draw_rows(self, number: int) -> Sample:
         rows, nothing = self.rows, self.rows.train[:0]
         if self.settings.sampler is None:

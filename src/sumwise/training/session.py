@@ -35,7 +35,7 @@ from sumwise.tree import (
 if TYPE_CHECKING:
     from sumwise.data.device_table import DeviceTable
     from sumwise.training.boosters.base import Booster
-    from sumwise.tree import LeafRefitter, VectorGrower
+    from sumwise.tree import LeafRefitter, LeafSolver, VectorGrower
 
 # Most left-out rows that are measured if early stopping does not depend on them: the loss of all
 # would take a tenth of the time of a round.
@@ -145,6 +145,11 @@ class TrainingTable:
         return self.data, self.mapper
 
     @property
+    def all_tables(self) -> list[Any]:
+        """The binned rows of all permutations, as growers turn from one to the other."""
+        return [self.data if self.data is not None else self.on_devices, *self.variants]
+
+    @property
     def n_features(self) -> int:
         tables = [self.data] if self.data is not None else self.on_devices
         return tables[0].n_features if tables else self.matrices[0].shape[1]
@@ -249,6 +254,12 @@ class Session:
         columns = settings.columns or Columns()
         return TreeGrower(*self.table.binned, settings.growth, columns, n_rows, self.team)
 
+    def make_solver(self) -> "LeafSolver":
+        """Return what sets leaves to Newton steps of other gradients."""
+        from sumwise.tree import LeafSolver  # few boosters need it
+
+        return LeafSolver(self.grower, self.rows.train.size, self.team)
+
     def get_refitter(self, output: int) -> "LeafRefitter":
         """Return the refitter of an output, for losses that refit leaves to locations."""
         return self._refitters[output % len(self._refitters)]
@@ -305,7 +316,7 @@ class Session:
         rate = float(self.settings.rates[round_idx])
         growth = replace(self.settings.growth, learning_rate=rate)
         self.settings = replace(self.settings, growth=growth)
-        if self.table.data is not None:
+        if self.table.mapper is not None:
             self._own_grower.set_learning_rate(rate)
 
     @lazy

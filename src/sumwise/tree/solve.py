@@ -49,9 +49,14 @@ class StepFinder:
         arrays = (rows, (leaf, left, anchor), gradient, hessian, settings.leaf_rule)
         run = choose_run(self._team, rows.size)
         run(solve_leaves, *arrays, self._ranges, self._sums, value)
-        if not np.isfinite(value).all():
-            raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
+        refuse_values(value)
         return value
+
+
+def refuse_values(value: np.ndarray) -> None:
+    """Raise TrainingError unless all values are finite."""
+    if not np.isfinite(value).all():
+        raise TrainingError("a leaf's value is not finite: lower learning_rate or raise l2")
 
 
 def smooth_paths(

@@ -74,3 +74,15 @@ def solve_leaves(thread, n_threads, sync, rows, tree, gradient, hessian, rule, r
     wait_for_all(sync, n_threads)
     if thread == 0:
         set_node_values(left, anchor, scales, rule, sums[1:n_threads], sums[0], value[:, 0])
+
+
+@kernel
+def set_leaf_values(left, anchor, maxima, n_rows, rule, none, totals, value):
+    """Write the Newton steps of all nodes to ``value`` (n_nodes, 1), from the sums of leaves.
+
+    ``totals`` (n_nodes, 2) are exact sums of ``n_rows`` rows, whose largest |g| and h are
+    ``maxima``. ``none`` has shape (0, n_nodes, 2).
+    """
+    limit = exact_limit(n_rows)
+    scales = power_scale(maxima[0], limit), power_scale(maxima[1], limit)
+    set_node_values(left, anchor, scales, rule, none, totals, value[:, 0])

@@ -12,9 +12,11 @@ the target of a row off the differences between them. Measured, this is worse th
 All tables have the bins of one ``BinMapper``, and one ``TreeGrower`` turns from table to table.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from sumwise.data.binned import BinnedData
 from sumwise.kernels.runtime import random
 from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.lazy import lazy
@@ -31,18 +33,16 @@ class PermutedRun(BoosterRun):
     Parameters
     ----------
     session : Session
-    tables : list of BinnedData
+    tables : list of BinnedData, or of DeviceTables
         One per permutation, at least two; the first is that of the session.
     """
 
     rounds: Rounds
 
-    def __init__(self, session: Session, tables: list[BinnedData]) -> None:
-        from sumwise.tree import LeafSolver  # only needed here
-
+    def __init__(self, session: Session, tables: Sequence[Any]) -> None:
         self.session, self._tables = session, tables
         self.rounds = start_rounds(session)
-        self._solver = LeafSolver(session.grower, session.rows.train.size, session.team)
+        self._solver = session.make_solver()
 
     @lazy
     def _scores(self) -> list[np.ndarray]:

@@ -43,7 +43,7 @@ class Plain(Booster):
 
     def start(self, session: Session) -> BoosterRun:
         if session.table.variants:
-            return PermutedRun(session, [session.table.binned[0], *session.table.variants])
+            return PermutedRun(session, session.table.all_tables)
         return _PlainRun(session, self.trees_per_round)
 
 
