@@ -20,6 +20,9 @@ from sumwise import (
     OobStopping,
 )
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.resampled.bagging_recipe import BaggingRecipe
+from sumwise.kernels.runtime import random
+from tests.naive import random as naive
 
 X, Y = load_iris(return_X_y=True)
 
@@ -49,6 +52,20 @@ def test_members_are_kept_at_their_best():
         found = log_loss(Y[stopped], member.predict_proba(scaled[stopped]), labels=[0, 1, 2])
         assert found == pytest.approx(min(losses), rel=1e-6)
     assert model.score(scaled, Y) > 0.85
+
+
+@pytest.mark.parametrize(("share", "n_stopping"), [(0.5, 4), (0.001, 1), (0.999, 8)])
+def test_rows_with_the_lowest_hashes_stop_a_member(share, n_stopping):
+    recipe = BaggingRecipe(None, 5, {}, True, stopping=OobStopping(share=share))
+    drawn = np.array([1, 0, 0, 2, 0, 0, 1, 0, 0, 0, 0])
+    out_of_bag = np.flatnonzero(drawn == 0).tolist()
+    for number in range(5):
+        stopped, scored = recipe.find_out_of_bag(drawn, number)
+        key = int(random.make_key(5, random.MEMBER_STOPPING, number))
+        assert stopped.tolist() == naive.draw_lowest(key, out_of_bag, n_stopping)
+        assert scored.tolist() == np.setdiff1d(out_of_bag, stopped).tolist()
+    stopped, scored = recipe.find_out_of_bag(np.ones(3), 0)
+    assert stopped.size == scored.size == 0
 
 
 @pytest.mark.parametrize(("share", "is_optimistic"), [(1.0, True), (0.5, False)])

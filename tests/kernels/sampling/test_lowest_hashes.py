@@ -11,6 +11,7 @@ from sumwise.kernels.sampling import lowest_hashes
 from sumwise.kernels.sampling.lowest_hashes import (
     EVERYTHING,
     HELD_OUT,
+    Strata,
     draw_lowest,
     draw_strata,
     expect_window,
@@ -83,8 +84,7 @@ def test_parts_draw_as_the_whole(teams, key, part_sizes, data):
     drawn, others = [], []
     for (n_below, inside), (offset, n) in zip(surveys, parts, strict=True):
         rows, n_own = np.arange(n, dtype=np.uint32), n_below + np.count_nonzero(inside <= bound)
-        numbers = (np.array([bound]), np.array([n_own]), team, offset)
-        own = split(np.uint64(key), rows, np.empty(0, np.uint32), *numbers)
+        own = split(np.uint64(key), rows, np.array([bound]), int(n_own), team, offset)
         drawn += [offset + row for row in own.rows.tolist()]
         others += [offset + row for row in own.others.tolist()]
     numbers = range(first, first + n_rows)
@@ -149,13 +149,13 @@ def test_nothing_is_drawn_from_an_empty_stratum():
     key = np.uint64(1)
     number = invert_extend(int(key), 0)
     rows = np.arange(3, dtype=np.uint32)
-    strata, bounds = np.array([0, 1, 0], np.uint32), np.array([0, 2**63], np.uint64)
+    strata = Strata(np.array([0, 1, 0], np.uint32), np.array([True, False]))
     hashes = [naive.extend(int(key), number + place) for place in range(3)]
     assert hashes[0] == 0
-    n_drawn = np.array([0, int(hashes[1] <= 2**63)])
-    drawn = split(key, rows, strata, bounds, n_drawn, Team(1), number)
-    assert 0 in drawn.others
-    assert drawn.rows.size == n_drawn[1]
+    bounds = np.array([0, hashes[1]], np.uint64)
+    drawn = split(key, rows, bounds, 1, Team(1), number, strata)
+    assert drawn.rows.tolist() == [1]
+    assert drawn.others.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 10, 1000, 10_000])

@@ -45,7 +45,6 @@ _DEVIATIONS = 5.0
 # Windows: of all hashes, and of a single one, for strata that nothing is drawn from.
 EVERYTHING = np.uint64(0), np.uint64(_LARGEST)
 _LOWEST_HASH = np.uint64(0), np.uint64(0)
-_ONE_STRATUM = np.empty(0, dtype=np.uint32)
 
 
 @routine
@@ -124,7 +123,7 @@ def survey_strata(
 
 
 @routine
-def _mark_block(key, first_number, strata, bounds, is_empty, begin, block):
+def _mark_block(key, first_number, strata, is_empty, bounds, begin, block):
     """Fill ``block`` with numbers that are at most the returned one if a row is drawn."""
     _hash_numbers(key, first_number + np.uint64(begin), block)
     if strata.size == 0:
@@ -136,11 +135,11 @@ def _mark_block(key, first_number, strata, bounds, is_empty, begin, block):
 
 
 @routine
-def _count_drawn(key, first_number, strata, bounds, is_empty, first, last, scratch):
+def _count_drawn(key, first_number, strata, is_empty, bounds, first, last, scratch):
     n_drawn = np.int64(0)
     for begin in range(first, last, _BLOCK):
         block = scratch[: min(_BLOCK, last - begin)]
-        bound = _mark_block(key, first_number, strata, bounds, is_empty, begin, block)
+        bound = _mark_block(key, first_number, strata, is_empty, bounds, begin, block)
         for i in range(block.size):
             n_drawn += block[i] <= bound
     return n_drawn
@@ -148,7 +147,7 @@ def _count_drawn(key, first_number, strata, bounds, is_empty, first, last, scrat
 
 @kernel
 def split_by_hash(
-    thread, n_threads, sync, key, first_number, rows, strata, bounds, is_empty, scratch, counts, out
+    thread, n_threads, sync, key, first_number, rows, strata, is_empty, bounds, scratch, counts, out
 ):
     """Separate the rows whose hash is at most the bound of their stratum from the others.
 
@@ -158,10 +157,10 @@ def split_by_hash(
     rows : uint32 array
     strata : uint32 array
         The stratum of each row; empty if there is only one.
-    bounds : uint64 array
-        The bound of each stratum.
     is_empty : bool array
         The strata that no rows are drawn from, whatever their bounds.
+    bounds : uint64 array
+        The bound of each stratum.
     scratch : uint64 array of shape (n_threads, BLOCK)
     counts : int64 array of shape (n_threads,), scratch
     out : (drawn, others), both uint32 arrays
@@ -172,7 +171,7 @@ def split_by_hash(
     first, last = share(rows.size, thread, n_threads)
     n_before, n_own = np.int64(0), np.int64(drawn.size)
     if n_threads > 1:
-        n_own = _count_drawn(key, first_number, strata, bounds, is_empty, first, last, own_scratch)
+        n_own = _count_drawn(key, first_number, strata, is_empty, bounds, first, last, own_scratch)
         counts[thread] = n_own
         wait_for_all(sync, n_threads)
         for t in range(thread):
@@ -184,7 +183,7 @@ def split_by_hash(
     for begin in range(first, last, _BLOCK):
         n = min(_BLOCK, last - begin)
         block, own = own_scratch[:n], rows[begin : begin + n]
-        bound = _mark_block(key, first_number, strata, bounds, is_empty, begin, block)
+        bound = _mark_block(key, first_number, strata, is_empty, bounds, begin, block)
         if (np.int64(place) <= last_place) & (np.int64(other_place) <= last_other_place):
             # Branch-free: the row is written to both, and stays in one of them.
             for i in range(n):
@@ -263,14 +262,24 @@ class Drawn(NamedTuple):
     others: np.ndarray
 
 
+class Strata(NamedTuple):
+    """The stratum of each row, empty if there is only one; and which strata give no row."""
+
+    of_row: np.ndarray
+    is_empty: np.ndarray
+
+
+_ONE_STRATUM = Strata(np.empty(0, dtype=np.uint32), np.zeros(1, dtype=np.bool_))
+
+
 def split(
     key: np.uint64,
     rows: np.ndarray,
-    strata: np.ndarray,
     bounds: np.ndarray,
-    n_drawn: np.ndarray,
+    n_drawn: int,
     team: Team,
     first_number: int = 0,
+    strata: Strata = _ONE_STRATUM,
 ) -> Drawn:
     """Separate the rows that are drawn from the others.
 
@@ -278,21 +287,19 @@ def split(
     ----------
     key : uint64
     rows : ndarray of uint32
-    strata : ndarray of uint32
-        The stratum of each row; empty if there is only one.
     bounds : ndarray of uint64
-        For each stratum, the hash of its last row that is drawn.
-    n_drawn : ndarray of int
-        How many of ``rows`` are drawn from each stratum.
+        The hash of the last row that is drawn, one per stratum.
+    n_drawn : int
+        How many of ``rows`` are drawn.
     team : Team
     first_number : int
         Number of the first of ``rows`` among all rows to draw from; those of the others follow.
+    strata : Strata
     """
-    n_all = int(n_drawn.sum())
-    out = tuple(np.empty(n, dtype=np.uint32) for n in (n_all, rows.size - n_all))
+    out = (np.empty(n_drawn, dtype=np.uint32), np.empty(rows.size - n_drawn, dtype=np.uint32))
     scratch = np.empty((team.n_threads, int(_BLOCK)), dtype=np.uint64)
     counts = np.empty(team.n_threads, dtype=np.int64)
-    rule = (key, np.uint64(first_number), rows, strata, bounds, n_drawn == 0)
+    rule = (key, np.uint64(first_number), rows, *strata, bounds)
     team.run(split_by_hash, *rule, scratch, counts, out)
     return Drawn(*out)
 
@@ -305,8 +312,7 @@ def draw_lowest(key: np.uint64, rows: np.ndarray, n_drawn: int, team: Team | Non
     bound = find_bound(n_drawn, *survey(key, rows.size, expect_window(n_drawn, rows.size), team))
     if bound is None:
         bound = find_bound(n_drawn, *survey(key, rows.size, EVERYTHING, team))
-    bounds = np.array([bound], dtype=np.uint64)
-    return split(key, rows, _ONE_STRATUM, bounds, np.array([n_drawn]), team)
+    return split(key, rows, np.array([bound], dtype=np.uint64), n_drawn, team)
 
 
 def draw_strata(
@@ -331,7 +337,8 @@ def draw_strata(
     if bounds is None:
         bounds = _find_bounds(key, strata, n_drawn, [EVERYTHING] * n_drawn.size, team)
     assert bounds is not None
-    return split(key, rows, strata, bounds, n_drawn, team)
+    parts = Strata(strata, n_drawn == 0)
+    return split(key, rows, bounds, int(n_drawn.sum()), team, strata=parts)
 
 
 def _find_bounds(
