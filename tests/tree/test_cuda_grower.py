@@ -47,9 +47,18 @@ class Case:
         return BinnedData.from_columns(self.codes, self.n_value_bins, team)
 
     def open_table(self, device):
+        """Return the table on a device, or on each of several ones a part of its rows."""
         with Team(1) as team:
             usable = self.open_data(team).usable
-        return DeviceTable.from_binned(device, self.codes, self.n_value_bins, usable)
+        own = (self.n_value_bins, usable)
+        if not isinstance(device, list):
+            return DeviceTable.from_binned(device, self.codes, *own)
+        parts = np.array_split(self.codes, len(device), axis=1)
+        parts = [np.ascontiguousarray(part) for part in parts]
+        return [
+            DeviceTable.from_binned(one, part, *own)
+            for one, part in zip(device, parts, strict=True)
+        ]
 
 
 def grow_on_cpu(case, settings, columns, exact_rows, n_trees):
@@ -67,6 +76,7 @@ def grow_on_cpu(case, settings, columns, exact_rows, n_trees):
 def grow_on_device(device, case, settings, columns, exact_rows, n_trees):
     table = case.open_table(device)
     grower = CudaGrower(table, case.mapper, settings, columns, case.rows.size, exact_rows)
+    device = device[0] if isinstance(device, list) else device
     g, h, rows = device.upload(case.g), device.upload(case.h), device.upload(case.rows)
     scores, others = device.zeros(case.g.size, np.float64), device.upload(case.others)
     pending = []
@@ -255,6 +265,30 @@ def test_any_settings(data):
     settings = data.draw(draw_settings(n_features))
     with EmulatedDevice(order=order, n_processors=data.draw(st.integers(1, 3))) as device:
         assert_same_bytes(device, case, settings, Columns(*rates))
+
+
+# --- several devices ---
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("exact_rows", [0, 10_000])
+def test_rows_divided_among_devices(growth, exact_rows):
+    from tests.cuda.emulator import EmulatedDevice
+
+    if reason := explain_missing():
+        pytest.skip(reason)
+    case = Case(21)
+    kind = "both" if growth == "symmetric" else "none"
+    settings = GrowthSettings(growth=growth, max_leaves=8, min_samples_leaf=5)
+    settings = replace(settings, constraints=make_constraints(2, 7, kind))
+    own = (case, settings, Columns(by_node=0.7), exact_rows, 2)
+    twins, scores = grow_on_cpu(*own)
+    with EmulatedDevice() as first, EmulatedDevice(1) as second, EmulatedDevice(2) as third:
+        devices = [first, second, third]
+        trees, own_scores = grow_on_device(devices, *own)
+    for tree, twin in zip(trees, twins, strict=True):
+        assert_same_tree(tree, twin)
+    assert own_scores.tobytes() == scores.tobytes()
 
 
 # --- methods beside growing ---

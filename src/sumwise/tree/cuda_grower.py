@@ -6,12 +6,13 @@ for each tree, the host writes what is asked for and queues the graph. It waits 
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sumwise.cuda.grow.launching import Rows, pack_tree
+from sumwise.cuda.grow.launching import pack_tree
 from sumwise.cuda.grow.layout import Request
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.structs import pack_struct
@@ -23,6 +24,7 @@ from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import allocate_constraints
 from sumwise.tree.cuda_memory import Sizes, count_bytes, plan_buffers
+from sumwise.tree.cuda_rows import DeviceRows, DividedRows, meet
 from sumwise.tree.cuda_share import DeviceShare, Launch
 from sumwise.tree.grower import keep_fields, refuse_gradients, refuse_value
 from sumwise.tree.growth import GrowthSettings
@@ -33,17 +35,19 @@ from sumwise.tree.tree import Tree
 _MOST_STEPS = 64
 # Trees that are not finished: more would only take memory.
 _MOST_PENDING = 64
-
-# Rows on a device, which ascend; None for all rows of the table.
-DeviceRows = DeviceArray | range | None
+# Between kernels: devices wait for each other.
+MEET: Launch = ("meet",)
 
 
 class CudaGrower:
-    """Grows trees on one binned table on a device.
+    """Grows trees on one binned table on a device, or on several ones that share the rows.
+
+    Gradients, scores and row numbers are those of all rows, on the first device.
 
     Parameters
     ----------
-    table : DeviceTable
+    table : DeviceTable or sequence of DeviceTable
+        Several: parts of the rows in their order, with the same features.
     mapper : BinMapper
         Gives the thresholds of the finished trees.
     settings : GrowthSettings
@@ -57,29 +61,35 @@ class CudaGrower:
 
     def __init__(
         self,
-        table: DeviceTable,
+        table: DeviceTable | Sequence[DeviceTable],
         mapper: BinMapper,
         settings: GrowthSettings,
         columns: Columns,
         n_rows: int,
         exact_rows: int = layout.EXACT_ROWS,
     ) -> None:
+        tables = _list_tables(table)
+        n_features = tables[0].n_features
         self._settings, self._exact_rows, self._n_rows = settings, exact_rows, n_rows
         self._thresholds, self._threshold_start = mapper.flatten()
-        self._options = settings.make_options(columns, n_rows, table.n_features)
+        self._options = settings.make_options(columns, n_rows, n_features)
         self._is_symmetric = self._options.growth == layout.SYMMETRIC
-        self._shares: dict[int, DeviceShare] = {}
-        self._share = self._open_share(table, None)
-        self._allowed = np.zeros((int(layout.CHILD), table.n_features), dtype=np.uint8)
+        self._rows, self._devices = DividedRows(tables), [table.device for table in tables]
+        # By the first table; a table seen once more is the same object.
+        self._known: dict[int, list[DeviceShare]] = {}
+        self._shares: list[DeviceShare] = []
+        self._open_shares(tables)
+        self._allowed = np.zeros((int(layout.CHILD), n_features), dtype=np.uint8)
         self._has_drawn = False
         self._last: PendingTree | None = None
         self._pending: deque[PendingTree] = deque()
         depth = self._options.max_depth if self._is_symmetric else 0
         self._constraints = allocate_constraints(
-            settings.constraints, table.n_features, self._share.sizes.n_nodes, depth
+            settings.constraints, n_features, self._share.sizes.n_nodes, depth
         )
         # The leaves of symmetric trees are projected on the host.
         self._projects = self._is_symmetric and self._constraints.any_direction
+        self._all_leaves: DeviceArray | None = None
 
     @classmethod
     def count_bytes(
@@ -92,22 +102,39 @@ class CudaGrower:
 
     # --- tables ---
 
-    def _open_share(self, table: DeviceTable, older: DeviceShare | None) -> DeviceShare:
-        """Return what grows trees on a table; a table seen once more is the same object."""
-        number = id(table)
-        if number not in self._shares:
-            own = (table, self._settings, self._options, self._n_rows, self._exact_rows)
-            share = DeviceShare(*own, older=older)
-            share.connect([share])
-            if older is not None and _has_new_buffers(share, older):
-                self._shares = {}  # all share the larger ones from now on
-            self._shares[number] = share
-        return self._shares[number]
+    def _open_shares(self, tables: Sequence[DeviceTable]) -> None:
+        """Use what grows trees on tables; make it at the first time."""
+        number, older = id(tables[0]), self._shares or [None] * len(tables)
+        if number not in self._known:
+            options = (self._settings, self._options)
+            shares = [
+                DeviceShare(
+                    table,
+                    *options,
+                    min(self._n_rows, table.n_rows),
+                    self._exact_rows,
+                    len(tables),
+                    old,
+                )
+                for table, old in zip(tables, older, strict=True)
+            ]
+            for share in shares:
+                share.connect(shares)
+            if any(share.has_new_buffers for share in shares):
+                self._known = {}  # all use the larger ones from now on
+            self._known[number] = shares
+        self._shares = self._known[number]
 
-    def turn_to(self, table: DeviceTable) -> None:
+    @property
+    def _share(self) -> DeviceShare:
+        """What grows trees on the first device."""
+        return self._shares[0]
+
+    def turn_to(self, table: DeviceTable | Sequence[DeviceTable]) -> None:
         """From now on use another table with the same rows and the same bins."""
-        if table is not self._share.table:
-            self._share = self._open_share(table, self._share)
+        tables = _list_tables(table)
+        if tables[0] is not self._share.table:
+            self._open_shares(tables)
             self._has_drawn = False
 
     # --- growing ---
@@ -124,39 +151,40 @@ class CudaGrower:
 
         ``scores`` may be None or empty.
         """
-        share, own = self._share, self._find_rows(rows)
-        target: Any = 0 if scores is None or scores.size == 0 else scores
-        request = Request(
-            key=key,
-            gradient=gradient,
-            hessian=hessian,
-            rows=own.numbers,
-            first_row=own.first,
-            n_rows=own.n_rows,
-            all_rows=own.n_rows,
-            scores=target,
-            learning_rate=float(self._settings.learning_rate),
-        )
-        words = np.frombuffer(pack_struct(request), dtype=np.uint64)
-        share.device.write(words, share.buffers["request"])
+        has_scores = scores is not None and scores.size > 0
+        rows_by_device = self._rows.divide(rows)
+        by_device: list[Any] = [
+            self._rows.spread("gradient", gradient),
+            self._rows.spread("hessian", hessian),
+            rows_by_device,
+            self._rows.spread("scores", scores) if has_scores else [0] * len(self._shares),
+        ]
+        n_rows = sum(own.n_rows for own in rows_by_device)
+        for share, g, h, own, target in zip(self._shares, *by_device, strict=True):
+            request = Request(
+                key=key,
+                gradient=g,
+                hessian=h,
+                rows=own.numbers,
+                first_row=own.first,
+                n_rows=own.n_rows,
+                all_rows=n_rows,
+                scores=target,
+                learning_rate=float(self._settings.learning_rate),
+            )
+            share.write_request(pack_struct(request))
         self._draw_features(key)
         self._queue_tree()
         if self._projects:
             self._project_values()
-        later = share.device.download_later(share.result.memory)
+        if has_scores:
+            self._rows.collect("scores", scores)
+        later = self._share.device.download_later(self._share.result.memory)
         self._last = PendingTree(later, self._make_tree)
         self._pending.append(self._last)
         if len(self._pending) > _MOST_PENDING:
             self._pending.popleft().finish()
         return self._last
-
-    def _find_rows(self, rows: DeviceRows) -> Rows:
-        n_rows = self._share.table.n_rows
-        if rows is None or len(rows) == n_rows:  # rows ascend: these are all
-            return Rows(0, 0, n_rows)
-        if isinstance(rows, range):
-            return Rows(0, rows.start, len(rows))
-        return Rows(rows, 0, rows.size)
 
     def _draw_features(self, key: np.uint64) -> None:
         """Draw the features of a tree, and tell the device."""
@@ -164,26 +192,28 @@ class CudaGrower:
             return
         self._allowed[layout.USABLE] = self._share.table.usable
         draw_tree_features(self._allowed, self._options, key)
-        self._share.write_features(self._allowed)
+        for share in self._shares:
+            share.write_features(self._allowed)
         self._has_drawn = True
 
     def _queue_tree(self) -> None:
         """Queue the kernels of a tree."""
-        begin: list[Launch] = [("begin_tree",), ("find_maxima",), ("quantize_rows",)]
-        begin += [("plan_root",), ("build_histograms",)]
-        end: list[Launch] = [("sum_leaves",), ("set_values",)]
+        begin: list[Launch] = [("begin_tree",), ("find_maxima",), MEET, ("quantize_rows",), MEET]
+        begin += [("plan_root",), ("build_histograms",), MEET]
+        end: list[Launch] = [("sum_leaves",), MEET, ("set_values",)]
         if not self._projects:
             end.append(("add_leaf_values",))
         n_steps = self._share.sizes.n_steps
+        meet(self._devices)
         if n_steps <= _MOST_STEPS:
-            self._share.play([*begin, *self._list_steps(0, n_steps), *end])
+            self._play([*begin, *self._list_steps(0, n_steps), *end])
             return
-        self._share.play(begin)
+        self._play(begin)
         for first in range(0, n_steps, _MOST_STEPS):
             if first and not self._is_growing():
                 break
-            self._share.play(self._list_steps(first, first + _MOST_STEPS))
-        self._share.play(end)
+            self._play(self._list_steps(first, first + _MOST_STEPS))
+        self._play(end)
 
     def _list_steps(self, first: int, last: int) -> list[Launch]:
         """Return the kernels of steps [first, last)."""
@@ -194,8 +224,21 @@ class CudaGrower:
             else:
                 n_families = min(self._share.sizes.n_families, 1 << max(0, min(step - 1, 40)))
                 launches += [("score_nodes", n_families), ("choose_splits",)]
-            launches += [("partition_rows",), ("build_histograms",)]
+            # What is built next may be where others still read the sums of this step.
+            launches += [MEET, ("partition_rows",), ("build_histograms",), MEET]
         return launches
+
+    def _play(self, launches: list[Launch]) -> None:
+        """Queue kernels on all devices; these meet where one reads what others have written."""
+        if len(self._shares) == 1:
+            self._share.play([launch for launch in launches if launch is not MEET])
+            return
+        begin = 0
+        for end in [*(i for i, launch in enumerate(launches) if launch is MEET), len(launches)]:
+            for share in self._shares:
+                share.play(launches[begin:end])
+            meet(self._devices)
+            begin = end + 1
 
     def _is_growing(self) -> bool:
         status = self._share.device.download(self._share.result.memory[:8]).view(np.int64)
@@ -222,11 +265,13 @@ class CudaGrower:
 
     def _project_values(self) -> None:
         """Project the leaves of a symmetric tree; then add their values to the scores."""
-        share = self._share
-        status, nodes, value, _ = share.result.read(share.device.download(share.result.memory))
+        first = self._share
+        status, nodes, value, _ = first.result.read(first.device.download(first.result.memory))
         if status != layout.OUT_OF_RANGE:
-            share.write_values(self._project(nodes, value))
-        share.play([("add_leaf_values",)])
+            projected = self._project(nodes, value)
+            for share in self._shares:
+                share.write_values(projected)
+        self._play([("add_leaf_values",)])
 
     def _project(self, nodes: np.ndarray, value: np.ndarray) -> np.ndarray:
         limits, projected = self._constraints, value.copy()
@@ -255,16 +300,19 @@ class CudaGrower:
         self, tree: Tree | PendingTree, rows: DeviceRows, scores: DeviceArray
     ) -> None:
         """Queue adding a tree's values to the scores of rows it was not grown on."""
-        share, own = self._share, self._find_rows(rows)
-        if own.n_rows == 0:
-            return
-        if tree is self._last:
-            share.row_kernels.add_grown_values(share.job, own, scores)
-            return
-        finished = finish_tree(tree)
-        value = share.device.upload(finished.value[:, 0])
-        steps = share.device.upload(_pack_steps(finished))
-        share.row_kernels.add_tree_values(share.table.columns, steps, value, own, scores)
+        own_rows, own_scores = self._rows.divide(rows), self._rows.spread("scores", scores)
+        finished = None if tree is self._last else finish_tree(tree)
+        for share, own, target in zip(self._shares, own_rows, own_scores, strict=True):
+            if own.n_rows == 0:
+                continue
+            if finished is None:
+                share.row_kernels.add_grown_values(share.job, own, target)
+            else:
+                value = share.device.upload(finished.value[:, 0])
+                steps = share.device.upload(_pack_steps(finished))
+                columns = share.table.columns
+                share.row_kernels.add_tree_values(columns, steps, value, own, target)
+        self._rows.collect("scores", scores)
 
     def find_leaves(self, tree: Tree | PendingTree, rows: DeviceRows) -> DeviceArray:
         """Return the leaf of each of ``rows``, among all rows of the table.
@@ -272,22 +320,31 @@ class CudaGrower:
         As after growth, :meth:`get_leaves` returns them, too, with the anchors of the tree grown
         last.
         """
-        share = self._share
-        if self._is_symmetric:
-            rows = None
-        else:
-            share.device.clear(share.leaf)
-        steps = share.device.upload(_pack_steps(finish_tree(tree)))
-        own = self._find_rows(rows)
-        share.row_kernels.find_leaves(share.table.columns, steps, own, share.leaf)
-        return share.leaf
+        steps = _pack_steps(finish_tree(tree))
+        own_rows = self._rows.divide(None if self._is_symmetric else rows)
+        for share, own in zip(self._shares, own_rows, strict=True):
+            if not self._is_symmetric:
+                share.device.clear(share.leaf)
+            if own.n_rows:
+                columns, uploaded = share.table.columns, share.device.upload(steps)
+                share.row_kernels.find_leaves(columns, uploaded, own, share.leaf)
+        return self._gather_leaves()
 
     def get_leaves(self, tree: Tree | PendingTree) -> tuple[DeviceArray, np.ndarray]:
         """Return the leaf of each row of the last tree, and the anchor of each node.
 
         The rows of its anchor determine the value of a node.
         """
-        return self._share.leaf, self._read_nodes()["anchor"].copy()
+        return self._gather_leaves(), self._read_nodes()["anchor"].copy()
+
+    def _gather_leaves(self) -> DeviceArray:
+        """Return the leaves of all rows, on the first device."""
+        if len(self._shares) == 1:
+            return self._share.leaf
+        if self._all_leaves is None:
+            self._all_leaves = self._share.device.allocate(self._rows.n_rows, np.uint32)
+        self._rows.gather([share.leaf for share in self._shares], self._all_leaves)
+        return self._all_leaves
 
     def _read_nodes(self) -> np.ndarray:
         """Return the nodes of the tree that was grown last; wait for them."""
@@ -305,9 +362,8 @@ class CudaGrower:
         self._settings = replace(self._settings, learning_rate=rate)
 
 
-def _has_new_buffers(share: DeviceShare, older: DeviceShare) -> bool:
-    shared = older.buffers.keys() - {"tile_start"}
-    return any(share.buffers[name] is not older.buffers[name] for name in shared)
+def _list_tables(table: DeviceTable | Sequence[DeviceTable]) -> Sequence[DeviceTable]:
+    return [table] if isinstance(table, DeviceTable) else table
 
 
 def _pack_steps(tree: Tree) -> np.ndarray:

@@ -60,6 +60,7 @@ class DeviceShare:
         kept: dict[str, DeviceArray] = {} if older is None else dict(older.buffers)
         kept.pop("tile_start", None)  # of each table its own
         self.buffers: dict[str, DeviceArray] = allocate_buffers(self.device, plan, n_rows, kept)
+        self.has_new_buffers = any(self.buffers[name] is not kept[name] for name in kept)
         self.result = Result(self.buffers["result"], self.sizes.n_nodes)
         self._constants = Constants.upload(self.device, options, settings.constraints)
         buffers = {name: self.buffers[name] for name in plan}
@@ -92,6 +93,10 @@ class DeviceShare:
     def _find_kernel(self, name: str) -> Any:
         owner = self._node_kernels if hasattr(self._node_kernels, name) else self.row_kernels
         return getattr(owner, name)
+
+    def write_request(self, request: bytes) -> None:
+        """Tell kernels what tree is asked for."""
+        self.device.write(np.frombuffer(request, dtype=np.uint64), self.buffers["request"])
 
     def write_features(self, allowed: np.ndarray) -> None:
         """Tell kernels which features a tree may use."""
