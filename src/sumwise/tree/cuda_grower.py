@@ -104,7 +104,8 @@ class CudaGrower:
 
     def _open_shares(self, tables: Sequence[DeviceTable]) -> None:
         """Use what grows trees on tables; make it at the first time."""
-        number, older = id(tables[0]), self._shares or [None] * len(tables)
+        number = id(tables[0])
+        older: Sequence[DeviceShare | None] = self._shares or [None] * len(tables)
         if number not in self._known:
             options = (self._settings, self._options)
             shares = [
@@ -151,16 +152,38 @@ class CudaGrower:
 
         ``scores`` may be None or empty.
         """
-        has_scores = scores is not None and scores.size > 0
-        rows_by_device = self._rows.divide(rows)
+        added_to = scores if scores is not None and scores.size else None
+        self._write_requests(gradient, hessian, rows, key, added_to)
+        self._draw_features(key)
+        self._queue_tree()
+        if self._projects:
+            self._project_values()
+        if added_to is not None:
+            self._rows.collect("scores", added_to)
+        later = self._share.device.download_later(self._share.result.memory)
+        self._last = PendingTree(later, self._make_tree)
+        self._pending.append(self._last)
+        if len(self._pending) > _MOST_PENDING:
+            self._pending.popleft().finish()
+        return self._last
+
+    def _write_requests(
+        self,
+        gradient: DeviceArray,
+        hessian: DeviceArray,
+        rows: DeviceRows,
+        key: np.uint64,
+        scores: DeviceArray | None,
+    ) -> None:
+        """Tell each device what tree is asked for."""
+        own_rows = self._rows.divide(rows)
+        no_scores: list[Any] = [0] * len(self._shares)
         by_device: list[Any] = [
             self._rows.spread("gradient", gradient),
             self._rows.spread("hessian", hessian),
-            rows_by_device,
-            self._rows.spread("scores", scores) if has_scores else [0] * len(self._shares),
+            no_scores if scores is None else self._rows.spread("scores", scores),
         ]
-        n_rows = sum(own.n_rows for own in rows_by_device)
-        for share, g, h, own, target in zip(self._shares, *by_device, strict=True):
+        for share, own, g, h, target in zip(self._shares, own_rows, *by_device, strict=True):
             request = Request(
                 key=key,
                 gradient=g,
@@ -168,23 +191,11 @@ class CudaGrower:
                 rows=own.numbers,
                 first_row=own.first,
                 n_rows=own.n_rows,
-                all_rows=n_rows,
+                all_rows=sum(part.n_rows for part in own_rows),
                 scores=target,
                 learning_rate=float(self._settings.learning_rate),
             )
             share.write_request(pack_struct(request))
-        self._draw_features(key)
-        self._queue_tree()
-        if self._projects:
-            self._project_values()
-        if has_scores:
-            self._rows.collect("scores", scores)
-        later = self._share.device.download_later(self._share.result.memory)
-        self._last = PendingTree(later, self._make_tree)
-        self._pending.append(self._last)
-        if len(self._pending) > _MOST_PENDING:
-            self._pending.popleft().finish()
-        return self._last
 
     def _draw_features(self, key: np.uint64) -> None:
         """Draw the features of a tree, and tell the device."""
