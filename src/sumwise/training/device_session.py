@@ -90,7 +90,7 @@ class DeviceSession(Session):
         settings, table = self.settings, self.table
         assert table.mapper is not None
         columns, n_rows = settings.columns or Columns(), self.rows.train.size
-        return CudaGrower(table.on_devices[0], table.mapper, settings.growth, columns, n_rows)
+        return CudaGrower(table.on_devices, table.mapper, settings.growth, columns, n_rows)
 
     def make_solver(self) -> Any:
         from sumwise.tree.device_solver import DeviceLeafSolver

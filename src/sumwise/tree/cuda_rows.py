@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sumwise.cuda.grow.launching import Rows
-from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.arrays import DeviceArray, RowRange
 from sumwise.cuda.runtime.device import Device
 from sumwise.data.device_table import DeviceTable
 
@@ -46,6 +46,8 @@ class DividedRows:
         """Return the rows of each device, as numbers in its own table."""
         if rows is None or len(rows) == self.n_rows:  # rows ascend: these are all
             rows = range(self.n_rows)
+        elif isinstance(rows, RowRange):
+            rows = range(rows.first, rows.first + len(rows))
         if isinstance(rows, range):
             return [
                 self._cut_range(rows, int(start), int(end))
