@@ -12,7 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +41,9 @@ _KERNEL = re.compile(
 )  # fmt: skip
 
 
+_stacks: list[int] = []
+
+
 class Kernel(NamedTuple):
     """A compiled kernel.
 
@@ -53,10 +57,10 @@ class Kernel(NamedTuple):
         Of each argument, in bytes.
     most_threads : int
         That a block may have.
-    launch : callable
-        The function of its library that executes kernels.
+    library : CDLL
+        Has the function that executes kernels.
     path : Path
-        The library.
+        Of the library.
     """
 
     name: str
@@ -64,7 +68,7 @@ class Kernel(NamedTuple):
     kinds: str
     sizes: tuple[int, ...]
     most_threads: int
-    launch: Callable[..., int]
+    library: ctypes.CDLL
     path: Path
 
 
@@ -101,21 +105,34 @@ def load_kernels(program: Program, check_accesses: bool = False) -> dict[str, Ke
     runtime = [(HERE / name).read_text() for name in ("runtime.cpp", "accesses.h")]
     key = _hash("\0".join([text, *runtime, *flags, CHECKS, *WATCH, _version()]))
     path = _folder() / f"{program.name}-{key}.so"
-    if not path.exists():
-        _build(text, path, flags, [CHECKS, *WATCH] if check_accesses else [CHECKS])
+    with _lock(path):
+        if not path.exists():
+            _build(text, path, flags, [CHECKS, *WATCH] if check_accesses else [CHECKS])
     library = ctypes.CDLL(str(path))
     launch = library.emulator_launch
     launch.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 5]
     launch.argtypes += [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int64]
-    launch.argtypes += [ctypes.c_char_p, ctypes.c_int64]
+    launch.argtypes += [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64]
     entries = (_Entry * n_kernels).in_dll(library, "emulator_kernels")
-    return {entry.name.decode(): _read(entry, launch, path) for entry in entries}
+    return {entry.name.decode(): _read(entry, library, path) for entry in entries}
 
 
-def _read(entry: _Entry, launch: Callable[..., int], path: Path) -> Kernel:
+def _read(entry: _Entry, library: ctypes.CDLL, path: Path) -> Kernel:
     name, kinds = entry.name.decode(), entry.kinds.decode()
     sizes = tuple(entry.sizes[: entry.n_arguments])
-    return Kernel(name, entry.call, kinds, sizes, entry.most_threads, launch, path)
+    return Kernel(name, entry.call, kinds, sizes, entry.most_threads, library, path)
+
+
+def find_stacks(kernel: Kernel) -> int:
+    """Return the address of stacks for threads: all libraries use those that the first has made."""
+    if not _stacks:
+        make = kernel.library.emulator_make_stacks
+        make.restype = ctypes.c_void_p
+        address = make()
+        if address is None:
+            raise MemoryError("no memory for the stacks of threads")
+        _stacks.append(address)
+    return _stacks[0]
 
 
 def find_line(kernel: Kernel, place: str) -> str:
@@ -149,6 +166,16 @@ def _replace_attributes(text: str) -> tuple[str, int]:
     return "\n".join([*lines, "};\n"]), len(found)
 
 
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Let one process compile, while others that want the same wait for it."""
+    import fcntl  # Windows has none, nor an emulator
+
+    with open(path.with_suffix(".lock"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def _build(text: str, path: Path, flags: list[str], checks: list[str]) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         source, made = Path(folder, "program.ii"), Path(folder, "program.o")
@@ -156,7 +183,7 @@ def _build(text: str, path: Path, flags: list[str], checks: list[str]) -> None:
         _run(["g++", *flags, *checks, "-c", "-o", str(made), str(source)])
         library = Path(folder, "program.so")
         _run(["g++", *flags, "-shared", "-o", str(library), str(made), str(HERE / "runtime.cpp")])
-        library.rename(path)  # at once: another process may be doing the same
+        library.rename(path)  # at once: nobody may see a part of it
 
 
 def _write(text: str, path: Path) -> None:

@@ -4,6 +4,7 @@ import ctypes
 import os
 import random
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -15,7 +16,7 @@ from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device, Mark, Program
 from sumwise.errors import DeviceMemoryError
 from tests.cuda.emulator.arguments import Arguments
-from tests.cuda.emulator.compile import Kernel, find_line, load_kernels
+from tests.cuda.emulator.compile import Kernel, find_line, find_stacks, load_kernels
 from tests.cuda.emulator.errors import KernelError
 from tests.cuda.emulator.graphs import Copied, Passed, RecordedGraph
 from tests.cuda.emulator.memory import (
@@ -27,6 +28,7 @@ from tests.cuda.emulator.memory import (
     list_ranges,
 )
 
+_launching = threading.Lock()  # all libraries share the stacks
 ORDERS = ("forward", "reversed", "shuffled")
 _MESSAGE_BYTES = 2048
 
@@ -243,10 +245,12 @@ class EmulatedDevice(Device):
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         ranges = list_ranges() if self._check_accesses else np.empty((0, 2), np.int64)
         how = (self._order, self._random.getrandbits(64), ranges.ctypes.data, len(ranges))
-        if kernel.launch(
-            *(kernel.name.encode(), kernel.address, pointers, n_x, n_y, n_threads, shared),
-            *(*how, message, _MESSAGE_BYTES),
-        ):
+        with _launching:
+            failed = kernel.library.emulator_launch(
+                *(kernel.name.encode(), kernel.address, pointers, n_x, n_y, n_threads, shared),
+                *(*how, find_stacks(kernel), message, _MESSAGE_BYTES),
+            )
+        if failed:
             raise KernelError(_show_places(message.value.decode(), kernel))
         if self._check_launches:
             for block in self._blocks.values():

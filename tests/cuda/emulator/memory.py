@@ -2,6 +2,7 @@
 
 import ctypes
 import weakref
+from bisect import bisect_right
 from collections.abc import Callable
 
 import numpy as np
@@ -55,21 +56,21 @@ class Allocation:
         weakref.finalize(self, give_back, block).atexit = False
         _allocations.add(self)
 
-    def contains(self, address: int) -> bool:
-        block = self.block
-        return block is not None and block.address <= address < block.address + block.n_bytes
-
 
 _allocations: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
 
 
 def find_allocations(addresses: set[int]) -> "list[weakref.ref[Allocation]]":
     """Return those, of all devices, that addresses lie in."""
-    return [
-        weakref.ref(allocation)
-        for allocation in list(_allocations)
-        if any(allocation.contains(address) for address in addresses)
-    ]
+    live = [one for one in list(_allocations) if one.block and one.block.n_bytes]
+    live.sort(key=lambda one: one.block.address)
+    firsts = [one.block.address for one in live]
+    found = {}
+    for address in addresses:
+        place = bisect_right(firsts, address) - 1
+        if place >= 0 and address < firsts[place] + live[place].block.n_bytes:
+            found[place] = weakref.ref(live[place])
+    return list(found.values())
 
 
 def list_ranges() -> np.ndarray:

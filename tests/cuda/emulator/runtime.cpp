@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -108,7 +108,7 @@ constexpr int SAVED_WORDS = 20, ENTRY_WORD = 11;
 
 namespace {
 
-std::mutex launching;  // one launch at a time: what follows exists once
+// What follows exists once: Python sees to it that there is one launch at a time.
 Fiber fibers[MOST_THREADS];
 void* scheduler;
 bool in_fiber;
@@ -197,18 +197,6 @@ void resume(int thread) {
     emulator_switch(&scheduler, fiber.stack_pointer);
     in_fiber = false;
     if (fiber.state == RETURNED) free_stacks[n_free_stacks++] = fiber.stack;
-}
-
-bool allocate_stacks() {
-    if (stacks) return true;
-    const size_t n_bytes = MOST_THREADS * (STACK_BYTES + STACK_GUARD);
-    void* memory = mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return false;
-    stacks = (char*)memory;
-    for (int i = 0; i < MOST_THREADS; ++i)
-        mprotect(stacks + i * (STACK_BYTES + STACK_GUARD), STACK_GUARD, PROT_NONE);
-    return true;
 }
 
 }  // namespace
@@ -471,11 +459,21 @@ void __ubsan_handle_float_cast_overflow(Place* place, void*) {
 
 // --- what Python calls ---
 
+/// Return memory for the stacks of a block, each with a page before it that cannot be written.
+extern "C" __attribute__((visibility("default"))) void* emulator_make_stacks() {
+    const size_t n_bytes = MOST_THREADS * (STACK_BYTES + STACK_GUARD);
+    void* memory = mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    for (int i = 0; i < MOST_THREADS; ++i)
+        mprotect((char*)memory + i * (STACK_BYTES + STACK_GUARD), STACK_GUARD, PROT_NONE);
+    return memory;
+}
+
 extern "C" __attribute__((visibility("default"))) int emulator_launch(
     const char* name, void (*call)(void**), void** arguments, int64_t n_blocks_x, int64_t n_blocks_y,
     int64_t threads, int64_t shared, int64_t how, uint64_t seed,
-    const void* ranges, int64_t n_ranges, char* text, int64_t text_bytes) {
-    std::lock_guard<std::mutex> lock(launching);
+    const void* ranges, int64_t n_ranges, void* memory_of_stacks, char* text, int64_t text_bytes) {
     kernel_name = name, kernel = call, kernel_arguments = arguments;
     message = text, message_bytes = (size_t)text_bytes, failed = false;
     n_threads = (int)threads, n_warps = n_threads / N_LANES;
@@ -483,10 +481,7 @@ extern "C" __attribute__((visibility("default"))) int emulator_launch(
     gridDim = {(unsigned)n_blocks_x, (unsigned)n_blocks_y, 1};
     blockDim = {(unsigned)threads, 1, 1};
     threadIdx = blockIdx = {0, 0, 0};
-    if (!allocate_stacks()) {
-        fail("no memory for the stacks of threads");
-        return 1;
-    }
+    stacks = (char*)memory_of_stacks;
     shared_memory[0] = 0;  // the segment exists from now on
     dl_iterate_phdr(find_segment, nullptr);
     dynamic_bytes = shared;
