@@ -276,6 +276,7 @@ def run(args: argparse.Namespace) -> None:
     if args.jobs < 1:
         raise argparse.ArgumentError(None, f"--jobs {args.jobs}: must be at least 1")
     start = perf_counter()
+    announce_nothing()  # the progress lines report compilation
     warm_up(args.jobs, _tell)
     try:
         for line in compile_all(args.gpu or find_gpu_architectures()):

@@ -84,10 +84,16 @@ def test_old_gpu(install):
 
 
 def test_forked_process(fake, monkeypatch):
-    open_devices("cuda")[0].close()
+    (device,) = open_devices("cuda")
     monkeypatch.setattr(bindings, "_started_by", os.getpid() + 1)
     with pytest.raises(DeviceError, match=r'forked .* "spawn"'):
         open_devices("cuda")
+    fake.failing["cuCtxSetCurrent"] = Code.CUDA_ERROR_NOT_INITIALIZED
+    with pytest.raises(DeviceError, match=r'forked .* "spawn"'):
+        device.zeros(3, int)
+    n_calls = fake.calls.total()
+    device.close()  # what the parent has is the parent's
+    assert fake.calls.total() == n_calls
 
 
 def test_unknown_codes(fake, monkeypatch):

@@ -129,6 +129,28 @@ def test_memory_of_lost_arrays_is_used_again(device, fake):
     assert other.to_host().all()
 
 
+def test_memory_that_others_have_seen_is_not_used_again(device, fake):
+    array = device.zeros((10, 10), np.int64)
+    seen = array[2].__cuda_array_interface__
+    assert (seen["data"], seen["shape"]) == ((array.address + 160, False), (10,))
+    own, address = device.zeros(9, np.int64), array.address
+    del array
+    gc.collect()
+    assert address in fake.memory  # the driver is not called while objects are collected
+    device.wait()
+    other = device.zeros((10, 10), np.int64)
+    assert fake.calls["cuMemFree"] == 1
+    assert set(fake.memory) == {own.address, other.address}
+
+
+def test_not_much_memory_is_kept_for_other_sizes(install):
+    fake = install(memory=2048 * MB)
+    with DriverDevice(0) as device:
+        for size in range(100, 120):
+            device.allocate(size * MB, np.uint8)
+            assert sum(map(len, fake.memory.values())) < 520 * MB
+
+
 def test_freed_memory_goes_back(device, fake):
     array = device.zeros(1000, np.int64)
     free = device.count_free()
@@ -308,6 +330,19 @@ def test_threads_with_devices_of_their_own(fake):
     with ThreadPoolExecutor(3) as threads:
         assert list(threads.map(work, range(6))) == list(range(6))
     assert not fake.memory
+
+
+def test_threads_that_share_a_device(device):
+    add = device.load(PROGRAM)["add"]
+
+    def work(seed):
+        for number in range(200):
+            array = device.upload(np.full(50, number))
+            device.launch(add, 1, 32, (array, 50, seed))
+            assert (array.to_host() == number + seed).all()
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(work, range(3)))
 
 
 # --- failures ---

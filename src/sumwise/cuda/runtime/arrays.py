@@ -146,6 +146,11 @@ class DeviceArray:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """How CuPy, torch, cuDF and Numba see this memory without a copy."""
+        block: Any = self
+        while isinstance(block, DeviceArray):
+            block = block.owner
+        if hasattr(block, "is_shared"):
+            block.is_shared = True  # work of others is not in the order of this device
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,

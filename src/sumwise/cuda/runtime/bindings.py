@@ -50,7 +50,8 @@ def start_driver() -> ModuleType:
     global _started_by
     cuda = import_bindings("driver")
     if _started_by is not None:
-        _check_process()
+        if is_forked():
+            _refuse_fork()
         return cuda
     _check_version(read_driver_version(cuda))
     (error,) = cuda.cuInit(0)
@@ -62,12 +63,16 @@ def start_driver() -> ModuleType:
     return cuda
 
 
-def _check_process() -> None:
-    if _started_by != os.getpid():
-        raise DeviceError(
-            "a process forked after its parent has used the GPU cannot use it: start processes "
-            'with the method "spawn" or "forkserver"'
-        )
+def is_forked() -> bool:
+    """Whether a parent of this process has started the driver: here it cannot be used."""
+    return _started_by is not None and _started_by != os.getpid()
+
+
+def _refuse_fork() -> NoReturn:
+    raise DeviceError(
+        "a process forked after its parent has used the GPU cannot use it: start processes with "
+        'the method "spawn" or "forkserver"'
+    )
 
 
 def read_driver_version(cuda: ModuleType) -> tuple[int, int]:
@@ -104,6 +109,8 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def fail(error: Any, function: Callable[..., Any], place: str = "") -> NoReturn:
     """Raise the error that a return code of the driver stands for."""
+    if is_forked():
+        _refuse_fork()
     text = f"{name_error(error)}, returned by {getattr(function, '__name__', function)}{place}"
     if error == _OUT_OF_MEMORY:
         raise DeviceMemoryError(f"the memory of the GPU does not suffice: {text}")

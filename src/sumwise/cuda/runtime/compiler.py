@@ -48,6 +48,7 @@ def compile_program(program: Program, architecture: int) -> bytes:
     machine = f"{target} NVRTC {'.'.join(map(str, read_version()))}"
     image = kernel_cache.load(folder, program.name, machine)
     if image is None:
+        kernel_cache.announce_compilation()
         logger.info("compiling the CUDA program %s for %s", program.name, target)
         image, _ = run_compiler(compiler, program, target)
         kernel_cache.save(folder, program.name, machine, image)

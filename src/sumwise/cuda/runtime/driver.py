@@ -2,8 +2,9 @@
 
 Large copies travel through pinned memory that the process keeps (see pinned.py); programs are
 compiled by NVRTC at first use (see compiler.py); why ``cuda.bindings`` is called directly is told
-in bindings.py. A device belongs to one fit: several threads may use several devices, but a device
-is used by one thread at a time.
+in bindings.py. A device belongs to one fit, or to one model that predicts: several threads may use
+several devices. Threads that share a device share its queue: each call is safe, but their work is
+done in any order, and one of them must not record while the others work.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
-from sumwise.cuda.runtime.bindings import call, fail
+from sumwise.cuda.runtime.bindings import call, fail, is_forked
 from sumwise.cuda.runtime.device import Device, Graph, Mark, Program
 from sumwise.cuda.runtime.gpu import Gpu, Kernel, find_gpu
 from sumwise.cuda.runtime.memory import Block, Memory
@@ -69,6 +70,7 @@ class DriverDevice(Device):
         self._ring: Ring | None = None
         self._recording: DriverGraph | None = None
         self._arguments = _ArgumentBlock()
+        self._lock = threading.Lock()
         gpu.use()
         self._stream = call(cuda.cuStreamCreate, _NON_BLOCKING)
         self.stream = int(self._stream)
@@ -91,7 +93,8 @@ class DriverDevice(Device):
         self._begin()
         shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
         shape = tuple(int(length) for length in shape)
-        block = self._memory.take(prod(shape) * np.dtype(dtype).itemsize)
+        with self._lock:
+            block = self._memory.take(prod(shape) * np.dtype(dtype).itemsize)
         return DeviceArray(self, block.address, shape, dtype, block)
 
     def free(self, array: DeviceArray) -> None:
@@ -119,10 +122,11 @@ class DriverDevice(Device):
         if n_bytes > SMALL:
             staging.upload(self._gpu, self._stream, source, target.address, n_bytes)
             return
-        if self._ring is None:
-            self._ring = Ring(self._gpu, self._stream, pool)
-        source = self._ring.place(source, n_bytes)
-        call(self._cuda.cuMemcpyHtoDAsync, target.address, source, n_bytes, self._stream)
+        with self._lock:
+            if self._ring is None:
+                self._ring = Ring(self._gpu, self._stream, pool)
+            source = self._ring.place(source, n_bytes)
+            call(self._cuda.cuMemcpyHtoDAsync, target.address, source, n_bytes, self._stream)
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
         self._begin((source, target))
@@ -181,12 +185,14 @@ class DriverDevice(Device):
         width, height = n_blocks if isinstance(n_blocks, tuple) else (n_blocks, 1)
         if not width or not height:
             return
-        extra = self._arguments.fill(kernel, arguments)
         grid = (width, height, 1, n_threads, 1, 1)
-        (error,) = self._cuda.cuLaunchKernel(kernel.function, *grid, shared, self._stream, 0, extra)
+        launch, stream = self._cuda.cuLaunchKernel, self._stream
+        with self._lock:
+            extra = self._arguments.fill(kernel, arguments)
+            (error,) = launch(kernel.function, *grid, shared, stream, 0, extra)
         if error:
             where = f"{n_blocks} blocks of {n_threads} threads, {shared} bytes of shared memory"
-            fail(error, self._cuda.cuLaunchKernel, f" of {kernel.name} ({where})")
+            fail(error, launch, f" of {kernel.name} ({where})")
 
     def count_blocks(self, kernel: Kernel, n_threads: int, shared: int = 0) -> int:
         self._begin(kernel)
@@ -240,7 +246,7 @@ class DriverDevice(Device):
 
     def close(self) -> None:
         """Wait for the work and free all memory, whatever has happened."""
-        if not self._is_open:
+        if not self._is_open or is_forked():
             return
         cuda = self._cuda
         cuda.cuCtxSetCurrent(self._gpu.context)
