@@ -137,8 +137,9 @@ __device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uin
         // One byte, and three of zero.
         uint32 bin = __byte_perm(four_bins[p >> 2], 0, 0x4440 | ((p ^ r) & 3));
         if (!IS_WHOLE) bin -= low;
-        uint32* lane_words = words + (p ^ r);  // the same for all rows
-        if (IS_WHOLE || bin < n_bins) summand.add(lane_words + bin * (N_WORDS * LANES));
+        uint8* first = (uint8*)(words + (p ^ r));  // of the lane: the same for all rows
+        const uint32 offset = bin * (uint32)(N_WORDS * LANES * sizeof(uint32));
+        if (IS_WHOLE || bin < n_bins) summand.add((uint32*)(first + offset));
     }
 }
 
@@ -147,7 +148,9 @@ template <int32 N_WORDS, bool IS_WHOLE>
 __device__ inline void add_records(const Source<N_WORDS>& source, const Tile& tile,
                                    const uint64* records, uint32 n, Range range) {
     const uint32 lane = threadIdx.x & 31, threads = tile.is_narrow ? 0 : 1;  // of a row: logarithm
-    const uint32 r = lane >> threads & 15, half = tile.is_narrow ? lane >> 4 : lane & 1;
+    const uint32 half = tile.is_narrow ? lane >> 4 : lane & 1;
+    // A compiler that knew the bits of r would compute places by `or` where one multiply-add does.
+    const uint32 r = __shfl_sync(ALL_LANES, lane >> threads & 15, lane);
     const uint8* bins_of_lanes = tile.bins + (tile.is_narrow ? 0 : 16 * half);
     uint32* words = range.words + 16 * half;
     const uint32 step = blockDim.x >> threads;
