@@ -8,8 +8,8 @@
 // rows: the words of the other lanes are a second copy, for the second half of the warp.
 //
 // Words of a bin: g, h and rows if values are packed; g and rows if all hessians are the same.
-// Exact values have 64 bits: two words for g and two for h, the lower one first, whose carry goes to
-// the upper one.
+// Exact values have 64 bits: two words for g and two for h, the lower one first, whose carry goes
+// to the upper one.
 #include "grow/dividing.cuh"
 #include "runtime/fixed_point.cuh"
 
