@@ -78,6 +78,7 @@ class RowJob:
                 "records": np.full((2, max(1, self.rows.size)), GARBAGE, dtype=np.int64),
                 "first": np.zeros(n_nodes, dtype=np.int64),
                 "last": np.zeros(n_nodes, dtype=np.int64),
+                "totals": np.zeros((n_nodes, 3), dtype=np.int64),
                 "value": rng.normal(size=n_nodes),
                 "histograms": np.full((n_slots, self.length), GARBAGE, dtype=np.int64),
                 "families": np.zeros(most_families, dtype=FAMILY),

@@ -116,6 +116,16 @@ def test_extreme_values(device):
     check_slots(job, families)
 
 
+@pytest.mark.parametrize("shared_memory", [24 << 10, 228 << 10])
+def test_hessians_that_are_all_the_same(shared_memory):
+    rng = np.random.default_rng(9)
+    with EmulatedDevice(shared_memory=shared_memory) as device:
+        job = RowJob(device, rng, 2000, [255] * 18)
+        families = Families(job, rng, [1300, 300])
+        families.h[:] = job.state["even_h"] = 8192
+        check_slots(job, families)
+
+
 def test_one_row(device):
     rng = np.random.default_rng(4)
     job = RowJob(device, rng, 50, [7, 9])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.cuda.grow.layout import MAXIMA, PACKED_G, PACKED_H, SIZE_G, SUM_G, SUM_H, SUMS
+from sumwise.cuda.grow.program import GROW
 from tests.cuda.emulator import EmulatedDevice
 from tests.cuda.grow.row_job import GARBAGE, RowJob, make_records
 from tests.naive import quantize as naive
@@ -103,6 +104,17 @@ def test_the_maxima(device, rng):
     maxima = job.get("exchange")[MAXIMA : MAXIMA + 3].view(np.float64)
     sizes = np.abs(job.gradient).max(), job.hessian.max(), np.abs(job.hessian).max()
     np.testing.assert_array_equal(maxima, sizes)
+
+
+@pytest.mark.parametrize("hessians", [[1.0], [0.37], [0.5, 0.5 - 1e-9], [0.5, 0.4], [0.0]])
+def test_whether_all_hessians_are_the_same(device, rng, hessians):
+    job = RowJob(device, rng, 300, [3])
+    job.hessian[:] = hessians[0]
+    job.hessian[-1] = hessians[-1]
+    packed = naive.quantize_packed(job.gradient, job.hessian).hi
+    run(job)
+    device.launch(device.load(GROW)["plan_root"], 1, 32, [job.pack()])
+    assert job.get_state("even_h") == (packed[0] if packed[0] == packed[-1] else 0)
 
 
 def test_two_devices_have_the_records_of_one(rng):

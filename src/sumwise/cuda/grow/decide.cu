@@ -68,6 +68,8 @@ extern "C" __global__ void plan_root(Job job) {
     const bool heavy_g = scales.max_g * state.exact_scale_g * rows > HEAVY_TAIL * (double)sum_g;
     const bool heavy_h = scales.max_h * state.exact_scale_h * rows > HEAVY_TAIL * (double)sum_h;
     state.exact = n_rows <= job.exact_rows || heavy_g || heavy_h;
+    const int64 most_h = exact_hessian(scales.max_h, scales.packed_h);
+    state.even_h = sum_of_peers(job, PACKED_H) == n_rows * most_h ? most_h : 0;
     state.exact_unit_g = 1.0 / state.exact_scale_g;
     state.exact_unit_h = 1.0 / state.exact_scale_h;
     state.unit_g = state.exact ? state.exact_unit_g : 1.0 / state.scale_g;

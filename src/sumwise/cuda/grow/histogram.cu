@@ -7,8 +7,9 @@
 // tile, which has features in the first 16 lanes only, a thread adds a row alone, and a warp 32
 // rows: the words of the other lanes are a second copy, for the second half of the warp.
 //
-// Words of a bin: g, h and rows if values are packed. Exact values have 64 bits: two words for g
-// and two for h, the lower one first, whose carry goes to the upper one.
+// Words of a bin: g, h and rows if values are packed; g and rows if all hessians are the same.
+// Exact values have 64 bits: two words for g and two for h, the lower one first, whose carry goes
+// to the upper one.
 #include "grow/dividing.cuh"
 #include "runtime/fixed_point.cuh"
 
@@ -16,7 +17,7 @@
 constexpr int64 MOST_PACKED_ROWS = 1 << 18;
 // A block with less rows would spend its time with what it does once.
 constexpr int64 LEAST_BUILD_ROWS = 1024;
-constexpr int32 PACKED_WORDS = 3, EXACT_WORDS = 5;
+constexpr int32 EVEN_WORDS = 2, PACKED_WORDS = 3, EXACT_WORDS = 5;
 
 // The tile of this block, and who does what.
 struct Tile {
@@ -51,10 +52,7 @@ struct Range {
 
 // Where the values of rows come from, and how they are added.
 template <int32 N_WORDS>
-struct Source;
-
-template <>
-struct Source<PACKED_WORDS> {
+struct Source {
     __device__ Source(const Job& job) {}
 };
 
@@ -70,6 +68,19 @@ struct Source<EXACT_WORDS> {
 
 template <int32 N_WORDS>
 struct Summand;
+
+template <>
+struct Summand<EVEN_WORDS> {
+    uint32 g;
+
+    __device__ Summand(const Source<EVEN_WORDS>& source, uint64 record)
+        : g((uint32)(int32)(int16)(record >> 16)) {}
+
+    __device__ void add(uint32* place) const {
+        atomicAdd(place, g);
+        atomicAdd(place + LANES, 1u);
+    }
+};
 
 template <>
 struct Summand<PACKED_WORDS> {
@@ -126,8 +137,9 @@ __device__ inline void add_half(const Summand<N_WORDS>& summand, uint4 bins, uin
         // One byte, and three of zero.
         uint32 bin = __byte_perm(four_bins[p >> 2], 0, 0x4440 | ((p ^ r) & 3));
         if (!IS_WHOLE) bin -= low;
-        uint32* lane_words = words + (p ^ r);  // the same for all rows
-        if (IS_WHOLE || bin < n_bins) summand.add(lane_words + bin * (N_WORDS * LANES));
+        uint8* first = (uint8*)(words + (p ^ r));  // of the lane: the same for all rows
+        const uint32 offset = bin * (uint32)(N_WORDS * LANES * sizeof(uint32));
+        if (IS_WHOLE || bin < n_bins) summand.add((uint32*)(first + offset));
     }
 }
 
@@ -136,7 +148,9 @@ template <int32 N_WORDS, bool IS_WHOLE>
 __device__ inline void add_records(const Source<N_WORDS>& source, const Tile& tile,
                                    const uint64* records, uint32 n, Range range) {
     const uint32 lane = threadIdx.x & 31, threads = tile.is_narrow ? 0 : 1;  // of a row: logarithm
-    const uint32 r = lane >> threads & 15, half = tile.is_narrow ? lane >> 4 : lane & 1;
+    const uint32 half = tile.is_narrow ? lane >> 4 : lane & 1;
+    // A compiler that knew the bits of r would compute places by `or` where one multiply-add does.
+    const uint32 r = __shfl_sync(ALL_LANES, lane >> threads & 15, lane);
     const uint8* bins_of_lanes = tile.bins + (tile.is_narrow ? 0 : 16 * half);
     uint32* words = range.words + 16 * half;
     const uint32 step = blockDim.x >> threads;
@@ -157,27 +171,35 @@ __device__ inline void add_records(const Source<N_WORDS>& source, const Tile& ti
     }
 }
 
-// Add the words to 64-bit sums `[statistic][bin][lane]`, and clear them.
+// Add the words to 64-bit sums `[statistic][bin][lane]`, and clear them. A warp has a statistic of
+// a bin at a time.
 template <int32 N_WORDS>
-__device__ inline void flush_words(const Tile& tile, Range range, int64* target) {
+__device__ inline void flush_words(const Tile& tile, Range range, int64 even_h, int64* target) {
+    constexpr int32 N_SUMS = N_WORDS == EVEN_WORDS ? 2 : 3;
     const int32 warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-    const int32 n = 3 * (int32)range.n_bins;
+    const int32 n = N_SUMS * (int32)range.n_bins;
+    const int64 of_statistic = tile.n_bins * LANES;
     // Blocks begin at different places, so that they do not meet.
     const int32 start = (int32)((int64)blockIdx.x * n / gridDim.x);
     for (int32 i = warp; i < n; i += n_warps) {
         const int32 at = i + start < n ? i + start : i + start - n;
-        const int32 bin = at / 3, statistic = at % 3;
-        const bool is_wide = N_WORDS == EXACT_WORDS && statistic < 2;
-        const int32 word = N_WORDS == EXACT_WORDS ? 2 * statistic : statistic;
+        const int32 bin = at / N_SUMS, which = at % N_SUMS;
+        const int32 word = N_WORDS == EXACT_WORDS ? 2 * which : which;
         uint32* place = range.words + (bin * N_WORDS + word) * LANES + (threadIdx.x & 31);
-        int64 sum = N_WORDS == PACKED_WORDS && statistic == 0 ? (int64)(int32)*place : *place;
+        int64 sum = N_WORDS != EXACT_WORDS && which == 0 ? (int64)(int32)*place : *place;
         *place = 0;
-        if (is_wide) {
+        if (N_WORDS == EXACT_WORDS && which < 2) {
             sum |= (int64)((uint64)place[LANES] << 32);
             place[LANES] = 0;
         }
-        if (sum != 0 && tile.has_feature)
-            add_to(target + (statistic * tile.n_bins + range.low + bin) * LANES + tile.lane, sum);
+        if (sum == 0 || !tile.has_feature) continue;
+        int64* own = target + (range.low + bin) * LANES + tile.lane;
+        if (N_WORDS == EVEN_WORDS && which == 1) {
+            add_to(own + of_statistic, sum * even_h);
+            add_to(own + 2 * of_statistic, sum);
+        } else {
+            add_to(own + which * of_statistic, sum);
+        }
     }
 }
 
@@ -200,7 +222,7 @@ __device__ inline void build_range(const Job& job, const Tile& tile, Span span, 
             const int64 n = stop - at < MOST_PACKED_ROWS ? stop - at : MOST_PACKED_ROWS;
             add_records<N_WORDS, IS_WHOLE>(source, tile, records + at, (uint32)n, range);
             __syncthreads();
-            flush_words<N_WORDS>(tile, range, target);
+            flush_words<N_WORDS>(tile, range, job.state->even_h, target);
             __syncthreads();
             at += n;
         }
@@ -213,7 +235,7 @@ __device__ inline void build_tile(const Job& job, const Tile& tile, Span span,
     const uint32 n_bins = (uint32)tile.n_bins;
     const uint32 fitting = (uint32)(shared_bytes / (N_WORDS * LANES * sizeof(uint32)));
     Range range = {(uint32*)shared_memory, 0, n_bins};
-    if (N_WORDS == PACKED_WORDS && n_bins <= fitting) {
+    if (N_WORDS != EXACT_WORDS && n_bins <= fitting) {
         build_range<N_WORDS, true>(job, tile, span, range);
         return;
     }
@@ -233,5 +255,6 @@ extern "C" __global__ void __launch_bounds__(1024) build_histograms(Job job, int
     const Tile tile(job);
     if (!tile.is_used) return;
     if (state.exact) build_tile<EXACT_WORDS>(job, tile, span, shared_bytes);
+    else if (state.even_h) build_tile<EVEN_WORDS>(job, tile, span, shared_bytes);
     else build_tile<PACKED_WORDS>(job, tile, span, shared_bytes);
 }

@@ -96,6 +96,7 @@ State = structure(
     """
     int64 status;  // GROWING, DONE, OUT_OF_RANGE as on the CPU
     int64 exact;
+    int64 even_h;  // the packed hessian of all rows, if they have the same; else 0
     int64 n_nodes;
     int64 n_leaves;
     int64 n_families;  // of the step; 0 when the tree is complete

@@ -44,8 +44,11 @@ __device__ inline void clear_root(const Job& job) {
 
 // Records of all rows; their sums as integers to the exchange. Nothing if values are out of range.
 extern "C" __global__ void quantize_rows(Job job) {
+    __shared__ Scales found;
+    if (threadIdx.x == 0) found = find_scales(job);
     clear_root(job);
-    const Scales scales = find_scales(job);
+    __syncthreads();
+    const Scales scales = found;
     if (!scales.in_range) return;
     const Request request = *job.request;
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
