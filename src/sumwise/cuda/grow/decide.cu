@@ -4,6 +4,7 @@
 #include "grow/columns.cuh"
 #include "grow/quantize.cuh"
 #include "grow/scan.cuh"
+#include "grow/score.cuh"
 
 // Begin
 
@@ -290,12 +291,12 @@ __device__ static void draw_children(const Job& job, int64 n_families) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(512) choose_splits(Job job) {
+// By one block: split nodes and list the next families, or find that the tree is complete.
+__device__ static void choose_next(const Job& job) {
     __shared__ double few_gains[FEW_WAITING];
     __shared__ int32 few_nodes[2][FEW_WAITING];
     __shared__ int32 queue_size;
     const State state = *job.state;
-    if (state.n_families == 0) return;
     if (threadIdx.x == 0) queue_size = 0;
     settle_families(job, state);
     Queue queue = {few_gains, few_nodes[0], few_nodes[1], &queue_size};
@@ -314,5 +315,27 @@ extern "C" __global__ void __launch_bounds__(512) choose_splits(Job job) {
     next.n_leaves = state.n_leaves + n_splits;
     next.n_slots = state.n_slots + n_families;
     next.n_families = n_families;
+    next.n_scored = 0;
     if (n_families == 0) next.status = DONE;
+}
+
+extern "C" __global__ void __launch_bounds__(512) choose_splits(Job job) {
+    if (job.state->n_families > 0) choose_next(job);
+}
+
+// Both at once: the block that has scored last chooses.
+extern "C" __global__ void __launch_bounds__(256) score_and_choose(Job job) {
+    __shared__ int32 is_last;
+    if (job.state->n_families == 0) return;
+    score_families(job, 1);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const uint64 n_before = atomicAdd((uint64*)&job.state->n_scored, 1ull);
+        is_last = n_before + 1 == (uint64)gridDim.x * gridDim.y;
+    }
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    choose_next(job);
 }

@@ -5,7 +5,8 @@ kernel                  blocks                             threads
 ======================  =================================  ==========================
 begin_tree, plan_root   one                                512, 32
 score_nodes             (groups of lanes, families)        bins of a group of lanes
-score_level             groups of lanes                    bins of a group of lanes
+score_and_choose        lanes                              bins of a lane
+score_level             lanes                              bins of a lane
 choose_...              one                                512
 set_values              one                                512
 ======================  =================================  ==========================
@@ -56,6 +57,12 @@ class NodeKernels:
         blocks = (-(-self._n_lanes // group), min(n_families, _MOST_ROWS))
         kernel, n_threads = self._kernels["score_nodes"], group * self._bin_threads
         self._device.launch(kernel, blocks, n_threads, (job, group))
+
+    def score_and_choose(self, job: bytes) -> None:
+        """Score the children of one family, and choose the next splits."""
+        if self._n_lanes:
+            kernel = self._kernels["score_and_choose"]
+            self._device.launch(kernel, self._n_lanes, self._bin_threads, (job,))
 
     def choose_splits(self, job: bytes) -> None:
         self._launch("choose_splits", job, _THREADS)

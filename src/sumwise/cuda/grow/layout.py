@@ -15,7 +15,8 @@ Work of a tree, as a fixed sequence of kernels that needs no answer from the hos
     set_values       one block    values of all nodes
     add_leaf_values  all blocks   scores of the rows
 
-In symmetric growth ``score_level`` and ``choose_level_split`` take the places of ``score_nodes``
+A leaf-wise step scores few nodes: there ``score_and_choose`` does the work of ``score_nodes`` and
+``choose_splits``. In symmetric growth ``score_level`` and ``choose_level_split`` take the places of ``score_nodes``
 and ``choose_splits``. After the tree is complete (``state.n_families == 0``) the kernels of further
 steps return at once. A leaf-wise step splits one node; level-wise and symmetric steps split a whole
 level.
@@ -103,6 +104,7 @@ State = structure(
     int64 n_slots;  // slots of histograms taken so far
     int64 level_first;  // level-wise and symmetric: the nodes of the last level
     int64 level_size;
+    int64 n_scored;  // blocks that have scored: the last one chooses splits, leaf-wise
     int64 n_done;  // blocks that have finished: the last one does more
     double unit_g;  // worth of 1 in histograms
     double unit_h;
