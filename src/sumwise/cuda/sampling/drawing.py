@@ -1,8 +1,8 @@
 """RowDrawer: draws rows on a device, the same ones as on the CPU.
 
-Rows have keys, and those with the lowest are drawn: their k-th lowest is found by ``Selector``. Then
-all rows get a flag, and both kinds of rows are written in their order. Sizes are known beforehand,
-so nothing waits for the device.
+Rows have keys, and those with the lowest are drawn: ``Selector`` finds the k-th lowest. Then all
+rows get a flag, and both kinds of rows are written in their order. Sizes are known beforehand, so
+nothing waits for the device.
 """
 
 from typing import NamedTuple

@@ -1,0 +1,66 @@
+"""Locator: quantiles and robust locations of groups of values, to the bits of the CPU."""
+
+import math
+
+import numpy as np
+
+from sumwise.cuda.leaves.layout import LEAVES, Locations
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.select import Groups, Selector
+from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.cuda.runtime.team import DeviceTeam
+
+
+class Locator:
+    """Finds locations of values that are given as keys (see runtime/sort.cuh), group by group.
+
+    Parameters
+    ----------
+    team : DeviceTeam
+    n_values, n_groups : int
+        The most values and groups.
+    weighted : bool
+        Whether values have weights.
+
+    Attributes
+    ----------
+    groups : Groups
+        Where the values of each group are, for the caller to fill.
+    center : DeviceArray of float64
+        The locations found.
+    """
+
+    def __init__(self, team: DeviceTeam, n_values: int, n_groups: int, weighted: bool) -> None:
+        self._team = team
+        self._selector = Selector(team, n_values, n_groups, weighted)
+        self._sums = team.device.allocate((3, n_groups), np.uint64)
+        self.groups = Groups.allocate(team, n_groups)
+        self.center = team.device.allocate(n_groups, np.float64)
+
+    def locate(
+        self,
+        keys: DeviceArray,
+        mass: DeviceArray | None,
+        level: float,
+        delta: float,
+        kind: int,
+        n_groups: int,
+        overlaps: DeviceArray | None = None,
+    ) -> None:
+        """Queue finding the centers of the first groups; those of size 0 keep what they had.
+
+        ``overlaps`` is as in :meth:`Selector.begin`.
+        """
+        team, center = self._team, self.center[:n_groups]
+        groups, sums = self.groups.take(n_groups), [own[:n_groups] for own in self._sums]
+        team.device.clear(self._sums)
+        begun = self._selector.begin(groups, keys, mass, overlaps)
+        where = pack_struct(Locations(level, delta, kind, *sums, center))
+        if mass is not None:
+            team.launch(LEAVES, "weigh_groups", begun.n_threads, begun.words, where)
+        team.launch(LEAVES, "set_goals", n_groups, begun.words, where)
+        self._selector.search(begun, find_next=True)
+        team.launch(LEAVES, "take_quantiles", n_groups, begun.words, where)
+        if delta < math.inf:
+            team.launch(LEAVES, "add_influences", begun.n_threads, begun.words, where)
+            team.launch(LEAVES, "move_centers", n_groups, begun.words, where)

@@ -1,0 +1,137 @@
+"""Refit leaves to the residuals of their rows, on a device."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sumwise.cuda.leaves.layout import LEAVES, Refit
+from sumwise.cuda.leaves.location import Locator
+from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.cuda.runtime.team import DeviceTeam
+from sumwise.kernels.leaves.refit import RefitRule
+
+# Nodes whose counters fit into the shared memory that every device has.
+_MOST_SHARED = 12_288
+
+
+def find_twin(name: str) -> Callable[..., None] | None:
+    """Return the twin of a kernel of ``kernels.leaves.refit``, or None."""
+    return add_leaf_values if name == "add_leaf_values" else None
+
+
+def add_leaf_values(
+    team: DeviceTeam,
+    rows: DeviceArray,
+    leaf: DeviceArray,
+    value: DeviceArray,
+    scores: DeviceArray,
+) -> None:
+    """Queue adding the values of their leaves to the scores of rows."""
+    team.launch(LEAVES, "add_leaf_values", rows.size, rows, rows.size, leaf, value, scores)
+
+
+def weigh_in_units(
+    team: DeviceTeam,
+    rows: DeviceArray,
+    weight: DeviceArray,
+    factor: DeviceArray,
+    units: DeviceArray,
+    packed: bool = False,
+) -> None:
+    """Queue writing the weights of rows as integers, to their places in a table.
+
+    ``weight`` is that of all rows of the table, ``factor`` that of ``rows``; both may be empty.
+    If ``packed``, ``units`` has an item per item of ``rows``.
+    """
+    peak = team.borrow("largest weight", 1, np.uint64)
+    team.device.clear(peak)
+    known = rows, rows.size, weight if weight.size else 0, factor if factor.size else 0, peak
+    team.launch(LEAVES, "find_largest_weight", rows.size, *known)
+    team.launch(LEAVES, "weigh_rows", rows.size, *known, packed, units)
+
+
+class DeviceLocationFinder:
+    """Finds the values of nodes, as ``LocationFinder`` does on the CPU.
+
+    Parameters
+    ----------
+    team : DeviceTeam
+    target, weight : DeviceArray of float64
+        Of all rows of the table; an empty array of weights means ones.
+    rows : DeviceArray of uint32
+        The rows that trees learn from, or a superset of them.
+    n_nodes : int
+        Largest number of nodes of a tree.
+    """
+
+    def __init__(
+        self,
+        team: DeviceTeam,
+        target: DeviceArray,
+        weight: DeviceArray,
+        rows: DeviceArray,
+        n_nodes: int,
+    ) -> None:
+        self._team, self._target = team, target
+        device, n_rows, weighted = team.device, rows.size, weight.size > 0
+        self._no_factor = device.allocate(0, np.float64)
+        self._units = device.zeros(weight.size, np.int64) if weighted else None
+        if weighted:
+            self.weigh(rows, weight, self._no_factor)
+        self._locator = Locator(team, n_rows, n_nodes, weighted)
+        self._keys = device.allocate(n_rows, np.uint64)
+        self._mass = device.allocate(n_rows, np.int64) if weighted else None
+        self._left, self._anchor = (device.allocate(n_nodes, np.int32) for _ in range(2))
+        self._weight, self._value = (device.allocate(n_nodes, np.float64) for _ in range(2))
+        self._places, self._n_in_node = (device.allocate(n_nodes, np.int64) for _ in range(2))
+
+    def weigh(self, rows: DeviceArray, weight: DeviceArray, factor: DeviceArray) -> None:
+        """Change the weights of rows from now on: to factors, times weights, if there are such."""
+        assert self._units is not None
+        weigh_in_units(self._team, rows, weight, factor, self._units)
+
+    def find(
+        self,
+        rule: RefitRule,
+        rows: DeviceArray,
+        leaf: DeviceArray,
+        left: np.ndarray,
+        anchor: np.ndarray,
+        node_weight: np.ndarray,
+        scores: DeviceArray,
+    ) -> DeviceArray:
+        """Queue the search for the values of all nodes; return them, valid until the next call.
+
+        Parameters are those of ``LocationFinder.find``; arrays by node are on the host.
+        """
+        team, device, n_nodes = self._team, self._team.device, left.size
+        for host, array in ((left, self._left), (anchor, self._anchor)):
+            device.write(host.astype(np.int32), array[:n_nodes])
+        device.write(node_weight.astype(np.float64), self._weight[:n_nodes])
+        device.clear(self._places)
+        refit = self._pack(rows, leaf, scores, n_nodes)
+        is_shared = n_nodes <= _MOST_SHARED
+        shared = 4 * (n_nodes + n_nodes % 2) if is_shared else 0
+        team.launch(LEAVES, "count_leaf_rows", rows.size, refit, is_shared, shared=shared)
+        team.launch(LEAVES, "lay_out_groups", 1, refit)
+        team.launch(LEAVES, "group_residuals", rows.size, refit, is_shared, shared=shared)
+        keys, mass = self._keys[: rows.size], self._mass
+        # The rows of an inner node are those of its leaves, too.
+        location = rule.level, rule.delta, rule.kind
+        self._locator.locate(keys, mass, *location, n_nodes, overlaps=self._left)
+        value = self._value[:n_nodes]
+        numbers = rule.max_step, rule.learning_rate
+        team.launch(LEAVES, "set_refitted_values", 1, refit, *numbers, self._weight, value)
+        return value
+
+    def _pack(
+        self, rows: DeviceArray, leaf: DeviceArray, scores: DeviceArray, n_nodes: int
+    ) -> bytes:
+        units: Any = 0 if self._units is None else self._units
+        table = leaf, self._target, units, scores
+        groups = self._locator.groups
+        nodes = self._left, self._anchor, n_nodes, self._places, self._n_in_node
+        places = groups.first, groups.size, self._keys, 0 if self._mass is None else self._mass
+        return pack_struct(Refit(rows, rows.size, *table, *nodes, *places, self._locator.center))
