@@ -41,7 +41,7 @@ def test_finds_keys_of_groups(device, kind, weighted):
     goals[0], goals[2] = totals[0], totals[2]  # all of them
     team = DeviceTeam(device)
     groups = Groups.upload(team, sizes, goals)
-    selector = Selector(team, keys.size, sizes.size, weighted)
+    selector = Selector(team, sizes.size)
     for _ in range(2):  # counters are clear again
         own = device.upload(mass) if weighted else None
         selector.select(groups, device.upload(keys), own, find_next=True)
@@ -62,7 +62,7 @@ def test_groups_may_overlap(device):
     groups = Groups.upload(team, sizes, goals)
     device.write(np.array([0, 0, 2500]), groups.first)
     overlaps = device.upload(np.array([1, -1, -1], dtype=np.int32))
-    selector = Selector(team, keys.size, 3)
+    selector = Selector(team, 3)
     selector.search(selector.begin(groups, device.upload(keys), None, overlaps), find_next=True)
     arrays = groups.found, groups.below, groups.upto, groups.next
     found = [array.to_host() for array in arrays]

@@ -17,10 +17,8 @@ class Locator:
     Parameters
     ----------
     team : DeviceTeam
-    n_values, n_groups : int
-        The most values and groups.
-    weighted : bool
-        Whether values have weights.
+    n_groups : int
+        The most groups.
 
     Attributes
     ----------
@@ -30,9 +28,8 @@ class Locator:
         The locations found.
     """
 
-    def __init__(self, team: DeviceTeam, n_values: int, n_groups: int, weighted: bool) -> None:
-        self._team = team
-        self._selector = Selector(team, n_values, n_groups, weighted)
+    def __init__(self, team: DeviceTeam, n_groups: int) -> None:
+        self._team, self._selector = team, Selector(team, n_groups)
         self._sums = team.device.allocate((3, n_groups), np.uint64)
         self.groups = Groups.allocate(team, n_groups)
         self.center = team.device.allocate(n_groups, np.float64)

@@ -75,14 +75,12 @@ class DeviceLocationFinder:
         n_nodes: int,
     ) -> None:
         self._team, self._target = team, target
-        device, n_rows, weighted = team.device, rows.size, weight.size > 0
+        device, weighted = team.device, weight.size > 0
         self._no_factor = device.allocate(0, np.float64)
         self._units = device.zeros(weight.size, np.int64) if weighted else None
         if weighted:
             self.weigh(rows, weight, self._no_factor)
-        self._locator = Locator(team, n_rows, n_nodes, weighted)
-        self._keys = device.allocate(n_rows, np.uint64)
-        self._mass = device.allocate(n_rows, np.int64) if weighted else None
+        self._locator = Locator(team, n_nodes)
         self._left, self._anchor = (device.allocate(n_nodes, np.int32) for _ in range(2))
         self._weight, self._value = (device.allocate(n_nodes, np.float64) for _ in range(2))
         self._places, self._n_in_node = (device.allocate(n_nodes, np.int64) for _ in range(2))
@@ -111,13 +109,16 @@ class DeviceLocationFinder:
             device.write(host.astype(np.int32), array[:n_nodes])
         device.write(node_weight.astype(np.float64), self._weight[:n_nodes])
         device.clear(self._places)
-        refit = self._pack(rows, leaf, scores, n_nodes)
+        keys = team.borrow("residuals", rows.size, np.uint64)
+        mass = None
+        if self._units is not None:
+            mass = team.borrow("weights of residuals", rows.size, np.int64)
+        refit = self._pack(rows, leaf, scores, n_nodes, keys, mass)
         is_shared = n_nodes <= _MOST_SHARED
         shared = 4 * (n_nodes + n_nodes % 2) if is_shared else 0
         team.launch(LEAVES, "count_leaf_rows", rows.size, refit, is_shared, shared=shared)
         team.launch(LEAVES, "lay_out_groups", 1, refit)
         team.launch(LEAVES, "group_residuals", rows.size, refit, is_shared, shared=shared)
-        keys, mass = self._keys[: rows.size], self._mass
         # The rows of an inner node are those of its leaves, too.
         location = rule.level, rule.delta, rule.kind
         self._locator.locate(keys, mass, *location, n_nodes, overlaps=self._left)
@@ -127,11 +128,17 @@ class DeviceLocationFinder:
         return value
 
     def _pack(
-        self, rows: DeviceArray, leaf: DeviceArray, scores: DeviceArray, n_nodes: int
+        self,
+        rows: DeviceArray,
+        leaf: DeviceArray,
+        scores: DeviceArray,
+        n_nodes: int,
+        keys: DeviceArray,
+        mass: DeviceArray | None,
     ) -> bytes:
         units: Any = 0 if self._units is None else self._units
         table = leaf, self._target, units, scores
         groups = self._locator.groups
         nodes = self._left, self._anchor, n_nodes, self._places, self._n_in_node
-        places = groups.first, groups.size, self._keys, 0 if self._mass is None else self._mass
+        places = groups.first, groups.size, keys, 0 if mass is None else mass
         return pack_struct(Refit(rows, rows.size, *table, *nodes, *places, self._locator.center))

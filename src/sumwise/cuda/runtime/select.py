@@ -94,23 +94,18 @@ class Groups:
 
 
 class Selector:
-    """Finds keys of groups, and keeps the scratch memory that it takes.
+    """Finds keys of groups.
 
     Parameters
     ----------
     team : DeviceTeam
-    n_keys, n_groups : int
-        The most keys that are selected from, and the most groups.
-    weighted : bool
-        Whether keys may have weights.
+        Lends the memory for pools, which all selectors share.
+    n_groups : int
+        The most groups.
     """
 
-    def __init__(
-        self, team: DeviceTeam, n_keys: int, n_groups: int = 1, weighted: bool = False
-    ) -> None:
+    def __init__(self, team: DeviceTeam, n_groups: int = 1) -> None:
         self._team, device = team, team.device
-        self._pool = device.allocate(max(1, n_keys), np.uint64)
-        self._pool_mass = device.allocate(max(1, n_keys), np.int64) if weighted else None
         self._chunk_first = device.allocate(n_groups + 1, np.int64)
         self._n_pooled = device.allocate(n_groups, np.uint64)
         self._counters = device.zeros((n_groups, _N_DIGITS), np.uint64)
@@ -139,9 +134,11 @@ class Selector:
         shared = 0 if overlaps is None else overlaps
         own = groups.first, groups.size, shared, groups.goal, self._chunk_first, self._n_pooled
         found = groups.found, groups.below, groups.upto, groups.next, self._counters
-        weights = (0, 0) if mass is None else (mass, self._pool_mass)
-        n_groups = groups.first.size
-        selection = Selection(keys, weights[0], self._pool, weights[1], *own, *found, n_groups)
+        n_groups, borrow = groups.first.size, self._team.borrow
+        pool, weights = borrow("pool", keys.size, np.uint64), (0, 0)
+        if mass is not None:
+            weights = mass, borrow("weights of the pool", keys.size, np.int64)
+        selection = Selection(keys, weights[0], pool, weights[1], *own, *found, n_groups)
         n_blocks = -(-keys.size // _CHUNK_SIZE) + n_groups  # one per chunk, at most
         begun = Begun(pack_struct(selection), n_blocks * _THREADS, n_groups * _THREADS)
         self._team.launch(SELECT, "begin_selection", 1, begun.words)

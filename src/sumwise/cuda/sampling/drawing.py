@@ -57,7 +57,6 @@ class RowDrawer:
         self._n_tiles = -(-n_rows // TILE_ROWS)
         self._flags = device.allocate(n_rows, np.uint8)
         self._tiles = device.allocate((max(1, self._n_tiles), 2), np.int64)
-        self._keys: DeviceArray | None = None
         self._selectors: dict[int, Selector] = {}
         self._groups: dict[int, Groups] = {}
 
@@ -149,13 +148,11 @@ class RowDrawer:
     # --- memory ---
 
     def _get_keys(self) -> DeviceArray:
-        if self._keys is None:
-            self._keys = self._team.device.allocate(self._rows.size, np.uint64)
-        return self._keys
+        return self._team.borrow("keys of rows", self._rows.size, np.uint64)
 
     def _get_selector(self, n_groups: int) -> Selector:
         if n_groups not in self._selectors:
-            self._selectors[n_groups] = Selector(self._team, self._rows.size, n_groups)
+            self._selectors[n_groups] = Selector(self._team, n_groups)
         return self._selectors[n_groups]
 
     def _get_groups(self, n_drawn: int) -> Groups:
