@@ -7,7 +7,7 @@ host: a loss that early stopping watches, or the scores that a scorer takes.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -109,8 +109,8 @@ class DeviceSession(Session):
             if sampler is not None and sampler.has_factors and not weight.size:
                 own = device.allocate(self.rows.n_rows, np.float64)
                 own.fill(1.0)
-            known: Any = take_target(self.rows.target, output), own, self.rows.train
-            refitters.append(CudaRefitter(self.grower, *known, self.team))
+            target, rows = take_target(self.rows.target, output), cast(Any, self.rows.train)
+            refitters.append(CudaRefitter(self.grower, target, own, rows, self.team))
         return refitters
 
     @lazy

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from sumwise.cuda.leaves.layout import LEAVES, Locations
+from sumwise.cuda.leaves.units import weigh_in_units
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.select import Groups, Selector
 from sumwise.cuda.runtime.structs import pack_struct
@@ -61,3 +62,38 @@ class Locator:
         if delta < math.inf:
             team.launch(LEAVES, "add_influences", begun.n_threads, begun.words, where)
             team.launch(LEAVES, "move_centers", n_groups, begun.words, where)
+
+
+class ErrorQuantile:
+    """Finds quantiles of the absolute errors of rows.
+
+    Parameters
+    ----------
+    team : DeviceTeam
+    """
+
+    def __init__(self, team: DeviceTeam) -> None:
+        self._team, self._locator = team, Locator(team, 1)
+        team.device.clear(self._locator.groups.first)
+
+    def find(
+        self,
+        target: DeviceArray,
+        raw: DeviceArray,
+        weight: DeviceArray,
+        rows: DeviceArray,
+        level: float,
+    ) -> float:
+        """Return a quantile; wait for it.
+
+        ``raw`` has shape (1, n_table_rows). An empty ``weight`` means ones.
+        """
+        team, locator, n_rows = self._team, self._locator, rows.size
+        team.device.write(np.array([n_rows]), locator.groups.size)
+        keys, mass = team.borrow("residuals", n_rows, np.uint64), None
+        team.launch(LEAVES, "write_error_keys", n_rows, rows, n_rows, target, raw, keys)
+        if weight.size:
+            mass = team.borrow("weights of residuals", n_rows, np.int64)
+            weigh_in_units(team, rows, weight, weight[:0], mass, packed=True)
+        locator.locate(keys, mass, level, math.inf, 0, 1)
+        return float(locator.center.to_host()[0])

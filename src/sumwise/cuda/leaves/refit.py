@@ -7,6 +7,7 @@ import numpy as np
 
 from sumwise.cuda.leaves.layout import LEAVES, Refit
 from sumwise.cuda.leaves.location import Locator
+from sumwise.cuda.leaves.units import weigh_in_units
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.cuda.runtime.team import DeviceTeam
@@ -30,26 +31,6 @@ def add_leaf_values(
 ) -> None:
     """Queue adding the values of their leaves to the scores of rows."""
     team.launch(LEAVES, "add_leaf_values", rows.size, rows, rows.size, leaf, value, scores)
-
-
-def weigh_in_units(
-    team: DeviceTeam,
-    rows: DeviceArray,
-    weight: DeviceArray,
-    factor: DeviceArray,
-    units: DeviceArray,
-    packed: bool = False,
-) -> None:
-    """Queue writing the weights of rows as integers, to their places in a table.
-
-    ``weight`` is that of all rows of the table, ``factor`` that of ``rows``; both may be empty.
-    If ``packed``, ``units`` has an item per item of ``rows``.
-    """
-    peak = team.borrow("largest weight", 1, np.uint64)
-    team.device.clear(peak)
-    known = rows, rows.size, weight if weight.size else 0, factor if factor.size else 0, peak
-    team.launch(LEAVES, "find_largest_weight", rows.size, *known)
-    team.launch(LEAVES, "weigh_rows", rows.size, *known, packed, units)
 
 
 class DeviceLocationFinder:

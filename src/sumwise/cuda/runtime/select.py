@@ -135,10 +135,11 @@ class Selector:
         own = groups.first, groups.size, shared, groups.goal, self._chunk_first, self._n_pooled
         found = groups.found, groups.below, groups.upto, groups.next, self._counters
         n_groups, borrow = groups.first.size, self._team.borrow
-        pool, weights = borrow("pool", keys.size, np.uint64), (0, 0)
+        pool, weights = borrow("pool", keys.size, np.uint64), None
         if mass is not None:
-            weights = mass, borrow("weights of the pool", keys.size, np.int64)
-        selection = Selection(keys, weights[0], pool, weights[1], *own, *found, n_groups)
+            weights = borrow("weights of the pool", keys.size, np.int64)
+        known = keys, 0 if mass is None else mass, pool, 0 if weights is None else weights
+        selection = Selection(*known, *own, *found, n_groups)
         n_blocks = -(-keys.size // _CHUNK_SIZE) + n_groups  # one per chunk, at most
         begun = Begun(pack_struct(selection), n_blocks * _THREADS, n_groups * _THREADS)
         self._team.launch(SELECT, "begin_selection", 1, begun.words)
