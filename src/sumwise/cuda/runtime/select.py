@@ -79,9 +79,12 @@ class Groups:
 
     @classmethod
     def upload(cls, team: DeviceTeam, size: np.ndarray, goal: np.ndarray) -> "Groups":
-        """Return groups of known sizes, which follow one another."""
+        """Return groups of known sizes, which follow one another.
+
+        Nothing is sought in groups whose goal is 0.
+        """
         groups = cls.allocate(team, size.size)
-        first = np.cumsum(size) - size
+        first, size = np.cumsum(size) - size, np.where(goal > 0, size, 0)
         for host, array in ((first, groups.first), (size, groups.size)):
             team.device.write(host.astype(np.int64), array)
         team.device.write(goal.astype(np.float64), groups.goal)

@@ -164,3 +164,15 @@ class RowDrawer:
 
     def _launch(self, name: str, *args: object) -> None:
         self._team.launch(SAMPLING, name, self._rows.size, *args)
+
+
+def spread_factors(
+    team: DeviceTeam,
+    by_stratum: DeviceArray,
+    of_row: DeviceArray,
+    rows: DeviceArray,
+    out: DeviceArray,
+) -> None:
+    """Queue writing the factors of rows, those of their strata."""
+    numbers = by_stratum, of_row, rows, rows.size
+    team.launch(SAMPLING, "spread_factors", rows.size, *numbers, out)
