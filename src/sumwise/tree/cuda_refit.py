@@ -53,11 +53,11 @@ class CudaRefitter:
         location: Location,
     ) -> Tree:
         """Return the tree just grown with new values, and add them to the scores of its rows."""
-        tree = self.find_values(tree, rows, scores, location)
-        leaf, _ = self._grower.get_leaves(tree)
-        value = self._team.device.upload(tree.value)
+        leaf, anchor = self._grower.get_leaves(tree)
+        refitted = self._set_values(tree, leaf, anchor, rows, scores, location)
+        value = self._team.device.upload(refitted.value)
         self._team.run(add_leaf_values, rows, leaf, value, scores)
-        return tree
+        return refitted
 
     def find_values(
         self,
@@ -67,8 +67,19 @@ class CudaRefitter:
         location: Location,
     ) -> Tree:
         """Return the tree with new values; leave the scores as they are."""
-        tree, settings = finish_tree(tree), self._grower.settings
         leaf, anchor = self._grower.get_leaves(tree)
+        return self._set_values(tree, leaf, anchor, rows, scores, location)
+
+    def _set_values(
+        self,
+        tree: Tree | PendingTree,
+        leaf: DeviceArray,
+        anchor: np.ndarray,
+        rows: DeviceArray,
+        scores: DeviceArray,
+        location: Location,
+    ) -> Tree:
+        tree, settings = finish_tree(tree), self._grower.settings
         rule = RefitRule(
             float(location.level),
             float(location.delta),

@@ -49,6 +49,4 @@ def test_each_target_has_its_own_delta(device):
     columns = tuple(device.upload(np.ascontiguousarray(column)) for column in target.T)
     own = on_device.at_round(columns, *(device.upload(array) for array in (raw, weight, rows)))
     expected = loss.at_round(target, raw, weight, rows)
-    assert [own.at_output(k).delta for k in (0, 1)] == [
-        expected.at_output(k).delta for k in (0, 1)
-    ]
+    assert [own.at_output(k).delta for k in (0, 1)] == [expected.at_output(k).delta for k in (0, 1)]
