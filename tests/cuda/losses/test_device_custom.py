@@ -1,7 +1,7 @@
 """Custom losses on a device: what the object is given, and that results are the CPU's bits.
 
-There is no CuPy here: a module that sees the memory of the emulated device as NumPy arrays stands in
-for it.
+There is no CuPy here: a module that sees the memory of the emulated device as NumPy arrays takes
+its place.
 """
 
 import ctypes
@@ -162,7 +162,7 @@ def test_wrong_results_are_refused(device, cupy, library):
         def gradient(self, y, raw):
             return raw, raw
 
-    with pytest.raises(ParameterError, match="second derivative is .* must not be negative"):
+    with pytest.raises(ParameterError, match=r"second derivative is .* must not be negative"):
         Case(Wrong(), False, 1).find(device)
 
 
