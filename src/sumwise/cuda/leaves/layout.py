@@ -29,10 +29,13 @@ Refit = structure(
     const int64* units;  // weights; null if all are one
     const double* scores;
     const int32* left;  // [n_nodes]
-    int32* anchor;
+    const int32* given_anchor;
+    int32* anchor;  // a node that has rows
+    int32* parent;
+    int32* depth;
     int64 n_nodes;
     uint64* place;  // [n_nodes], zero at first: rows of a leaf, then the place of the next one
-    int64* n_in_node;
+    uint64* n_in_node;
     int64* first;
     int64* size;  // of groups that are located
     uint64* keys;  // [n_rows]

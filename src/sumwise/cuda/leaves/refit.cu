@@ -27,30 +27,45 @@ extern "C" __global__ void count_leaf_rows(Refit r, int64 is_shared) {
     }
 }
 
-// One thread: find where the rows of each node begin, and which nodes are located.
+// One block: find where the rows of each node begin, and which nodes are located. Instead of one
+// thread that passes over all nodes, each node walks up to the root.
 extern "C" __global__ void lay_out_groups(Refit r) {
-    if (first_item() > 0) return;
-    for (int64 node = r.n_nodes - 1; node >= 0; node--) {  // children come after parents
+    if (threadIdx.x == 0) r.parent[0] = -1;
+    for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x) {
         const int64 child = r.left[node];
-        r.n_in_node[node] = child < 0 ? (int64)r.place[node]
-                                      : r.n_in_node[child] + r.n_in_node[child + 1];
-    }
-    r.first[0] = 0;
-    for (int64 node = 0; node < r.n_nodes; node++) {
-        const int64 child = r.left[node];
+        r.n_in_node[node] = 0;
         r.size[node] = 0;
-        if (child < 0) {
-            r.place[node] = (uint64)r.first[node];
-            continue;
-        }
-        r.first[child] = r.first[node];
-        r.first[child + 1] = r.first[node] + r.n_in_node[child];
-        // A node whose anchor has no rows takes the anchor of its parent.
-        for (int64 side = child; side < child + 2; side++)
-            if (r.n_in_node[r.anchor[side]] == 0) r.anchor[side] = r.anchor[node];
+        if (child >= 0) r.parent[child] = r.parent[child + 1] = (int32)node;
     }
-    for (int64 node = 0; node < r.n_nodes; node++)
-        if (r.left[node] < 0) r.size[r.anchor[node]] = r.n_in_node[r.anchor[node]];
+    __syncthreads();
+    for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x) {
+        if (r.left[node] >= 0 || r.place[node] == 0) continue;
+        for (int64 above = node; above >= 0; above = r.parent[above])
+            atomicAdd(r.n_in_node + above, r.place[node]);
+    }
+    __syncthreads();
+    for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x) {
+        int64 first = 0, depth = 0;
+        for (int64 own = node; r.parent[own] >= 0; own = r.parent[own]) {
+            const int64 left = r.left[r.parent[own]];
+            if (own > left) first += (int64)r.n_in_node[left];
+            depth++;
+        }
+        r.first[node] = first;
+        r.depth[node] = (int32)depth;
+        // A node whose anchor has no rows takes the anchor of its parent.
+        int64 above = node;
+        while (r.n_in_node[r.given_anchor[above]] == 0 && r.parent[above] >= 0)
+            above = r.parent[above];
+        r.anchor[node] = r.given_anchor[above];
+    }
+    __syncthreads();
+    for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x) {
+        if (r.left[node] >= 0) continue;
+        r.place[node] = (uint64)r.first[node];
+        const int64 anchor = r.anchor[node];  // several may write the same
+        r.size[anchor] = (int64)r.n_in_node[anchor];
+    }
 }
 
 __device__ inline void place_residual(const Refit& r, int64 row, int64 place) {
@@ -95,22 +110,31 @@ extern "C" __global__ void group_residuals(Refit r, int64 is_shared) {
     }
 }
 
-// One thread: values of leaves; an inner node has the weighted mean of its leaves.
+// One block: values of leaves; an inner node has the weighted mean of its leaves. Level by level,
+// from the lowest.
 extern "C" __global__ void set_refitted_values(
     Refit r, double max_step, double learning_rate, const double* weight, double* value) {
-    if (first_item() > 0) return;
-    for (int64 node = r.n_nodes - 1; node >= 0; node--) {
-        const int64 child = r.left[node];
-        if (child < 0) {
-            double step = r.center[r.anchor[node]];
-            if (max_step > 0.0) step = smaller_of(larger_of(step, -max_step), max_step);
-            value[node] = learning_rate * step;
-        } else {
+    __shared__ int32 lowest;
+    if (threadIdx.x == 0) lowest = 0;
+    __syncthreads();
+    for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x) {
+        atomicMax(&lowest, r.depth[node]);
+        if (r.left[node] >= 0) continue;
+        double step = r.center[r.anchor[node]];
+        if (max_step > 0.0) step = smaller_of(larger_of(step, -max_step), max_step);
+        value[node] = learning_rate * step;
+    }
+    __syncthreads();
+    for (int32 depth = lowest - 1; depth >= 0; depth--) {
+        for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x) {
+            const int64 child = r.left[node];
+            if (r.depth[node] != depth || child < 0) continue;
             const double low = value[child], high = value[child + 1];
             const double total = weight[child] + weight[child + 1];
             const double share_right = total > 0.0 ? weight[child + 1] / total : 0.0;
             value[node] = low + (high - low) * share_right;
         }
+        __syncthreads();
     }
 }
 

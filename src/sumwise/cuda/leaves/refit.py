@@ -63,8 +63,9 @@ class DeviceLocationFinder:
             self.weigh(rows, weight, self._no_factor)
         self._locator = Locator(team, n_nodes)
         self._left, self._anchor = (device.allocate(n_nodes, np.int32) for _ in range(2))
+        self._found = device.allocate((3, n_nodes), np.int32)  # anchors, parents, depths
         self._weight, self._value = (device.allocate(n_nodes, np.float64) for _ in range(2))
-        self._places, self._n_in_node = (device.allocate(n_nodes, np.int64) for _ in range(2))
+        self._places, self._n_in_node = (device.allocate(n_nodes, np.uint64) for _ in range(2))
 
     def weigh(self, rows: DeviceArray, weight: DeviceArray, factor: DeviceArray) -> None:
         """Change the weights of rows from now on: to factors, times weights, if there are such."""
@@ -120,6 +121,6 @@ class DeviceLocationFinder:
         units: Any = 0 if self._units is None else self._units
         table = leaf, self._target, units, scores
         groups = self._locator.groups
-        nodes = self._left, self._anchor, n_nodes, self._places, self._n_in_node
+        nodes = self._left, self._anchor, *self._found, n_nodes, self._places, self._n_in_node
         places = groups.first, groups.size, keys, 0 if mass is None else mass
         return pack_struct(Refit(rows, rows.size, *table, *nodes, *places, self._locator.center))

@@ -4,6 +4,10 @@
 
 constexpr int64 DIGIT_BITS = 8, N_DIGITS = 256, TOP_SHIFT = 56;
 constexpr int64 POOL_SHIFT = 48;  // keys of the pool have the digits sought down to this one
+// Weights are added up in pieces of PIECE_BITS, a chunk of CHUNK_SIZE at a time.
+constexpr int64 PIECE_BITS = 20;
+constexpr uint32 PIECE_MASK = (1u << PIECE_BITS) - 1u;
+static_assert(CHUNK_SIZE << PIECE_BITS <= 1LL << 32, "sums of a chunk do not overflow");
 constexpr uint64 NO_KEY = 0xFFFFFFFFFFFFFFFFULL;
 
 // One block: number the chunks of all groups, and begin with no digit.
@@ -38,10 +42,10 @@ extern "C" __global__ void begin_selection(Selection s) {
     if (threadIdx.x == 0) s.chunk_first[s.n_groups] = total;
 }
 
-// Weigh the keys that have the digits found so far by their next digit.
+// Weigh the keys that have the digits found so far by their next digit. Weights, of up to 51 bits, are
+// added up in three pieces, because shared memory has no addition of 64 bits.
 extern "C" __global__ void weigh_digits(Selection s, int64 shift) {
-    __shared__ uint64 sums[N_DIGITS];
-    __shared__ uint32 counts[N_DIGITS];
+    __shared__ uint32 sums[3][N_DIGITS];
     const int64 n_chunks = s.chunk_first[s.n_groups];
     for (int64 number = blockIdx.x; number < n_chunks; number += gridDim.x) {
         bool pooled = shift < POOL_SHIFT;
@@ -49,23 +53,25 @@ extern "C" __global__ void weigh_digits(Selection s, int64 shift) {
         if (chunk.first >= chunk.last) continue;  // the same for all threads
         const uint64* keys = pooled ? s.pool : s.keys;
         const int64* mass = pooled ? s.pool_mass : s.mass;
-        for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x) {
-            sums[digit] = 0;
-            counts[digit] = 0;
-        }
+        for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x)
+            for (int64 piece = 0; piece < 3; piece++) sums[piece][digit] = 0;
         __syncthreads();
         const uint64 head = shift == TOP_SHIFT ? 0 : s.found[chunk.group] >> (shift + DIGIT_BITS);
         for (int64 i = chunk.first + threadIdx.x; i < chunk.last; i += blockDim.x) {
             const uint64 own = keys[i] >> shift;
             if (shift == TOP_SHIFT || (own >> DIGIT_BITS) == head) {
-                const uint64 digit = own & (N_DIGITS - 1);
-                if (mass) atomicAdd(sums + digit, (uint64)mass[i]);
-                else atomicAdd(counts + digit, 1u);
+                const uint64 digit = own & (N_DIGITS - 1), weight = mass ? (uint64)mass[i] : 1;
+                for (int64 piece = 0; piece < 3; piece++) {
+                    const uint32 part = (uint32)(weight >> (PIECE_BITS * piece)) & PIECE_MASK;
+                    if (part) atomicAdd(sums[piece] + digit, part);
+                }
             }
         }
         __syncthreads();
         for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x) {
-            const uint64 weight = mass ? sums[digit] : counts[digit];
+            uint64 weight = 0;
+            for (int64 piece = 0; piece < 3; piece++)
+                weight += (uint64)sums[piece][digit] << (PIECE_BITS * piece);
             if (weight) atomicAdd(s.counters + chunk.group * N_DIGITS + digit, weight);
         }
         __syncthreads();
