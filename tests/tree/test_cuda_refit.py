@@ -12,9 +12,10 @@ from sumwise.kernels.losses.influence import FAIR
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Location
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, LeafRefitter, TreeConstraints, TreeGrower
+from sumwise.tree import GrowthSettings, LeafRefitter, TreeConstraints, TreeGrower, cuda_refit
 from sumwise.tree.cuda_grower import CudaGrower
 from sumwise.tree.cuda_refit import CudaRefitter
+from sumwise.tree.pending_tree import finish_tree
 from tests.cuda.emulator import EmulatedDevice
 
 KEY = np.uint64(11)
@@ -49,6 +50,12 @@ def refit_on_cpu(case, settings, location):
 
 
 def refit_on_devices(devices, case, settings, location):
+    _, tree, scores = grow_on_devices(devices, case, settings, location)
+    return finish_tree(tree), scores.to_host()
+
+
+def grow_on_devices(devices, case, settings, location):
+    """Return the grower, a tree whose leaves are refitted, and the scores."""
     device, usable = devices[0], np.ones(len(N_BINS), dtype=np.uint8)
     parts = np.array_split(case.codes, len(devices), axis=1)
     tables = [
@@ -62,7 +69,7 @@ def refit_on_devices(devices, case, settings, location):
     grower = CudaGrower(tables, case.mapper, settings, Columns(), case.rows.size)
     tree = grower.grow_on_gradients(g, h, rows, KEY, None)
     refitter = CudaRefitter(grower, target, weight, rows, DeviceTeam(device))
-    return refitter.refit(tree, rows, scores, location), scores.to_host()
+    return grower, refitter.refit(tree, rows, scores, location), scores
 
 
 def assert_same_bytes(devices, case, location=MEDIAN, **given):
@@ -91,6 +98,26 @@ def test_monotone_constraints(device, growth):
     constraints = TreeConstraints(np.array([-1, 1, 0]))
     own = {"growth": growth, "max_depth": 4, "constraints": constraints}
     assert_same_bytes([device], Case(2), **own)
+
+
+def test_large_trees(device, monkeypatch):
+    monkeypatch.setattr(cuda_refit, "_MOST_PADDED", 4)
+    assert_same_bytes([device], Case(5, weighted=True), max_leaves=12)
+
+
+def test_rows_that_the_tree_was_not_grown_on(device):
+    case, settings = Case(6), GrowthSettings(max_leaves=9, learning_rate=0.5)
+    others = np.setdiff1d(np.arange(case.target.size), case.rows).astype(np.uint32)
+    expected, _ = refit_on_cpu(case, settings, MEDIAN)
+    scores = np.zeros(case.target.size)
+    with Team(1) as team:
+        data = BinnedData.from_columns(case.codes, N_BINS, team)
+        grower = TreeGrower(data, case.mapper, settings, Columns(), case.rows.size, team)
+        grower.add_to_scores(expected, others, scores)
+    grower, tree, _ = grow_on_devices([device], case, settings, MEDIAN)
+    found = device.zeros(case.target.size, np.float64)
+    grower.add_to_scores(tree, device.upload(others), found)
+    np.testing.assert_array_equal(found.to_host(), scores)
 
 
 def test_several_devices(device):

@@ -6,8 +6,9 @@ for each tree, the host writes what is asked for and queues the graph. It waits 
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from sumwise.kernels.grow.feature_sampling import draw_tree_features
 from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import allocate_constraints
-from sumwise.tree.cuda_memory import Sizes, count_bytes, plan_buffers
+from sumwise.tree.cuda_memory import GrownTree, Sizes, count_bytes, plan_buffers
 from sumwise.tree.cuda_rows import DeviceRows, DividedRows, meet
 from sumwise.tree.cuda_share import DeviceShare, Launch
 from sumwise.tree.grower import keep_fields, refuse_gradients, refuse_value
@@ -160,12 +161,17 @@ class CudaGrower:
             self._project_values()
         if added_to is not None:
             self._rows.collect("scores", added_to)
+        self._last = self._read_later(self._make_tree)
+        return self._last
+
+    def _read_later(self, make_tree: Callable[[np.ndarray], Tree]) -> PendingTree:
+        """Return the tree on the device, when it will be there."""
         later = self._share.device.download_later(self._share.result.memory)
-        self._last = PendingTree(later, self._make_tree)
-        self._pending.append(self._last)
+        pending = PendingTree(later, make_tree)
+        self._pending.append(pending)
         if len(self._pending) > _MOST_PENDING:
             self._pending.popleft().finish()
-        return self._last
+        return pending
 
     def _write_requests(
         self,
@@ -257,7 +263,9 @@ class CudaGrower:
         status = self._share.device.download(self._share.result.memory[:8]).view(np.int64)
         return int(status[0]) == layout.GROWING
 
-    def _make_tree(self, copied: np.ndarray) -> Tree:
+    def _make_tree(
+        self, copied: np.ndarray, refuse_value: Callable[[], object] = refuse_value
+    ) -> Tree:
         """Return the tree of a copy of the device's result."""
         status, nodes, value, n_rows = self._share.result.read(copied)
         if status == layout.OUT_OF_RANGE:
@@ -274,7 +282,30 @@ class CudaGrower:
             n_rows=n_rows.copy(),
         )
 
+    # --- new values ---
+
+    @property
+    def grown_tree(self) -> GrownTree:
+        """The tree that was grown last, on the first device."""
+        return self._share.result.grown
+
+    def replace_values(self, value: DeviceArray, refuse_value: Callable[[], object]) -> PendingTree:
+        """Return the tree that was grown last with other values, one for each node it may have.
+
+        ``refuse_value`` raises the error of a value that is not finite.
+        """
+        meet(self._devices)
+        for share in self._shares:
+            share.device.copy(value, share.result.find_values(value.size))
+        self._last = self._read_later(partial(self._make_tree, refuse_value=refuse_value))
+        return self._last
+
     # --- constraints ---
+
+    @property
+    def has_directions(self) -> bool:
+        """Whether values must obey monotone constraints."""
+        return bool(self._constraints.any_direction)
 
     def _project_values(self) -> None:
         """Project the leaves of a symmetric tree; then add their values to the scores."""
@@ -341,17 +372,17 @@ class CudaGrower:
             if own.n_rows:
                 columns, uploaded = share.table.columns, share.device.upload(steps)
                 share.row_kernels.find_leaves(columns, uploaded, own, share.leaf)
-        return self._gather_leaves()
+        return self.gather_leaves()
 
     def get_leaves(self, tree: Tree | PendingTree) -> tuple[DeviceArray, np.ndarray]:
         """Return the leaf of each row of the last tree, and the anchor of each node.
 
         The rows of its anchor determine the value of a node.
         """
-        return self._gather_leaves(), self._read_nodes()["anchor"].copy()
+        return self.gather_leaves(), self._read_nodes()["anchor"].copy()
 
-    def _gather_leaves(self) -> DeviceArray:
-        """Return the leaves of all rows, on the first device."""
+    def gather_leaves(self) -> DeviceArray:
+        """Return the leaf of each row of the last tree, on the first device."""
         if len(self._shares) == 1:
             return self._share.leaf
         if self._all_leaves is None:

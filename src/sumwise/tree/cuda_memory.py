@@ -150,6 +150,13 @@ def allocate_buffers(
     return buffers | {name: device.allocate(*what) for name, what in new.items()}
 
 
+class GrownTree(NamedTuple):
+    """The tree that was grown last, on a device."""
+
+    nodes: DeviceArray  # records, NODE_FIELDS
+    n_nodes: DeviceArray  # int64
+
+
 class Result:
     """The tree that was grown last, in one piece of memory: a view of it on the device.
 
@@ -170,6 +177,12 @@ class Result:
             "value": memory[self._value :],
             "sums": memory[self._sums :],
         }
+
+    @property
+    def grown(self) -> GrownTree:
+        """What kernels of other programs need of the tree."""
+        offset = 8 * State._fields.index("n_nodes")
+        return GrownTree(self.memory[self._nodes :], self.memory[offset : offset + 8])
 
     def find_values(self, n_nodes: int) -> DeviceArray:
         """Return the values of the first nodes, on the device."""

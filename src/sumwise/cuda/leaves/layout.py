@@ -2,7 +2,8 @@
 
 from sumwise.cuda.runtime.program import Program
 from sumwise.cuda.runtime.select import CONSTANTS, Selection
-from sumwise.cuda.runtime.structs import make_header, structure
+from sumwise.cuda.runtime.structs import declare_records, make_header, structure
+from sumwise.kernels.grow.layout import NODE_FIELDS
 
 # Locations of groups of values, whose keys are selected from.
 Locations = structure(
@@ -47,5 +48,7 @@ Refit = structure(
 LEAVES = Program(
     "leaves",
     ("leaves/location.cu", "leaves/refit.cu"),
-    make_header(Selection, Locations, Refit, constants=CONSTANTS),
+    make_header(
+        declare_records("Node", NODE_FIELDS), Selection, Locations, Refit, constants=CONSTANTS
+    ),
 )

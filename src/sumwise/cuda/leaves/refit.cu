@@ -7,7 +7,21 @@
 // Rows that a block groups at a time: each of its threads has ROWS_PER_THREAD of them.
 constexpr int64 ROWS_PER_THREAD = 16;
 
-// Count the rows of each leaf; in shared memory if its counters fit.
+// Take from the nodes of a grown tree what refitting needs to know; r.n_nodes is the most nodes that a
+// tree may have. Those that it does not have are leaves without rows.
+extern "C" __global__ void unpack_nodes(
+    Refit r, const Node* nodes, const int64* n_nodes, int32* left, int32* anchor, double* weight) {
+    for (int64 node = first_item(); node < r.n_nodes; node += item_step()) {
+        const bool is_there = node < *n_nodes;
+        left[node] = is_there ? nodes[node].left : -1;
+        anchor[node] = is_there ? nodes[node].anchor : (int32)node;
+        weight[node] = is_there ? nodes[node].weight : 0.0;
+        r.parent[node] = -1;
+    }
+}
+
+// Count the rows of each leaf; in shared memory if its counters fit. If growing has failed, rows have
+// any leaf: the host finds out when it reads the tree.
 extern "C" __global__ void count_leaf_rows(Refit r, int64 is_shared) {
     extern __shared__ uint64 shared_memory[];
     uint32* counts = (uint32*)shared_memory;
@@ -17,6 +31,7 @@ extern "C" __global__ void count_leaf_rows(Refit r, int64 is_shared) {
     }
     for (int64 i = first_item(); i < r.n_rows; i += item_step()) {
         const int64 node = r.leaf[r.rows[i]];
+        if (node >= r.n_nodes) continue;
         if (is_shared) atomicAdd(counts + node, 1u);
         else atomicAdd(r.place + node, 1ULL);
     }
@@ -80,8 +95,8 @@ extern "C" __global__ void group_residuals(Refit r, int64 is_shared) {
     uint32* places = (uint32*)shared_memory;
     if (!is_shared) {
         for (int64 i = first_item(); i < r.n_rows; i += item_step()) {
-            const int64 row = r.rows[i];
-            place_residual(r, row, (int64)atomicAdd(r.place + r.leaf[row], 1ULL));
+            const int64 row = r.rows[i], node = r.leaf[row];
+            if (node < r.n_nodes) place_residual(r, row, (int64)atomicAdd(r.place + node, 1ULL));
         }
         return;
     }
@@ -93,9 +108,8 @@ extern "C" __global__ void group_residuals(Refit r, int64 is_shared) {
 #pragma unroll
         for (int64 k = 0; k < ROWS_PER_THREAD; k++) {
             const int64 i = begin + k * blockDim.x + threadIdx.x;
-            if (i >= r.n_rows) continue;
-            node_of[k] = r.leaf[r.rows[i]];
-            own[k] = atomicAdd(places + node_of[k], 1u);
+            node_of[k] = i < r.n_rows ? r.leaf[r.rows[i]] : (uint32)r.n_nodes;
+            if (node_of[k] < r.n_nodes) own[k] = atomicAdd(places + node_of[k], 1u);
         }
         __syncthreads();
         for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x)
@@ -104,7 +118,8 @@ extern "C" __global__ void group_residuals(Refit r, int64 is_shared) {
 #pragma unroll
         for (int64 k = 0; k < ROWS_PER_THREAD; k++) {
             const int64 i = begin + k * blockDim.x + threadIdx.x;
-            if (i < r.n_rows) place_residual(r, r.rows[i], (int64)places[node_of[k]] + own[k]);
+            if (node_of[k] < r.n_nodes)
+                place_residual(r, r.rows[i], (int64)places[node_of[k]] + own[k]);
         }
         __syncthreads();
     }
@@ -140,8 +155,12 @@ extern "C" __global__ void set_refitted_values(
 
 // Add the values of their leaves to the scores of rows.
 extern "C" __global__ void add_leaf_values(
-    const uint32* rows, int64 n, const uint32* leaf, const double* value, double* scores) {
-    for (int64 i = first_item(); i < n; i += item_step()) scores[rows[i]] += value[leaf[rows[i]]];
+    const uint32* rows, int64 n, const uint32* leaf, const double* value, int64 n_nodes,
+    double* scores) {
+    for (int64 i = first_item(); i < n; i += item_step()) {
+        const int64 row = rows[i], node = leaf[row];
+        if (node < n_nodes) scores[row] += value[node];
+    }
 }
 
 // --- weights in units, as weigh_in_units of kernels/leaves/location.py ---

@@ -1,7 +1,7 @@
 """Refit leaves to the residuals of their rows, on a device."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,8 @@ def add_leaf_values(
     scores: DeviceArray,
 ) -> None:
     """Queue adding the values of their leaves to the scores of rows."""
-    team.launch(LEAVES, "add_leaf_values", rows.size, rows, rows.size, leaf, value, scores)
+    numbers = rows, rows.size, leaf, value, len(value)
+    team.launch(LEAVES, "add_leaf_values", rows.size, *numbers, scores)
 
 
 class DeviceLocationFinder:
@@ -86,41 +87,67 @@ class DeviceLocationFinder:
 
         Parameters are those of ``LocationFinder.find``; arrays by node are on the host.
         """
-        team, device, n_nodes = self._team, self._team.device, left.size
+        write, n_nodes = self._team.device.write, left.size
         for host, array in ((left, self._left), (anchor, self._anchor)):
-            device.write(host.astype(np.int32), array[:n_nodes])
-        device.write(node_weight.astype(np.float64), self._weight[:n_nodes])
-        device.clear(self._places)
-        keys = team.borrow("residuals", rows.size, np.uint64)
-        mass = None
-        if self._units is not None:
-            mass = team.borrow("weights of residuals", rows.size, np.int64)
-        refit = self._pack(rows, leaf, scores, n_nodes, keys, mass)
+            write(host.astype(np.int32), array[:n_nodes])
+        write(node_weight.astype(np.float64), self._weight[:n_nodes])
+        return self._find(self._begin(rows, leaf, scores, n_nodes), rule)
+
+    def find_grown(
+        self,
+        rule: RefitRule,
+        rows: DeviceArray,
+        leaf: DeviceArray,
+        nodes: DeviceArray,
+        n_nodes: DeviceArray,
+        scores: DeviceArray,
+    ) -> DeviceArray:
+        """Do the same for a tree that only the device knows.
+
+        ``nodes`` are records, NODE_FIELDS of the grower, and ``n_nodes`` is their number. There is
+        a value for each node that a tree may have.
+        """
+        begun = self._begin(rows, leaf, scores, self._left.size)
+        own = nodes, n_nodes, self._left, self._anchor, self._weight
+        self._team.launch(LEAVES, "unpack_nodes", begun.n_nodes, begun.refit, *own)
+        return self._find(begun, rule)
+
+    def _find(self, begun: "_Begun", rule: RefitRule) -> DeviceArray:
+        team, refit, n_nodes, n_rows = self._team, begun.refit, begun.n_nodes, begun.keys.size
         is_shared = n_nodes <= _MOST_SHARED
         shared = 4 * (n_nodes + n_nodes % 2) if is_shared else 0
-        team.launch(LEAVES, "count_leaf_rows", rows.size, refit, is_shared, shared=shared)
+        team.launch(LEAVES, "count_leaf_rows", n_rows, refit, is_shared, shared=shared)
         team.launch(LEAVES, "lay_out_groups", 1, refit)
-        team.launch(LEAVES, "group_residuals", rows.size, refit, is_shared, shared=shared)
+        team.launch(LEAVES, "group_residuals", n_rows, refit, is_shared, shared=shared)
         # The rows of an inner node are those of its leaves, too.
         location = rule.level, rule.delta, rule.kind
-        self._locator.locate(keys, mass, *location, n_nodes, overlaps=self._left)
+        self._locator.locate(begun.keys, begun.mass, *location, n_nodes, overlaps=self._left)
         value = self._value[:n_nodes]
         numbers = rule.max_step, rule.learning_rate
         team.launch(LEAVES, "set_refitted_values", 1, refit, *numbers, self._weight, value)
         return value
 
-    def _pack(
-        self,
-        rows: DeviceArray,
-        leaf: DeviceArray,
-        scores: DeviceArray,
-        n_nodes: int,
-        keys: DeviceArray,
-        mass: DeviceArray | None,
-    ) -> bytes:
-        units: Any = 0 if self._units is None else self._units
-        table = leaf, self._target, units, scores
+    def _begin(
+        self, rows: DeviceArray, leaf: DeviceArray, scores: DeviceArray, n_nodes: int
+    ) -> "_Begun":
+        """Describe the task to kernels."""
+        borrow, units, mass = self._team.borrow, self._units, None
+        keys = borrow("residuals", rows.size, np.uint64)
+        if units is not None:
+            mass = borrow("weights of residuals", rows.size, np.int64)
+        self._team.device.clear(self._places)
+        table = leaf, self._target, 0 if units is None else units, scores
         groups = self._locator.groups
         nodes = self._left, self._anchor, *self._found, n_nodes, self._places, self._n_in_node
         places = groups.first, groups.size, keys, 0 if mass is None else mass
-        return pack_struct(Refit(rows, rows.size, *table, *nodes, *places, self._locator.center))
+        refit = Refit(rows, rows.size, *table, *nodes, *places, self._locator.center)
+        return _Begun(pack_struct(refit), n_nodes, keys, mass)
+
+
+class _Begun(NamedTuple):
+    """A task as kernels take it, the number of nodes, and where residuals and weights go."""
+
+    refit: bytes
+    n_nodes: int
+    keys: DeviceArray
+    mass: DeviceArray | None
