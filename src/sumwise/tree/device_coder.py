@@ -8,8 +8,10 @@ from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.search_heaps import QUAD, QuadGroup, SearchHeaps
+from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.category_sets import Memberships
 from sumwise.kernels.predict.coding import CodeColumns
+from sumwise.kernels.runtime.threads import Team
 
 _THREADS = 256
 _BITS = 32
@@ -41,7 +43,7 @@ class DeviceCoder:
             of_sets = [(c, min(QUAD, end - c), -1, 0) for c in range(begin, end, QUAD)]
             self._groups.append(QuadGroup(len(quads), len(quads) + len(of_sets), 0, 0))
             quads = np.append(quads, np.array(of_sets, dtype=np.int32), axis=0)
-        self._n_columns = feature.size
+        self.n_columns = feature.size
         self._arrays = [
             device.upload(np.ascontiguousarray(array))
             for array in (
@@ -53,7 +55,7 @@ class DeviceCoder:
                 sets[2],
             )
         ]
-        self._coder = pack_struct(Coder(*self._arrays, self._n_columns))
+        self._coder = pack_struct(Coder(*self._arrays, self.n_columns))
 
     def code(self, X: DeviceMatrix, first: int, last: int, codes: DeviceArray) -> None:
         """Write the codes of rows [first, last) to ``codes`` (n_blocks, n_columns, BLOCK)."""
@@ -65,6 +67,30 @@ class DeviceCoder:
             most = self._device.count_blocks(kernel, _THREADS, shared)
             n_blocks = min(most, -(-n_rows // _THREADS))
             self._device.launch(kernel, n_blocks, _THREADS, (*where, *group, codes), shared)
+
+
+class DeviceRows:
+    """Rows on a device that are coded for the host: only their codes travel.
+
+    Parameters
+    ----------
+    X : DeviceMatrix
+    columns : CodeColumns
+    """
+
+    def __init__(self, X: DeviceMatrix, columns: CodeColumns) -> None:
+        self._X, self._coder = X, DeviceCoder(X.device, columns, X.dtype)
+
+    @property
+    def n_rows(self) -> int:
+        return self._X.n_rows
+
+    def code(self, first: int, last: int, codes: np.ndarray, team: Team) -> None:
+        """Write the codes of some rows, which begin with a block."""
+        n_blocks = -(-(last - first) // BLOCK)
+        own = self._X.device.zeros((n_blocks, self._coder.n_columns, BLOCK), np.uint8)
+        self._coder.code(self._X, first, last, own)
+        codes[:n_blocks] = own.to_host()
 
 
 def _make_bits(known: Memberships, begin: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
