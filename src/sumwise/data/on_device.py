@@ -84,10 +84,12 @@ def give(values: Any, like: Any) -> Any:
 
     For an array of torch that is a tensor, for one of Numba an array of Numba, for anything else in
     the memory of a GPU an array of CuPy, if that is there; the memory is not copied. If ``like`` is
-    in the memory of the host, so is the result.
+    in the memory of the host, so is the result; so are labels that are not numbers.
     """
     if not is_on_device(like):
         return fetch(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "biuf":
+        return values
     library = type(like).__module__.partition(".")[0]
     if not isinstance(values, np.ndarray) and hasattr(values, "device"):
         values.device.wait()  # other queues may read it at once

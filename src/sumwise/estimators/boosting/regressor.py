@@ -113,8 +113,10 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
         -------
         ndarray of shape (n_rows,), or (n_rows, n_outputs) for several targets or quantiles
         """
-        scores = self._predict_rounds(X, rounds)
-        return self._scores(scores) if raw else self._predict_mean(scores)
+        model = self._take_rounds(rounds)
+        if raw:
+            return model._predict(X, model._scores, model._give_scores)
+        return model._predict(X, model._predict_mean, model._give_mean)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² (the mean over several targets), or D² of several quantiles.

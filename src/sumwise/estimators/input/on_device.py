@@ -1,5 +1,6 @@
 """X in the memory of a GPU."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -8,22 +9,6 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.on_device import explain_place
 from sumwise.errors import DataError
-
-
-class _Features:
-    """Stands for a frame where only the names of its columns are asked for."""
-
-    def __init__(self, X: DeviceMatrix) -> None:
-        self.shape, self._names = X.shape, X.names
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __dataframe__(self) -> "_Features":
-        return self
-
-    def column_names(self) -> Any:
-        return self._names
 
 
 def read_device_training_data(estimator: Any, X: Any, y: Any) -> DeviceMatrix:
@@ -39,7 +24,7 @@ def read_device_training_data(estimator: Any, X: Any, y: Any) -> DeviceMatrix:
         )
     matrix = _read(estimator, X, reset=True)
     if y is not None:
-        check_consistent_length(_stand_for(matrix), y)
+        check_consistent_length(np.broadcast_to(0.0, matrix.shape), y)
     return matrix
 
 
@@ -80,5 +65,7 @@ def _read(estimator: Any, X: Any, reset: bool) -> DeviceMatrix:
 
 
 def _stand_for(X: DeviceMatrix) -> Any:
-    """Return what has the shape and the names of a matrix, without its values."""
-    return np.broadcast_to(0.0, X.shape) if X.names is None else _Features(X)
+    """Return what has the features of a matrix and their names, without its values."""
+    if X.names is None:
+        return np.broadcast_to(0.0, X.shape)
+    return import_module("pandas").DataFrame(columns=X.names)  # cuDF needs pandas
