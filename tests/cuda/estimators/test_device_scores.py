@@ -1,6 +1,7 @@
 """Estimators predict on a device what they predict on the CPU, where the rows are."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Linea
 from sumwise.data.on_device import fetch, is_on_device
 from sumwise.errors import DataError, DeviceError
 from sumwise.estimators.boosting import fitted
+from sumwise.tree.device_ensemble import DeviceEnsemble
 from tests.cuda.arrays import FakeArray, FakeFrame, FakeSeries
 
 N_ROWS = 300
@@ -93,9 +95,14 @@ def test_trees_stay_on_the_device_and_do_not_travel_with_the_model():
     model = GradientBoostingRegressor(n_estimators=3, device="cpu").fit(X, y)
     size = len(pickle.dumps(model))
     first = model.set_params(device="cuda").predict(X)
-    kept = model.ensemble_.__dict__["_on_devices"][0]
+    kept = DeviceEnsemble.of(model.ensemble_, 0)
+    n_free = kept.device.count_free()
     assert np.array_equal(model.predict(X), first)
-    assert model.ensemble_.__dict__["_on_devices"][0] is kept
+    assert DeviceEnsemble.of(model.ensemble_, 0) is kept
+    assert kept.device.count_free() == n_free
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(DeviceEnsemble.of, model.ensemble_, 0).result()
+    assert other is not kept
     assert abs(len(pickle.dumps(model)) - size) < 10
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), first)
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.on_device import give
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.docs import document
@@ -224,12 +225,12 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
 
     def _give_mean(self, scores: "DeviceScores") -> Any:
         if self._needs_host():
-            return scores.give(self._to_probabilities(scores.raw.to_host()))
+            return give(self._to_probabilities(scores.to_host()), scores.like)
         return super()._give_mean(scores)
 
     def _give_labels(self, scores: "DeviceScores") -> Any:
         if self._needs_host():
-            return scores.give(self._to_labels(scores.raw.to_host()))
+            return give(self._to_labels(scores.to_host()), scores.like)
         return scores.give_labels(self.classes_)
 
     def _needs_host(self) -> bool:

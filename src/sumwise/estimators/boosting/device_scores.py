@@ -9,7 +9,7 @@ from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.choosing import parse_devices
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
-from sumwise.data.on_device import give
+from sumwise.data.on_device import give, is_on_device
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import TreeEnsemble
 from sumwise.tree.device_ensemble import DeviceEnsemble
@@ -39,7 +39,16 @@ class DeviceScores(NamedTuple):
 
     def give(self, predictions: Any) -> Any:
         """Return predictions, of the device or of the host, where the rows are."""
-        return give(predictions, self.like)
+        given = give(predictions, self.like)
+        if not is_on_device(given):
+            _release(self.raw, predictions)
+        return given
+
+    def to_host(self) -> np.ndarray:
+        """Return raw scores in the memory of the host, and forget them on the device."""
+        raw = self.raw.to_host()
+        _release(self.raw)
+        return raw
 
     def give_raw(self) -> Any:
         """Return raw scores; a single output has no axis."""
@@ -61,12 +70,28 @@ def apply_on_device(
     ensemble: TreeEnsemble, device: str, X: Matrix | DeviceMatrix, like: Any, team: Team
 ) -> Any:
     """Return the leaf of each row in each tree, where the rows are."""
-    return give(DeviceEnsemble.of(ensemble, choose_number(device, X)).apply(X, team), like)
+    leaves = DeviceEnsemble.of(ensemble, choose_number(device, X)).apply(X, team)
+    given = give(leaves, like)
+    if not is_on_device(given):
+        _release(leaves)
+    return given
 
 
 def choose_number(device: str, X: Matrix | DeviceMatrix) -> int:
     """Return the GPU to predict rows on."""
     return X.number if isinstance(X, DeviceMatrix) else parse_devices(device)[0]
+
+
+def _release(*arrays: Any) -> None:
+    """Give the memory of arrays back to the GPU now: the device lives as long as the model."""
+    roots = {}
+    for array in arrays:
+        if isinstance(array, DeviceArray):
+            while isinstance(array.owner, DeviceArray):
+                array = array.owner
+            roots[array.address] = array
+    for root in roots.values():
+        root.device.free(root)
 
 
 def _drop_axis(columns: DeviceArray) -> DeviceArray:

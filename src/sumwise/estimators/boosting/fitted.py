@@ -117,7 +117,7 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
             return self._known_scores.raw.copy()
         matrix = self._check_input(X)
         if self._predicts_on_device(matrix):
-            return self._score_on_device(matrix, X).raw.to_host()
+            return self._score_on_device(matrix, X).to_host()
         return self._predict_on_host(matrix)
 
     def _predict_on_host(self, X: Any) -> np.ndarray:
@@ -159,7 +159,7 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
     def _give_mean(self, scores: "DeviceScores") -> Any:
         """Do on a device what :meth:`_predict_mean` does; a user's own link is of the host."""
         if self._custom_link is not None:
-            return scores.give(self._predict_mean(scores.raw.to_host()))
+            return give(self._predict_mean(scores.to_host()), scores.like)
         return scores.give_mean(self.ensemble_.link)
 
     def _take_rounds(self, rounds: Any) -> Self:
