@@ -6,13 +6,13 @@ table is stored.
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.runtime.overlap import use_meanwhile
 from sumwise.cuda.table import BINNING, N_THREADS, TABLE, count_grid
 from sumwise.data.binned import screen_entries_of
 from sumwise.data.binning import BinMapper
@@ -159,20 +159,11 @@ def _send_chunks(
     """Write (first row, bins by column) to the columns; one is sent while the next is made."""
     buffers = [part.device.allocate(most_bytes, np.uint8) for part in parts]
 
-    def send(first: int, bins: np.ndarray) -> None:
+    def send(chunk: tuple[int, np.ndarray]) -> None:
         for part, buffer in zip(parts, buffers, strict=True):
-            part.place(first, bins, buffer)
+            part.place(*chunk, buffer)
 
-    with ThreadPoolExecutor(1) as sender:
-        sent: Future[None] | None = None
-        try:
-            for first, bins in chunks:
-                if sent is not None:
-                    sent.result()
-                sent = sender.submit(send, first, bins)
-        finally:
-            if sent is not None:
-                sent.result()
+    use_meanwhile(chunks, send)
 
 
 def _fill_sparse(

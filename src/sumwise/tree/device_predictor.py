@@ -5,6 +5,7 @@ host, those of the device by the device. Scores have the bits of the CPU: they a
 values in the same order.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 from sumwise.cuda.predict import COLUMN_BITS, LEFT_BITS, PREDICT, QUAD, CodedTrees
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.runtime.overlap import use_meanwhile
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
@@ -23,8 +25,8 @@ from sumwise.tree.device_coder import DeviceCoder
 from sumwise.tree.split_tests import SplitTests
 from sumwise.tree.trees import Trees
 
-# Bytes of codes that are made at a time.
-_CODE_BYTES = 1 << 24
+# Bytes of codes that are made at a time: fewer of those that travel.
+_HOST_CODE_BYTES, _DEVICE_CODE_BYTES = 1 << 23, 1 << 26
 _MOST_THREADS, _FEWEST_THREADS = 512, 32
 # What a tree, and a node besides its word, need in shared memory.
 _TREE_BYTES, _VALUE_BYTES, _WORD_BYTES = 12, 8, 4
@@ -131,13 +133,57 @@ class DevicePredictor:
 
     def add_values(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
         """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
-        for first, last, codes in self._code_rows(X, team):
-            self._walk("add", "predictions", codes, out[first:last])
+        self._code_and_walk(X, "add", "predictions", out, team)
 
     def find_leaves(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
         """Write the leaves that rows reach to ``out`` (n_rows, n_trees), int32."""
-        for first, last, codes in self._code_rows(X, team):
-            self._walk("find", "leaves", codes, out[first:last])
+        self._code_and_walk(X, "find", "leaves", out, team)
+
+    def _code_and_walk(
+        self, X: Matrix | DeviceMatrix, verb: str, what: str, out: DeviceArray, team: Team
+    ) -> None:
+        """Code a batch of rows, launch a kernel for them, then the next."""
+        most_bytes = _DEVICE_CODE_BYTES if isinstance(X, DeviceMatrix) else _HOST_CODE_BYTES
+        n_blocks = max(1, most_bytes // (BLOCK * max(1, self.n_columns)))
+        n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
+        codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
+        if isinstance(X, DeviceMatrix):
+            coder = self._find_coder(X.dtype)
+            for first in range(0, X.shape[0], n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, X.shape[0])
+                coder.code(X, first, last, codes)
+                self._walk(verb, what, codes, out[first:last])
+            return
+
+        def send(batch: tuple[int, int, np.ndarray]) -> None:
+            first, last, on_host = batch
+            self.device.write(on_host, codes[: len(on_host)])
+            self._walk(verb, what, codes, out[first:last])
+
+        batches = self._code_on_host(X, n_blocks, team)
+        if X.shape[0] <= n_blocks * BLOCK:
+            deque(map(send, batches), maxlen=0)
+        else:
+            use_meanwhile(batches, send)
+
+    def _find_coder(self, dtype: np.dtype) -> DeviceCoder:
+        if dtype not in self._coders:
+            self._coders[dtype] = DeviceCoder(self.device, self._columns, dtype)
+        return self._coders[dtype]
+
+    def _code_on_host(
+        self, X: Matrix, n_blocks: int, team: Team
+    ) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yield (first row, last row, codes), where two arrays of codes take turns."""
+        arrays = np.empty((2, n_blocks, self.n_columns, BLOCK), dtype=np.uint8)
+        turn = 0
+        for start, rows in self._trees.code_rows(X, team):
+            for first in range(0, rows.n_rows, n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, rows.n_rows)
+                own = arrays[turn, : -(-(last - first) // BLOCK)]
+                rows.code(first, last, own, team)
+                yield start + first, start + last, own
+                turn = 1 - turn
 
     def _walk(self, verb: str, what: str, codes: DeviceArray, out: DeviceArray) -> None:
         """Launch a kernel for parts of the trees, in their order."""
@@ -163,27 +209,3 @@ class DevicePredictor:
             last = np.searchsorted(ends, ends[first] + self._format.tree_bytes, side="right") - 1
             yield _Launch(first, int(last), int(ends[last] - ends[first]) + self._format.code_bytes)
             first = int(last)
-
-    def _code_rows(
-        self, X: Matrix | DeviceMatrix, team: Team
-    ) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield (first row, last row, codes of these rows); the next codes replace them."""
-        n_blocks = max(1, _CODE_BYTES // (BLOCK * max(1, self.n_columns)))
-        n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
-        codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
-        if isinstance(X, DeviceMatrix):
-            if X.dtype not in self._coders:
-                self._coders[X.dtype] = DeviceCoder(self.device, self._columns, X.dtype)
-            for first in range(0, X.shape[0], n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, X.shape[0])
-                self._coders[X.dtype].code(X, first, last, codes)
-                yield first, last, codes
-            return
-        on_host = np.empty(codes.shape, dtype=np.uint8)
-        for start, rows in self._trees.code_rows(X, team):
-            for first in range(0, rows.n_rows, n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, rows.n_rows)
-                rows.code(first, last, on_host, team)
-                n_own = -(-(last - first) // BLOCK)
-                self.device.write(on_host[:n_own], codes[:n_own])
-                yield start + first, start + last, codes

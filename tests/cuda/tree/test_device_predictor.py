@@ -5,6 +5,7 @@ import pytest
 
 from sumwise.data.device_reading import read_device_matrix
 from sumwise.kernels.runtime.threads import Team
+from sumwise.tree import device_predictor
 from sumwise.tree.device_predictor import DevicePredictor
 from tests.cuda.arrays import FakeArray
 from tests.ensembles import SHAPES, draw_ensemble
@@ -50,6 +51,14 @@ def test_rows_on_a_device(device, emulated, n_outputs, dtype, order):
 def test_rows_on_the_host(device, n_rows):
     ensemble, X = draw_many(11, 2, n_rows)
     assert_same_predictions(device, ensemble, X, X)
+
+
+def test_rows_in_batches(device, emulated, monkeypatch):
+    monkeypatch.setattr(device_predictor, "_HOST_CODE_BYTES", 1)
+    monkeypatch.setattr(device_predictor, "_DEVICE_CODE_BYTES", 1)
+    ensemble, X = draw_many(29, 2, 900)
+    assert_same_predictions(device, ensemble, X, X)
+    assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
 
 
 def test_wide_trees_are_walked_where_they_are(device, emulated):
