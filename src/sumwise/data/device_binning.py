@@ -129,28 +129,42 @@ def _map_on_device(
     parts: Sequence[TablePart], mapper: BinMapper, X: DeviceMatrix, begin: int
 ) -> None:
     """Write the bins of a matrix on a GPU, whose rows are those of the table from ``begin`` on."""
-    heaps, values = SearchHeaps.build(mapper.thresholds, X.dtype), X.values
+    heaps = SearchHeaps.build(mapper.thresholds, X.dtype)
     for part in parts:
         first, last = max(begin, part.first), min(begin + X.n_rows, part.last)
         if first >= last:
             continue
-        device = part.device
-        if device.number != X.number:
-            raise DataError(
-                f"X is in the memory of GPU {X.number}, and GPU {device.number} is to be used: "
-                "copy it there"
-            )
-        quads, items = device.upload(heaps.quads), device.upload(heaps.items)
-        kernel = device.load(BINNING)[f"map_to_bins_{values.dtype}"]
-        rows = (*values.strides, first - begin, last - begin)
-        to = (first - part.first, part.columns, part.columns.shape[1])
-        for group in heaps.group(device):
-            shared = (group.search_last - group.search_first) * values.dtype.itemsize
-            n_blocks = min(
-                device.count_blocks(kernel, N_THREADS, shared), -(-(last - first) // N_THREADS)
-            )
-            arguments = (*rows, quads, *group[:2], items, *group[2:], *to)
-            device.launch(kernel, n_blocks, N_THREADS, arguments, shared)
+        rows, place = slice(first - begin, last - begin), first - part.first
+        if part.device.number == X.number:
+            _map_rows(part.device, heaps, X, rows, part.columns, place)
+            continue
+        bins = X.device.allocate((X.shape[1], last - first), np.uint8)
+        _map_rows(X.device, heaps, X, rows, bins, 0)
+        X.device.wait()
+        for own, column in zip(bins, part.columns, strict=True):
+            part.device.copy(own, column[place : place + last - first])
+        part.device.wait()
+
+
+def _map_rows(
+    device: Device,
+    heaps: SearchHeaps,
+    X: DeviceMatrix,
+    rows: slice,
+    columns: DeviceArray,
+    place: int,
+) -> None:
+    """Write the bins of some rows to columns of the same GPU, from row ``place`` on."""
+    values, n_rows = X.values, rows.stop - rows.start
+    quads, items = device.upload(heaps.quads), device.upload(heaps.items)
+    kernel = device.load(BINNING)[f"map_to_bins_{values.dtype}"]
+    for group in heaps.group(device):
+        shared = (group.search_last - group.search_first) * values.dtype.itemsize
+        n_blocks = min(device.count_blocks(kernel, N_THREADS, shared), -(-n_rows // N_THREADS))
+        search = (quads, *group[:2], items, *group[2:])
+        where = (*values.strides, rows.start, rows.stop)
+        to = (place, columns, columns.shape[1])
+        device.launch(kernel, n_blocks, N_THREADS, (*where, *search, *to), shared)
 
 
 def _send_chunks(

@@ -134,8 +134,20 @@ class DeviceMatrix:
         device.wait()  # other queues will read it
         return converted
 
+    def take(self, rows: np.ndarray) -> "DeviceMatrix":
+        """Return a copy of some rows, on the same GPU."""
+        taken = self._gather(np.arange(len(self.columns)), rows)
+        self.device.wait()  # other queues will read it
+        item = self.dtype.itemsize
+        columns = [DeviceColumn(column.address, item, self.dtype) for column in taken]
+        return DeviceMatrix(columns, rows.size, self.number, taken, (), self.names)
+
     def gather(self, features: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return some rows and features on the host, as an array in column order."""
+        return self._gather(features, rows).to_host().T
+
+    def _gather(self, features: np.ndarray, rows: np.ndarray) -> "DeviceArray":
+        """Copy some rows and features to an array on the GPU, (n_features, n_rows)."""
         from sumwise.cuda.table import BINNING, N_THREADS, count_grid
 
         device, values = self.device, self.values
@@ -145,4 +157,4 @@ class DeviceMatrix:
         kernel = device.load(BINNING)[f"gather_rows_{values.dtype}"]
         arguments = (*values.strides, listed, features.size, numbers, rows.size, out)
         device.launch(kernel, count_grid(rows.size, features.size), N_THREADS, arguments)
-        return out.to_host().T
+        return out

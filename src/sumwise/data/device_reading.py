@@ -22,10 +22,10 @@ _LEGACY_STREAM = 1
 
 def read_device_matrix(X: Any) -> DeviceMatrix:
     """Return an array or frame in the memory of a GPU as a matrix; DataError if it is none."""
-    if is_cudf_frame(X):
-        return _read_frame(X)
     if isinstance(X, DeviceMatrix):
         return X
+    if is_cudf_frame(X):
+        return _read_frame(X)
     if hasattr(X, "detach"):  # of torch, and of interest to its gradients
         X = X.detach()
     interface = find_interface(X)

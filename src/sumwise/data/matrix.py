@@ -94,9 +94,7 @@ def read_chunks(X: Matrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
             yield first, _flatten(part)
         return
     if isinstance(X, DeviceMatrix):
-        raise DataError(
-            f"{explain_place(X.owner)}; what you ask for needs X in the memory of the host"
-        )
+        raise DataError(f"{explain_place(X)}; what you ask for needs X in the memory of the host")
     if isinstance(X, ColumnMatrix):
         for first in range(0, X.n_rows, _CHUNK):
             yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))

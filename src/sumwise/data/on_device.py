@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.errors import DataError
 
 # Devices of DLPack whose memory kernels can read: GPU memory, and managed memory.
@@ -20,7 +21,7 @@ def is_on_device(X: Any) -> bool:
     """Whether X is an array or a frame in the memory of a GPU."""
     if isinstance(X, _HOST_TYPES):
         return False
-    if is_cudf(X) or find_interface(X) is not None:
+    if isinstance(X, DeviceMatrix) or is_cudf(X) or find_interface(X) is not None:
         return True
     find_device = getattr(X, "__dlpack_device__", None)
     if find_device is None:
@@ -72,6 +73,7 @@ def fetch(values: Any) -> Any:
 
 def explain_place(X: Any, what: str = "X") -> str:
     """Return where X is, and what brings it to the host, for a message."""
+    X = X.owner if isinstance(X, DeviceMatrix) else X
     name = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
     ways = {"cupy": f"{what}.get()", "torch": f"{what}.cpu()", "cudf": f"{what}.to_pandas()"}
     way = ways.get(name.partition(".")[0])
@@ -86,6 +88,7 @@ def give(values: Any, like: Any) -> Any:
     the memory of a GPU an array of CuPy, if that is there; the memory is not copied. If ``like`` is
     in the memory of the host, so is the result; so are labels that are not numbers.
     """
+    like = like.owner if isinstance(like, DeviceMatrix) else like
     if not is_on_device(like):
         return fetch(values)
     if isinstance(values, np.ndarray) and values.dtype.kind not in "biuf":

@@ -30,10 +30,10 @@ class DeviceEnsemble:
     """
 
     def __init__(self, device: Device, ensemble: TreeEnsemble) -> None:
-        if ensemble.models is not None:
+        if not isinstance(ensemble, TreeEnsemble) or ensemble.models is not None:
             raise DeviceError(
-                "trees with linear leaves cannot predict on a GPU: use set_params(device='cpu') "
-                "and rows in the memory of the host"
+                "only trees with constant leaves of one output predict on a GPU; with "
+                "set_params(device='cpu') every model predicts rows in the memory of the host"
             )
         self._team, self.device = DeviceTeam(device), device
         columns = ensemble.code_columns

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.data.device_reading import read_device_matrix
+from sumwise.data.frames.selection import take_rows
 from sumwise.data.on_device import explain_place, fetch, give, is_on_device
 from sumwise.errors import DataError
 from tests.cuda.arrays import FakeArray, FakeFrame, FakeSeries, FakeTensor
@@ -65,6 +66,17 @@ def test_frames_have_masks_and_several_types(emulated):
     assert np.array_equal(read_values(read_device_matrix(masked)), expected, equal_nan=True)
     floats = FakeFrame({"a": FakeSeries(arrays["float32"]), "b": FakeSeries(arrays["float16"])})
     assert read_device_matrix(floats).dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_rows_are_taken_on_the_gpu(emulated, dtype):
+    array = draw_array(dtype)
+    rows = np.array([3, 299, 0, 3, 7])
+    taken = take_rows(FakeArray(array), rows)
+    assert is_on_device(taken)
+    assert taken.shape == (5, 5)
+    assert np.array_equal(read_values(taken), array[rows].astype(taken.dtype), equal_nan=True)
+    assert np.array_equal(read_values(take_rows(taken, rows[-1:] - 3)), read_values(taken)[4:])
 
 
 def test_what_is_no_matrix_of_numbers_is_refused(emulated):

@@ -69,8 +69,10 @@ def test_many_bins_are_refused(emulated):
         BinMapper.fit(matrix, 1000, team=TEAM)
 
 
-def test_matrix_on_another_gpu_is_refused(emulated):
-    matrix = read_device_matrix(FakeArray(draw_matrix(50)))
+def test_bins_travel_to_other_gpus(emulated):
+    X = draw_matrix(150)
+    matrix, X_val = read_device_matrix(FakeArray(X)), draw_matrix(30)
     mapper = BinMapper.fit(matrix, 20, team=TEAM)
-    with pytest.raises(DataError, match="GPU 0, and GPU 1"):
-        make_device_tables([emulated(1)], mapper, [matrix], TEAM)
+    tables = make_device_tables([emulated(0), emulated(1)], mapper, [matrix, X_val], TEAM)
+    columns = np.concatenate([own.columns.to_host() for own in tables], axis=1)
+    assert np.array_equal(columns, mapper.transform(X, TEAM, X_val).table.columns)

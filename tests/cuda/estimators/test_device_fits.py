@@ -64,6 +64,23 @@ def test_continued_training(tmp_path):
     assert_same_model(model, expected, tmp_path)
 
 
+def test_scorers_and_calibration(tmp_path):
+    X, y = draw_rows()
+    options = {"scoring": "roc_auc", "early_stopping": True, "calibrate": "isotonic", **SETTINGS}
+    expected = GradientBoostingClassifier(**options).fit(X, y > 4)
+    model = GradientBoostingClassifier(device="cuda", **options).fit(FakeArray(X), y > 4)
+    assert_same_model(model, expected, tmp_path)
+
+
+def test_scores_of_rows_on_a_gpu():
+    X, y = draw_rows()
+    model = GradientBoostingRegressor(**SETTINGS).fit(X, y)
+    assert model.score(FakeArray(X), FakeArray(y)) == model.score(X, y)
+    classifier = GradientBoostingClassifier(**SETTINGS).fit(X, y > 4)
+    score = classifier.score(X, y > 4)
+    assert classifier.score(FakeArray(X), FakeArray(y > 4)) == score
+
+
 def test_frames_of_cudf(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y = draw_rows()

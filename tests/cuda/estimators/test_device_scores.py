@@ -118,7 +118,7 @@ def test_what_is_refused():
     with pytest.raises(DataError, match="0 sample"):
         model.predict(FakeArray(X[:0]))
     model = GradientBoostingRegressor(n_estimators=2, leaves=LinearLeaves()).fit(X, y)
-    with pytest.raises(DeviceError, match="linear leaves"):
+    with pytest.raises(DeviceError, match="constant leaves"):
         model.set_params(device="cuda").predict(X)
     with pytest.raises(DataError, match="memory of the host"):
         model.predict(FakeArray(X))

@@ -178,6 +178,21 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
         model = self._take_rounds(rounds)
         return model._predict(X, model._to_labels, model._give_labels)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(*self._read_scored(X, y, sample_weight)))
+
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`decision_function` after each round."""
         return map(self._scores, self._staged_predict_raw(X))

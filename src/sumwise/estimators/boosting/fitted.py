@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.data.device_matrix import DeviceMatrix
-from sumwise.data.on_device import give, is_on_device
+from sumwise.data.on_device import fetch, give, is_on_device
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import ExportError, ParameterError
 from sumwise.estimators.boosting.round_ranges import read_rounds
@@ -28,7 +28,7 @@ from sumwise.estimators.explaining import (
     attribute_model,
     explain_rows,
 )
-from sumwise.estimators.input.features import needs_no_check, read_rows
+from sumwise.estimators.input.features import ReadRows, needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.estimators.serving.mixin import CompilesMixin
@@ -146,7 +146,8 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         on_device: "Callable[[DeviceScores], Any]",
     ) -> Any:
         """Return what is made of the raw scores of rows, where the rows are."""
-        if self.device == CPU and not is_on_device(X):
+        is_known = self._known_scores is not None and X is self._known_scores.X
+        if is_known or (self.device == CPU and not is_on_device(X)):
             return on_host(self._predict_raw(X))
         matrix = self._check_input(X)
         if self._predicts_on_device(matrix):
@@ -182,6 +183,11 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         for name in ("calibration_", "conformal_"):
             model.__dict__.pop(name, None)
         return model
+
+    def _read_scored(self, X: Any, *others: Any) -> tuple[Any, ...]:
+        """Return X, y and weights of ``score`` so that predictions are made on the host."""
+        rows = ReadRows(self._check_input(X)) if is_on_device(X) else X
+        return rows, *map(fetch, others)
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         """Return raw scores as users see them: a single output has no axis."""

@@ -134,6 +134,7 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
         float
             1 for perfect predictions, 0 for those of a constant.
         """
+        X, y, sample_weight = self._read_scored(X, y, sample_weight)
         if self.__sklearn_is_fitted__() and self.ensemble_.link == "sorted":
             return score_quantiles(self.loss, y, self.predict(X), sample_weight)
         return super().score(X, y, sample_weight)
