@@ -78,6 +78,14 @@ def test_single_class_and_stages():
         assert np.array_equal(own, expected)
 
 
+def test_explanations_are_made_on_the_host():
+    X, y = draw_rows()
+    model = GradientBoostingRegressor(n_estimators=3).fit(X, y)
+    found, expected = model.explain(FakeArray(X)), model.explain(X)
+    assert np.array_equal(found.values, expected.values)
+    assert np.array_equal(found.data, expected.data, equal_nan=True)
+
+
 def test_frames_are_checked_by_name():
     pandas = pytest.importorskip("pandas")
     X, y = draw_rows()

@@ -51,7 +51,8 @@ template <typename Word> struct Trees {
 template <typename Word, typename Codes>
 __device__ uint32 go_on(const Word* nodes, uint32 place, const Codes& codes) {
     Word node = nodes[place];
-    uint32 code = (codes.read(NodeBits<Word>::column(node)) - NodeBits<Word>::skip(node)) & 255;
+    // A missing value, 0, that is to go right wraps around: it is above every bound.
+    uint32 code = codes.read(NodeBits<Word>::column(node)) - NodeBits<Word>::skip(node);
     return NodeBits<Word>::left(node) + (code > ((uint32)node & 255));
 }
 

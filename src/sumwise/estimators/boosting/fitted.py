@@ -276,7 +276,8 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         True
         """
         model = self._take_rounds(rounds)
-        return explain_rows(model, Question(X, background, bool(interactions)))
+        question = Question(fetch(X), fetch(background), bool(interactions))
+        return explain_rows(model, question)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches in each tree.
