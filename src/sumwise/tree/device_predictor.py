@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumwise.cuda.predict import COLUMN_BITS, LEFT_BITS, PREDICT, QUAD, CodedTrees
+from sumwise.cuda.predict import MOST_NODES, PREDICT, QUAD, CodedTrees
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.overlap import use_meanwhile
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
+from sumwise.errors import DeviceError
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.coding import CodeColumns
 from sumwise.kernels.runtime.threads import Team
@@ -28,8 +29,8 @@ from sumwise.tree.trees import Trees
 # Bytes of codes that are made at a time: fewer of those that travel.
 _HOST_CODE_BYTES, _DEVICE_CODE_BYTES = 1 << 23, 1 << 26
 _MOST_THREADS, _FEWEST_THREADS = 512, 32
-# What a tree, and a node besides its word, need in shared memory.
-_TREE_BYTES, _VALUE_BYTES, _WORD_BYTES = 12, 8, 4
+# What a tree and a node need in shared memory.
+_TREE_BYTES, _NODE_BYTES = 12, 16
 # Two blocks share a processor, which keeps some of its memory.
 _BLOCKS_PER_PROCESSOR, _RESERVED = 2, 1024
 
@@ -43,9 +44,9 @@ class _Launch(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """How trees are stored: narrow ones in shared memory, or wide ones; see scoring.cu."""
+    """Where trees and codes are read from: near or far; see scoring.cu."""
 
-    is_narrow: bool
+    is_near: bool
     n_threads: int
     code_bytes: int  # of the rows of a block, in shared memory
     tree_bytes: int  # room for trees
@@ -59,22 +60,21 @@ class _Format(NamedTuple):
         while n_threads > _FEWEST_THREADS and row_bytes * n_threads > room // 4:
             n_threads //= 2
         tree_bytes = room - row_bytes * n_threads
-        is_narrow = (
-            n_columns <= 1 << COLUMN_BITS
-            and n_most_nodes <= 1 << LEFT_BITS
-            and _TREE_BYTES + (_VALUE_BYTES + _WORD_BYTES) * n_most_nodes <= tree_bytes
-        )
-        if not is_narrow:
+        if _TREE_BYTES + _NODE_BYTES * n_most_nodes > tree_bytes:
             return cls(False, _MOST_THREADS // 2, 0, 0)
         return cls(True, n_threads, row_bytes * n_threads, tree_bytes)
 
     def pack_nodes(self, left: np.ndarray, tests: SplitTests) -> np.ndarray:
         """Return the words of nodes; ``left`` counts within the tree, and a leaf is its own."""
-        shift = 8 + (COLUMN_BITS if self.is_narrow else 24)
-        skip, column = tests.skip.astype(np.uint64), tests.column.astype(np.uint64)
-        words = left.astype(np.uint64) << np.uint64(shift + 1) | skip << np.uint64(shift)
-        words |= column << np.uint64(8) | tests.bound
-        return words.astype(np.uint32 if self.is_narrow else np.uint64)
+        column = tests.column.astype(np.uint64)
+        if self.is_near:
+            quad, byte = np.divmod(column, np.uint64(QUAD))
+            offset = quad * np.uint64(QUAD * self.n_threads) + byte
+        else:
+            offset = column * np.uint64(BLOCK)
+        skip, bound = tests.skip.astype(np.uint64), tests.bound.astype(np.uint64)
+        high = left.astype(np.uint64) << np.uint64(8) | bound
+        return high << np.uint64(32) | skip << np.uint64(31) | offset
 
 
 class DevicePredictor:
@@ -99,6 +99,8 @@ class DevicePredictor:
         tests = trees.find_tests()
         self.n_columns = tests.n_columns
         sizes = np.diff(trees.start)
+        if sizes.max(initial=0) > MOST_NODES:
+            raise DeviceError(f"a tree of more than {MOST_NODES} nodes cannot predict on a GPU")
         self._format = _Format.choose(device, self.n_columns, int(sizes.max(initial=0)))
         # The trees of an output follow one another: a sum stays in a register.
         number = np.argsort(output, kind="stable")
@@ -187,8 +189,8 @@ class DevicePredictor:
 
     def _walk(self, verb: str, what: str, codes: DeviceArray, out: DeviceArray) -> None:
         """Launch a kernel for parts of the trees, in their order."""
-        width = "narrow" if self._format.is_narrow else "wide"
-        kernel = self.device.load(PREDICT)[f"{verb}_{width}_{what}"]
+        where = "near" if self._format.is_near else "far"
+        kernel = self.device.load(PREDICT)[f"{verb}_{where}_{what}"]
         n_rows, n_threads = len(out), self._format.n_threads
         for part in self._divide_trees():
             most = self.device.count_blocks(kernel, n_threads, part.shared)
@@ -200,11 +202,10 @@ class DevicePredictor:
     def _divide_trees(self) -> Iterator[_Launch]:
         """Yield parts of the trees whose nodes fit in shared memory."""
         first, n_trees = 0, self.n_trees
-        if not self._format.is_narrow:
+        if not self._format.is_near:
             yield _Launch(0, n_trees, 0)
             return
-        own_bytes = (_VALUE_BYTES + _WORD_BYTES) * self._start
-        ends = own_bytes + _TREE_BYTES * np.arange(n_trees + 1)
+        ends = _NODE_BYTES * self._start + _TREE_BYTES * np.arange(n_trees + 1)
         while first < n_trees:
             last = np.searchsorted(ends, ends[first] + self._format.tree_bytes, side="right") - 1
             yield _Launch(first, int(last), int(ends[last] - ends[first]) + self._format.code_bytes)

@@ -61,10 +61,10 @@ def test_rows_in_batches(device, emulated, monkeypatch):
     assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
 
 
-def test_wide_trees_are_walked_where_they_are(device, emulated):
-    shapes = [(20, "left"), (2100, "random"), (3, "random")]
+def test_large_trees_are_walked_where_they_are(device, emulated):
+    shapes = [(20, "left"), (4000, "random"), (3, "random")]
     ensemble, X = draw_many(13, 1, 300, shapes=shapes)
-    assert np.diff(ensemble.start).max() > 4096
+    assert 16 * np.diff(ensemble.start).max() > device.shared_memory // 2
     assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
     with emulated(shared_memory=2048, order="shuffled") as small:
         ensemble, X = draw_many(17, 2, 300)
