@@ -14,7 +14,7 @@ from sumwise.data.device_table import DeviceTable
 from sumwise.errors import DeviceMemoryError, TrainingError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower, cuda_grower
+from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower, cuda_grower, cuda_memory
 from sumwise.tree.cuda_grower import CudaGrower
 from tests.cuda.emulator.compile import explain_missing
 
@@ -140,6 +140,16 @@ def test_graphs_of_few_steps(device, monkeypatch):
     monkeypatch.setattr(cuda_grower, "_MOST_STEPS", 4)
     settings = GrowthSettings(max_leaves=14, min_samples_leaf=20)
     assert_same_bytes(device, Case(6), settings)
+
+
+@pytest.mark.parametrize("guess_rows", [0, 60])
+@pytest.mark.parametrize("most_guesses", [1, 64])
+def test_few_guesses(device, monkeypatch, guess_rows, most_guesses):
+    monkeypatch.setattr(cuda_memory, "_GUESS_ROWS", guess_rows)
+    monkeypatch.setattr(cuda_memory, "_MOST_GUESSES", most_guesses)
+    settings = GrowthSettings(max_leaves=20, max_depth=6, min_samples_leaf=2)
+    trees = assert_same_bytes(device, Case(22, n_rows=400), settings, n_trees=1)
+    assert trees[0].n_nodes > 20
 
 
 def test_heavy_tails_need_exact_sums(device):

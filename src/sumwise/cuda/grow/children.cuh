@@ -107,3 +107,19 @@ __device__ inline void list_family(
 __device__ inline void leave_records(const Job& job, int64 left) {
     job.first[left] = job.last[left] = job.first[left + 1] = job.last[left + 1] = 0;
 }
+
+// Split a node outside of symmetric growth; its children stand at `left`. If they may be split it is
+// family k, after so many rows of others; otherwise k is -1.
+__device__ inline void split_node_at(
+    const Job& job, const State& state, int64 node, int64 left, int64 k, int64 rows_before) {
+    Node own = job.nodes[node];
+    own.left = (int32)left;
+    const Children made = divide_node(job, node, own.depth);
+    const int64 small_slot = k >= 0 ? state.n_slots + k : -1;
+    const int64 large_slot = k >= 0 ? own.slot : -1;
+    create_children(job, state, node, own, made, -1, small_slot, large_slot);
+    job.nodes[node].left = own.left;
+    job.nodes[node].slot = -1;
+    if (k >= 0) list_family(job, k, node, own, made, SUBTRACT, small_slot, large_slot, rows_before);
+    else leave_records(job, left);
+}
