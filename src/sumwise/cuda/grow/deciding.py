@@ -22,6 +22,8 @@ _WARP = 32
 # Lanes that a block scores: one where blocks are few, and four otherwise, which read whole sectors
 # of memory.
 _FEW_FAMILIES, _WIDE_GROUP = 4, 4
+# So many blocks count how many of them have finished; more would wait for each other.
+_MANY_BLOCKS = 1 << 11
 # Blocks of the second dimension of a grid: further families wait for their turn.
 _MOST_ROWS = 1 << 12
 
@@ -60,9 +62,11 @@ class NodeKernels:
 
     def score_and_choose(self, job: bytes, n_families: int) -> None:
         """Score the children of at most ``n_families`` families, and choose the next splits."""
-        if self._n_lanes:
-            kernel = self._kernels["score_and_choose"]
-            blocks = (self._n_lanes, n_families)
+        if self._n_lanes * n_families > _MANY_BLOCKS:
+            self.score_nodes(job, n_families)
+            self.choose_splits(job)
+        elif self._n_lanes:
+            kernel, blocks = self._kernels["score_and_choose"], (self._n_lanes, n_families)
             self._device.launch(kernel, blocks, self._bin_threads, (job,))
 
     def choose_splits(self, job: bytes) -> None:
