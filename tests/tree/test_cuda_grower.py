@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from sumwise.cuda.grow import deciding
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.device_table import DeviceTable
 from sumwise.errors import DeviceMemoryError, TrainingError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower, cuda_grower
+from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower, cuda_grower, cuda_memory
 from sumwise.tree.cuda_grower import CudaGrower
 from tests.cuda.emulator.compile import explain_missing
 
@@ -136,10 +137,41 @@ def test_large_trees(device, growth):
     assert trees[0].n_nodes > 70
 
 
+@pytest.mark.parametrize("growth", ["leaf", "depth"])
+def test_chains(device, growth):
+    case = Case(5, n_rows=60, n_features=1, missing=0.0, share=1.0)
+    case.codes, case.n_value_bins = np.arange(1, 61, dtype=np.uint8)[None], np.array([60])
+    case.mapper = BinMapper([np.arange(1.5, 60)])
+    case.g, case.h = (-1.7) ** np.arange(60), np.ones(60)  # each split cuts the largest off
+    settings = GrowthSettings(growth=growth, max_leaves=50, min_samples_leaf=1, l2=0.0)
+    trees = assert_same_bytes(device, case, settings, n_trees=1)
+    depth = np.zeros(99, dtype=int)
+    for node, left in enumerate(trees[0].left):
+        if left >= 0:
+            depth[left : left + 2] = depth[node] + 1
+    assert depth.max() > 40
+
+
 def test_graphs_of_few_steps(device, monkeypatch):
     monkeypatch.setattr(cuda_grower, "_MOST_STEPS", 4)
     settings = GrowthSettings(max_leaves=14, min_samples_leaf=20)
     assert_same_bytes(device, Case(6), settings)
+
+
+@pytest.mark.parametrize("guess_rows", [0, 60])
+@pytest.mark.parametrize("most_guesses", [1, 64])
+def test_few_guesses(device, monkeypatch, guess_rows, most_guesses):
+    monkeypatch.setattr(cuda_memory, "_GUESS_ROWS", guess_rows)
+    monkeypatch.setattr(cuda_memory, "_MOST_GUESSES", most_guesses)
+    settings = GrowthSettings(max_leaves=20, max_depth=6, min_samples_leaf=2)
+    trees = assert_same_bytes(device, Case(22, n_rows=400), settings, n_trees=1)
+    assert trees[0].n_nodes > 20
+
+
+def test_scoring_and_choosing_apart(device, monkeypatch):
+    monkeypatch.setattr(deciding, "_MANY_BLOCKS", 0)
+    settings = GrowthSettings(max_leaves=12, min_samples_leaf=5)
+    assert_same_bytes(device, Case(23, n_rows=400), settings, n_trees=1)
 
 
 def test_heavy_tails_need_exact_sums(device):

@@ -239,7 +239,7 @@ class CudaGrower:
             if self._is_symmetric:
                 launches += [("score_level",), ("choose_level_split",)]
             elif self._options.growth == layout.LEAF_WISE:
-                launches.append(("score_and_choose",))
+                launches.append(("score_and_choose", self._share.sizes.n_families))
             else:
                 n_families = min(self._share.sizes.n_families, 1 << max(0, min(step - 1, 40)))
                 launches += [("score_nodes", n_families), ("choose_splits",)]

@@ -15,6 +15,12 @@ from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.growth import GrowthSettings
 
 CANDIDATE_BYTES, FAMILY_BYTES = 56, 80
+# Guesses that may wait for their turn, and the largest trees that guess; see guess.cuh. As on the
+# CPU, a step has so many families, or a share of the splits that remain.
+_MOST_GUESSES, _MOST_GUESSED_LEAVES = 64, 256
+_FEW_FAMILIES, _SPLITS_PER_FAMILY = 4, 6
+# A node with more rows, counted once for each tile, takes longer than a step: it is not guessed.
+_GUESS_ROWS = 1 << 18
 _STATE_BYTES, _NODE_BYTES = 8 * len(State._fields), layout.NODE_FIELDS.itemsize
 
 
@@ -26,21 +32,39 @@ class Sizes(NamedTuple):
     n_slots: int
     n_families: int  # of a step
     n_steps: int
+    n_guesses: int  # nodes that may be split before their turn
+    n_places: int  # of nodes while the tree grows
 
     @classmethod
     def find(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
         """Return the sizes for what a policy allows."""
-        leaves, depth = options.max_leaves, min(options.max_depth, 40)
+        leaves, depth = options.max_leaves, min(options.max_depth, 40)  # no more leaves than 2**40
         # A family needs room for a further leaf, and its children one for a further level.
         most_slots = max(1, min(leaves - 1, 1 << max(0, depth - 1)))
+        n_guesses = 0
         if options.growth == layout.LEAF_WISE:
             n_families, n_steps = 1, max(1, leaves - 1)
+            if _may_guess(options):
+                n_guesses = min(_MOST_GUESSES, leaves)
+                n_families = min(_MOST_GUESSES, max(_FEW_FAMILIES, leaves // _SPLITS_PER_FAMILY))
+                most_slots = min(most_slots + n_guesses + 1, 1 << max(0, depth - 1))
         else:
-            n_steps = max(1, min(depth, leaves - 1))
+            n_steps = max(1, min(options.max_depth, leaves - 1))
             n_families = max(1, min(leaves // 2, 1 << max(0, depth - 2)))
         if options.growth == layout.SYMMETRIC:  # nodes without histograms are families, too
             n_families = max(1, leaves // 4)
-        return cls(n_rows, 2 * leaves - 1, most_slots, n_families, n_steps)
+        n_nodes = 2 * leaves - 1
+        n_places = n_nodes + 2 * (n_guesses + 1) if n_guesses else n_nodes
+        return cls(n_rows, n_nodes, most_slots, n_families, n_steps, n_guesses, n_places)
+
+
+def _may_guess(options: layout.GrowthOptions) -> bool:
+    """Whether nodes may be split before their turn.
+
+    What is drawn for a node depends on when its turn comes. Large trees have enough to do.
+    """
+    is_drawn = min(options.columns_by_level, options.columns_by_node) < 1.0 or options.random_splits
+    return 3 <= options.max_leaves <= _MOST_GUESSED_LEAVES and not is_drawn
 
 
 class Constants(NamedTuple):
@@ -76,11 +100,11 @@ def plan_buffers(
     n_peers: int,
 ) -> dict[str, tuple[Any, Any]]:
     """Return shape and type of each buffer that trees are grown with, by its name in Job."""
-    n_nodes, n_children = sizes.n_nodes, 2 * sizes.n_families
+    n_nodes, n_children = sizes.n_places, 2 * sizes.n_families
     length = 3 * LANES * int(table.host_tile_bins.sum())
     n_rows_allowed = int(layout.CHILD) + n_children
     n_features = table.n_features
-    exchange = LEAF_SUMS + 3 * n_nodes + (sizes.n_families * length if n_peers > 1 else 0)
+    exchange = LEAF_SUMS + 3 * sizes.n_nodes + (sizes.n_families * length if n_peers > 1 else 0)
     plan: dict[str, tuple[Any, Any]] = {
         "request": (len(Request._fields), np.uint64),
         "result": (_STATE_BYTES + n_nodes * (_NODE_BYTES + 8 + 24), np.uint8),
@@ -103,6 +127,9 @@ def plan_buffers(
         "peers": (n_peers, np.uint64),
         "tile_start": (table.n_tiles + 1, np.int64),
     }
+    if sizes.n_guesses:
+        plan["ordered"] = (sizes.n_nodes, layout.NODE_FIELDS)
+        plan["ordered_bounds"] = ((sizes.n_nodes, 2), np.float64)
     if options.column_weights.size:
         plan["column_times"] = ((n_rows_allowed, n_features), np.float64)
     if settings.path_smooth > 0.0:
@@ -212,7 +239,7 @@ def make_job(
     """Return what kernels know."""
     constraints = settings.constraints
     length = 3 * LANES * int(table.host_tile_bins.sum())
-    result = Result(buffers["result"], sizes.n_nodes)
+    result = Result(buffers["result"], sizes.n_places)
     has_directions = constraints is not None and any(constraints.directions)
     fields: dict[str, Any] = dict.fromkeys(Job._fields, 0)
     fields |= {name: array for name, array in buffers.items() if name in fields}
@@ -237,6 +264,8 @@ def make_job(
             "records_length": sizes.n_rows,
             "histogram_length": length,
             "n_slots": sizes.n_slots,
+            "most_guesses": sizes.n_guesses,
+            "guess_rows": _GUESS_ROWS // max(1, table.n_tiles),
             "most_families": sizes.n_families,
             "n_peers": n_peers,
             "exact_rows": exact_rows,

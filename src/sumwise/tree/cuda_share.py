@@ -61,7 +61,7 @@ class DeviceShare:
         kept.pop("tile_start", None)  # of each table its own
         self.buffers: dict[str, DeviceArray] = allocate_buffers(self.device, plan, n_rows, kept)
         self.has_new_buffers = any(self.buffers[name] is not kept[name] for name in kept)
-        self.result = Result(self.buffers["result"], self.sizes.n_nodes)
+        self.result = Result(self.buffers["result"], self.sizes.n_places)
         self._constants = Constants.upload(self.device, options, settings.constraints)
         buffers = {name: self.buffers[name] for name in plan}
         job = make_job(

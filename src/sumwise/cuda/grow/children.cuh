@@ -63,7 +63,7 @@ __device__ inline Children divide_node(const Job& job, int64 node, int64 depth) 
 
 // Create the children of a node at own.left and behind it. They keep the value of `anchor`, or if
 // that is -1, have values of their own. Their slots are -1 if they need no histograms.
-__device__ inline void create_children(
+__device__ __noinline__ static void create_children(
     const Job& job, const State& state, int64 node, const Node& own, const Children& made,
     int64 anchor, int64 small_slot, int64 large_slot) {
     const int64 left = own.left;
@@ -106,4 +106,20 @@ __device__ inline void list_family(
 // Leave the records of a node where they are, because its children will not be split.
 __device__ inline void leave_records(const Job& job, int64 left) {
     job.first[left] = job.last[left] = job.first[left + 1] = job.last[left + 1] = 0;
+}
+
+// Split a node outside of symmetric growth; its children stand at `left`. If they may be split it
+// is family k, after so many rows of others; otherwise k is -1.
+__device__ inline void split_node_at(
+    const Job& job, const State& state, int64 node, int64 left, int64 k, int64 rows_before) {
+    Node own = job.nodes[node];
+    own.left = (int32)left;
+    const Children made = divide_node(job, node, own.depth);
+    const int64 small_slot = k >= 0 ? state.n_slots + k : -1;
+    const int64 large_slot = k >= 0 ? own.slot : -1;
+    create_children(job, state, node, own, made, -1, small_slot, large_slot);
+    job.nodes[node].left = own.left;
+    job.nodes[node].slot = -1;
+    if (k >= 0) list_family(job, k, node, own, made, SUBTRACT, small_slot, large_slot, rows_before);
+    else leave_records(job, left);
 }

@@ -5,7 +5,7 @@ kernel                  blocks                             threads
 ======================  =================================  ==========================
 begin_tree, plan_root   one                                512, 32
 score_nodes             (groups of lanes, families)        bins of a group of lanes
-score_and_choose        lanes                              bins of a lane
+score_and_choose        (lanes, families)                  bins of a lane
 score_level             lanes                              bins of a lane
 choose_...              one                                512
 set_values              one                                512
@@ -22,6 +22,8 @@ _WARP = 32
 # Lanes that a block scores: one where blocks are few, and four otherwise, which read whole sectors
 # of memory.
 _FEW_FAMILIES, _WIDE_GROUP = 4, 4
+# So many blocks count how many of them have finished; more would wait for each other.
+_MANY_BLOCKS = 1 << 11
 # Blocks of the second dimension of a grid: further families wait for their turn.
 _MOST_ROWS = 1 << 12
 
@@ -58,11 +60,14 @@ class NodeKernels:
         kernel, n_threads = self._kernels["score_nodes"], group * self._bin_threads
         self._device.launch(kernel, blocks, n_threads, (job, group))
 
-    def score_and_choose(self, job: bytes) -> None:
-        """Score the children of one family, and choose the next splits."""
-        if self._n_lanes:
-            kernel = self._kernels["score_and_choose"]
-            self._device.launch(kernel, self._n_lanes, self._bin_threads, (job,))
+    def score_and_choose(self, job: bytes, n_families: int) -> None:
+        """Score the children of at most ``n_families`` families, and choose the next splits."""
+        if self._n_lanes * n_families > _MANY_BLOCKS:
+            self.score_nodes(job, n_families)
+            self.choose_splits(job)
+        elif self._n_lanes:
+            kernel, blocks = self._kernels["score_and_choose"], (self._n_lanes, n_families)
+            self._device.launch(kernel, blocks, self._bin_threads, (job,))
 
     def choose_splits(self, job: bytes) -> None:
         self._launch("choose_splits", job, _THREADS)

@@ -16,10 +16,10 @@ Work of a tree, as a fixed sequence of kernels that needs no answer from the hos
     add_leaf_values  all blocks   scores of the rows
 
 A leaf-wise step scores few nodes: there ``score_and_choose`` does the work of ``score_nodes`` and
-``choose_splits``. In symmetric growth ``score_level`` and ``choose_level_split`` take the places of ``score_nodes``
-and ``choose_splits``. After the tree is complete (``state.n_families == 0``) the kernels of further
-steps return at once. A leaf-wise step splits one node; level-wise and symmetric steps split a whole
-level.
+``choose_splits``. In symmetric growth ``score_level`` and ``choose_level_split`` take their places.
+After the tree is complete (``state.n_families == 0``) the kernels of further steps return at once.
+A leaf-wise step splits one node, and others that will probably follow (see guess.cuh); level-wise
+and symmetric steps split a whole level.
 
 Families
     A family is a node that is split, and its two children; the root alone is one, too, with parent
@@ -185,6 +185,10 @@ Job = structure(
     int64 most_families;
     double* waiting_gain;  // [max_leaves]: scratch of nodes that are queued
     int32* waiting;  // [2][max_leaves]
+    int64 most_guesses;  // nodes that may be split before their turn; see guess.cuh
+    int64 guess_rows;  // most rows of one
+    Node* ordered;  // [n_nodes]: scratch
+    double* ordered_bounds;  // [n_nodes][2]
     int64* move_first;  // [most families + 1]
     int64* build_first;
     uint64* cursors;  // [most families][2]: records moved to the left and to the right

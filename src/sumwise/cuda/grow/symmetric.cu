@@ -216,7 +216,7 @@ __device__ static bool split_node(
     return is_valid;
 }
 
-// Split all nodes of the level and list them as families; returns how many new histograms there are.
+// Split all nodes of the level and list them as families; returns how many histograms are new.
 __device__ static int64 split_level(
     const Job& job, const State& state, const Candidate& split, bool missing_left,
     ScanMemory& scan_memory) {
@@ -261,7 +261,8 @@ __device__ static int64 split_level(
     return n_built;
 }
 
-extern "C" __global__ void __launch_bounds__(512) choose_level_split(Job job) {
+extern "C" __global__ void __launch_bounds__(512) choose_level_split(
+    const __grid_constant__ Job job) {
     __shared__ BestLane by_warp[MOST_WARPS];
     __shared__ ScanMemory scan_memory;
     __shared__ int32 answer;
