@@ -16,6 +16,7 @@ from sumwise.cuda.runtime.overlap import use_meanwhile
 from sumwise.cuda.table import BINNING, N_THREADS, TABLE, count_grid
 from sumwise.data.binned import screen_entries_of
 from sumwise.data.binning import BinMapper
+from sumwise.data.categories.bins import collect_categories
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.device_table import DeviceTable, screen_columns
 from sumwise.data.matrix import Matrix
@@ -24,6 +25,7 @@ from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse.binning import map_sparse
 from sumwise.errors import DataError
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import Categories
 
 # Bytes of bins that are sent at a time.
 _PART_BYTES = 1 << 23
@@ -78,10 +80,16 @@ def make_device_tables(
         usable = _fill_sparse(parts, mapper, matrices, team, rows, min_rows)
     else:
         usable = _fill_dense(parts, mapper, matrices, team, rows, min_rows)
-    n_value_bins = mapper.count_bins()
-    return [
-        DeviceTable.from_columns(part.device, part.columns, n_value_bins, usable) for part in parts
-    ]
+    known = (mapper.count_bins(), usable, _collect_categories(mapper, n_features))
+    return [DeviceTable.from_columns(part.device, part.columns, *known) for part in parts]
+
+
+def _collect_categories(mapper: BinMapper, n_features: int) -> Categories | None:
+    """Return the categorical features as kernels know them; none of them is wide."""
+    if not mapper.categories:
+        return None
+    no_wide = np.empty((0, 0), dtype=np.uint32)
+    return collect_categories(mapper.categories, no_wide, n_features, mapper.native)
 
 
 def refuse_wide_features(mapper: BinMapper) -> None:

@@ -13,6 +13,8 @@ import numpy as np
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.table import N_BINS, N_THREADS, TABLE, TILE_LANES, count_grid
+from sumwise.data.device_categories import DeviceCategories
+from sumwise.kernels.table.layout import Categories
 
 # Rows that are counted first: most features have enough rows on both sides of a split among them.
 _FIRST_ROWS = 1 << 14
@@ -43,6 +45,8 @@ class DeviceTable:
         Which features have a lane, on the host.
     host_tile_bins : ndarray of int64, shape (n_tiles,)
         ``tile_bins`` on the host.
+    categories : DeviceCategories or None
+        The features that are split by sets of categories; None if there are none.
     """
 
     device: Device
@@ -54,6 +58,7 @@ class DeviceTable:
     tile_bins: DeviceArray
     usable: np.ndarray
     host_tile_bins: np.ndarray
+    categories: DeviceCategories | None = None
 
     @property
     def n_features(self) -> int:
@@ -69,14 +74,24 @@ class DeviceTable:
 
     @classmethod
     def from_binned(
-        cls, device: Device, columns: np.ndarray, n_value_bins: np.ndarray, usable: np.ndarray
+        cls,
+        device: Device,
+        columns: np.ndarray,
+        n_value_bins: np.ndarray,
+        usable: np.ndarray,
+        categories: Categories | None = None,
     ) -> "DeviceTable":
         """Upload bins by column, uint8 (n_features, n_rows) with 0 for missing."""
-        return cls.from_columns(device, device.upload(columns), n_value_bins, usable)
+        return cls.from_columns(device, device.upload(columns), n_value_bins, usable, categories)
 
     @classmethod
     def from_columns(
-        cls, device: Device, columns: DeviceArray, n_value_bins: np.ndarray, usable: np.ndarray
+        cls,
+        device: Device,
+        columns: DeviceArray,
+        n_value_bins: np.ndarray,
+        usable: np.ndarray,
+        categories: Categories | None = None,
     ) -> "DeviceTable":
         """Build the tiles of columns that are on the device."""
         n_features, n_rows = columns.shape
@@ -98,6 +113,9 @@ class DeviceTable:
             device.upload(tile_bins),
             np.asarray(usable, dtype=np.uint8),
             tile_bins,
+            None
+            if categories is None
+            else DeviceCategories.upload(device, categories, feature_lane),
         )
         table._fill_tiles()
         return table

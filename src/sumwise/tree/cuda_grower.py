@@ -24,6 +24,7 @@ from sumwise.kernels.grow.feature_sampling import draw_tree_features
 from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import allocate_constraints
+from sumwise.tree.cuda_categories import list_sets, pack_sets
 from sumwise.tree.cuda_memory import GrownTree, Sizes, count_bytes, plan_buffers
 from sumwise.tree.cuda_rows import DeviceRows, DividedRows, meet
 from sumwise.tree.cuda_share import DeviceShare, Launch
@@ -273,13 +274,21 @@ class CudaGrower:
         if not np.isfinite(value).all():
             refuse_value()
         by_node = keep_fields(nodes)
-        by_node["split_bin"] = by_node["split_bin"].astype(np.uint8)
+        by_node["split_bin"] = by_node["split_bin"].astype(np.uint8)  # of a set 0
         place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
+        threshold = self._thresholds[place]
+        sets: dict[str, Any] = {}
+        categories = self._share.table.categories
+        if categories is not None:
+            bits = self._share.result.read_sets(copied, nodes.size)
+            sets = list_sets(nodes, bits, categories.known)
+            threshold[sets["set_node"]] = 0.0
         return Tree(
             **by_node,
-            threshold=self._thresholds[place],
+            threshold=threshold,
             value=value[:, None].copy(),
             n_rows=n_rows.copy(),
+            **sets,
         )
 
     # --- new values ---
@@ -353,9 +362,9 @@ class CudaGrower:
                 share.row_kernels.add_grown_values(share.job, own, target)
             else:
                 value = share.device.upload(finished.value[:, 0])
-                steps = share.device.upload(_pack_steps(finished))
+                steps, sets = _upload_splits(finished, share)
                 columns = share.table.columns
-                share.row_kernels.add_tree_values(columns, steps, value, own, target)
+                share.row_kernels.add_tree_values(columns, steps, value, own, target, sets)
         self._rows.collect("scores", scores)
 
     def find_leaves(self, tree: Tree | PendingTree, rows: DeviceRows) -> DeviceArray:
@@ -364,14 +373,15 @@ class CudaGrower:
         As after growth, :meth:`get_leaves` returns them, too, with the anchors of the tree grown
         last.
         """
-        steps = _pack_steps(finish_tree(tree))
+        finished = finish_tree(tree)
         own_rows = self._rows.divide(None if self._is_symmetric else rows)
         for share, own in zip(self._shares, own_rows, strict=True):
             if not self._is_symmetric:
                 share.device.clear(share.leaf)
             if own.n_rows:
-                columns, uploaded = share.table.columns, share.device.upload(steps)
-                share.row_kernels.find_leaves(columns, uploaded, own, share.leaf)
+                uploaded, sets = _upload_splits(finished, share)
+                columns = share.table.columns
+                share.row_kernels.find_leaves(columns, uploaded, own, share.leaf, sets)
         return self.gather_leaves()
 
     def get_leaves(self, tree: Tree | PendingTree) -> tuple[DeviceArray, np.ndarray]:
@@ -410,5 +420,10 @@ def _list_tables(table: DeviceTable | Sequence[DeviceTable]) -> Sequence[DeviceT
     return [table] if isinstance(table, DeviceTable) else table
 
 
-def _pack_steps(tree: Tree) -> np.ndarray:
-    return pack_tree(tree.feature, tree.split_bin, tree.missing_left, tree.left)
+def _upload_splits(tree: Tree, share: DeviceShare) -> tuple[DeviceArray, DeviceArray | None]:
+    """Upload the steps of a finished tree, and its sets if it has any."""
+    own = (tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.set_node)
+    categories = share.table.categories
+    sets = pack_sets(tree, None if categories is None else categories.known)
+    upload = share.device.upload
+    return upload(pack_tree(*own)), None if sets is None else upload(sets)

@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, Job, Request, State
+from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, SET_WORDS, Job, Request, State
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
+from sumwise.data.device_categories import DeviceCategories
 from sumwise.data.device_table import DeviceTable
 from sumwise.errors import DeviceMemoryError
 from sumwise.kernels.grow import layout
 from sumwise.tree.constraints import TreeConstraints
+from sumwise.tree.cuda_categories import SET_BYTES
 from sumwise.tree.growth import GrowthSettings
 
 CANDIDATE_BYTES, FAMILY_BYTES = 56, 80
@@ -139,6 +141,10 @@ def plan_buffers(
         plan["parent"] = (n_nodes, np.int32)
         plan["lower"] = (n_nodes, np.float64)
         plan["upper"] = (n_nodes, np.float64)
+    if table.categories is not None:
+        n_sets = n_children * table.categories.n_categorical
+        plan["candidate_sets"] = ((n_sets, SET_WORDS), np.uint32)
+        plan["result"] = (plan["result"][0] + n_nodes * SET_BYTES, np.uint8)
     return plan
 
 
@@ -197,13 +203,15 @@ class Result:
     def __init__(self, memory: DeviceArray, n_nodes: int) -> None:
         self.memory = memory
         ends = np.cumsum([_STATE_BYTES, n_nodes * _NODE_BYTES, n_nodes * 8, n_nodes * 24])
-        self._nodes, self._value, self._sums = (int(end) for end in ends[:3])
+        self._nodes, self._value, self._sums, self._sets = (int(end) for end in ends)
         self.addresses = {
             "state": memory[:1],
             "nodes": memory[self._nodes :],
             "value": memory[self._value :],
             "sums": memory[self._sums :],
         }
+        if memory.size > self._sets:  # the table has categorical features
+            self.addresses["node_sets"] = memory[self._sets :]
 
     @property
     def grown(self) -> GrownTree:
@@ -222,8 +230,24 @@ class Result:
         n = int(state[State._fields.index("n_nodes")])
         nodes = copied[self._nodes : self._value].view(layout.NODE_FIELDS)[:n]
         value = copied[self._value : self._sums].view(np.float64)[:n]
-        sums = copied[self._sums :].view(np.int64).reshape(-1, 3)[:n]
+        sums = copied[self._sums : self._sets].view(np.int64).reshape(-1, 3)[:n]
         return int(state[0]), nodes, value, sums[:, 2]
+
+    def read_sets(self, copied: np.ndarray, n_nodes: int) -> np.ndarray:
+        """Return the bits of the nodes' sets, (n_nodes, SET_BYTES)."""
+        return copied[self._sets :].reshape(-1, SET_BYTES)[:n_nodes]
+
+
+def _describe_categories(categories: DeviceCategories) -> dict[str, Any]:
+    """Return the fields of Job about categorical features."""
+    names = "n_categorical category_place n_choices one_hot set_lanes n_set_lanes"
+    known = categories.known
+    return {name: getattr(categories, name) for name in names.split()} | {
+        "smoothing": known.smoothing,
+        "set_l2": known.l2,
+        "max_categories": known.max_categories,
+        "set_min_rows": known.min_rows,
+    }
 
 
 def make_job(
@@ -256,6 +280,8 @@ def make_job(
         fields["any_direction"] = has_directions
         fields["max_path_features"] = int(constraints.max_path_features)
         fields["n_groups"] = len(constraints.groups)
+    if table.categories is not None:
+        fields |= _describe_categories(table.categories)
     return Job(
         **fields
         | {

@@ -71,8 +71,10 @@ class DeviceShare:
         starts = np.cumsum([0, *(3 * LANES * table.host_tile_bins)], dtype=np.int64)
         self.device.write(starts, self.buffers["tile_start"][: starts.size])
         n_lanes = int(np.count_nonzero(table.usable))
-        self.row_kernels = RowKernels(self.device, n_rows, table.host_tile_bins)
-        self._node_kernels = NodeKernels(self.device, n_lanes, table.host_tile_bins)
+        n_sets = 0 if table.categories is None else table.categories.n_set_lanes
+        own = (self.device, n_rows, table.host_tile_bins)
+        self.row_kernels = RowKernels(*own, has_sets=n_sets > 0)
+        self._node_kernels = NodeKernels(self.device, n_lanes, table.host_tile_bins, n_sets)
         self._graphs: dict[Any, Graph] = {}
 
     def connect(self, shares: Sequence["DeviceShare"]) -> None:

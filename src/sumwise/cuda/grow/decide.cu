@@ -1,5 +1,6 @@
 // One block decides for all: what the root is, which splits nodes get, and which are split next.
 #include "grow/best_lane.cuh"
+#include "grow/categorical.cuh"
 #include "grow/children.cuh"
 #include "grow/columns.cuh"
 #include "grow/guess.cuh"
@@ -123,6 +124,7 @@ __device__ __noinline__ static void adopt_split(
     own.feature = found.feature;
     own.gain = best.gain;
     store_sums(load_sums(found.left), job.left_totals + 3 * node);
+    if (found.split_bin == SET) keep_set(job, node, 2 * k + child, found.feature, missing_left);
 }
 
 // Choose the splits of all new children: one or several warps for each.
