@@ -15,7 +15,7 @@ _OF_LABELS = ("logistic", "exponential")
 
 
 def find_twin(name: str) -> Callable[..., None] | None:
-    """Return the twin of a gradient kernel of ``sumwise.kernels.losses``; None for other kernels."""
+    """Return the twin of a gradient kernel of ``sumwise.kernels.losses``; None for others."""
     return partial(_fill, name) if name.endswith("_gradient") else None
 
 
