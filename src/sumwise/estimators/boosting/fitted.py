@@ -143,16 +143,20 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         self,
         X: Any,
         on_host: Callable[[np.ndarray], Any],
-        on_device: "Callable[[DeviceScores], Any]",
+        on_device: "Callable[[DeviceScores], Any] | None" = None,
     ) -> Any:
-        """Return what is made of the raw scores of rows, where the rows are."""
+        """Return what is made of the raw scores of rows, where the rows are.
+
+        Without ``on_device``, scores of a device are brought to the host for this.
+        """
         is_known = self._known_scores is not None and X is self._known_scores.X
         if is_known or (self.device == CPU and not is_on_device(X)):
             return on_host(self._predict_raw(X))
         matrix = self._check_input(X)
-        if self._predicts_on_device(matrix):
-            return on_device(self._score_on_device(matrix, X))
-        return give(on_host(self._predict_on_host(matrix)), X)
+        if not self._predicts_on_device(matrix):
+            return give(on_host(self._predict_on_host(matrix)), X)
+        scores = self._score_on_device(matrix, X)
+        return on_device(scores) if on_device else give(on_host(scores.to_host()), X)
 
     def _give_scores(self, scores: "DeviceScores") -> Any:
         return scores.give_raw()
