@@ -417,5 +417,5 @@ def test_memory(device):
     assert needed <= before - device.count_free() < needed + 4096
     assert grower.settings is settings
     device.memory_limit -= device.count_free() - needed // 2
-    with pytest.raises(DeviceMemoryError, match="lower max_bins or max_leaves"):
+    with pytest.raises(DeviceMemoryError, match="lower max_bins, max_leaves or max_depth"):
         CudaGrower(*own)
