@@ -149,6 +149,8 @@ def plan_buffers(
         plan["lower"] = (n_nodes, np.float64)
         plan["upper"] = (n_nodes, np.float64)
     if table.categories is not None:
+        if sizes.n_guesses:
+            plan["ordered_sets"] = ((sizes.n_nodes, SET_WORDS), np.uint32)
         n_sets = n_children * table.categories.n_categorical
         plan["candidate_sets"] = ((n_sets, SET_WORDS), np.uint32)
         plan["result"] = (plan["result"][0] + n_nodes * SET_BYTES, np.uint8)
