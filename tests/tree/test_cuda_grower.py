@@ -313,7 +313,8 @@ def test_rows_divided_among_devices(growth, exact_rows):
     kind = "both" if growth == "symmetric" else "none"
     settings = GrowthSettings(growth=growth, max_leaves=8, min_samples_leaf=5)
     settings = replace(settings, constraints=make_constraints(2, 7, kind))
-    own = (case, settings, Columns(by_node=0.7), exact_rows, 2)
+    columns = Columns(by_node=0.7 if growth == "depth" else 1.0)
+    own = (case, settings, columns, exact_rows, 2)
     twins, scores = grow_on_cpu(*own)
     with EmulatedDevice() as first, EmulatedDevice(1) as second, EmulatedDevice(2) as third:
         devices = [first, second, third]
