@@ -23,6 +23,8 @@ _MOST_GUESSES, _MOST_GUESSED_LEAVES = 64, 256
 _FEW_FAMILIES, _SPLITS_PER_FAMILY = 4, 6
 # A node with more rows, counted once for each tile, takes longer than a step: it is not guessed.
 _GUESS_ROWS = 1 << 18
+# Memory that the histograms of guesses may take.
+_GUESS_BYTES = 1 << 30
 _STATE_BYTES, _NODE_BYTES = 8 * len(State._fields), layout.NODE_FIELDS.itemsize
 
 
@@ -38,15 +40,15 @@ class Sizes(NamedTuple):
     n_places: int  # of nodes while the tree grows
 
     @classmethod
-    def find(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
-        """Return the sizes for what a policy allows."""
+    def find(cls, options: layout.GrowthOptions, n_rows: int, n_sums: int = 0) -> "Sizes":
+        """Return the sizes for what a policy allows; a histogram has ``n_sums`` integers."""
         leaves, depth = options.max_leaves, min(options.max_depth, 40)  # no more leaves than 2**40
         # A family needs room for a further leaf, and its children one for a further level.
         most_slots = max(1, min(leaves - 1, 1 << max(0, depth - 1)))
         n_guesses = 0
         if options.growth == layout.LEAF_WISE:
             n_families, n_steps = 1, max(1, leaves - 1)
-            if _may_guess(options):
+            if _may_guess(options) and 8 * n_sums * min(_MOST_GUESSES, leaves) <= _GUESS_BYTES:
                 n_guesses = min(_MOST_GUESSES, leaves)
                 n_families = min(_MOST_GUESSES, max(_FEW_FAMILIES, leaves // _SPLITS_PER_FAMILY))
                 most_slots = min(most_slots + n_guesses + 1, 1 << max(0, depth - 1))
@@ -94,6 +96,11 @@ class Constants(NamedTuple):
         return cls(weights, device.upload(direction), device.upload(first), device.upload(members))
 
 
+def count_sums(table: DeviceTable) -> int:
+    """Return the number of integers of a histogram."""
+    return 3 * LANES * int(table.host_tile_bins.sum())
+
+
 def plan_buffers(
     table: DeviceTable,
     settings: GrowthSettings,
@@ -103,7 +110,7 @@ def plan_buffers(
 ) -> dict[str, tuple[Any, Any]]:
     """Return shape and type of each buffer that trees are grown with, by its name in Job."""
     n_nodes, n_children = sizes.n_places, 2 * sizes.n_families
-    length = 3 * LANES * int(table.host_tile_bins.sum())
+    length = count_sums(table)
     n_rows_allowed = int(layout.CHILD) + n_children
     n_features = table.n_features
     exchange = LEAF_SUMS + 3 * sizes.n_nodes + (sizes.n_families * length if n_peers > 1 else 0)
@@ -142,6 +149,8 @@ def plan_buffers(
         plan["lower"] = (n_nodes, np.float64)
         plan["upper"] = (n_nodes, np.float64)
     if table.categories is not None:
+        if sizes.n_guesses:
+            plan["ordered_sets"] = ((sizes.n_nodes, SET_WORDS), np.uint32)
         n_sets = n_children * table.categories.n_categorical
         plan["candidate_sets"] = ((n_sets, SET_WORDS), np.uint32)
         plan["result"] = (plan["result"][0] + n_nodes * SET_BYTES, np.uint8)
@@ -177,8 +186,8 @@ def allocate_buffers(
     if needed > free:
         raise DeviceMemoryError(
             f"growing trees on {n_rows:,} rows takes {needed / 2**30:.2f} GiB of memory of "
-            f"{device.name}, and {free / 2**30:.2f} GiB are free: lower max_bins or max_leaves, or "
-            "use fewer rows; device='cpu' gives the same model"
+            f"{device.name}, and {free / 2**30:.2f} GiB are free: lower max_bins, max_leaves "
+            "or max_depth, or use fewer rows; device='cpu' gives the same model"
         )
     return buffers | {name: device.allocate(*what) for name, what in new.items()}
 
@@ -262,7 +271,7 @@ def make_job(
 ) -> Any:
     """Return what kernels know."""
     constraints = settings.constraints
-    length = 3 * LANES * int(table.host_tile_bins.sum())
+    length = count_sums(table)
     result = Result(buffers["result"], sizes.n_places)
     has_directions = constraints is not None and any(constraints.directions)
     fields: dict[str, Any] = dict.fromkeys(Job._fields, 0)

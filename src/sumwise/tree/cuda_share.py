@@ -18,6 +18,7 @@ from sumwise.tree.cuda_memory import (
     Result,
     Sizes,
     allocate_buffers,
+    count_sums,
     make_job,
     plan_buffers,
 )
@@ -55,7 +56,7 @@ class DeviceShare:
         older: "DeviceShare | None" = None,
     ) -> None:
         self.table, self.device = table, table.device
-        self.sizes = Sizes.find(options, n_rows)
+        self.sizes = Sizes.find(options, n_rows, count_sums(table))
         plan = plan_buffers(table, settings, options, self.sizes, n_peers)
         kept: dict[str, DeviceArray] = {} if older is None else dict(older.buffers)
         kept.pop("tile_start", None)  # of each table its own

@@ -71,7 +71,7 @@ class NodeKernels:
 
     def score_and_choose(self, job: bytes, n_families: int) -> None:
         """Score the children of at most ``n_families`` families, and choose the next splits."""
-        if self._n_lanes * n_families > _MANY_BLOCKS:
+        if self._n_set_lanes or self._n_lanes * n_families > _MANY_BLOCKS:
             self.score_nodes(job, n_families)
             self.choose_splits(job)
         elif self._n_lanes:

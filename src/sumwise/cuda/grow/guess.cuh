@@ -178,6 +178,11 @@ __device__ inline void create_found(const Job& job, const State& state, const Pl
     __syncthreads();
 }
 
+__device__ inline void copy_set(const uint32* source, int64 from, uint32* target, int64 to) {
+    for (int64 word = 0; word < SET_WORDS; word++)
+        target[to * SET_WORDS + word] = source[from * SET_WORDS + word];
+}
+
 // Put the nodes of the complete tree in order, without guesses.
 __device__ inline void order_nodes(const Job& job, const Places& shared) {
     const int64 n_nodes = 2 * shared.n_leaves - 1;
@@ -191,6 +196,7 @@ __device__ inline void order_nodes(const Job& job, const Places& shared) {
             job.ordered_bounds[2 * number] = job.lower[place];
             job.ordered_bounds[2 * number + 1] = job.upper[place];
         }
+        if (job.ordered_sets) copy_set(job.node_sets, place, job.ordered_sets, number);
     }
     __syncthreads();
     for (int64 number = threadIdx.x; number < n_nodes; number += blockDim.x) {
@@ -199,6 +205,7 @@ __device__ inline void order_nodes(const Job& job, const Places& shared) {
             job.lower[number] = job.ordered_bounds[2 * number];
             job.upper[number] = job.ordered_bounds[2 * number + 1];
         }
+        if (job.ordered_sets) copy_set(job.ordered_sets, number, job.node_sets, number);
     }
 }
 

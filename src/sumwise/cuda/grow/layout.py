@@ -211,6 +211,7 @@ Job = structure(
     int64 guess_rows;  // most rows of one
     Node* ordered;  // [n_nodes]: scratch
     double* ordered_bounds;  // [n_nodes][2]
+    uint32* ordered_sets;  // [n_nodes][SET_WORDS]; null without categorical features
     int64* move_first;  // [most families + 1]
     int64* build_first;
     uint64* cursors;  // [most families][2]: records moved to the left and to the right
