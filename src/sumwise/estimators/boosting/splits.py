@@ -119,3 +119,17 @@ def _make_device_table(
         for own in (data.train.matrix, *data.variants)
     )
     return TrainingTable(data.matrices, None, bins, variants, tables)
+
+
+def move_table(
+    table: TrainingTable, team: Team, devices: Sequence["Device"]
+) -> TrainingTable:
+    """Return the table of a fit on devices, for one that is binned already on the host.
+
+    Its features are usable or not for all fits that share it, whatever rows they learn from.
+    """
+    from sumwise.data.device_binning import make_device_tables  # needs a device
+
+    assert table.mapper is not None
+    on_devices = make_device_tables(devices, table.mapper, table.matrices, team)
+    return TrainingTable(table.matrices, None, table.mapper, (), on_devices)
