@@ -113,11 +113,14 @@ class Loss:
         return self
 
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the constant scores that minimize the loss over ``rows``, one per output."""
+        """Return the constant scores that minimize the loss over ``rows``, one per output.
+
+        No row is listed twice.
+        """
         if self.is_separable:
             scores = [loss.initial_score(y, weight, rows) for _, loss, y in self._split(target)]
             return np.concatenate(scores)
-        return np.array([self._find_constant(target[rows], at_rows(weight, rows))])
+        return np.array([self._find_constant(at_rows(target, rows), at_rows(weight, rows))])
 
     def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
         """Return the constant score that minimizes the loss of a single output."""
@@ -224,6 +227,17 @@ def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
     return float(exact_sum(values) / values.size)
 
 
-def at_rows(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the weights of rows; empty stays empty."""
-    return weight[rows] if weight.size else weight
+def find_share(is_one: np.ndarray, weight: np.ndarray) -> float:
+    """Return the share of the ones among zeros and ones: their mean under weights."""
+    if weight.size:
+        return weighted_mean(is_one.astype(np.float64), weight)
+    return np.count_nonzero(is_one) / is_one.size
+
+
+def at_rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the values of rows, of which none is listed twice; empty stays empty.
+
+    All rows have the array itself, which is not copied: in its own order, not that of ``rows``. So
+    what belongs together is taken by this function.
+    """
+    return values[rows] if values.size and values.size != rows.size else values

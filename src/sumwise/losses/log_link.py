@@ -39,13 +39,13 @@ class _LogLink(Loss):
     def initial_shift(
         self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
     ) -> np.ndarray:
-        offset, weight = np.ascontiguousarray(init_score[0, rows]), at_rows(weight, rows)
+        offset, weight = np.ascontiguousarray(at_rows(init_score[0], rows)), at_rows(weight, rows)
         factors = np.empty((2, rows.size))
         for power, out in zip((1, 2), factors, strict=True):
             exponential(offset, power - float(self._variance_power), out)
         if weight.size:
             factors *= weight
-        mean = exact_sum(target[rows] * factors[0]) / exact_sum(factors[1])
+        mean = exact_sum(at_rows(target, rows) * factors[0]) / exact_sum(factors[1])
         return np.array([_log_of_mean(mean)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sumwise.kernels.losses import multinomial as kernels
 from sumwise.kernels.runtime.elementary import natural_log
-from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
+from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, find_share
 
 
 class Multinomial(Loss):
@@ -31,7 +31,7 @@ class Multinomial(Loss):
         self.n_outputs = n_classes
 
     def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        labels, weight = target[rows], at_rows(weight, rows)
+        labels, weight = at_rows(target, rows), at_rows(weight, rows)
         is_class = (labels == k for k in range(self.n_outputs))
-        shares = [weighted_mean(mask.astype(np.float64), weight) for mask in is_class]
+        shares = [find_share(mask, weight) for mask in is_class]
         return np.array([natural_log(max(share, SMALLEST_PROBABILITY)) for share in shares])

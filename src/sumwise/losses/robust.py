@@ -225,7 +225,7 @@ class Huber(Part, _Robust):
         if self.delta is not None:
             return self
         if scores is None:
-            start = find_location(target[rows], at_rows(weight, rows), Location(0.5))
+            start = find_location(at_rows(target, rows), at_rows(weight, rows), Location(0.5))
             scores = np.full((1, target.size), start)
         delta = self._find_delta(target, scores, weight, rows)
         return _MovingHuber(delta, self.quantile)
@@ -234,7 +234,8 @@ class Huber(Part, _Robust):
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
     ) -> float:
         """Return the quantile of the absolute errors."""
-        errors, weight = np.abs(target[rows] - raw[0, rows]), at_rows(weight, rows)
+        errors = np.abs(at_rows(target, rows) - at_rows(raw[0], rows))
+        weight = at_rows(weight, rows)
         delta = find_location(errors, weight, Location(float(self.quantile)))
         # If most errors are zero, their mean still gives the scale of the target.
         return delta or weighted_mean(errors, weight) or 1.0

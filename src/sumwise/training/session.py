@@ -201,7 +201,8 @@ class Session:
 
     def _start_scores(self) -> np.ndarray:
         """Return the scores before the first round."""
-        raw = np.repeat(self.base_score[:, None], self.rows.n_rows, axis=1)
+        raw = np.empty((self.base_score.size, self.rows.n_rows))
+        raw[:] = self.base_score[:, None]
         if self.rows.init_score is not None:
             raw += self.rows.init_score
         return raw
