@@ -210,9 +210,7 @@ def _read_integers(y: np.ndarray) -> np.ndarray | None:
     if y.dtype.kind != "f" or not y.size:
         return None
     low, high = float(y.min()), float(y.max())
-    if not (
-        high - low < min(_FEW_INTEGERS, y.size // 4) and -_FEW_INTEGERS <= low <= _FEW_INTEGERS
-    ):
+    if not (abs(low) <= _FEW_INTEGERS and high - low < min(_FEW_INTEGERS, y.size // 4)):
         return None
     integers = np.empty(y.size, dtype=np.int32)
     for block in _list_blocks(y.size):
