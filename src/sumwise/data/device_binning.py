@@ -1,8 +1,8 @@
 """Bins of a user's matrices, as tables on devices.
 
 Matrices of the host are binned by the threads of the host, some rows at a time, into memory that
-devices copy while the next rows are binned. Sparse matrices become columns of bytes: trees do not depend on how a
-table is stored.
+devices copy while the next rows are binned. Sparse matrices become columns of bytes: trees do not
+depend on how a table is stored.
 """
 
 from collections.abc import Iterator, Sequence

@@ -105,7 +105,7 @@ class PinnedSlot(Slot):
     def __init__(self, buffer: Buffer) -> None:
         self.address = buffer.address
         items = (ctypes.c_uint8 * buffer.n_bytes).from_address(buffer.address)
-        super().__init__(np.frombuffer(items, dtype=np.uint8))
+        super().__init__(np.ctypeslib.as_array(items))
         self._copies: list[tuple[Gpu, Any]] = []
 
     def mark(self, gpu: Gpu, stream: Any) -> None:
