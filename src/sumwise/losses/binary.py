@@ -11,6 +11,7 @@ import numpy as np
 
 from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.runtime.elementary import natural_log
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, find_share
 
 
@@ -23,13 +24,13 @@ class Logistic(Loss):
     _gradient_kernel = kernels.logistic_gradient
     _value_kernel = kernels.logistic_value
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
-        p = self._find_mean(target, weight)
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        p = self._find_mean(target, weight, team)
         p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
         return self._log_odds * natural_log(p / (1.0 - p))
 
-    def _find_mean(self, target: np.ndarray, weight: np.ndarray) -> float:
-        return find_share(target, weight)
+    def _find_mean(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        return find_share(target, weight, team)
 
 
 class Exponential(Logistic):

@@ -8,6 +8,7 @@ A row with probability y counts as a row of class 1 with weight y and one of cla
 import numpy as np
 
 from sumwise.kernels.losses import pointwise as kernels
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import check_range, weighted_mean
 from sumwise.losses.binary import Logistic
 
@@ -19,8 +20,8 @@ class CrossEntropy(Logistic):
     _gradient_kernel = kernels.cross_entropy_gradient
     _value_kernel = kernels.cross_entropy_value
 
-    def _find_mean(self, target: np.ndarray, weight: np.ndarray) -> float:
-        return weighted_mean(target, weight)
+    def _find_mean(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        return weighted_mean(target, weight, team)
 
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
         is_right = (target >= 0) & (target <= 1)

@@ -183,7 +183,9 @@ class CustomLoss(Loss):
     def _is_function(self) -> bool:
         return isinstance(self.source, _FunctionLoss)
 
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def initial_score(
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
+    ) -> np.ndarray:
         if not callable(getattr(self.source, "initial_score", None)):
             return np.zeros(self.n_outputs)
         score = self.source.initial_score(target[rows], weight[rows] if weight.size else None)

@@ -26,6 +26,7 @@ from sumwise.errors import ParameterError
 from sumwise.kernels.leaves import location as location_kernels
 from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.losses.influence import FAIR, TANH
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Location, Loss, at_rows, check_between, weighted_mean
 from sumwise.parts import Part
 
@@ -59,7 +60,7 @@ class _Robust(Loss):
     exact_hessian = False
     hessian_is_weight = True
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
         assert self.location is not None
         return find_location(target, self.location_weight(target, weight), self.location)
 
