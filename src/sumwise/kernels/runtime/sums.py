@@ -7,7 +7,6 @@ from sumwise.kernels.runtime.fixed_point import exact_limit, power_scale
 from sumwise.kernels.runtime.jit import kernel, routine
 from sumwise.kernels.runtime.threads import Team, share, wait_for_all
 
-
 # Loops without a branch, which vectorize.
 
 
