@@ -42,7 +42,7 @@ from sumwise.estimators.boosting.validation import read_validation
 from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
-from sumwise.estimators.input.jobs import start_team
+from sumwise.estimators.input.jobs import LONG_STEPS, start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
 from sumwise.estimators.input.targets import read_target
 from sumwise.losses import CustomLoss
@@ -271,11 +271,15 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         check_support(self, data, loss, booster)
         settings = make_settings(self, data, loss, growth, booster, seed)
         n_values = data.train.matrix.size
-        # On a device, threads only bin the table: all of them pay.
-        n_grown = None if devices else n_values
+        n_steps, n_grown = _STEPS_PER_VALUE * n_values, None
+        if not devices:
+            n_grown = n_values
+        elif n_steps >= LONG_STEPS:
+            # Threads only bin the table, some rows at a time: an interrupt comes in between.
+            n_steps = LONG_STEPS - 1
         with (
             show_progress(bool(self.verbose)) as shown,
-            start_team(n_jobs, _STEPS_PER_VALUE * n_values, n_grown) as team,
+            start_team(n_jobs, n_steps, n_grown) as team,
         ):
             told = [*shown, *(self.callbacks or ()), *callbacks]
             if not booster.grows_trees:

@@ -111,7 +111,7 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
     ) -> tuple[Classification, np.ndarray]:
         class_idx = None
         if classes is None:
-            classes, class_idx = find_classes(y, at_least=1)
+            classes, class_idx = find_classes(y, at_least=1, narrow=True)
         self.classes_ = classes
         loss = make_class_loss(self, classes.size)
         task = Classification(loss, classes, self.class_weight, self.scale_pos_weight)

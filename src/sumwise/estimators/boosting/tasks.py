@@ -5,11 +5,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets
 
 from sumwise.errors import DataError
 from sumwise.estimators.input.class_weights import find_class_weights
-from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
+from sumwise.estimators.input.targets import (
+    check_sample_weight,
+    encode_labels,
+    read_target,
+    refuse_continuous,
+)
 from sumwise.losses import Loss
 
 
@@ -55,7 +59,7 @@ class Classification(Task):
         return read_target(y, is_number=False, name=name)
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
-        check_classification_targets(y)
+        refuse_continuous(y)
         return as_target(encode_labels(name, y, self.classes), self.loss.target_type)
 
     def weigh(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
