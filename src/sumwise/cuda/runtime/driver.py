@@ -218,8 +218,8 @@ class DriverDevice(Device):
     def record(self) -> Iterator[Graph]:
         self._begin()
         cuda = self._cuda
-        # Other threads may do what they like.
-        mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        # Other devices and other threads may do what they like meanwhile.
+        mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self._recording = graph = DriverGraph(self)
         try:
             call(cuda.cuStreamBeginCapture, self._stream, mode)
