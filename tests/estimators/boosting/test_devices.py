@@ -21,7 +21,13 @@ from tests.cuda.emulator import EmulatedDevice
 from tests.estimators.boosting.fits import BINARY, FOUR, X, Y
 
 DEVICES = ["cuda", "cuda:0,0"]
-SMALL = {"n_estimators": 4, "max_leaves": 8, "min_samples_leaf": 5, "learning_rate": 0.3, "random_state": 0}
+SMALL = {
+    "n_estimators": 4,
+    "max_leaves": 8,
+    "min_samples_leaf": 5,
+    "learning_rate": 0.3,
+    "random_state": 0,
+}
 WEIGHT = np.where(np.arange(len(Y)) % 7 == 0, 0.0, 1.0 + np.arange(len(Y)) % 3)
 GROUPS = np.arange(len(Y)) // 5
 
@@ -286,9 +292,7 @@ def test_callbacks_progress_and_snapshots(device, tmp_path, capsys):
 
 
 def test_cross_validation(opened):
-    expected, found = (
-        sw.cv(regress(own), X, Y, cv=3) for own in ("cpu", "cuda")
-    )
+    expected, found = (sw.cv(regress(own), X, Y, cv=3) for own in ("cpu", "cuda"))
     for name, scores in expected.to_dict().items():
         assert np.array_equal(scores, found.to_dict()[name])
     assert_all_freed(opened)

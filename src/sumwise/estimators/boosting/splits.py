@@ -121,9 +121,7 @@ def _make_device_table(
     return TrainingTable(data.matrices, None, bins, variants, tables)
 
 
-def move_table(
-    table: TrainingTable, team: Team, devices: Sequence["Device"]
-) -> TrainingTable:
+def move_table(table: TrainingTable, team: Team, devices: Sequence["Device"]) -> TrainingTable:
     """Return the table of a fit on devices, for one that is binned already on the host.
 
     Its features are usable or not for all fits that share it, whatever rows they learn from.
