@@ -111,6 +111,18 @@ def test_targets_of_a_regressor_are_numbers(y, message):
         read_target(y, is_number=True)
 
 
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f8"])
+@pytest.mark.parametrize("is_number", [False, True])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 40_000])
+def test_values_that_are_not_finite_are_found(kind, is_number, bad, row):
+    y = np.ones(40_001, dtype=kind)
+    assert read_target(y, is_number) is y
+    y[row] = bad
+    with pytest.raises(DataError, match=rf"Input y contains (NaN|infinity): y\[{row}\] is"):
+        read_target(y, is_number)
+
+
 def test_objects_that_are_numbers():
     y = np.array([1, Decimal("1.5"), True, "2"], dtype=object)
     assert read_target(y, is_number=True).tolist() == [1, 1.5, 1, 2]

@@ -62,6 +62,8 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
             return np.column_stack([read_target(column, is_number, name) for column in y.T])
     if not _is_plain(y):
         y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and _is_within(y, LARGEST_TARGET):
+        return y
     _refuse_missing(y, name)
     if not is_number:
         _refuse_mixed_labels(y, name)
@@ -87,7 +89,7 @@ def _is_plain(y: Any) -> bool:
 
 def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
     """Raise DataError for the first number that is too large to be summed."""
-    if y.dtype.kind != "f" or y.dtype.itemsize < 8 or _is_within(y, LARGEST_TARGET):
+    if y.dtype.kind != "f" or y.dtype.itemsize < 8:
         return
     too_large = np.argwhere(np.abs(y) > LARGEST_TARGET)
     if too_large.size:
@@ -99,15 +101,10 @@ def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
 
 
 def _is_within(values: np.ndarray, limit: float) -> bool:
-    """Whether all magnitudes are at most ``limit``; no array is made of them.
-
-    Extremes are nan if a value is.
-    """
-    return not values.size or bool(values.min() >= -limit and values.max() <= limit)
-
-
-def _is_finite(values: np.ndarray) -> bool:
-    return not values.size or bool(np.isfinite(values.min()) and np.isfinite(values.max()))
+    """Whether all values are numbers of a magnitude of at most ``limit``."""
+    blocks = (values[block] for block in _list_blocks(len(values)))
+    # Extremes are nan if a value is, and no array is made of all values.
+    return all(-limit <= float(own.min()) and float(own.max()) <= limit for own in blocks)
 
 
 def _keep_types(y: Any) -> Any:
@@ -135,10 +132,10 @@ def _refuse_mixed_labels(y: np.ndarray, name: str) -> None:
 def _refuse_missing(y: np.ndarray, name: str) -> None:
     """Raise DataError for the first item that is missing or infinite."""
     if y.dtype.kind == "f":
-        if not _is_finite(y):
-            row = np.flatnonzero(~np.isfinite(y))[0]
-            what = "NaN" if np.isnan(y[row]) else "infinity"
-            raise DataError(f"Input {name} contains {what}: {name}[{row}] is {y[row]}")
+        bad = np.flatnonzero(~np.isfinite(y))
+        if bad.size:
+            what = "NaN" if np.isnan(y[bad[0]]) else "infinity"
+            raise DataError(f"Input {name} contains {what}: {name}[{bad[0]}] is {y[bad[0]]}")
     elif y.dtype.kind == "O" and set(map(type, y)) != {str}:
         row = next((row for row, value in enumerate(y) if is_missing(value)), None)
         if row is not None:
@@ -299,7 +296,7 @@ def check_init_score(
     shapes = [(n_rows,), (n_rows, 1)] if n_outputs == 1 else [(n_rows, n_outputs)]
     if score.shape not in shapes:
         raise DataError(f"{name} has shape {score.shape}, expected {shapes[0]}")
-    if not _is_finite(score):
+    if not _is_within(score, np.finfo(np.float64).max):
         bad = np.argwhere(~np.isfinite(score))[0]
         raise DataError(f"{name} must be finite; row {bad[0]} has {score[tuple(bad)]}")
     return np.ascontiguousarray(score.reshape(n_rows, n_outputs).T)
