@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sumwise.estimators.input.labels import number_labels
+from sumwise.estimators.input.labels import look_up, number_labels
 from sumwise.kernels.runtime.threads import Team
 
 TEAM = Team(3)
@@ -89,3 +89,11 @@ def test_narrow_indices_have_room_for_all_labels():
     _, indices = number_labels(y, narrow=True)
     assert indices.dtype == np.uint16
     assert np.array_equal(indices, y)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float64])
+@pytest.mark.parametrize("n_rows", [0, 5, 70_000])
+def test_items_of_a_table(kind, n_rows):
+    rng = np.random.default_rng(0)
+    table, indices = rng.random(7), rng.integers(0, 7, n_rows)
+    assert np.array_equal(look_up(table, indices.astype(kind)), table[indices])

@@ -55,6 +55,15 @@ def list_blocks(first: int, last: int) -> list[slice]:
     return [slice(begin, min(begin + _BLOCK, last)) for begin in range(first, last, _BLOCK)]
 
 
+def look_up(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return ``table[indices]``; the indices may have any type of numbers."""
+    found = np.empty(indices.size, dtype=table.dtype)
+    for block in list_blocks(0, indices.size):
+        # "clip": "raise" would copy, and all places are in the table.
+        table.take(indices[block].astype(np.intp, copy=False), out=found[block], mode="clip")
+    return found
+
+
 def _number_integers(
     y: np.ndarray, low: int, high: int, narrow: bool, team: Team
 ) -> tuple[np.ndarray, np.ndarray]:

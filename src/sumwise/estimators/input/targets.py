@@ -209,6 +209,12 @@ def check_sample_weight(
         raise DataError(f"Sample weights must be 1D array or scalar, got shape {weight.shape}")
     if weight.size != n_rows:
         raise DataError(f"{name}.shape == {weight.shape}, expected ({n_rows},), one per row")
+    refuse_bad_weights(weight, name)
+    return weight
+
+
+def refuse_bad_weights(weight: np.ndarray, name: str = "sample_weight") -> None:
+    """Raise DataError unless weights are finite, not negative, and large enough to be summed."""
     low, high = weight.min(initial=0.0), weight.max(initial=0.0)  # nan if a weight is
     if not (low >= 0.0 and high < np.inf):
         row = np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0]
@@ -218,7 +224,6 @@ def check_sample_weight(
         raise DataError(f"all sample weights are zero: there is nothing to {doing}")
     if high < SMALLEST_WEIGHT:
         raise DataError(f"all sample weights are below {SMALLEST_WEIGHT:g}; scale them up")
-    return weight
 
 
 def check_init_score(
