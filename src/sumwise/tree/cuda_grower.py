@@ -36,8 +36,9 @@ from sumwise.tree.tree import Tree
 # Steps of a graph. Trees that may need more of them are asked in between whether they grow.
 # Several devices have no common graph: a step takes the host some time.
 _MOST_STEPS, _FEW_STEPS = 64, 8
-# Trees that are not finished: more would only take memory.
-_MOST_PENDING = 64
+# Trees that are not finished. More would take memory, and time in the end, when the device has
+# nothing to do; fewer would let it wait for the host.
+_MOST_PENDING = 16
 # Between kernels: devices wait for each other.
 MEET: Launch = ("meet",)
 

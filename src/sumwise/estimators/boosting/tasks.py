@@ -8,10 +8,11 @@ import numpy.typing as npt
 
 from sumwise.errors import DataError
 from sumwise.estimators.input.class_weights import find_class_weights
+from sumwise.estimators.input.labels import look_up
 from sumwise.estimators.input.targets import (
-    check_sample_weight,
     encode_labels,
     read_target,
+    refuse_bad_weights,
     refuse_continuous,
 )
 from sumwise.losses import Loss
@@ -65,12 +66,14 @@ class Classification(Task):
     def weigh(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
         if self._balance is None and self._ratio == 1:
             return weight
-        class_idx = target.astype(np.intp)
-        by_class = find_class_weights(self.classes, self._balance, self._ratio, class_idx, weight)
+        by_class = find_class_weights(self.classes, self._balance, self._ratio, target, weight)
         if by_class is None:
             return weight
-        by_row = by_class[class_idx]
-        return check_sample_weight(by_row if weight is None else by_row * weight, target.size)
+        by_row = look_up(by_class, target)
+        if weight is not None:
+            by_row *= weight
+        refuse_bad_weights(by_row)
+        return by_row
 
 
 class Regression(Task):

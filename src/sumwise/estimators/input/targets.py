@@ -10,15 +10,13 @@ from sumwise.data.frames.columns import is_missing
 from sumwise.data.frames.reading import read_array
 from sumwise.data.sparse import is_sparse
 from sumwise.errors import DataError
+from sumwise.estimators.input.labels import list_blocks, number_labels, read_integers
+from sumwise.kernels.runtime.threads import Team
 
 # Sums of smaller weights would lose precision.
 SMALLEST_WEIGHT = 1e-200
 # The sum of a few million larger targets would overflow.
 LARGEST_TARGET = 2.0**1000
-# Integers in a range of at most this size are told apart without sorting.
-_FEW_INTEGERS = 1 << 16
-# Labels numbered at a time: what is made of them on the way stays in the cache.
-_BLOCK = 1 << 15
 # Every class costs one tree per round, and memory for one score per row.
 MOST_CLASSES = 1000
 
@@ -62,6 +60,8 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
             return np.column_stack([read_target(column, is_number, name) for column in y.T])
     if not _is_plain(y):
         y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and _is_within(y, LARGEST_TARGET):
+        return y
     _refuse_missing(y, name)
     if not is_number:
         _refuse_mixed_labels(y, name)
@@ -87,7 +87,7 @@ def _is_plain(y: Any) -> bool:
 
 def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
     """Raise DataError for the first number that is too large to be summed."""
-    if y.dtype.kind != "f" or y.dtype.itemsize < 8 or _is_within(y, LARGEST_TARGET):
+    if y.dtype.kind != "f" or y.dtype.itemsize < 8:
         return
     too_large = np.argwhere(np.abs(y) > LARGEST_TARGET)
     if too_large.size:
@@ -99,15 +99,10 @@ def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
 
 
 def _is_within(values: np.ndarray, limit: float) -> bool:
-    """Whether all magnitudes are at most ``limit``; no array is made of them.
-
-    Extremes are nan if a value is.
-    """
-    return not values.size or bool(values.min() >= -limit and values.max() <= limit)
-
-
-def _is_finite(values: np.ndarray) -> bool:
-    return not values.size or bool(np.isfinite(values.min()) and np.isfinite(values.max()))
+    """Whether all values are numbers of a magnitude of at most ``limit``."""
+    blocks = (values[block] for block in list_blocks(0, len(values)))
+    # Extremes are nan if a value is, and no array is made of all values.
+    return all(-limit <= float(own.min()) and float(own.max()) <= limit for own in blocks)
 
 
 def _keep_types(y: Any) -> Any:
@@ -135,10 +130,10 @@ def _refuse_mixed_labels(y: np.ndarray, name: str) -> None:
 def _refuse_missing(y: np.ndarray, name: str) -> None:
     """Raise DataError for the first item that is missing or infinite."""
     if y.dtype.kind == "f":
-        if not _is_finite(y):
-            row = np.flatnonzero(~np.isfinite(y))[0]
-            what = "NaN" if np.isnan(y[row]) else "infinity"
-            raise DataError(f"Input {name} contains {what}: {name}[{row}] is {y[row]}")
+        bad = np.flatnonzero(~np.isfinite(y))
+        if bad.size:
+            what = "NaN" if np.isnan(y[bad[0]]) else "infinity"
+            raise DataError(f"Input {name} contains {what}: {name}[{bad[0]}] is {y[bad[0]]}")
     elif y.dtype.kind == "O" and set(map(type, y)) != {str}:
         row = next((row for row, value in enumerate(y) if is_missing(value)), None)
         if row is not None:
@@ -161,14 +156,15 @@ def _describe_items(y: np.ndarray) -> str:
 
 
 def find_classes(
-    y: np.ndarray, at_least: int = 2, narrow: bool = False
+    y: np.ndarray, at_least: int = 2, narrow: bool = False, team: Team | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes of y, sorted, and the index of each row's class.
 
-    Fewer classes than ``at_least`` are an error. ``narrow`` is as in :func:`number_labels`.
+    Fewer classes than ``at_least`` are an error. ``narrow`` and ``team`` are as in
+    :func:`~sumwise.estimators.input.labels.number_labels`.
     """
     refuse_continuous(y)
-    classes, indices = number_labels(y, narrow)
+    classes, indices = number_labels(y, narrow, team)
     if classes.size > MOST_CLASSES:
         raise DataError(
             f"y has {classes.size} classes, and at most {MOST_CLASSES} are supported; if it is a "
@@ -183,72 +179,8 @@ def find_classes(
 
 def refuse_continuous(y: np.ndarray) -> None:
     """Raise ValueError, as scikit-learn does, if labels are quantities."""
-    if y.dtype.kind not in "biu" and _read_integers(y) is None:  # integers are always classes
+    if y.dtype.kind not in "biu" and read_integers(y) is None:  # integers are always classes
         check_classification_targets(y)
-
-
-def number_labels(y: np.ndarray, narrow: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct labels, sorted, and the index of each row's label.
-
-    As :func:`numpy.unique`, which sorts all rows: slow if there are many and few labels. With
-    ``narrow``, the indices may have a smaller type, which is faster.
-    """
-    if y.dtype.kind in "biu" and y.size:
-        low, high = int(y.min()), int(y.max())
-        if high - low < _FEW_INTEGERS and high <= np.iinfo(np.intp).max:
-            return _number_integers(y, low, high, narrow)
-    integers = _read_integers(y)
-    if integers is not None:
-        labels, indices = number_labels(integers, narrow)
-        return labels.astype(y.dtype), indices
-    labels, indices = np.unique(y, return_inverse=True)
-    return labels, indices
-
-
-def _read_integers(y: np.ndarray) -> np.ndarray | None:
-    """Return floats that are few different integers in a new array; None for other labels."""
-    if y.dtype.kind != "f" or not y.size:
-        return None
-    low, high = float(y.min()), float(y.max())
-    if not (abs(low) <= _FEW_INTEGERS and high - low < min(_FEW_INTEGERS, y.size // 4)):
-        return None
-    integers = np.empty(y.size, dtype=np.int32)
-    for block in _list_blocks(y.size):
-        own, same = y[block], integers[block]
-        np.copyto(same, own, casting="unsafe")
-        # The label -0.0 stays what it is.
-        if not np.array_equal(own, same) or np.any((own == 0) & np.signbit(own)):
-            return None
-    return integers
-
-
-def _list_blocks(n_rows: int) -> list[slice]:
-    return [slice(first, first + _BLOCK) for first in range(0, n_rows, _BLOCK)]
-
-
-def _number_integers(
-    y: np.ndarray, low: int, high: int, narrow: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Number labels that are integers from ``low`` to ``high``."""
-    blocks = _list_blocks(y.size)
-    is_label = np.zeros(high - low + 1, dtype=np.bool_)
-    is_label[[0, -1]] = True
-    for block in blocks:
-        if is_label.all():
-            break
-        is_label[y[block].astype(np.intp) - low] = True
-    labels = (np.flatnonzero(is_label) + low).astype(y.dtype)
-    kind = np.min_scalar_type(labels.size - 1) if narrow else np.dtype(np.intp)
-    indices = np.empty(y.size, dtype=kind)
-    if labels.size <= 2:
-        # Labels are 0 and 1 most of the time: one comparison, no lookup.
-        np.not_equal(y, labels[0], out=indices, casting="unsafe")
-        return labels, indices
-    number = (is_label.cumsum() - 1).astype(kind)
-    for block in blocks:
-        # "clip": "raise" would copy, and all places are in the array.
-        number.take(y[block].astype(np.intp) - low, out=indices[block], mode="clip")
-    return labels, indices
 
 
 def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -277,6 +209,12 @@ def check_sample_weight(
         raise DataError(f"Sample weights must be 1D array or scalar, got shape {weight.shape}")
     if weight.size != n_rows:
         raise DataError(f"{name}.shape == {weight.shape}, expected ({n_rows},), one per row")
+    refuse_bad_weights(weight, name)
+    return weight
+
+
+def refuse_bad_weights(weight: np.ndarray, name: str = "sample_weight") -> None:
+    """Raise DataError unless weights are finite, not negative, and large enough to be summed."""
     low, high = weight.min(initial=0.0), weight.max(initial=0.0)  # nan if a weight is
     if not (low >= 0.0 and high < np.inf):
         row = np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0]
@@ -286,7 +224,6 @@ def check_sample_weight(
         raise DataError(f"all sample weights are zero: there is nothing to {doing}")
     if high < SMALLEST_WEIGHT:
         raise DataError(f"all sample weights are below {SMALLEST_WEIGHT:g}; scale them up")
-    return weight
 
 
 def check_init_score(
@@ -299,7 +236,7 @@ def check_init_score(
     shapes = [(n_rows,), (n_rows, 1)] if n_outputs == 1 else [(n_rows, n_outputs)]
     if score.shape not in shapes:
         raise DataError(f"{name} has shape {score.shape}, expected {shapes[0]}")
-    if not _is_finite(score):
+    if not _is_within(score, np.finfo(np.float64).max):
         bad = np.argwhere(~np.isfinite(score))[0]
         raise DataError(f"{name} must be finite; row {bad[0]} has {score[tuple(bad)]}")
     return np.ascontiguousarray(score.reshape(n_rows, n_outputs).T)
