@@ -21,7 +21,13 @@ from tests.cuda.emulator import EmulatedDevice
 from tests.estimators.boosting.fits import BINARY, FOUR, X, Y
 
 DEVICES = ["cuda", "cuda:0,0"]
-SMALL = {"n_estimators": 4, "max_leaves": 8, "min_samples_leaf": 5, "learning_rate": 0.3, "random_state": 0}
+SMALL = {
+    "n_estimators": 4,
+    "max_leaves": 8,
+    "min_samples_leaf": 5,
+    "learning_rate": 0.3,
+    "random_state": 0,
+}
 WEIGHT = np.where(np.arange(len(Y)) % 7 == 0, 0.0, 1.0 + np.arange(len(Y)) % 3)
 GROUPS = np.arange(len(Y)) // 5
 
@@ -153,8 +159,8 @@ def test_many_categories_are_refused(opened):
     rng = np.random.default_rng(0)
     many = np.char.add("c", rng.integers(0, 400, 3000).astype(str))[:, None].astype(object)
     y = rng.normal(size=3000)
-    params = {"categorical_encoding": "native", "categorical_features": [0]}
-    with pytest.raises(DataError, match="feature 0 has more than 255 .* device='cpu'"):
+    params = {"categorical_encoding": sw.Native(smoothing=1.0)}
+    with pytest.raises(DataError, match=r"feature 0 has more than 255 .* device='cpu'"):
         regress("cuda", **params).fit(many, y)
     assert_all_freed(opened)
 
@@ -286,9 +292,7 @@ def test_callbacks_progress_and_snapshots(device, tmp_path, capsys):
 
 
 def test_cross_validation(opened):
-    expected, found = (
-        sw.cv(regress(own), X, Y, cv=3) for own in ("cpu", "cuda")
-    )
+    expected, found = (sw.cv(regress(own), X, Y, cv=3) for own in ("cpu", "cuda"))
     for name, scores in expected.to_dict().items():
         assert np.array_equal(scores, found.to_dict()[name])
     assert_all_freed(opened)
