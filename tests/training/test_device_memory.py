@@ -106,9 +106,9 @@ def test_too_little_memory(limit):
     assert shown == (
         "a fit on 2,000 rows and 28 features takes N bytes of the memory of GPU 0 (emulated), and "
         "N bytes are free: N bytes for the table, N bytes for rows and scores, N bytes for trees "
-        "and histograms. To take less, lower max_bins, max_leaves or max_depth, use fewer features, "
-        "or divide the rows among several GPUs, as with device='cuda:0,1'; device='cpu' gives the "
-        "same model"
+        "and histograms. To take less, lower max_bins, max_leaves or max_depth, use fewer "
+        "features, or divide the rows among several GPUs, as with device='cuda:0,1'; device='cpu' "
+        "gives the same model"
     )
     assert not hasattr(model, "ensemble_")
 

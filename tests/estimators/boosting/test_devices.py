@@ -4,6 +4,7 @@ import io
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -110,12 +111,18 @@ CHOSEN = [
 ]
 
 
-@pytest.mark.parametrize("name", CHOSEN)
-def test_models_have_the_bytes_of_the_cpu(opened, name):
+@pytest.mark.parametrize(("name", "device"), list(zip(CHOSEN, cycle(DEVICES))))
+def test_models_have_the_bytes_of_the_cpu(opened, name, device):
+    """They take turns; the benchmark of the GPU has all settings on both."""
     setting = {**SETTINGS, **LIMITS}[name]
-    expected = dump(fit_setting(setting, 250, 2, "cpu"))
-    for device in DEVICES:
-        assert dump(fit_setting(setting, 250, 2, device)) == expected
+    expected, found = (dump(fit_setting(setting, 250, 2, own)) for own in ("cpu", device))
+    assert found == expected
+
+
+@pytest.mark.parametrize("params", [{}, {"loss": "quantile", "growth": "depth"}], ids=str)
+def test_trees_that_were_dropped(device, params):
+    params = {"booster": sw.Dart(drop_rate=0.9, skip_drop=0.0), **params}
+    assert_same(*(regress(own, **params).fit(X, Y) for own in ("cpu", device)))
 
 
 # --- what is refused ---
