@@ -5,7 +5,7 @@ devices copy while the next rows are binned. Sparse matrices become columns of b
 depend on how a table is stored.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from typing import NamedTuple
 
@@ -60,28 +60,39 @@ def make_device_tables(
     team: Team,
     rows: np.ndarray | None = None,
     min_rows: int = 1,
+    check_memory: Callable[[np.ndarray], None] = lambda usable: None,
 ) -> list[DeviceTable]:
     """Map the rows of matrices, one below the other, to bins; return the table of each device.
 
     The rows are divided evenly: device i of k has rows [i n // k, (i + 1) n // k). A feature is
     usable if a split can leave ``min_rows`` of the training ``rows`` (None for all of the first
     matrix) on both sides; other features have no lane.
+
+    ``check_memory`` may refuse the table: it is called with no usable feature before anything is
+    allocated, and with those that are usable before the tiles are.
     """
     refuse_wide_features(mapper)
     n_features = matrices[0].shape[1]
+    check_memory(np.zeros(n_features, dtype=np.uint8))
     n_rows = sum(X.shape[0] for X in matrices)
     rows = np.arange(matrices[0].shape[0], dtype=np.uint32) if rows is None else rows
     parts = []
     for number, device in enumerate(devices):
-        first, last = (n_rows * i // len(devices) for i in (number, number + 1))
+        first, last = divide_rows(n_rows, len(devices), number)
         columns = device.allocate((n_features, last - first), np.uint8)
         parts.append(TablePart(device, columns, first, last))
     if isinstance(matrices[0], SparseMatrix):
         usable = _fill_sparse(parts, mapper, matrices, team, rows, min_rows)
     else:
         usable = _fill_dense(parts, mapper, matrices, team, rows, min_rows)
+    check_memory(usable)
     known = (mapper.count_bins(), usable, _collect_categories(mapper, n_features))
     return [DeviceTable.from_columns(part.device, part.columns, *known) for part in parts]
+
+
+def divide_rows(n_rows: int, n_devices: int, number: int) -> tuple[int, int]:
+    """Return the first row of a device, and the first one after its rows."""
+    return n_rows * number // n_devices, n_rows * (number + 1) // n_devices
 
 
 def _collect_categories(mapper: BinMapper, n_features: int) -> Categories | None:

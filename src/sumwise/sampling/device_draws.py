@@ -137,3 +137,16 @@ class DeviceDraws:
 
 def _make_draw(rows: Any, factor: Any, left_out: Any) -> DrawnRows:
     return DrawnRows(rows, factor, left_out)
+
+
+def count_draws(sampler: RowSampler | None, n_rows: int) -> int:
+    """Return how many bytes of a device's memory draws from ``n_rows`` take, at least."""
+    if sampler is None:
+        return 0
+    if isinstance(sampler, BayesianBootstrap):
+        return 8 * n_rows
+    if type(sampler) not in (Subsample, Goss, ClassSubsample):  # drawn on the host
+        return 4 * n_rows
+    # Keys, the pool to select from, a flag, and the number of each row; factors.
+    n_factors = sum(sampler.count_drawn(n_rows)) if isinstance(sampler, Goss) else 0
+    return (8 + 8 + 1 + 4) * n_rows + 8 * n_factors

@@ -4,6 +4,7 @@ import io
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -110,12 +111,18 @@ CHOSEN = [
 ]
 
 
-@pytest.mark.parametrize("name", CHOSEN)
-def test_models_have_the_bytes_of_the_cpu(opened, name):
+@pytest.mark.parametrize(("name", "device"), list(zip(CHOSEN, cycle(DEVICES))))
+def test_models_have_the_bytes_of_the_cpu(opened, name, device):
+    """They take turns; the benchmark of the GPU has all settings on both."""
     setting = {**SETTINGS, **LIMITS}[name]
-    expected = dump(fit_setting(setting, 250, 2, "cpu"))
-    for device in DEVICES:
-        assert dump(fit_setting(setting, 250, 2, device)) == expected
+    expected, found = (dump(fit_setting(setting, 250, 2, own)) for own in ("cpu", device))
+    assert found == expected
+
+
+@pytest.mark.parametrize("params", [{}, {"loss": "quantile", "growth": "depth"}], ids=str)
+def test_trees_that_were_dropped(device, params):
+    params = {"booster": sw.Dart(drop_rate=0.9, skip_drop=0.0), **params}
+    assert_same(*(regress(own, **params).fit(X, Y) for own in ("cpu", device)))
 
 
 # --- what is refused ---
@@ -159,8 +166,8 @@ def test_many_categories_are_refused(opened):
     rng = np.random.default_rng(0)
     many = np.char.add("c", rng.integers(0, 400, 3000).astype(str))[:, None].astype(object)
     y = rng.normal(size=3000)
-    params = {"categorical_encoding": "native", "categorical_features": [0]}
-    with pytest.raises(DataError, match="feature 0 has more than 255 .* device='cpu'"):
+    params = {"categorical_encoding": sw.Native(smoothing=1.0)}
+    with pytest.raises(DataError, match=r"feature 0 has more than 255 .* device='cpu'"):
         regress("cuda", **params).fit(many, y)
     assert_all_freed(opened)
 

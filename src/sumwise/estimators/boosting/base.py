@@ -287,7 +287,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             elif table is None:
                 table = make_table(self, data, settings, team, devices)
             elif devices:
-                table = move_table(table, team, devices)
+                table = move_table(table, data.rows, settings, team, devices)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
             result = boost(table, data.rows, settings, team, start.past)
         self._keep(result, settings, data)

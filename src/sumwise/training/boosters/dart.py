@@ -108,7 +108,7 @@ class _DartRun(BoosterRun):
             scores = kept[output].copy()
             tree = session.grow_tree(loss, output, rounds.n_trees, sample, scores)
             if dropped.size:
-                tree = finish_tree(tree)
+                tree = finish_tree(tree)  # its values are needed
                 tree = replace(tree, value=tree.value * new_factor)
                 scores = kept[output] + old_factor * gone[output]
                 session.grower.add_to_scores(tree, session.used_rows, scores)
