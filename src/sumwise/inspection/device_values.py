@@ -133,7 +133,7 @@ class _Explainer:
         walks = self._trees.replace_tests(test, int(GOES_LEFT), place - found.first_slot[tree])
         codes = device.upload(code_outcomes())
         n_blocks, scratch = self._allocate_scratch(min(n_trees, 8 * device.n_processors), 0)
-        arguments = codes, pack_struct(walks), pack_struct(outcomes), pack_struct(scratch)
+        arguments = codes, walks, pack_struct(outcomes), pack_struct(scratch)
         kernel = device.load(EXPLAIN)["tabulate_outcomes"]
         shared = _ITEM * SUM_PITCH * MAX_TESTS
         device.launch(kernel, n_blocks, THREADS, arguments, shared)

@@ -13,6 +13,7 @@ from sumwise.cuda.explain import (
     MOST_LEVELS,
     MOST_POINTS,
     NO_LEVEL,
+    RECORD_ITEMS,
     SKIP_SHIFT,
     SPLIT,
     START,
@@ -57,7 +58,7 @@ class DeviceWalks:
         self._device, self._splits = device, walks.splits
         n_trees, n_splits, splits = walks.trees.n_trees, walks.n_splits, walks.splits
         n_points = np.maximum(1, (walks.tape.n_unique + 1) // 2)
-        n_factors = 4 * n_points * n_splits
+        n_items = (RECORD_ITEMS + 4 * n_points) * n_splits
         words, first_word, self.n_high_levels = _list_operations(walks)
         self.n_totals = int(n_splits[n_points > MOST_POINTS].max(initial=0))
         self._walks = Walks(
@@ -69,35 +70,39 @@ class DeviceWalks:
             value=self._send(walks.value),
             first_split=self._send(np.append(0, n_splits.cumsum())),
             n_points=self._send(n_points),
-            first_factor=self._send(n_factors.cumsum() - n_factors),
+            first_record=self._send(n_items.cumsum() - n_items),
             words=self._send(words),
             first_word=self._send(first_word),
             point=self._send(walks.rules.point),
             weight=self._send(walks.rules.weight),
-            factors=device.allocate(max(1, int(n_factors.sum())), np.float64),
-            changes=device.allocate((max(1, splits.node.size), 4), np.float64),
+            records=device.allocate(max(1, int(n_items.sum())), np.float64),
             n_splits=splits.node.size,
             n_trees=n_trees,
             n_columns=walks.value.shape[1],
             n_groups=walks.trees.n_groups,
             n_most_points=walks.rules.point.shape[1],
         )
-        n_blocks = min(-(-splits.node.size // THREADS), 16 * device.n_processors)
-        if n_blocks:
-            kernel = device.load(EXPLAIN)["fill_table"]
-            device.launch(kernel, n_blocks, THREADS, (self.packed,))
+        self.packed = self._fill_table(self._walks)
 
-    @property
-    def packed(self) -> bytes:
-        return pack_struct(self._walks)
-
-    def replace_tests(self, test: np.ndarray, bound: int, slot: np.ndarray) -> Any:
-        """Return walks with other tests, ``codes[test] <= bound``, and other slots."""
+    def replace_tests(self, test: np.ndarray, bound: int, slot: np.ndarray) -> bytes:
+        """Return the structure with other tests, ``codes[test] <= bound``, and other slots."""
         skip, bounds = np.zeros_like(self._splits.skip), np.full_like(self._splits.bound, bound)
         splits = self._splits._replace(column=test, skip=skip, bound=bounds)
-        return self._walks._replace(
-            splits=self._send(_pack_splits(splits)), slot=self._send(slot.astype(np.int32))
+        self._replaced = self._walks._replace(  # kept as long as this object
+            splits=self._send(_pack_splits(splits)),
+            slot=self._send(slot.astype(np.int32)),
+            records=self._device.allocate(self._walks.records.shape, np.float64),
         )
+        return self._fill_table(self._replaced)
+
+    def _fill_table(self, walks: Any) -> bytes:
+        """Write the records of splits; return the structure with them."""
+        packed, n_splits = pack_struct(walks), walks.n_splits
+        n_blocks = min(-(-n_splits // THREADS), 16 * self._device.n_processors)
+        if n_blocks:
+            kernel = self._device.load(EXPLAIN)["fill_table"]
+            self._device.launch(kernel, n_blocks, THREADS, (packed,))
+        return packed
 
     def _send(self, array: np.ndarray) -> DeviceArray:
         return self._device.upload(np.ascontiguousarray(array))

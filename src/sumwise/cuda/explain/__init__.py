@@ -34,6 +34,14 @@ START, ENTERS_LOW, WORD_SHIFT = 0, 4, 3
 SKIP_SHIFT, COLUMN_SHIFT, LEVEL_BITS = 8, 9, 8
 SPLIT = np.dtype([(name, np.int32) for name in ("test", "left", "right", "levels")])
 _SPLIT = "struct alignas(16) Split { uint32 test; int32 left; int32 right; uint32 levels; };"
+# What a walk reads of a split: factors follow, see tables.cu.
+_RECORD = """struct alignas(16) Record {
+    Split split;
+    double changes[3];  // of a feature's value, by how a row stands to the split
+    int64 place;  // of the feature's sum
+};
+static_assert(sizeof(Record) == 8 * RECORD_ITEMS);"""
+RECORD_ITEMS = 6
 
 Walks = structure(
     "Walks",
@@ -46,13 +54,12 @@ Walks = structure(
     const double* value;  // [n_leaves][n_columns]
     const int64* first_split;  // [n_trees + 1]
     const int64* n_points;  // [n_trees]
-    const int64* first_factor;  // [n_trees]: see tables.cu
+    const int64* first_record;  // [n_trees]: where the records of a tree begin, in doubles
     const int32* words;  // operations on the trees
     const int64* first_word;  // [n_trees + 1]
     const double* point;  // [n_rules][n_most_points]
     const double* weight;  // [n_rules][n_most_points]
-    double* factors;  // of the splits
-    double* changes;  // [n_splits][4]: by what a split changes a feature, for each kind of row
+    double* records;  // of the splits: a Record, then 4 * n_points factors
     int64 n_splits;
     int64 n_trees;
     int64 n_columns;
@@ -90,6 +97,7 @@ EXPLAIN = Program(
     ("explain/tables.cu", "explain/values.cu"),
     make_header(
         _SPLIT,
+        _RECORD,
         Walks,
         Outcomes,
         Scratch,
@@ -98,6 +106,7 @@ EXPLAIN = Program(
             "THREADS": THREADS,
             "SUM_PITCH": SUM_PITCH,
             "BLOCKS_PER_PROCESSOR": BLOCKS_PER_PROCESSOR,
+            "RECORD_ITEMS": RECORD_ITEMS,
             "SKIP_SHIFT": SKIP_SHIFT,
             "COLUMN_SHIFT": COLUMN_SHIFT,
             "LEVEL_BITS": LEVEL_BITS,

@@ -7,14 +7,11 @@ extern __shared__ uint64 shared_memory[];
 
 __device__ Walk start_walk(const Walks& walks, const Scratch& scratch, double* sums) {
     Walk walk;
-    walk.splits = walks.splits;
-    walk.slot = walks.slot;
-    walk.n_columns = walks.n_columns;
-    walk.changes = walks.changes;
+    walk.n_columns = (int32)walks.n_columns;
     walk.sums = sums + threadIdx.x;
     walk.totals = scratch.totals + first_item();
     walk.high = scratch.high + first_item();
-    walk.pitch = item_step();
+    walk.pitch = (int32)item_step();
     walk.passes = 0;
     return walk;
 }
