@@ -25,15 +25,14 @@ struct Walk {
     bool is_first, is_last;  // of the passes
 };
 
-// A split on the way, and how the row stands to it.
+// A split on the way, and how the row stands to it. What else is known of the split is read when it
+// is needed: there are no registers to keep it for all levels.
 template <int POINTS> struct Here {
-    const double* record;
-    Split split;
+    int32 place;  // of the split in its tree
     int32 stand;
 
-    __device__ __forceinline__ Here(const Walk& walk, int32 number) {
-        record = walk.records + (int64)(number - walk.first) * walk.stride;
-        split = ((const Record*)record)->split;
+    __device__ __forceinline__ Here(const Walk& walk, int32 number) : place(number - walk.first) {
+        Split split = find_record(walk)->split;
         uint32 code = walk.codes[(split.test >> COLUMN_SHIFT) * (uint32)BLOCK];
         bool goes_left = ((code - (split.test >> SKIP_SHIFT & 1)) & 255) <= (split.test & 255);
         uint32 same = split.levels >> LEVEL_BITS;
@@ -41,22 +40,21 @@ template <int POINTS> struct Here {
         stand = passed ? (goes_left ? GOES_LEFT : GOES_RIGHT) : HAS_FAILED;
     }
 
-    __device__ __forceinline__ int32 level() const { return split.levels & 255; }
-
-    __device__ __forceinline__ const double* left_factors(const Walk& walk) const {
-        return record + walk.factors + stand * POINTS;
+    __device__ __forceinline__ const Record* find_record(const Walk& walk) const {
+        return (const Record*)(walk.records + (int64)place * walk.stride);
     }
 
     // Multiply the products by the factors of a side.
     __device__ __forceinline__ void enter_child(Walk& walk, int32 side, const double* product,
                                                 double* entered) const {
-        const double* factors = left_factors(walk);
+        const Record* record = find_record(walk);
+        const double* factors = (const double*)record + walk.factors + stand * POINTS;
 #pragma unroll
         for (int q = 0; q < POINTS; ++q) {
             double left = factors[q];
             entered[q] = product[q] * (side == 0 ? left : 1.0 - left);
         }
-        uint64 bit = 1ull << (split.levels & 63);
+        uint64 bit = 1ull << (record->split.levels & 63);
         walk.passes = stand == side ? walk.passes | bit : walk.passes & ~bit;
     }
 
@@ -65,13 +63,10 @@ template <int POINTS> struct Here {
     __device__ __forceinline__ void close(const Walk& walk, const double* product,
                                           const double* from_left, const double* from_right,
                                           double* below) const {
-        const double* factors = left_factors(walk);
-        const double* scale = record + walk.factors + SCALE * POINTS;
-        const Record* own = (const Record*)record;
-        double change_by = own->changes[stand];
-        double* sum = walk.sums + own->place;
-        double* kept = walk.totals + (int64)((record - walk.records) / walk.stride) * walk.pitch;
-        double total = walk.is_first ? 0.0 : *kept;
+        const Record* record = find_record(walk);
+        const double* scale = (const double*)record + walk.factors + SCALE * POINTS;
+        const double* factors = (const double*)record + walk.factors + stand * POINTS;
+        double total = walk.is_first ? 0.0 : walk.totals[(int64)place * walk.pitch];
 #pragma unroll
         for (int q = 0; q < POINTS; ++q) {
             double right = from_right[q], change = from_left[q] - right;
@@ -79,9 +74,9 @@ template <int POINTS> struct Here {
             below[q] = right + factors[q] * change;
         }
         if (walk.is_last)
-            *sum += change_by * total;
+            walk.sums[record->place] += record->changes[stand] * total;
         else
-            *kept = total;
+            walk.totals[(int64)place * walk.pitch] = total;
     }
 };
 
@@ -97,7 +92,8 @@ template <int POINTS, int LEVELS> struct Subtree {
         double from_left[POINTS], found[POINTS];
 #pragma unroll 1
         for (int32 side = 0; side < 2; ++side) {
-            int32 child = side == 0 ? here.split.left : here.split.right;
+            const Split& split = here.find_record(walk)->split;
+            int32 child = side == 0 ? split.left : split.right;
             if (child < 0) {
                 double value = read_leaf(walk, child);
 #pragma unroll
@@ -119,7 +115,8 @@ template <int POINTS> struct Subtree<POINTS, 1> {
     static __device__ __forceinline__ void explain(Walk& walk, int32 number, const double* product,
                                                    double* below) {
         Here<POINTS> here(walk, number);
-        double left = read_leaf(walk, here.split.left), right = read_leaf(walk, here.split.right);
+        const Split& split = here.find_record(walk)->split;
+        double left = read_leaf(walk, split.left), right = read_leaf(walk, split.right);
         double from_left[POINTS], from_right[POINTS];
 #pragma unroll
         for (int q = 0; q < POINTS; ++q) from_left[q] = left, from_right[q] = right;
@@ -154,11 +151,11 @@ template <int POINTS>
 __device__ __forceinline__ void read_children(const Walk& walk, const Here<POINTS>& here,
                                               const double* found, double* from_left,
                                               double* from_right) {
-    const Split& split = here.split;
+    Split split = here.find_record(walk)->split;
     double left = split.left < 0 ? read_leaf(walk, split.left) : 0.0;
     double right = split.right < 0 ? read_leaf(walk, split.right) : 0.0;
     if (split.left >= 0 && split.right >= 0)
-        load_high<POINTS>(walk, here.level(), BELOW, from_left);
+        load_high<POINTS>(walk, split.levels & 255, BELOW, from_left);
 #pragma unroll
     for (int q = 0; q < POINTS; ++q) {
         from_right[q] = split.right < 0 ? right : found[q];
@@ -180,7 +177,8 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
     for (const int32* word = begin; word < end; ++word) {
         int32 operation = *word & 3, child = *word >> WORD_SHIFT;
         Here<POINTS> here(walk, child);
-        int32 level = here.level();
+        Split split = here.find_record(walk)->split;
+        int32 level = split.levels & 255;
         double product[POINTS];
         if (level == 0) {
 #pragma unroll
@@ -196,8 +194,8 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
         }
         if (operation != START) {
             int32 side = operation == GO_LEFT ? 0 : 1;
-            if (side == 1 && here.split.left >= 0) store_high<POINTS>(walk, level, BELOW, found);
-            child = side == 0 ? here.split.left : here.split.right;
+            if (side == 1 && split.left >= 0) store_high<POINTS>(walk, level, BELOW, found);
+            child = side == 0 ? split.left : split.right;
             here.enter_child(walk, side, product, product);
         }
         if (*word & ENTERS_LOW)
