@@ -33,7 +33,7 @@ def find_path_values(
     shape = *X.shape, walks.trees.n_outputs
     values = np.zeros(shape)
     for first, last, codes in explainer.code_rows(X, team):
-        found = explainer.explain(codes, (last - first, *shape[1:]))
+        found = explainer.launch(codes, (last - first, *shape[1:])).to_host()
         if found.shape == shape:
             return found
         values[first:last] = found
@@ -81,8 +81,8 @@ class _Explainer:
                 self._device.write(on_host[:n_own], codes[:n_own])
                 yield start + first, start + last, codes
 
-    def explain(self, codes: DeviceArray, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the values of coded rows."""
+    def launch(self, codes: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
+        """Find the values of coded rows."""
         n_slots, n_rows = self._walks.features.size, shape[0]
         kernel = self._device.load(EXPLAIN)["add_shap_values"]
         shared = _ITEM * SUM_PITCH * n_slots
@@ -96,7 +96,7 @@ class _Explainer:
         sizes = n_slots, *shape[1:]
         arguments = *known, pack_struct(scratch), self._slot_of, *sizes, values
         self._device.launch(kernel, n_blocks, THREADS, arguments, shared)
-        return values.to_host()
+        return values
 
     def _allocate_scratch(self, n_blocks: int, n_slots: int) -> tuple[int, Scratch]:
         """Return how many blocks have room for their scratch memory, and that memory."""
