@@ -6,6 +6,7 @@ from sumwise.cuda.runtime import choosing
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DeviceError
+from sumwise.inspection.device_interactions import find_path_interactions
 from sumwise.inspection.device_values import find_path_values
 from sumwise.inspection.shap import check_leaves
 from sumwise.inspection.tree_walks import TreeWalks
@@ -56,10 +57,9 @@ def explain_on_device(
     check_leaves(model)
     if background is not None:
         raise DeviceError(f"a GPU finds no Shapley values with a background; {_ON_THE_CPU}")
-    if interactions:
-        raise DeviceError(f"a GPU finds no Shapley interaction values; {_ON_THE_CPU}")
     walks = TreeWalks(model)
     on_device = isinstance(X, DeviceMatrix)
     number = X.number if on_device else choosing.parse_devices(spec)[0]
     with choosing.device_maker(number) as device:
-        return find_path_values(device, walks, X, team), walks.find_expected()
+        find = find_path_interactions if interactions else find_path_values
+        return find(device, walks, X, team), walks.find_expected()

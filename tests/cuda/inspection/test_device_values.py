@@ -6,7 +6,7 @@ import pytest
 from sumwise.cuda.explain import LOW_LEVELS, MOST_LEVELS, MOST_POINTS
 from sumwise.data.device_reading import read_device_matrix
 from sumwise.errors import DeviceError
-from sumwise.inspection import device_values
+from sumwise.inspection import device_walks
 from sumwise.inspection.device_values import find_path_values
 from sumwise.inspection.path_values import find_outcomes
 from sumwise.inspection.shap import shap_values
@@ -64,7 +64,7 @@ def test_order_of_threads_and_sums_in_memory(emulated):
 
 
 def test_little_scratch_memory(device, monkeypatch):
-    monkeypatch.setattr(device_values, "_SCRATCH_BYTES", 1)
+    monkeypatch.setattr(device_walks, "_SCRATCH_BYTES", 1)
     ensemble, X = draw_many(9, 1, 200, shapes=DEEP, n_features=30)
     assert_same_values(device, ensemble, X, X)
 
@@ -79,7 +79,7 @@ def test_rows_on_a_device(device, emulated, dtype):
 
 @pytest.mark.parametrize("limit", ["_CODE_BYTES", "_RESULT_BYTES"])
 def test_rows_in_batches(device, emulated, monkeypatch, limit):
-    monkeypatch.setattr(device_values, limit, 1)
+    monkeypatch.setattr(device_walks, limit, 1)
     ensemble, X = draw_many(29, 2, 600)
     assert_same_values(device, ensemble, X, X)
     assert_same_values(device, ensemble, X, read_device_matrix(FakeArray(X)))

@@ -15,8 +15,8 @@ from sumwise.kernels.predict.blocks import BLOCK
 # with a column more so that rows, too, are read from banks of their own.
 THREADS = 64
 SUM_PITCH = THREADS + 1
-# Blocks that shall share a processor: they limit the registers of a thread to 128.
-BLOCKS_PER_PROCESSOR = 8
+# Blocks that shall share a processor: they limit the registers of a thread to 128, or 168.
+BLOCKS_PER_PROCESSOR, BLOCKS_WITH_PAIRS = 8, 6
 # Levels of subtrees that are walked in registers, and points of integration of one walk: a tree
 # with more points is walked several times. More of either takes more registers.
 LOW_LEVELS, MOST_POINTS = 4, 4
@@ -83,42 +83,68 @@ Outcomes = structure(
 """,
 )
 
+# A pair of features, for a split on one and the last split above on the other.
+PAIR = np.dtype([(name, np.int32) for name in ("number", "level", "rates", "unused")])
+_PAIR = """struct alignas(16) Pair {
+    int32 number;
+    int32 level;  // of the split above
+    int32 rates;  // of rows that pass there, among those of the tree
+    int32 unused;
+};"""
+
+Pairs = structure(
+    "Pairs",
+    """
+    const int32* start;  // [n_splits + 1]: where those of a split begin
+    const Pair* pairs;
+    const int32* first;  // [n_pairs]: slots of the features of a pair
+    const int32* second;
+    const int64* first_rate;  // [n_trees]
+    double* rates;  // see interactions.cu
+    int64 n_pairs;
+""",
+)
+
 Scratch = structure(
     "Scratch",
     """
     double* high;  // [2 * levels in memory * MOST_POINTS][all threads]: products, and sums below
     double* totals;  // [most splits of a tree][all threads], for trees with many points
     double* sums;  // [n_slots][threads of a block] of each block; null if shared memory has them
+    double* pairs;  // [n_pairs][all threads]
+    double* pair_totals;  // [most pairs of a tree's splits][all threads], for trees as of totals
 """,
 )
 
-EXPLAIN = Program(
-    "explain",
-    ("explain/tables.cu", "explain/values.cu"),
-    make_header(
-        _SPLIT,
-        _RECORD,
-        Walks,
-        Outcomes,
-        Scratch,
-        constants={
-            "BLOCK": BLOCK,
-            "THREADS": THREADS,
-            "SUM_PITCH": SUM_PITCH,
-            "BLOCKS_PER_PROCESSOR": BLOCKS_PER_PROCESSOR,
-            "RECORD_ITEMS": RECORD_ITEMS,
-            "SKIP_SHIFT": SKIP_SHIFT,
-            "COLUMN_SHIFT": COLUMN_SHIFT,
-            "LEVEL_BITS": LEVEL_BITS,
-            "LOW_LEVELS": LOW_LEVELS,
-            "MOST_POINTS": MOST_POINTS,
-            "NO_LEVEL": NO_LEVEL,
-            "START": START,
-            "GO_LEFT": int(GO_LEFT),
-            "GO_RIGHT": int(GO_RIGHT),
-            "CLOSE": int(CLOSE),
-            "ENTERS_LOW": ENTERS_LOW,
-            "WORD_SHIFT": WORD_SHIFT,
-        },
-    ),
+_HEADER = make_header(
+    _SPLIT,
+    _RECORD,
+    _PAIR,
+    Walks,
+    Outcomes,
+    Pairs,
+    Scratch,
+    constants={
+        "BLOCK": BLOCK,
+        "THREADS": THREADS,
+        "SUM_PITCH": SUM_PITCH,
+        "BLOCKS_PER_PROCESSOR": BLOCKS_PER_PROCESSOR,
+        "BLOCKS_WITH_PAIRS": BLOCKS_WITH_PAIRS,
+        "RECORD_ITEMS": RECORD_ITEMS,
+        "SKIP_SHIFT": SKIP_SHIFT,
+        "COLUMN_SHIFT": COLUMN_SHIFT,
+        "LEVEL_BITS": LEVEL_BITS,
+        "LOW_LEVELS": LOW_LEVELS,
+        "MOST_POINTS": MOST_POINTS,
+        "NO_LEVEL": NO_LEVEL,
+        "START": START,
+        "GO_LEFT": int(GO_LEFT),
+        "GO_RIGHT": int(GO_RIGHT),
+        "CLOSE": int(CLOSE),
+        "ENTERS_LOW": ENTERS_LOW,
+        "WORD_SHIFT": WORD_SHIFT,
+    },
 )
+# Apart: most users need the first alone, and wait for the compiler.
+EXPLAIN = Program("explain", ("explain/tables.cu", "explain/values.cu"), _HEADER)
+INTERACTIONS = Program("interactions", ("explain/tables.cu", "explain/interactions.cu"), _HEADER)

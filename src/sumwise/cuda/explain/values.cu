@@ -1,20 +1,8 @@
 // Path-dependent Shapley values, see kernels/explain/values.py and outcomes.py.
 #include "explain/walk.cuh"
 #include "layout.cuh"
-#include "runtime/grid.cuh"
 
 extern __shared__ uint64 shared_memory[];
-
-__device__ Walk start_walk(const Walks& walks, const Scratch& scratch, double* sums) {
-    Walk walk;
-    walk.n_columns = (int32)walks.n_columns;
-    walk.sums = sums + threadIdx.x;
-    walk.totals = scratch.totals + first_item();
-    walk.high = scratch.high + first_item();
-    walk.pitch = (int32)item_step();
-    walk.passes = 0;
-    return walk;
-}
 
 // Find the values of all outcomes of trees with few tests; the tests of ``walks`` are on ``codes``,
 // whose row i has outcome i. A block takes a tree.
@@ -30,7 +18,7 @@ extern "C" __global__ __launch_bounds__(THREADS) void tabulate_outcomes(
         for (int64 outcome = threadIdx.x; outcome < n_outcomes; outcome += THREADS) {
             for (int64 k = 0; k < n_features; ++k) walk.sums[k * SUM_PITCH] = 0.0;
             walk.codes = codes + outcome;
-            explain_tree(walk, walks, tree, 0);
+            explain_tree<false>(walk, walks, tree, 0);
             for (int64 k = 0; k < n_features; ++k)
                 values[k * n_outcomes + outcome] = walk.sums[k * SUM_PITCH];
         }
@@ -73,7 +61,7 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS_PER_PROCESSOR) void add_
                 if (outcomes.n_tests[tree] > 0)
                     add_outcome(walk.codes, outcomes, tree, walk.sums);
                 else
-                    explain_tree(walk, walks, tree, column);
+                    explain_tree<false>(walk, walks, tree, column);
             }
             __syncthreads();
             double* own = out + first * n_features * n_outputs + output;

@@ -6,6 +6,7 @@
 #pragma once
 #include "explain/records.cuh"
 #include "layout.cuh"
+#include "runtime/grid.cuh"
 
 // A row and a tree.
 struct Walk {
@@ -23,11 +24,39 @@ struct Walk {
     int32 stride;  // items of a record
     int32 factors;  // place of those of this pass in a record
     bool is_first, is_last;  // of the passes
+
+    // For pairs of features, see interactions.cu.
+    const int32* first_pair;  // [n_splits + 1]: where the pairs of a split begin
+    const Pair* pairs;
+    const double* rates;  // of the tree's splits, at the points of this pass
+    double* pair_sums;  // of the row: [pair][pitch]
+    double* pair_totals;  // of the row and each pair of the tree, from the passes before
+    int32 first_of_tree;  // pair
 };
+
+// Add to the pairs of a split and the features above it, from the terms of its integral.
+template <int POINTS>
+__device__ __forceinline__ void add_pairs(const Walk& walk, int32 number, const double* terms,
+                                          double change) {
+    int32 end = walk.first_pair[number + 1];
+#pragma unroll 1
+    for (int32 k = walk.first_pair[number]; k < end; ++k) {
+        Pair pair = walk.pairs[k];
+        const double* rates = walk.rates + (walk.passes >> pair.level & 1 ? pair.rates : 0);
+        double* kept = walk.pair_totals + (int64)(k - walk.first_of_tree) * walk.pitch;
+        double total = walk.is_first ? 0.0 : *kept;
+#pragma unroll
+        for (int q = 0; q < POINTS; ++q) total += terms[q] * rates[q];
+        if (walk.is_last)
+            walk.pair_sums[(int64)pair.number * walk.pitch] += change * total;
+        else
+            *kept = total;
+    }
+}
 
 // A split on the way, and how the row stands to it. What else is known of the split is read when it
 // is needed: there are no registers to keep it for all levels.
-template <int POINTS> struct Here {
+template <int POINTS, bool HAS_PAIRS> struct Here {
     int32 place;  // of the split in its tree
     int32 stand;
 
@@ -67,16 +96,20 @@ template <int POINTS> struct Here {
         const double* scale = (const double*)record + walk.factors + SCALE * POINTS;
         const double* factors = (const double*)record + walk.factors + stand * POINTS;
         double total = walk.is_first ? 0.0 : walk.totals[(int64)place * walk.pitch];
+        double terms[POINTS];
 #pragma unroll
         for (int q = 0; q < POINTS; ++q) {
             double right = from_right[q], change = from_left[q] - right;
-            total += product[q] * scale[q] * change;
+            terms[q] = product[q] * scale[q] * change;
+            total += terms[q];
             below[q] = right + factors[q] * change;
         }
+        double change = record->changes[stand];
         if (walk.is_last)
-            walk.sums[record->place] += record->changes[stand] * total;
+            walk.sums[record->place] += change * total;
         else
             walk.totals[(int64)place * walk.pitch] = total;
+        if (HAS_PAIRS) add_pairs<POINTS>(walk, walk.first + place, terms, change);
     }
 };
 
@@ -85,10 +118,10 @@ __device__ __forceinline__ double read_leaf(const Walk& walk, int32 child) {
 }
 
 // A subtree of at most LEVELS levels of splits.
-template <int POINTS, int LEVELS> struct Subtree {
+template <int POINTS, bool HAS_PAIRS, int LEVELS> struct Subtree {
     static __device__ __forceinline__ void explain(Walk& walk, int32 number, const double* product,
                                                    double* below) {
-        Here<POINTS> here(walk, number);
+        Here<POINTS, HAS_PAIRS> here(walk, number);
         double from_left[POINTS], found[POINTS];
 #pragma unroll 1
         for (int32 side = 0; side < 2; ++side) {
@@ -101,7 +134,7 @@ template <int POINTS, int LEVELS> struct Subtree {
             } else {
                 double entered[POINTS];
                 here.enter_child(walk, side, product, entered);
-                Subtree<POINTS, LEVELS - 1>::explain(walk, child, entered, found);
+                Subtree<POINTS, HAS_PAIRS, LEVELS - 1>::explain(walk, child, entered, found);
             }
 #pragma unroll
             for (int q = 0; q < POINTS; ++q)
@@ -111,10 +144,10 @@ template <int POINTS, int LEVELS> struct Subtree {
     }
 };
 
-template <int POINTS> struct Subtree<POINTS, 1> {
+template <int POINTS, bool HAS_PAIRS> struct Subtree<POINTS, HAS_PAIRS, 1> {
     static __device__ __forceinline__ void explain(Walk& walk, int32 number, const double* product,
                                                    double* below) {
-        Here<POINTS> here(walk, number);
+        Here<POINTS, HAS_PAIRS> here(walk, number);
         const Split& split = here.find_record(walk)->split;
         double left = read_leaf(walk, split.left), right = read_leaf(walk, split.right);
         double from_left[POINTS], from_right[POINTS];
@@ -148,10 +181,9 @@ constexpr int32 PRODUCT = 0, BELOW = 1;
 
 // Find what is below the children of a split: leaves, or what was found, last or before.
 template <int POINTS>
-__device__ __forceinline__ void read_children(const Walk& walk, const Here<POINTS>& here,
+__device__ __forceinline__ void read_children(const Walk& walk, const Split& split,
                                               const double* found, double* from_left,
                                               double* from_right) {
-    Split split = here.find_record(walk)->split;
     double left = split.left < 0 ? read_leaf(walk, split.left) : 0.0;
     double right = split.right < 0 ? read_leaf(walk, split.right) : 0.0;
     if (split.left >= 0 && split.right >= 0)
@@ -168,7 +200,7 @@ __device__ __forceinline__ void read_children(const Walk& walk, const Here<POINT
 
 // Do the operations [begin, end) of a tree. ``found`` is what is below the split that was closed
 // last: a right child, or a left one whose sibling is not walked yet.
-template <int POINTS>
+template <int POINTS, bool HAS_PAIRS>
 __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, const int32* end) {
     Walk walk = given;
     walk.passes = 0;
@@ -176,7 +208,7 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
 #pragma unroll 1
     for (const int32* word = begin; word < end; ++word) {
         int32 operation = *word & 3, child = *word >> WORD_SHIFT;
-        Here<POINTS> here(walk, child);
+        Here<POINTS, HAS_PAIRS> here(walk, child);
         Split split = here.find_record(walk)->split;
         int32 level = split.levels & 255;
         double product[POINTS];
@@ -188,7 +220,7 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
         }
         if (operation == CLOSE) {
             double from_left[POINTS], from_right[POINTS];
-            read_children<POINTS>(walk, here, found, from_left, from_right);
+            read_children<POINTS>(walk, split, found, from_left, from_right);
             here.close(walk, product, from_left, from_right, found);
             continue;
         }
@@ -199,15 +231,28 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
             here.enter_child(walk, side, product, product);
         }
         if (*word & ENTERS_LOW)
-            Subtree<POINTS, LOW_LEVELS>::explain(walk, child, product, found);
+            Subtree<POINTS, HAS_PAIRS, LOW_LEVELS>::explain(walk, child, product, found);
         else
             store_high<POINTS>(walk, level + 1, PRODUCT, product);
     }
 }
 
-// Add the values of a tree to the sums of a row; ``walk`` has the row.
+// What all trees of a row have in common.
+__device__ inline Walk start_walk(const Walks& walks, const Scratch& scratch, double* sums) {
+    Walk walk;
+    walk.n_columns = (int32)walks.n_columns;
+    walk.sums = sums + threadIdx.x;
+    walk.totals = scratch.totals + first_item();
+    walk.high = scratch.high + first_item();
+    walk.pitch = (int32)item_step();
+    return walk;
+}
+
+// Add the values of a tree to the sums of a row; ``walk`` has the row, and ``rates`` are those of the
+// tree.
+template <bool HAS_PAIRS>
 __device__ __forceinline__ void explain_tree(Walk& walk, const Walks& walks, int64 tree,
-                                             int64 column) {
+                                             int64 column, const double* rates = nullptr) {
     int64 n_points = walks.n_points[tree];
     const int32* begin = walks.words + walks.first_word[tree];
     const int32* end = walks.words + walks.first_word[tree + 1];
@@ -220,10 +265,11 @@ __device__ __forceinline__ void explain_tree(Walk& walk, const Walks& walks, int
         walk.weight = walks.weight + n_points * walks.n_most_points + pass.first;
         walk.is_first = pass.first == 0;
         walk.is_last = pass.first + pass.size == n_points;
-        if (pass.size == 4) walk_tree<4>(walk, begin, end);
-        if (pass.size == 3) walk_tree<3>(walk, begin, end);
-        if (pass.size == 2) walk_tree<2>(walk, begin, end);
-        if (pass.size == 1) walk_tree<1>(walk, begin, end);
+        if (HAS_PAIRS) walk.rates = rates + pass.first;
+        if (pass.size == 4) walk_tree<4, HAS_PAIRS>(walk, begin, end);
+        if (pass.size == 3) walk_tree<3, HAS_PAIRS>(walk, begin, end);
+        if (pass.size == 2) walk_tree<2, HAS_PAIRS>(walk, begin, end);
+        if (pass.size == 1) walk_tree<1, HAS_PAIRS>(walk, begin, end);
     }
 }
 static_assert(MOST_POINTS == 4, "explain_tree has a case for each number of points");
