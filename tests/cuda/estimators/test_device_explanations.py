@@ -41,6 +41,7 @@ def test_classifiers(n_classes):
     model = GradientBoostingClassifier(n_estimators=5, max_leaves=16).fit(X, y)
     check(model, X)
     check(model, X[:10], rounds=2)
+    check(model, X[:40], interactions=True)
 
 
 @pytest.mark.parametrize("growth", ["depth", "symmetric"])

@@ -78,7 +78,7 @@ def test_single_class_and_stages():
         assert np.array_equal(own, expected)
 
 
-def test_explanations_are_made_on_the_host():
+def test_explanations_are_in_the_memory_of_the_host():
     X, y = draw_rows()
     model = GradientBoostingRegressor(n_estimators=3).fit(X, y)
     found, expected = model.explain(FakeArray(X)), model.explain(X)

@@ -15,8 +15,8 @@ from sumwise.kernels.predict.blocks import BLOCK
 # with a column more so that rows, too, are read from banks of their own.
 THREADS = 64
 SUM_PITCH = THREADS + 1
-# Blocks that shall share a processor: they limit the registers of a thread to 128, or 168.
-BLOCKS_PER_PROCESSOR, BLOCKS_WITH_PAIRS = 8, 6
+# Blocks that shall share a processor: they limit the registers of a thread to 128, or 256.
+BLOCKS_PER_PROCESSOR, BLOCKS_WITH_PAIRS = 8, 4
 # Levels of subtrees that are walked in registers, and points of integration of one walk: a tree
 # with more points is walked several times. More of either takes more registers.
 LOW_LEVELS, MOST_POINTS = 4, 4
