@@ -95,7 +95,7 @@ def test_models_of_other_libraries():
             assert np.array_equal(fetch(getattr(model, method)(FakeArray(X))), expected)
 
 
-def test_explanations_are_made_on_the_host():
+def test_explanations_are_in_the_memory_of_the_host():
     X, y = draw_rows()
     model = GradientBoostingRegressor(n_estimators=3).fit(X, y)
     found, expected = model.explain(FakeArray(X)), model.explain(X)

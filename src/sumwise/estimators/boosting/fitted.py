@@ -93,7 +93,7 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
     history_: dict[str, np.ndarray]
     # The user's loss, if it has its own link function.
     _custom_link: CustomLoss | None = None
-    # Where many rows are predicted.
+    # Where many rows are predicted, and rows are explained.
     device: str = CPU
     # Replaces categories by statistics of the target.
     _encoder: CategoryEncoder | None = None
@@ -235,7 +235,8 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         return PROBABILITY if scale == PREDICTION and hasattr(self, "classes_") else scale
 
     def _attribute(self, question: Question) -> "Attribution":
-        found = attribute_model(self.ensemble_, question, self._check_input, self.n_jobs)
+        known = self.ensemble_, question, self._check_input, self.n_jobs
+        found = attribute_model(*known, self.device)
         if self._encoder is not None:
             found = found.fold_features(self._encoder.fold)
         is_pair = found.n_outputs == 2 and not isinstance(getattr(self, "classes_", []), list)
