@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Logistic, Multinomial
+from sumwise.losses.base import SMALLEST_PROBABILITY
 
 NO_WEIGHT = np.empty(0)
 
@@ -62,3 +64,12 @@ def test_a_constant_added_to_all_scores_changes_nothing():
         derivatives(loss, target, raw + 1024), derivatives(loss, target, raw), strict=True
     ):
         assert found.tolist() == expected.tolist()
+
+
+def test_shares_of_many_rows():
+    labels = np.random.default_rng(0).integers(0, 6, 70_000).astype(np.float64)
+    rows = np.arange(labels.size, dtype=np.uint32)
+    score = Multinomial(7).initial_score(labels, NO_WEIGHT, rows)  # the last has no rows
+    for k in range(7):
+        share = np.count_nonzero(labels == k) / labels.size
+        assert score[k] == natural_log(max(share, SMALLEST_PROBABILITY))

@@ -13,6 +13,9 @@ from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, find_share
 
+# Rows counted at a time: their class indices stay in the cache.
+_BLOCK = 1 << 15
+
 
 class Multinomial(Loss):
     """Cross-entropy of the softmax; scores are log probabilities up to a constant.
@@ -35,6 +38,17 @@ class Multinomial(Loss):
         self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
     ) -> np.ndarray:
         labels, weight = at_rows(target, rows), at_rows(weight, rows)
-        is_class = (labels == k for k in range(self.n_outputs))
-        shares = [find_share(mask.view(np.uint8), weight, team) for mask in is_class]
+        if weight.size:
+            is_class = (labels == k for k in range(self.n_outputs))
+            shares = [find_share(mask.view(np.uint8), weight, team) for mask in is_class]
+        else:
+            shares = (self._count(labels) / labels.size).tolist()
         return np.array([natural_log(max(share, SMALLEST_PROBABILITY)) for share in shares])
+
+    def _count(self, labels: np.ndarray) -> np.ndarray:
+        """Return the number of rows of each class."""
+        counts = np.zeros(self.n_outputs, dtype=np.int64)
+        for first in range(0, labels.size, _BLOCK):
+            block = labels[first : first + _BLOCK].astype(np.intp)
+            counts += np.bincount(block, minlength=self.n_outputs)
+        return counts
