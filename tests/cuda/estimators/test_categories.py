@@ -74,7 +74,7 @@ def test_frames_with_weights(growth):
     assert count_sets(model) > 3
 
 
-@pytest.mark.parametrize("encoding", ["native", "onehot", "greedy"])
+@pytest.mark.parametrize("encoding", ["auto", "native", "onehot", "greedy", "ordered"])
 def test_encodings(encoding):
     X, y = draw_frame(seed=2)
     labels = np.digitize(y, [-0.3, 0.6])

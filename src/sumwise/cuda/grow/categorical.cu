@@ -47,7 +47,7 @@ struct SetMemory {
 // Numbers of candidates are not negative. Before they are given, a candidate has one of these.
 constexpr int32 NO_CANDIDATE = -1;  // a child would be too small, or the set too similar to another
 constexpr int32 POSSIBLE = -2;
-constexpr int32 LAST = -3;  // the other side is too small; so it is for all longer sets
+constexpr int32 TOO_LONG = -3;  // the other side is too small; so it is for all longer sets
 
 // The order of bins
 
@@ -133,7 +133,7 @@ __device__ static void number_candidates(
     for (int32 length = 1; length <= longest; length++) {
         const int32 number = numbers[length - 1];
         const int64 rows = sum_run(shared, end ? n - length : 0, length).n;
-        if (number == LAST) break;
+        if (number == TOO_LONG) break;
         if (number == NO_CANDIDATE || rows - before < min_rows) continue;
         before = rows;
         numbers[length - 1] = found++;
@@ -160,7 +160,7 @@ __device__ static SetCandidate list_candidates(
                               (double)sums.h * state.unit_h < job.min_child_weight;
         const bool is_last = others.n < larger_of(job.min_samples_leaf, job.set_min_rows) ||
                              (double)others.h * state.unit_h < job.min_child_weight;
-        number = is_small ? NO_CANDIDATE : is_last ? LAST : POSSIBLE;
+        number = is_small ? NO_CANDIDATE : is_last ? TOO_LONG : POSSIBLE;
         shared.number[own] = number;
     }
     __syncthreads();
