@@ -136,6 +136,21 @@ def test_large_trees(device, growth):
     assert trees[0].n_nodes > 70
 
 
+@pytest.mark.parametrize("growth", ["leaf", "depth"])
+def test_chains(device, growth):
+    case = Case(5, n_rows=60, n_features=1, missing=0.0, share=1.0)
+    case.codes, case.n_value_bins = np.arange(1, 61, dtype=np.uint8)[None], np.array([60])
+    case.mapper = BinMapper([np.arange(1.5, 60)])
+    case.g, case.h = (-1.7) ** np.arange(60), np.ones(60)  # each split cuts the largest off
+    settings = GrowthSettings(growth=growth, max_leaves=50, min_samples_leaf=1, l2=0.0)
+    trees = assert_same_bytes(device, case, settings, n_trees=1)
+    depth = np.zeros(99, dtype=int)
+    for node, left in enumerate(trees[0].left):
+        if left >= 0:
+            depth[left : left + 2] = depth[node] + 1
+    assert depth.max() > 40
+
+
 def test_graphs_of_few_steps(device, monkeypatch):
     monkeypatch.setattr(cuda_grower, "_MOST_STEPS", 4)
     settings = GrowthSettings(max_leaves=14, min_samples_leaf=20)

@@ -23,6 +23,7 @@ from sumwise.tree.cuda_memory import Result, Sizes, count_bytes
         (GrowthSettings("depth", max_depth=6), (127, 32, 16, 6, 0, 127)),
         (GrowthSettings("depth", max_depth=1), (3, 1, 1, 1, 0, 3)),
         (GrowthSettings("symmetric", max_depth=6), (127, 32, 16, 6, 0, 127)),
+        (GrowthSettings("depth", max_leaves=100), (199, 99, 50, 99, 0, 199)),
         (GrowthSettings("depth", max_leaves=10), (19, 9, 5, 9, 0, 19)),
     ],
 )

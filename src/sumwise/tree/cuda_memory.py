@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
     @classmethod
     def find(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
         """Return the sizes for what a policy allows."""
-        leaves, depth = options.max_leaves, min(options.max_depth, 40)
+        leaves, depth = options.max_leaves, min(options.max_depth, 40)  # no more leaves than 2**40
         # A family needs room for a further leaf, and its children one for a further level.
         most_slots = max(1, min(leaves - 1, 1 << max(0, depth - 1)))
         n_guesses = 0
@@ -49,7 +49,7 @@ class Sizes(NamedTuple):
                 n_families = min(_MOST_GUESSES, max(_FEW_FAMILIES, leaves // _SPLITS_PER_FAMILY))
                 most_slots = min(most_slots + n_guesses + 1, 1 << max(0, depth - 1))
         else:
-            n_steps = max(1, min(depth, leaves - 1))
+            n_steps = max(1, min(options.max_depth, leaves - 1))
             n_families = max(1, min(leaves // 2, 1 << max(0, depth - 2)))
         if options.growth == layout.SYMMETRIC:  # nodes without histograms are families, too
             n_families = max(1, leaves // 4)

@@ -16,10 +16,10 @@ Work of a tree, as a fixed sequence of kernels that needs no answer from the hos
     add_leaf_values  all blocks   scores of the rows
 
 A leaf-wise step scores few nodes: there ``score_and_choose`` does the work of ``score_nodes`` and
-``choose_splits``. In symmetric growth ``score_level`` and ``choose_level_split`` take the places of ``score_nodes``
-and ``choose_splits``. After the tree is complete (``state.n_families == 0``) the kernels of further
-steps return at once. A leaf-wise step splits one node, and others that will probably follow (see
-guess.cuh); level-wise and symmetric steps split a whole level.
+``choose_splits``. In symmetric growth ``score_level`` and ``choose_level_split`` take their places.
+After the tree is complete (``state.n_families == 0``) the kernels of further steps return at once.
+A leaf-wise step splits one node, and others that will probably follow (see guess.cuh); level-wise
+and symmetric steps split a whole level.
 
 Families
     A family is a node that is split, and its two children; the root alone is one, too, with parent
