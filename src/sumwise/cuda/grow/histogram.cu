@@ -20,8 +20,6 @@
 constexpr int64 MOST_PACKED_ROWS = 1 << 18;
 // A block with less rows would spend its time with what it does once.
 constexpr int64 LEAST_BUILD_ROWS = 1024, LEAST_SLICED_ROWS = 512;
-// Tiles are sliced up to so many rows for each block.
-constexpr int64 MOST_SLICED_ROWS = 1024;
 constexpr int32 SLICE = 8;
 constexpr int32 EVEN_WORDS = 2, PACKED_WORDS = 3, EXACT_WORDS = 5;
 
@@ -36,7 +34,7 @@ struct Tile {
     bool has_feature;  // the lane that the thread adds to the histogram; it was drawn for the tree
     int32 lane;
 
-    __device__ Tile(const Job& job, int64 n_rows) {
+    __device__ Tile(const Job& job, int64 n_rows, int64 sliced_rows) {
         const int64 tile = blockIdx.y;
         const int32* features = job.lane_feature + tile * LANES;
         bins = job.tiles + tile * job.n_table_rows * LANES;
@@ -48,7 +46,7 @@ struct Tile {
         for (int32 slice = 1; slice < LANES / SLICE; ++slice)
             n_slices += features[slice * SLICE] >= 0;
         is_narrow = n_slices <= LANES / 2 / SLICE;
-        is_sliced = n_slices <= gridDim.x && n_rows <= gridDim.x * MOST_SLICED_ROWS;
+        is_sliced = n_slices <= gridDim.x && n_rows <= sliced_rows;
         lane = 0;
         if (is_sliced) {
             const int32 part = (int32)blockIdx.x / n_slices;
@@ -309,12 +307,13 @@ __device__ inline void build_share(const Job& job, const Tile& tile, int64 share
     else build_tile<N_WORDS, LANES>(job, tile, shared_bytes);
 }
 
-// Grid: (blocks, tiles).
-extern "C" __global__ void __launch_bounds__(1024) build_histograms(Job job, int64 shared_bytes) {
+// Grid: (blocks, tiles). Tiles are sliced up to so many rows.
+extern "C" __global__ void __launch_bounds__(1024) build_histograms(
+    Job job, int64 shared_bytes, int64 sliced_rows) {
     const State& state = *job.state;
     const int64 n_families = state.n_families, exact = state.exact, even_h = state.even_h;
     if (n_families == 0) return;
-    const Tile tile(job, job.build_first[n_families]);
+    const Tile tile(job, job.build_first[n_families], sliced_rows);
     if (tile.span.begin >= tile.span.end) return;
     if (!__syncthreads_or(tile.has_feature)) return;
     if (exact) build_share<EXACT_WORDS>(job, tile, shared_bytes);
