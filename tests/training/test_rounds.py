@@ -9,6 +9,7 @@ from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.kernels.runtime.threads import Team
 from sumwise.training.rounds import Rounds, replay_rounds
 from sumwise.tree import Tree
+from sumwise.tree.pending_tree import PendingTree
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -117,3 +118,29 @@ def test_means_have_a_share_of_each_tree():
     for n_rounds in (1, 4):
         first = whole.truncate(n_rounds)
         assert np.allclose(rounds.make_ensemble(n_rounds).value, first.value / n_rounds)
+
+
+class LateCopy:
+    """A copy from a device that counts how often it is waited for."""
+
+    n_waited = 0
+
+    def get(self):
+        LateCopy.n_waited += 1
+        return np.empty(0)
+
+
+def test_trees_on_a_device_are_waited_for_when_they_are_needed():
+    whole = fit(1)
+    rounds, own = Rounds(whole.base_score, whole.link, 4), Rounds(whole.base_score, whole.link, 4)
+    LateCopy.n_waited = 0
+    for tree in take_trees(whole):
+        rounds.add(tree)
+        own.add(PendingTree(LateCopy(), lambda copied, tree=tree: tree))
+    assert (own.n_rounds, LateCopy.n_waited) == (5, 0)
+    assert_same(own.get_tree(1), rounds.get_tree(1))
+    assert LateCopy.n_waited == 1
+    for record in (rounds, own):
+        record.rescale(2, 0.5)
+    assert_same(own.make_ensemble(4), rounds.make_ensemble(4))
+    assert LateCopy.n_waited == 4

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from sumwise.cuda.grow import deciding
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.device_table import DeviceTable
@@ -165,6 +166,12 @@ def test_few_guesses(device, monkeypatch, guess_rows, most_guesses):
     settings = GrowthSettings(max_leaves=20, max_depth=6, min_samples_leaf=2)
     trees = assert_same_bytes(device, Case(22, n_rows=400), settings, n_trees=1)
     assert trees[0].n_nodes > 20
+
+
+def test_scoring_and_choosing_apart(device, monkeypatch):
+    monkeypatch.setattr(deciding, "_MANY_BLOCKS", 0)
+    settings = GrowthSettings(max_leaves=12, min_samples_leaf=5)
+    assert_same_bytes(device, Case(23, n_rows=400), settings, n_trees=1)
 
 
 def test_heavy_tails_need_exact_sums(device):
@@ -410,5 +417,5 @@ def test_memory(device):
     assert needed <= before - device.count_free() < needed + 4096
     assert grower.settings is settings
     device.memory_limit -= device.count_free() - needed // 2
-    with pytest.raises(DeviceMemoryError, match="lower max_bins or max_leaves"):
+    with pytest.raises(DeviceMemoryError, match="lower max_bins, max_leaves or max_depth"):
         CudaGrower(*own)

@@ -41,6 +41,12 @@ def test_what_is_drawn_for_nodes_cannot_be_guessed():
     assert Sizes.find(options, 1000).n_guesses == 0
 
 
+def test_guesses_take_limited_memory():
+    options = GrowthSettings(max_leaves=31).make_options(Columns(), 1000, 4)
+    assert Sizes.find(options, 1000, (1 << 27) // 31).n_guesses == 31
+    assert Sizes.find(options, 1000, 1 << 27).n_guesses == 0
+
+
 def test_bytes():
     assert count_bytes({"a": ((2, 3), np.int32), "b": (5, np.float64)}) == 64
 
@@ -50,7 +56,8 @@ def test_result(device):
     memory = device.zeros(n_state + n_nodes + n_values + 3 * 24, np.uint8)
     result = Result(memory, 3)
     host = np.zeros(memory.size, dtype=np.uint8)
-    host[:n_state].view(np.int64)[[0, 2]] = layout.DONE, 3
+    state = host[:n_state].view(np.int64)
+    state[0], state[State._fields.index("n_nodes")] = layout.DONE, 3
     host[n_state : n_state + n_nodes].view(layout.NODE_FIELDS)["left"] = [1, -1, -1]
     host[-3 * 24 :].view(np.int64)[2::3] = [9, 4, 5]
     device.write(host, memory)

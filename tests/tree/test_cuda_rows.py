@@ -69,3 +69,10 @@ def test_items_travel(divided, devices):
     gathered = devices[0].zeros(12, np.float64)
     divided.gather([parts[0][:4], *parts[1:]], gathered)
     np.testing.assert_array_equal(gathered.to_host(), [*range(7), *[-1] * 5])
+
+
+def test_rows_may_be_in_any_order(divided, devices):
+    # Rows left out of a tree, then those for validation.
+    rows = np.array([1, 5, 11, 0, 4, 8], dtype=np.uint32)
+    parts = divided.divide(devices[0].upload(rows))
+    assert list_numbers(parts) == [[0, 1], [0, 1], [1, 4]]

@@ -10,6 +10,7 @@ from sumwise.data.binned import BinnedData
 from sumwise.data.bundling import Bundling
 from sumwise.data.categories.bins import CategoryBins, check_number, collect_categories
 from sumwise.data.categories.set_splits import Native
+from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.dtypes import find_float_type
 from sumwise.data.matrix import DenseMatrix, Matrix, read_chunks, read_rows
 from sumwise.data.sparse import SparseMatrix
@@ -51,7 +52,7 @@ class BinMapper:
     @classmethod
     def fit(
         cls,
-        X: Matrix,
+        X: Matrix | DeviceMatrix,
         max_bins: int | np.ndarray = MAX_BINS,
         sample_weight: np.ndarray | None = None,
         rows: np.ndarray | None = None,
@@ -82,6 +83,10 @@ class BinMapper:
         native = native or Native()
         if isinstance(X, SparseMatrix):
             return cls(_find_sparse_thresholds(X, found_from, max_bins, team), {}, native)
+        if isinstance(X, DeviceMatrix):
+            from sumwise.data.device_thresholds import find_device_thresholds  # needs a GPU
+
+            return cls(find_device_thresholds(X, found_from, max_bins, team), {}, native)
         most = np.where(n_categories > 0, 0, max_bins)
         thresholds = find_dense_thresholds(X, found_from, most, team)
         own = (X, found_from.rows, n_categories, team)

@@ -6,26 +6,29 @@ table is stored.
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
-from sumwise.cuda.table import TABLE
+from sumwise.cuda.runtime.overlap import use_meanwhile
+from sumwise.cuda.table import BINNING, N_THREADS, TABLE, count_grid
 from sumwise.data.binned import screen_entries_of
 from sumwise.data.binning import BinMapper
-from sumwise.data.device_table import DeviceTable, count_grid, screen_columns
+from sumwise.data.categories.bins import collect_categories
+from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.data.device_table import DeviceTable, screen_columns
 from sumwise.data.matrix import Matrix
+from sumwise.data.search_heaps import SearchHeaps
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse.binning import map_sparse
 from sumwise.errors import DataError
 from sumwise.kernels.runtime.threads import Team
+from sumwise.kernels.table.layout import Categories
 
 # Bytes of bins that are sent at a time.
 _PART_BYTES = 1 << 23
-_THREADS = 256
 
 
 class TablePart(NamedTuple):
@@ -47,13 +50,13 @@ class TablePart(NamedTuple):
         kernel = self.device.load(TABLE)["place_columns"]
         to = (begin - self.first, self.columns, self.columns.shape[1])
         grid = count_grid(n_rows, n_features)
-        self.device.launch(kernel, grid, _THREADS, (own, n_rows, n_features, *to))
+        self.device.launch(kernel, grid, N_THREADS, (own, n_rows, n_features, *to))
 
 
 def make_device_tables(
     devices: Sequence[Device],
     mapper: BinMapper,
-    matrices: Sequence[Matrix],
+    matrices: Sequence[Matrix | DeviceMatrix],
     team: Team,
     rows: np.ndarray | None = None,
     min_rows: int = 1,
@@ -77,10 +80,16 @@ def make_device_tables(
         usable = _fill_sparse(parts, mapper, matrices, team, rows, min_rows)
     else:
         usable = _fill_dense(parts, mapper, matrices, team, rows, min_rows)
-    n_value_bins = mapper.count_bins()
-    return [
-        DeviceTable.from_columns(part.device, part.columns, n_value_bins, usable) for part in parts
-    ]
+    known = (mapper.count_bins(), usable, _collect_categories(mapper, n_features))
+    return [DeviceTable.from_columns(part.device, part.columns, *known) for part in parts]
+
+
+def _collect_categories(mapper: BinMapper, n_features: int) -> Categories | None:
+    """Return the categorical features as kernels know them; none of them is wide."""
+    if not mapper.categories:
+        return None
+    no_wide = np.empty((0, 0), dtype=np.uint32)
+    return collect_categories(mapper.categories, no_wide, n_features, mapper.native)
 
 
 def refuse_wide_features(mapper: BinMapper) -> None:
@@ -102,7 +111,7 @@ def refuse_wide_features(mapper: BinMapper) -> None:
 def _fill_dense(
     parts: Sequence[TablePart],
     mapper: BinMapper,
-    matrices: Sequence[Matrix],
+    matrices: Sequence[Matrix | DeviceMatrix],
     team: Team,
     rows: np.ndarray,
     min_rows: int,
@@ -111,14 +120,59 @@ def _fill_dense(
     n_features, begin = matrices[0].shape[1], 0
     n_together = max(1, _PART_BYTES // max(1, n_features))
     for X in matrices:
-        chunks = mapper.map_chunks(X, team, n_together)
-        placed = ((begin + first, bins) for first, bins in chunks)
-        _send_chunks(parts, placed, n_features * min(n_together, X.shape[0]))
+        if isinstance(X, DeviceMatrix):
+            _map_on_device(parts, mapper, X, begin)
+        else:
+            chunks = mapper.map_chunks(X, team, n_together)
+            placed = ((begin + first, bins) for first, bins in chunks)
+            _send_chunks(parts, placed, n_features * min(n_together, X.shape[0]))
         begin += X.shape[0]
     fewest = np.full(n_features, min_rows)
     fewest[list(mapper.categories)] = 1
     own = [(part.device, part.columns, part.first) for part in parts]
     return screen_columns(own, mapper.count_bins(), rows, fewest)
+
+
+def _map_on_device(
+    parts: Sequence[TablePart], mapper: BinMapper, X: DeviceMatrix, begin: int
+) -> None:
+    """Write the bins of a matrix on a GPU, whose rows are those of the table from ``begin`` on."""
+    heaps = SearchHeaps.build(mapper.thresholds, X.dtype)
+    for part in parts:
+        first, last = max(begin, part.first), min(begin + X.n_rows, part.last)
+        if first >= last:
+            continue
+        rows, place = slice(first - begin, last - begin), first - part.first
+        if part.device.number == X.number:
+            _map_rows(part.device, heaps, X, rows, part.columns, place)
+            continue
+        bins = X.device.allocate((X.shape[1], last - first), np.uint8)
+        _map_rows(X.device, heaps, X, rows, bins, 0)
+        X.device.wait()
+        for own, column in zip(bins, part.columns, strict=True):
+            part.device.copy(own, column[place : place + last - first])
+        part.device.wait()
+
+
+def _map_rows(
+    device: Device,
+    heaps: SearchHeaps,
+    X: DeviceMatrix,
+    rows: slice,
+    columns: DeviceArray,
+    place: int,
+) -> None:
+    """Write the bins of some rows to columns of the same GPU, from row ``place`` on."""
+    values, n_rows = X.values, rows.stop - rows.start
+    quads, items = device.upload(heaps.quads), device.upload(heaps.items)
+    kernel = device.load(BINNING)[f"map_to_bins_{values.dtype}"]
+    for group in heaps.group(device):
+        shared = (group.search_last - group.search_first) * values.dtype.itemsize
+        n_blocks = min(device.count_blocks(kernel, N_THREADS, shared), -(-n_rows // N_THREADS))
+        search = (quads, *group[:2], items, *group[2:])
+        where = (*values.strides, rows.start, rows.stop)
+        to = (place, columns, columns.shape[1])
+        device.launch(kernel, n_blocks, N_THREADS, (*where, *search, *to), shared)
 
 
 def _send_chunks(
@@ -127,26 +181,17 @@ def _send_chunks(
     """Write (first row, bins by column) to the columns; one is sent while the next is made."""
     buffers = [part.device.allocate(most_bytes, np.uint8) for part in parts]
 
-    def send(first: int, bins: np.ndarray) -> None:
+    def send(chunk: tuple[int, np.ndarray]) -> None:
         for part, buffer in zip(parts, buffers, strict=True):
-            part.place(first, bins, buffer)
+            part.place(*chunk, buffer)
 
-    with ThreadPoolExecutor(1) as sender:
-        sent: Future[None] | None = None
-        try:
-            for first, bins in chunks:
-                if sent is not None:
-                    sent.result()
-                sent = sender.submit(send, first, bins)
-        finally:
-            if sent is not None:
-                sent.result()
+    use_meanwhile(chunks, send)
 
 
 def _fill_sparse(
     parts: Sequence[TablePart],
     mapper: BinMapper,
-    matrices: Sequence[Matrix],
+    matrices: Sequence[Matrix | DeviceMatrix],
     team: Team,
     rows: np.ndarray,
     min_rows: int,

@@ -12,15 +12,14 @@ import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
-from sumwise.cuda.table import N_BINS, TABLE, TILE_LANES
+from sumwise.cuda.table import N_BINS, N_THREADS, TABLE, TILE_LANES, count_grid
+from sumwise.data.device_categories import DeviceCategories
+from sumwise.kernels.table.layout import Categories
 
-_THREADS = 256
-# Most blocks of a kernel that passes over rows: enough to fill any device several times.
-_BLOCKS = 1 << 12
-# Most blocks of the second dimension of a grid, which CUDA limits to 65,535.
-_MOST_FEATURES = 1 << 15
 # Rows that are counted first: most features have enough rows on both sides of a split among them.
 _FIRST_ROWS = 1 << 14
+# Blocks that count the bins of a feature: each adds up to 256 sums.
+_COUNTING_BLOCKS = 256
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,8 @@ class DeviceTable:
         Which features have a lane, on the host.
     host_tile_bins : ndarray of int64, shape (n_tiles,)
         ``tile_bins`` on the host.
+    categories : DeviceCategories or None
+        The features that are split by sets of categories; None if there are none.
     """
 
     device: Device
@@ -57,6 +58,7 @@ class DeviceTable:
     tile_bins: DeviceArray
     usable: np.ndarray
     host_tile_bins: np.ndarray
+    categories: DeviceCategories | None = None
 
     @property
     def n_features(self) -> int:
@@ -72,14 +74,24 @@ class DeviceTable:
 
     @classmethod
     def from_binned(
-        cls, device: Device, columns: np.ndarray, n_value_bins: np.ndarray, usable: np.ndarray
+        cls,
+        device: Device,
+        columns: np.ndarray,
+        n_value_bins: np.ndarray,
+        usable: np.ndarray,
+        categories: Categories | None = None,
     ) -> "DeviceTable":
         """Upload bins by column, uint8 (n_features, n_rows) with 0 for missing."""
-        return cls.from_columns(device, device.upload(columns), n_value_bins, usable)
+        return cls.from_columns(device, device.upload(columns), n_value_bins, usable, categories)
 
     @classmethod
     def from_columns(
-        cls, device: Device, columns: DeviceArray, n_value_bins: np.ndarray, usable: np.ndarray
+        cls,
+        device: Device,
+        columns: DeviceArray,
+        n_value_bins: np.ndarray,
+        usable: np.ndarray,
+        categories: Categories | None = None,
     ) -> "DeviceTable":
         """Build the tiles of columns that are on the device."""
         n_features, n_rows = columns.shape
@@ -101,6 +113,9 @@ class DeviceTable:
             device.upload(tile_bins),
             np.asarray(usable, dtype=np.uint8),
             tile_bins,
+            None
+            if categories is None
+            else DeviceCategories.upload(device, categories, feature_lane),
         )
         table._fill_tiles()
         return table
@@ -110,13 +125,7 @@ class DeviceTable:
             blocks = count_grid(self.n_rows, self.n_tiles)
             arguments = (self.columns, self.n_rows, self.lane_feature, self.n_tiles, self.tiles)
             kernel = self.device.load(TABLE)["fill_tiles"]
-            self.device.launch(kernel, blocks, _THREADS, arguments)
-
-
-def count_grid(n_items: int, n_features: int) -> tuple[int, int]:
-    """Return the blocks of a pass over items, a thread for one or several, and over features."""
-    n_blocks = max(1, min(_BLOCKS, -(-n_items // _THREADS)))
-    return n_blocks, max(1, min(n_features, _MOST_FEATURES))
+            self.device.launch(kernel, blocks, N_THREADS, arguments)
 
 
 def screen_columns(
@@ -160,7 +169,7 @@ def _count_bins(
     arguments = (columns, columns.shape[1], own, listed.size, numbers, first, last, counts)
     n_blocks, n_features = count_grid(last - first, listed.size)
     kernel = device.load(TABLE)["count_bins"]
-    device.launch(kernel, (min(n_blocks, _BLOCKS // 16), n_features), _THREADS, arguments)
+    device.launch(kernel, (min(n_blocks, _COUNTING_BLOCKS), n_features), N_THREADS, arguments)
     return counts.to_host().astype(np.int64)
 
 

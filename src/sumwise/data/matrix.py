@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.dtypes import find_float_type
+from sumwise.data.on_device import explain_place
 from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
 
@@ -80,7 +82,7 @@ DenseMatrix = np.ndarray | ColumnMatrix
 Matrix = DenseMatrix | SparseMatrix
 
 
-def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
+def read_chunks(X: Matrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
     """Yield (first row, flat view): all of X at once, or converted chunks of rows.
 
     Arrays of float32 and float64 are read in place, in any memory order and with any strides that
@@ -91,6 +93,8 @@ def read_chunks(X: Matrix) -> Iterator[tuple[int, FlatMatrix]]:
         for first, part in X.read_dense():
             yield first, _flatten(part)
         return
+    if isinstance(X, DeviceMatrix):
+        raise DataError(f"{explain_place(X)}; what you ask for needs X in the memory of the host")
     if isinstance(X, ColumnMatrix):
         for first in range(0, X.n_rows, _CHUNK):
             yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))

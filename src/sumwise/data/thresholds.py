@@ -131,7 +131,7 @@ def _find_few_thresholds(
         team.run(kernels.find_distinct, part, first, own, *found)
 
     def cut(many: np.ndarray) -> Neighbors:
-        return _cut_quantiles(X, many, rows.sample, rows.weight, max_bins, team)
+        return cut_quantiles(X, many, rows.sample, rows.weight, max_bins, team)
 
     return place_thresholds(distinct[0], n_distinct[0], max_bins, cut)
 
@@ -144,18 +144,18 @@ def find_many_thresholds(
     # As many columns at a time as threads: distinct values may take much memory.
     for first in range(0, X.shape[1], team.n_threads):
         features = np.arange(first, min(first + team.n_threads, X.shape[1]))
-        exact = _cut_quantiles(X, features, rows.rows, np.empty(0), rows.rows.size, team)
+        exact = cut_quantiles(X, features, rows.rows, np.empty(0), rows.rows.size, team)
         thresholds = list_thresholds(*exact)
         many = np.flatnonzero(exact[2] >= max_bins)
         if many.size:
-            cut = _cut_quantiles(X, features[many], rows.sample, rows.weight, max_bins, team)
+            cut = cut_quantiles(X, features[many], rows.sample, rows.weight, max_bins, team)
             for k, own in zip(many, list_thresholds(*cut), strict=True):
                 thresholds[k] = own
         found += thresholds
     return found
 
 
-def _cut_quantiles(
+def cut_quantiles(
     X: DenseMatrix,
     features: np.ndarray,
     rows: np.ndarray,

@@ -10,6 +10,8 @@
 ``link``                         optional: the name of a link in losses/links.py, or a method
                                  ``link(raw)`` that returns the predictions
 ``n_outputs``                    optional: 1 if absent
+``arrays``                       optional: "cupy" if ``gradient`` and ``value`` take CuPy arrays,
+                                 for ``device="cuda"``; NumPy arrays if absent
 ===============================  ===================================================================
 
 With one output, ``y`` and ``raw`` have shape (n_rows,); with more, ``raw`` has (n_rows, n_outputs).
@@ -18,11 +20,13 @@ The object may keep or change these arrays. Weights are applied here, not by the
 are called from Python; ``gradient`` is called once per round, on the training rows.
 
 A function ``f(y, raw)`` is an object with ``gradient`` only; ``raw`` has as many columns as the
-classifier needs.
+classifier needs. It may have the attribute ``arrays``, too.
+
+On a device, NumPy arrays are copied from there and back. CuPy arrays are in the device's memory.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +34,11 @@ from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Loss, at_rows, mean_loss
 from sumwise.losses.links import LINKS
+
+if TYPE_CHECKING:
+    from sumwise.cuda.runtime.team import DeviceTeam
+
+NUMPY, CUPY = "numpy", "cupy"
 
 
 def is_custom_loss(thing: Any) -> bool:
@@ -48,6 +57,7 @@ class _FunctionLoss:
 
     def __init__(self, function: Callable[..., Any], n_outputs: int) -> None:
         self.gradient, self.n_outputs = function, n_outputs
+        self.arrays = getattr(function, "arrays", NUMPY)
 
 
 class CustomLoss(Loss):
@@ -64,6 +74,9 @@ class CustomLoss(Loss):
     n_outputs : int
         The number of outputs if the loss is a function.
     """
+
+    # The library whose arrays the object takes.
+    library: Any = np
 
     def __init__(
         self,
@@ -85,6 +98,7 @@ class CustomLoss(Loss):
         self.link = link if isinstance(link, str) else default_link
         self.inverse_link: Callable[[np.ndarray], Any] | None = link if callable(link) else None
         self._default_link, self._rows = default_link, rows
+        self.arrays = self._read_arrays()
 
     def adapt(
         self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
@@ -102,6 +116,7 @@ class CustomLoss(Loss):
         gradient: np.ndarray,
         hessian: np.ndarray,
     ) -> None:
+        self._check_arrays()
         rows: Any = slice(None) if self._rows is None else self._rows
         if self._rows is not None:
             gradient[:], hessian[:] = 0.0, 0.0
@@ -117,14 +132,19 @@ class CustomLoss(Loss):
             for array, which in zip(result, ("first", "second"), strict=True)
         )
         if (second < 0).any():
-            where = tuple(int(i) for i in np.argwhere(second < 0)[0])
+            where = tuple(int(i) for i in self.library.argwhere(second < 0)[0])
             raise ParameterError(
-                f"{self.gradient_name}: the second derivative is {second[where]:g} at "
+                f"{self.gradient_name}: the second derivative is {float(second[where]):g} at "
                 f"{list(where)}; it must not be negative. Return an upper bound in its place, or 1"
             )
         for found, out in ((first, gradient), (second, hessian)):
             columns = found.reshape(scores.shape[0], self.n_outputs).T
             out[:, rows] = columns * weight[rows] if weight.size else columns
+
+    def on_device(self, team: "DeviceTeam") -> "CustomLoss":
+        from sumwise.losses.device_custom import DeviceCustomLoss  # only a device needs it
+
+        return DeviceCustomLoss(self, team)
 
     def value(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
@@ -140,6 +160,7 @@ class CustomLoss(Loss):
                 f"{self.name} {lacks} no method value(y, raw), which early stopping needs: the "
                 "loss of each row. Pass an object that has it, or scoring=..."
             )
+        self._check_arrays()
         y, scores = self._hand_over(target, raw)
         return self._read("value", self.source.value(y, scores), y.shape[:1])
 
@@ -184,6 +205,17 @@ class CustomLoss(Loss):
             raise ParameterError(f"{self.name}.n_outputs={n!r}: must be a positive integer")
         return int(n)
 
+    def _read_arrays(self) -> str:
+        arrays = getattr(self.source, "arrays", NUMPY)
+        if isinstance(arrays, str) and arrays not in (NUMPY, CUPY):
+            raise ParameterError(f"{self.name}.arrays={arrays!r}: must be 'numpy' or 'cupy'")
+        return CUPY if isinstance(arrays, str) and arrays == CUPY else NUMPY
+
+    def _check_arrays(self) -> None:
+        """Refuse to call an object that takes arrays on a device with others."""
+        if self.arrays == CUPY and self.library is np:
+            raise ParameterError(f"{self.name}.arrays='cupy' needs device='cuda'")
+
     def _hand_over(self, target: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return copies in the shapes that the object's methods expect."""
         return target.copy(), raw[0].copy() if self.n_outputs == 1 else raw.T.copy()
@@ -196,12 +228,13 @@ class CustomLoss(Loss):
         who = self.gradient_name if is_gradient else f"{self.name}.{method}"
         who += f": the {which} derivative" if which else ""
         try:
-            array = np.asarray(values, dtype=np.float64)
+            array = self.library.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
             raise ParameterError(f"{who} must be numbers, not {type(values).__name__}") from None
         if array.shape != shape:
             raise ParameterError(f"{who} has shape {array.shape}, expected {shape}")
-        if not np.isfinite(array).all():
-            where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
+        is_finite = self.library.isfinite(array)
+        if not is_finite.all():
+            where = [int(i) for i in self.library.argwhere(~is_finite)[0]]
             raise ParameterError(f"{who} is {array[tuple(where)]} at {where}; it must be finite")
         return array

@@ -18,7 +18,7 @@ residuals (``kernels/leaves/location.py``).
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.losses.influence import FAIR, TANH
 from sumwise.losses.base import Location, Loss, at_rows, check_between, weighted_mean
 from sumwise.parts import Part
+
+if TYPE_CHECKING:
+    from sumwise.cuda.leaves.location import ErrorQuantile
+    from sumwise.cuda.runtime.team import DeviceTeam
 
 
 def find_location(values: np.ndarray, weight: np.ndarray, location: Location) -> float:
@@ -251,6 +255,27 @@ class _MovingHuber(Huber):
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
     ) -> Huber:
         return Huber(self._find_delta(target, raw, weight, rows))
+
+    def on_device(self, team: "DeviceTeam") -> "_DeviceHuber":
+        from sumwise.cuda.leaves.location import ErrorQuantile  # only a device needs it
+
+        loss = _DeviceHuber(self.delta, self.quantile)
+        loss.errors = ErrorQuantile(team)
+        return loss
+
+
+class _DeviceHuber(_MovingHuber):
+    """Huber's loss with a new delta in every round, of errors on a device."""
+
+    errors: "ErrorQuantile"
+
+    def _find_delta(self, target: Any, raw: Any, weight: Any, rows: Any) -> float:
+        delta = self.errors.find(target, raw, weight, rows, float(self.quantile))
+        if delta:
+            return delta
+        # Most errors are zero; the host knows what to do.
+        arrays = (array.to_host() for array in (target, raw, weight, rows))
+        return super()._find_delta(*arrays)
 
 
 class Fair(Part, _Robust):

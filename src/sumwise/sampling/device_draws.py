@@ -4,19 +4,21 @@ Draws by gradient, and those that most fits use, are made by kernels. The others
 gradients: they are made on the host, and their rows are sent.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.select import Groups
 from sumwise.cuda.runtime.team import DeviceTeam
 from sumwise.cuda.sampling.by_gradient import draw_bayesian_weights
-from sumwise.cuda.sampling.drawing import RowDrawer
+from sumwise.cuda.sampling.drawing import RowDrawer, Strata, spread_factors
 from sumwise.kernels.runtime import random
 from sumwise.lazy import lazy
 from sumwise.sampling.bayesian import BayesianBootstrap
 from sumwise.sampling.goss import Goss
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
+from sumwise.sampling.strata import ClassSubsample, find_factors
 from sumwise.sampling.subsample import Subsample
 
 
@@ -47,6 +49,8 @@ class DeviceDraws:
         if type(sampler) is Subsample:
             rows, left_out = self._drawer.draw_lowest(key, sampler.count_drawn(self._rows.size))
             return _make_draw(rows, self._nothing, left_out)
+        if type(sampler) is ClassSubsample:
+            return self._draw_by_class(sampler, key)
         if type(sampler) is Goss:
             return self._draw_by_gradient(sampler, key, gradient)
         if type(sampler) is BayesianBootstrap:
@@ -74,6 +78,30 @@ class DeviceDraws:
         out = (rows, factor, left_out)
         self._drawer.choose_by_gradient(gradient, n_top, n_other, sampler.amplify, key, out)
         return _make_draw(*out)
+
+    def _draw_by_class(self, sampler: ClassSubsample, key: np.uint64) -> DrawnRows:
+        strata, factors = self._strata
+        rows, left_out = self._drawer.draw_strata(key, strata)
+        factor = self._nothing
+        if sampler.reweigh:
+            factor = self._team.borrow("factors of drawn rows", rows.size, np.float64)
+            spread_factors(self._team, factors, strata.of_row, rows, factor)
+        return _make_draw(rows, factor, left_out)
+
+    @lazy
+    def _strata(self) -> tuple[Strata, DeviceArray]:
+        """The rows of each class, and their factors."""
+        host, sampler = self._host, cast(ClassSubsample, self._sampler)
+        assert host.classes is not None
+        of_row = host.target.astype(np.uint32)
+        class_idx, n_classes = of_row[host.rows], host.classes.size
+        counts = np.bincount(class_idx, minlength=n_classes)
+        n_drawn = sampler.count_drawn(host.classes, counts)
+        upload = self._team.device.upload
+        order = np.argsort(class_idx, kind="stable").astype(np.uint32)
+        groups = Groups.upload(self._team, counts, n_drawn)
+        strata = Strata(upload(order), upload(of_row), groups, int(n_drawn.sum()))
+        return strata, upload(find_factors(counts, n_drawn))
 
     def _draw_on_host(self, number: int) -> DrawnRows:
         source = self._host.at_draw(number)

@@ -62,15 +62,18 @@ class ClassSubsample(RowSampler):
         class_idx = source.target[source.rows].astype(np.intp)
         assert source.classes is not None
         counts = np.bincount(class_idx, minlength=source.classes.size)
-        rates = self.find_rates(source.classes, counts)
-        n_drawn = np.where(counts, np.maximum(1, np.round(rates * counts)), 0).astype(np.intp)
+        n_drawn = self.count_drawn(source.classes, counts)
         key = random.make_key(source.seed, random.ROWS, source.number)
         rows, others = draw_strata(key, source.rows, class_idx, n_drawn, source.team)
         factor = no_factors()
         if self.reweigh:
-            factor_of_class = counts / np.maximum(n_drawn, 1)
-            factor = factor_of_class[source.target[rows].astype(np.intp)]
+            factor = find_factors(counts, n_drawn)[source.target[rows].astype(np.intp)]
         return DrawnRows(rows, factor, others)
+
+    def count_drawn(self, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return how many rows of each class are drawn, given their numbers."""
+        rates = self.find_rates(classes, counts)
+        return np.where(counts, np.maximum(1, np.round(rates * counts)), 0).astype(np.intp)
 
     def find_rates(self, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the share of each class, given its number of rows."""
@@ -90,6 +93,11 @@ class ClassSubsample(RowSampler):
                 f"ClassSubsample: {len(self.rates)} rates for {len(labels)} classes, {labels[:20]}"
             )
         return np.array(self.rates, dtype=np.float64)
+
+
+def find_factors(counts: np.ndarray, n_drawn: np.ndarray) -> np.ndarray:
+    """Return the factors by which drawn rows of each class stand for all of them."""
+    return counts / np.maximum(n_drawn, 1)
 
 
 class GroupSubsample(Subsample):

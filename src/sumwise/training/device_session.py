@@ -7,7 +7,7 @@ host: a loss that early stopping watches, or the scores that a scorer takes.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sumwise.cuda.runtime.arrays import DeviceArray, number_rows
 from sumwise.cuda.runtime.team import DeviceTeam
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
+from sumwise.losses.base import take_target
 from sumwise.sampling import Columns, RowSource
 from sumwise.sampling.device_draws import DeviceDraws
 from sumwise.training.rounds import BoostingResult, replay_rounds
@@ -96,6 +97,29 @@ class DeviceSession(Session):
         from sumwise.tree.device_solver import DeviceLeafSolver
 
         return DeviceLeafSolver(self.grower, self.team)
+
+    @lazy
+    def _refitters(self) -> list[Any]:
+        from sumwise.tree.cuda_refit import CudaRefitter  # few losses need it
+
+        sampler, device = self.settings.sampler, self.device
+        refitters = []
+        for output, weight in enumerate(self._location_weights):
+            own: Any = weight
+            if sampler is not None and sampler.has_factors and not weight.size:
+                own = device.allocate(self.rows.n_rows, np.float64)
+                own.fill(1.0)
+            target, rows = take_target(self.rows.target, output), cast(Any, self.rows.train)
+            refitters.append(CudaRefitter(self.grower, target, own, rows, self.team))
+        return refitters
+
+    @lazy
+    def _location_weights(self) -> list[Any]:
+        loss, rows, upload = self.settings.loss, self.host_rows, self.device.upload
+        return [
+            upload(loss.at_output(k).location_weight(take_target(rows.target, k), rows.weight))
+            for k in range(rows.n_targets)
+        ]
 
     def draw_rows(self, number: int) -> Sample:
         rows, nothing = self.rows, self.rows.train[:0]

@@ -6,8 +6,9 @@ for each tree, the host writes what is asked for and queues the graph. It waits 
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from sumwise.kernels.grow.feature_sampling import draw_tree_features
 from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import allocate_constraints
-from sumwise.tree.cuda_memory import Sizes, count_bytes, plan_buffers
+from sumwise.tree.cuda_categories import list_sets, pack_sets
+from sumwise.tree.cuda_memory import GrownTree, Sizes, count_bytes, count_sums, plan_buffers
 from sumwise.tree.cuda_rows import DeviceRows, DividedRows, meet
 from sumwise.tree.cuda_share import DeviceShare, Launch
 from sumwise.tree.grower import keep_fields, refuse_gradients, refuse_value
@@ -97,7 +99,7 @@ class CudaGrower:
     ) -> int:
         """Return how many bytes of the device's memory a grower will need."""
         options = settings.make_options(columns, n_rows, table.n_features)
-        sizes = Sizes.find(options, n_rows)
+        sizes = Sizes.find(options, n_rows, count_sums(table))
         return count_bytes(plan_buffers(table, settings, options, sizes, n_peers=1))
 
     # --- tables ---
@@ -160,12 +162,17 @@ class CudaGrower:
             self._project_values()
         if added_to is not None:
             self._rows.collect("scores", added_to)
+        self._last = self._read_later(self._make_tree)
+        return self._last
+
+    def _read_later(self, make_tree: Callable[[np.ndarray], Tree]) -> PendingTree:
+        """Return the tree on the device, when it will be there."""
         later = self._share.device.download_later(self._share.result.memory)
-        self._last = PendingTree(later, self._make_tree)
-        self._pending.append(self._last)
+        pending = PendingTree(later, make_tree)
+        self._pending.append(pending)
         if len(self._pending) > _MOST_PENDING:
             self._pending.popleft().finish()
-        return self._last
+        return pending
 
     def _write_requests(
         self,
@@ -257,7 +264,9 @@ class CudaGrower:
         status = self._share.device.download(self._share.result.memory[:8]).view(np.int64)
         return int(status[0]) == layout.GROWING
 
-    def _make_tree(self, copied: np.ndarray) -> Tree:
+    def _make_tree(
+        self, copied: np.ndarray, refuse_value: Callable[[], object] = refuse_value
+    ) -> Tree:
         """Return the tree of a copy of the device's result."""
         status, nodes, value, n_rows = self._share.result.read(copied)
         if status == layout.OUT_OF_RANGE:
@@ -265,16 +274,47 @@ class CudaGrower:
         if not np.isfinite(value).all():
             refuse_value()
         by_node = keep_fields(nodes)
-        by_node["split_bin"] = by_node["split_bin"].astype(np.uint8)
+        by_node["split_bin"] = by_node["split_bin"].astype(np.uint8)  # of a set 0
         place = self._threshold_start[by_node["feature"]] + by_node["split_bin"]
+        threshold = self._thresholds[place]
+        sets: dict[str, Any] = {}
+        categories = self._share.table.categories
+        if categories is not None:
+            bits = self._share.result.read_sets(copied, nodes.size)
+            sets = list_sets(nodes, bits, categories.known)
+            threshold[sets["set_node"]] = 0.0
         return Tree(
             **by_node,
-            threshold=self._thresholds[place],
+            threshold=threshold,
             value=value[:, None].copy(),
             n_rows=n_rows.copy(),
+            **sets,
         )
 
+    # --- new values ---
+
+    @property
+    def grown_tree(self) -> GrownTree:
+        """The tree that was grown last, on the first device."""
+        return self._share.result.grown
+
+    def replace_values(self, value: DeviceArray, refuse_value: Callable[[], object]) -> PendingTree:
+        """Return the tree that was grown last with other values, one for each node it may have.
+
+        ``refuse_value`` raises the error of a value that is not finite.
+        """
+        meet(self._devices)
+        for share in self._shares:
+            share.device.copy(value, share.result.find_values(value.size))
+        self._last = self._read_later(partial(self._make_tree, refuse_value=refuse_value))
+        return self._last
+
     # --- constraints ---
+
+    @property
+    def has_directions(self) -> bool:
+        """Whether values must obey monotone constraints."""
+        return bool(self._constraints.any_direction)
 
     def _project_values(self) -> None:
         """Project the leaves of a symmetric tree; then add their values to the scores."""
@@ -322,9 +362,9 @@ class CudaGrower:
                 share.row_kernels.add_grown_values(share.job, own, target)
             else:
                 value = share.device.upload(finished.value[:, 0])
-                steps = share.device.upload(_pack_steps(finished))
+                steps, sets = _upload_splits(finished, share)
                 columns = share.table.columns
-                share.row_kernels.add_tree_values(columns, steps, value, own, target)
+                share.row_kernels.add_tree_values(columns, steps, value, own, target, sets)
         self._rows.collect("scores", scores)
 
     def find_leaves(self, tree: Tree | PendingTree, rows: DeviceRows) -> DeviceArray:
@@ -333,25 +373,26 @@ class CudaGrower:
         As after growth, :meth:`get_leaves` returns them, too, with the anchors of the tree grown
         last.
         """
-        steps = _pack_steps(finish_tree(tree))
+        finished = finish_tree(tree)
         own_rows = self._rows.divide(None if self._is_symmetric else rows)
         for share, own in zip(self._shares, own_rows, strict=True):
             if not self._is_symmetric:
                 share.device.clear(share.leaf)
             if own.n_rows:
-                columns, uploaded = share.table.columns, share.device.upload(steps)
-                share.row_kernels.find_leaves(columns, uploaded, own, share.leaf)
-        return self._gather_leaves()
+                uploaded, sets = _upload_splits(finished, share)
+                columns = share.table.columns
+                share.row_kernels.find_leaves(columns, uploaded, own, share.leaf, sets)
+        return self.gather_leaves()
 
     def get_leaves(self, tree: Tree | PendingTree) -> tuple[DeviceArray, np.ndarray]:
         """Return the leaf of each row of the last tree, and the anchor of each node.
 
         The rows of its anchor determine the value of a node.
         """
-        return self._gather_leaves(), self._read_nodes()["anchor"].copy()
+        return self.gather_leaves(), self._read_nodes()["anchor"].copy()
 
-    def _gather_leaves(self) -> DeviceArray:
-        """Return the leaves of all rows, on the first device."""
+    def gather_leaves(self) -> DeviceArray:
+        """Return the leaf of each row of the last tree, on the first device."""
         if len(self._shares) == 1:
             return self._share.leaf
         if self._all_leaves is None:
@@ -379,5 +420,10 @@ def _list_tables(table: DeviceTable | Sequence[DeviceTable]) -> Sequence[DeviceT
     return [table] if isinstance(table, DeviceTable) else table
 
 
-def _pack_steps(tree: Tree) -> np.ndarray:
-    return pack_tree(tree.feature, tree.split_bin, tree.missing_left, tree.left)
+def _upload_splits(tree: Tree, share: DeviceShare) -> tuple[DeviceArray, DeviceArray | None]:
+    """Upload the steps of a finished tree, and its sets if it has any."""
+    own = (tree.feature, tree.split_bin, tree.missing_left, tree.left, tree.set_node)
+    categories = share.table.categories
+    sets = pack_sets(tree, None if categories is None else categories.known)
+    upload = share.device.upload
+    return upload(pack_tree(*own)), None if sets is None else upload(sets)

@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, Job, Request, State
+from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, SET_WORDS, Job, Request, State
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
+from sumwise.data.device_categories import DeviceCategories
 from sumwise.data.device_table import DeviceTable
 from sumwise.errors import DeviceMemoryError
 from sumwise.kernels.grow import layout
 from sumwise.tree.constraints import TreeConstraints
+from sumwise.tree.cuda_categories import SET_BYTES
 from sumwise.tree.growth import GrowthSettings
 
 CANDIDATE_BYTES, FAMILY_BYTES = 56, 80
@@ -21,6 +23,8 @@ _MOST_GUESSES, _MOST_GUESSED_LEAVES = 64, 256
 _FEW_FAMILIES, _SPLITS_PER_FAMILY = 4, 6
 # A node with more rows, counted once for each tile, takes longer than a step: it is not guessed.
 _GUESS_ROWS = 1 << 18
+# Memory that the histograms of guesses may take.
+_GUESS_BYTES = 1 << 30
 _STATE_BYTES, _NODE_BYTES = 8 * len(State._fields), layout.NODE_FIELDS.itemsize
 
 
@@ -36,15 +40,15 @@ class Sizes(NamedTuple):
     n_places: int  # of nodes while the tree grows
 
     @classmethod
-    def find(cls, options: layout.GrowthOptions, n_rows: int) -> "Sizes":
-        """Return the sizes for what a policy allows."""
+    def find(cls, options: layout.GrowthOptions, n_rows: int, n_sums: int = 0) -> "Sizes":
+        """Return the sizes for what a policy allows; a histogram has ``n_sums`` integers."""
         leaves, depth = options.max_leaves, min(options.max_depth, 40)  # no more leaves than 2**40
         # A family needs room for a further leaf, and its children one for a further level.
         most_slots = max(1, min(leaves - 1, 1 << max(0, depth - 1)))
         n_guesses = 0
         if options.growth == layout.LEAF_WISE:
             n_families, n_steps = 1, max(1, leaves - 1)
-            if _may_guess(options):
+            if _may_guess(options) and 8 * n_sums * min(_MOST_GUESSES, leaves) <= _GUESS_BYTES:
                 n_guesses = min(_MOST_GUESSES, leaves)
                 n_families = min(_MOST_GUESSES, max(_FEW_FAMILIES, leaves // _SPLITS_PER_FAMILY))
                 most_slots = min(most_slots + n_guesses + 1, 1 << max(0, depth - 1))
@@ -92,6 +96,11 @@ class Constants(NamedTuple):
         return cls(weights, device.upload(direction), device.upload(first), device.upload(members))
 
 
+def count_sums(table: DeviceTable) -> int:
+    """Return the number of integers of a histogram."""
+    return 3 * LANES * int(table.host_tile_bins.sum())
+
+
 def plan_buffers(
     table: DeviceTable,
     settings: GrowthSettings,
@@ -101,7 +110,7 @@ def plan_buffers(
 ) -> dict[str, tuple[Any, Any]]:
     """Return shape and type of each buffer that trees are grown with, by its name in Job."""
     n_nodes, n_children = sizes.n_places, 2 * sizes.n_families
-    length = 3 * LANES * int(table.host_tile_bins.sum())
+    length = count_sums(table)
     n_rows_allowed = int(layout.CHILD) + n_children
     n_features = table.n_features
     exchange = LEAF_SUMS + 3 * sizes.n_nodes + (sizes.n_families * length if n_peers > 1 else 0)
@@ -139,6 +148,12 @@ def plan_buffers(
         plan["parent"] = (n_nodes, np.int32)
         plan["lower"] = (n_nodes, np.float64)
         plan["upper"] = (n_nodes, np.float64)
+    if table.categories is not None:
+        if sizes.n_guesses:
+            plan["ordered_sets"] = ((sizes.n_nodes, SET_WORDS), np.uint32)
+        n_sets = n_children * table.categories.n_categorical
+        plan["candidate_sets"] = ((n_sets, SET_WORDS), np.uint32)
+        plan["result"] = (plan["result"][0] + n_nodes * SET_BYTES, np.uint8)
     return plan
 
 
@@ -171,10 +186,17 @@ def allocate_buffers(
     if needed > free:
         raise DeviceMemoryError(
             f"growing trees on {n_rows:,} rows takes {needed / 2**30:.2f} GiB of memory of "
-            f"{device.name}, and {free / 2**30:.2f} GiB are free: lower max_bins or max_leaves, or "
-            "use fewer rows; device='cpu' gives the same model"
+            f"{device.name}, and {free / 2**30:.2f} GiB are free: lower max_bins, max_leaves "
+            "or max_depth, or use fewer rows; device='cpu' gives the same model"
         )
     return buffers | {name: device.allocate(*what) for name, what in new.items()}
+
+
+class GrownTree(NamedTuple):
+    """The tree that was grown last, on a device."""
+
+    nodes: DeviceArray  # records, NODE_FIELDS
+    n_nodes: DeviceArray  # int64
 
 
 class Result:
@@ -190,13 +212,21 @@ class Result:
     def __init__(self, memory: DeviceArray, n_nodes: int) -> None:
         self.memory = memory
         ends = np.cumsum([_STATE_BYTES, n_nodes * _NODE_BYTES, n_nodes * 8, n_nodes * 24])
-        self._nodes, self._value, self._sums = (int(end) for end in ends[:3])
+        self._nodes, self._value, self._sums, self._sets = (int(end) for end in ends)
         self.addresses = {
             "state": memory[:1],
             "nodes": memory[self._nodes :],
             "value": memory[self._value :],
             "sums": memory[self._sums :],
         }
+        if memory.size > self._sets:  # the table has categorical features
+            self.addresses["node_sets"] = memory[self._sets :]
+
+    @property
+    def grown(self) -> GrownTree:
+        """What kernels of other programs need of the tree."""
+        offset = 8 * State._fields.index("n_nodes")
+        return GrownTree(self.memory[self._nodes :], self.memory[offset : offset + 8])
 
     def find_values(self, n_nodes: int) -> DeviceArray:
         """Return the values of the first nodes, on the device."""
@@ -209,8 +239,24 @@ class Result:
         n = int(state[State._fields.index("n_nodes")])
         nodes = copied[self._nodes : self._value].view(layout.NODE_FIELDS)[:n]
         value = copied[self._value : self._sums].view(np.float64)[:n]
-        sums = copied[self._sums :].view(np.int64).reshape(-1, 3)[:n]
+        sums = copied[self._sums : self._sets].view(np.int64).reshape(-1, 3)[:n]
         return int(state[0]), nodes, value, sums[:, 2]
+
+    def read_sets(self, copied: np.ndarray, n_nodes: int) -> np.ndarray:
+        """Return the bits of the nodes' sets, (n_nodes, SET_BYTES)."""
+        return copied[self._sets :].reshape(-1, SET_BYTES)[:n_nodes]
+
+
+def _describe_categories(categories: DeviceCategories) -> dict[str, Any]:
+    """Return the fields of Job about categorical features."""
+    names = "n_categorical category_place n_choices one_hot set_lanes n_set_lanes"
+    known = categories.known
+    return {name: getattr(categories, name) for name in names.split()} | {
+        "smoothing": known.smoothing,
+        "set_l2": known.l2,
+        "max_categories": known.max_categories,
+        "set_min_rows": known.min_rows,
+    }
 
 
 def make_job(
@@ -225,7 +271,7 @@ def make_job(
 ) -> Any:
     """Return what kernels know."""
     constraints = settings.constraints
-    length = 3 * LANES * int(table.host_tile_bins.sum())
+    length = count_sums(table)
     result = Result(buffers["result"], sizes.n_places)
     has_directions = constraints is not None and any(constraints.directions)
     fields: dict[str, Any] = dict.fromkeys(Job._fields, 0)
@@ -243,6 +289,8 @@ def make_job(
         fields["any_direction"] = has_directions
         fields["max_path_features"] = int(constraints.max_path_features)
         fields["n_groups"] = len(constraints.groups)
+    if table.categories is not None:
+        fields |= _describe_categories(table.categories)
     return Job(
         **fields
         | {

@@ -9,7 +9,7 @@ from sumwise.cuda.runtime.arrays import DeviceArray, RowRange
 from sumwise.cuda.runtime.device import Device
 from sumwise.data.device_table import DeviceTable
 
-# Rows of the table on the first device, which ascend; None for all rows.
+# Rows of the table on the first device, each once; None for all rows.
 DeviceRows = DeviceArray | range | None
 
 
@@ -44,7 +44,7 @@ class DividedRows:
 
     def divide(self, rows: DeviceRows) -> list[Rows]:
         """Return the rows of each device, as numbers in its own table."""
-        if rows is None or len(rows) == self.n_rows:  # rows ascend: these are all
+        if rows is None or len(rows) == self.n_rows:  # these are all
             rows = range(self.n_rows)
         elif isinstance(rows, RowRange):
             rows = range(rows.first, rows.first + len(rows))
@@ -56,7 +56,8 @@ class DividedRows:
         if len(self.devices) == 1:
             return [Rows(rows, 0, rows.size)]
         if rows is not self._divided[0]:  # those of a fit come again with each tree
-            self._divided = rows, self._divide_numbers(rows.to_host())
+            # Rows that a tree was not grown on may be in any order: left out, then for validation.
+            self._divided = rows, self._divide_numbers(np.sort(rows.to_host()))
         return self._divided[1]
 
     @staticmethod

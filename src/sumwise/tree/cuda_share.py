@@ -18,6 +18,7 @@ from sumwise.tree.cuda_memory import (
     Result,
     Sizes,
     allocate_buffers,
+    count_sums,
     make_job,
     plan_buffers,
 )
@@ -55,7 +56,7 @@ class DeviceShare:
         older: "DeviceShare | None" = None,
     ) -> None:
         self.table, self.device = table, table.device
-        self.sizes = Sizes.find(options, n_rows)
+        self.sizes = Sizes.find(options, n_rows, count_sums(table))
         plan = plan_buffers(table, settings, options, self.sizes, n_peers)
         kept: dict[str, DeviceArray] = {} if older is None else dict(older.buffers)
         kept.pop("tile_start", None)  # of each table its own
@@ -71,8 +72,10 @@ class DeviceShare:
         starts = np.cumsum([0, *(3 * LANES * table.host_tile_bins)], dtype=np.int64)
         self.device.write(starts, self.buffers["tile_start"][: starts.size])
         n_lanes = int(np.count_nonzero(table.usable))
-        self.row_kernels = RowKernels(self.device, n_rows, table.host_tile_bins)
-        self._node_kernels = NodeKernels(self.device, n_lanes, table.host_tile_bins)
+        n_sets = 0 if table.categories is None else table.categories.n_set_lanes
+        own = (self.device, n_rows, table.host_tile_bins)
+        self.row_kernels = RowKernels(*own, has_sets=n_sets > 0)
+        self._node_kernels = NodeKernels(self.device, n_lanes, table.host_tile_bins, n_sets)
         self._graphs: dict[Any, Graph] = {}
 
     def connect(self, shares: Sequence["DeviceShare"]) -> None:

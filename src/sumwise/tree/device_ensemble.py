@@ -16,7 +16,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.device_predictor import DevicePredictor
 from sumwise.tree.ensemble import TreeEnsemble
 
-# Where an ensemble keeps what is on devices, by the number of the GPU.
+# Where an ensemble keeps what is on devices, by thread and by the number of the GPU.
 _KEPT = "_on_devices"
 
 
@@ -30,39 +30,39 @@ class DeviceEnsemble:
     """
 
     def __init__(self, device: Device, ensemble: TreeEnsemble) -> None:
-        if ensemble.models is not None:
+        if not isinstance(ensemble, TreeEnsemble) or ensemble.models is not None:
             raise DeviceError(
-                "trees with linear leaves cannot predict on a GPU: use set_params(device='cpu') "
-                "and rows in the memory of the host"
+                "only trees with constant leaves of one output predict on a GPU; with "
+                "set_params(device='cpu') every model predicts rows in the memory of the host"
             )
-        self._team, self._device = DeviceTeam(device), device
+        self._team, self.device = DeviceTeam(device), device
         columns = ensemble.code_columns
         self._predictor = DevicePredictor(device, ensemble, ensemble.output, columns)
         self._base_score = device.upload(ensemble.base_score)
-        # A device serves one thread at a time.
-        self._lock = threading.Lock()
 
     @classmethod
     def of(cls, ensemble: TreeEnsemble, number: int) -> "DeviceEnsemble":
-        """Return the trees on a GPU; the first time, they are sent there."""
-        kept: dict[int, DeviceEnsemble] = ensemble.__dict__.setdefault(_KEPT, {})
-        if number not in kept:
-            kept[number] = cls(choosing.device_maker(number), ensemble)
-        return kept[number]
+        """Return the trees on a GPU; the first time a thread asks for them, they are sent there.
+
+        A device serves one thread at a time, so every thread has its own.
+        """
+        own = ensemble.__dict__.setdefault(_KEPT, threading.local()).__dict__
+        if number not in own:
+            own[number] = cls(choosing.device_maker(number), ensemble)
+        found: DeviceEnsemble = own[number]
+        return found
 
     def predict_raw(self, X: Matrix | DeviceMatrix, team: Team) -> DeviceArray:
         """Return raw scores, (n_rows, n_outputs)."""
         n_rows, n_outputs = X.shape[0], self._base_score.size
-        with self._lock:
-            raw = self._device.allocate((n_rows, n_outputs), np.float64)
-            start = (self._base_score, n_outputs, n_rows, raw)
-            self._team.launch(PREDICT, "start_scores", raw.size, *start)
-            self._predictor.add_values(X, raw, team)
-            return raw
+        raw = self.device.allocate((n_rows, n_outputs), np.float64)
+        start = (self._base_score, n_outputs, n_rows, raw)
+        self._team.launch(PREDICT, "start_scores", raw.size, *start)
+        self._predictor.add_values(X, raw, team)
+        return raw
 
     def apply(self, X: Matrix | DeviceMatrix, team: Team) -> DeviceArray:
         """Return the leaf of each row in each tree, (n_rows, n_trees), numbered in the tree."""
-        with self._lock:
-            leaves = self._device.allocate((X.shape[0], self._predictor.n_trees), np.int32)
-            self._predictor.find_leaves(X, leaves, team)
-            return leaves
+        leaves = self.device.allocate((X.shape[0], self._predictor.n_trees), np.int32)
+        self._predictor.find_leaves(X, leaves, team)
+        return leaves

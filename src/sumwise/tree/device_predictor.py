@@ -5,17 +5,20 @@ host, those of the device by the device. Scores have the bits of the CPU: they a
 values in the same order.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from sumwise.cuda.predict import COLUMN_BITS, LEFT_BITS, PREDICT, QUAD, CodedTrees
+from sumwise.cuda.predict import MOST_NODES, PREDICT, QUAD, CodedTrees
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.runtime.overlap import use_meanwhile
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
+from sumwise.errors import DeviceError
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.coding import CodeColumns
 from sumwise.kernels.runtime.threads import Team
@@ -23,11 +26,11 @@ from sumwise.tree.device_coder import DeviceCoder
 from sumwise.tree.split_tests import SplitTests
 from sumwise.tree.trees import Trees
 
-# Bytes of codes that are made at a time.
-_CODE_BYTES = 1 << 24
+# Bytes of codes that are made at a time: fewer of those that travel.
+_HOST_CODE_BYTES, _DEVICE_CODE_BYTES = 1 << 23, 1 << 26
 _MOST_THREADS, _FEWEST_THREADS = 512, 32
-# What a tree, and a node besides its word, need in shared memory.
-_TREE_BYTES, _VALUE_BYTES, _WORD_BYTES = 12, 8, 4
+# What a tree and a node need in shared memory.
+_TREE_BYTES, _NODE_BYTES = 12, 16
 # Two blocks share a processor, which keeps some of its memory.
 _BLOCKS_PER_PROCESSOR, _RESERVED = 2, 1024
 
@@ -41,9 +44,9 @@ class _Launch(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """How trees are stored: narrow ones in shared memory, or wide ones; see scoring.cu."""
+    """Where trees and codes are read from: near or far; see scoring.cu."""
 
-    is_narrow: bool
+    is_near: bool
     n_threads: int
     code_bytes: int  # of the rows of a block, in shared memory
     tree_bytes: int  # room for trees
@@ -57,22 +60,21 @@ class _Format(NamedTuple):
         while n_threads > _FEWEST_THREADS and row_bytes * n_threads > room // 4:
             n_threads //= 2
         tree_bytes = room - row_bytes * n_threads
-        is_narrow = (
-            n_columns <= 1 << COLUMN_BITS
-            and n_most_nodes <= 1 << LEFT_BITS
-            and _TREE_BYTES + (_VALUE_BYTES + _WORD_BYTES) * n_most_nodes <= tree_bytes
-        )
-        if not is_narrow:
+        if _TREE_BYTES + _NODE_BYTES * n_most_nodes > tree_bytes:
             return cls(False, _MOST_THREADS // 2, 0, 0)
         return cls(True, n_threads, row_bytes * n_threads, tree_bytes)
 
     def pack_nodes(self, left: np.ndarray, tests: SplitTests) -> np.ndarray:
         """Return the words of nodes; ``left`` counts within the tree, and a leaf is its own."""
-        shift = 8 + (COLUMN_BITS if self.is_narrow else 24)
-        skip, column = tests.skip.astype(np.uint64), tests.column.astype(np.uint64)
-        words = left.astype(np.uint64) << np.uint64(shift + 1) | skip << np.uint64(shift)
-        words |= column << np.uint64(8) | tests.bound
-        return words.astype(np.uint32 if self.is_narrow else np.uint64)
+        column = tests.column.astype(np.uint64)
+        if self.is_near:
+            quad, byte = np.divmod(column, np.uint64(QUAD))
+            offset = quad * np.uint64(QUAD * self.n_threads) + byte
+        else:
+            offset = column * np.uint64(BLOCK)
+        skip, bound = tests.skip.astype(np.uint64), tests.bound.astype(np.uint64)
+        high = left.astype(np.uint64) << np.uint64(8) | bound
+        return high << np.uint64(32) | skip << np.uint64(31) | offset
 
 
 class DevicePredictor:
@@ -97,6 +99,8 @@ class DevicePredictor:
         tests = trees.find_tests()
         self.n_columns = tests.n_columns
         sizes = np.diff(trees.start)
+        if sizes.max(initial=0) > MOST_NODES:
+            raise DeviceError(f"a tree of more than {MOST_NODES} nodes cannot predict on a GPU")
         self._format = _Format.choose(device, self.n_columns, int(sizes.max(initial=0)))
         # The trees of an output follow one another: a sum stays in a register.
         number = np.argsort(output, kind="stable")
@@ -131,18 +135,62 @@ class DevicePredictor:
 
     def add_values(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
         """Add the values of the leaves that rows reach to ``out`` (n_rows, n_outputs)."""
-        for first, last, codes in self._code_rows(X, team):
-            self._walk("add", "predictions", codes, out[first:last])
+        self._code_and_walk(X, "add", "predictions", out, team)
 
     def find_leaves(self, X: Matrix | DeviceMatrix, out: DeviceArray, team: Team) -> None:
         """Write the leaves that rows reach to ``out`` (n_rows, n_trees), int32."""
-        for first, last, codes in self._code_rows(X, team):
-            self._walk("find", "leaves", codes, out[first:last])
+        self._code_and_walk(X, "find", "leaves", out, team)
+
+    def _code_and_walk(
+        self, X: Matrix | DeviceMatrix, verb: str, what: str, out: DeviceArray, team: Team
+    ) -> None:
+        """Code a batch of rows, launch a kernel for them, then the next."""
+        most_bytes = _DEVICE_CODE_BYTES if isinstance(X, DeviceMatrix) else _HOST_CODE_BYTES
+        n_blocks = max(1, most_bytes // (BLOCK * max(1, self.n_columns)))
+        n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
+        codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
+        if isinstance(X, DeviceMatrix):
+            coder = self._find_coder(X.dtype)
+            for first in range(0, X.shape[0], n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, X.shape[0])
+                coder.code(X, first, last, codes)
+                self._walk(verb, what, codes, out[first:last])
+            return
+
+        def send(batch: tuple[int, int, np.ndarray]) -> None:
+            first, last, on_host = batch
+            self.device.write(on_host, codes[: len(on_host)])
+            self._walk(verb, what, codes, out[first:last])
+
+        batches = self._code_on_host(X, n_blocks, team)
+        if X.shape[0] <= n_blocks * BLOCK:
+            deque(map(send, batches), maxlen=0)
+        else:
+            use_meanwhile(batches, send)
+
+    def _find_coder(self, dtype: np.dtype) -> DeviceCoder:
+        if dtype not in self._coders:
+            self._coders[dtype] = DeviceCoder(self.device, self._columns, dtype)
+        return self._coders[dtype]
+
+    def _code_on_host(
+        self, X: Matrix, n_blocks: int, team: Team
+    ) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yield (first row, last row, codes), where two arrays of codes take turns."""
+        arrays = np.empty((2, n_blocks, self.n_columns, BLOCK), dtype=np.uint8)
+        turn = 0
+        for start, rows in self._trees.code_rows(X, team):
+            for first in range(0, rows.n_rows, n_blocks * BLOCK):
+                last = min(first + n_blocks * BLOCK, rows.n_rows)
+                own = arrays[turn, : -(-(last - first) // BLOCK)]
+                rows.code(first, last, own, team)
+                yield start + first, start + last, own
+                turn = 1 - turn
 
     def _walk(self, verb: str, what: str, codes: DeviceArray, out: DeviceArray) -> None:
         """Launch a kernel for parts of the trees, in their order."""
-        width = "narrow" if self._format.is_narrow else "wide"
-        kernel = self.device.load(PREDICT)[f"{verb}_{width}_{what}"]
+        where = "near" if self._format.is_near else "far"
+        kernel = self.device.load(PREDICT)[f"{verb}_{where}_{what}"]
         n_rows, n_threads = len(out), self._format.n_threads
         for part in self._divide_trees():
             most = self.device.count_blocks(kernel, n_threads, part.shared)
@@ -154,36 +202,11 @@ class DevicePredictor:
     def _divide_trees(self) -> Iterator[_Launch]:
         """Yield parts of the trees whose nodes fit in shared memory."""
         first, n_trees = 0, self.n_trees
-        if not self._format.is_narrow:
+        if not self._format.is_near:
             yield _Launch(0, n_trees, 0)
             return
-        own_bytes = (_VALUE_BYTES + _WORD_BYTES) * self._start
-        ends = own_bytes + _TREE_BYTES * np.arange(n_trees + 1)
+        ends = _NODE_BYTES * self._start + _TREE_BYTES * np.arange(n_trees + 1)
         while first < n_trees:
             last = np.searchsorted(ends, ends[first] + self._format.tree_bytes, side="right") - 1
             yield _Launch(first, int(last), int(ends[last] - ends[first]) + self._format.code_bytes)
             first = int(last)
-
-    def _code_rows(
-        self, X: Matrix | DeviceMatrix, team: Team
-    ) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield (first row, last row, codes of these rows); the next codes replace them."""
-        n_blocks = max(1, _CODE_BYTES // (BLOCK * max(1, self.n_columns)))
-        n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
-        codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
-        if isinstance(X, DeviceMatrix):
-            if X.dtype not in self._coders:
-                self._coders[X.dtype] = DeviceCoder(self.device, self._columns, X.dtype)
-            for first in range(0, X.shape[0], n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, X.shape[0])
-                self._coders[X.dtype].code(X, first, last, codes)
-                yield first, last, codes
-            return
-        on_host = np.empty(codes.shape, dtype=np.uint8)
-        for start, rows in self._trees.code_rows(X, team):
-            for first in range(0, rows.n_rows, n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, rows.n_rows)
-                rows.code(first, last, on_host, team)
-                n_own = -(-(last - first) // BLOCK)
-                self.device.write(on_host[:n_own], codes[:n_own])
-                yield start + first, start + last, codes

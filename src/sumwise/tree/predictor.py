@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import FlatMatrix, Matrix, read_chunks
 from sumwise.data.sparse import SparseMatrix
 from sumwise.kernels.predict.blocks import BLOCK
@@ -30,7 +31,7 @@ from sumwise.kernels.predict.sparse_coding import SparseCoder, code_sparse_rows,
 from sumwise.kernels.predict.walk import FlatTrees, add_predictions, close_leaves
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
-from sumwise.tree.split_tests import SplitTests
+from sumwise.tree.split_tests import RowCoder, SplitTests
 from sumwise.tree.tree import make_writable
 
 # Up to this many rows walk; for more, coding a block is faster.
@@ -111,7 +112,8 @@ class Predictor:
 
         ``is_last``: no other rows will follow, so that coding the trees takes more rows to pay off.
         """
-        if X.shape[0] > (_FEW_LAST_ROWS if is_last else FEW_ROWS):
+        few = _FEW_LAST_ROWS if is_last else FEW_ROWS
+        if X.shape[0] > few or isinstance(X, DeviceMatrix):
             arguments = (0, self._trees.start.size, self._trees)
             self._code_and_run(X, add_coded_predictions, arguments, out, team)
             return
@@ -159,9 +161,14 @@ class Predictor:
                 rows.code(first, last, codes, team)
                 _run(kernel, codes, arguments, out[start + first : start + last], team)
 
-    def read_rows(self, X: Matrix) -> Iterator[tuple[int, CodedRows]]:
+    def read_rows(self, X: Matrix | DeviceMatrix) -> Iterator[tuple[int, RowCoder]]:
         """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
         memberships = self.columns.memberships
+        if isinstance(X, DeviceMatrix):
+            from sumwise.tree.device_coder import DeviceRows  # needs a GPU
+
+            yield 0, DeviceRows(X, self.columns)
+            return
         if isinstance(X, SparseMatrix):
             part = SparseRows(*X.by_row, *X.shape, X.absent)
             kind = part.values.dtype, part.n_features, part.absent

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.data.device_reading import read_device_matrix
 from sumwise.kernels.runtime.threads import Team
+from sumwise.tree import device_predictor
 from sumwise.tree.device_predictor import DevicePredictor
+from tests.cuda.arrays import FakeArray
 from tests.ensembles import SHAPES, draw_ensemble
 
 TEAM = Team(1)
@@ -24,13 +26,6 @@ def draw_many(seed, n_outputs=1, n_rows=700, **options):
     return ensemble, X
 
 
-def to_matrix(device, X):
-    """Put a matrix on a device, in the order that it has."""
-    flat = device.upload(np.ravel(X, order="K"))
-    strides = [stride // X.itemsize for stride in X.strides]
-    return DeviceMatrix(flat.address, X.shape, *strides, X.dtype, 0, flat)
-
-
 def assert_same_predictions(device, ensemble, X, matrix):
     predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble.code_columns)
     raw = device.upload(np.tile(ensemble.base_score, (len(X), 1)))
@@ -45,11 +40,11 @@ def assert_same_predictions(device, ensemble, X, matrix):
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_rows_on_a_device(device, n_outputs, dtype, order):
+def test_rows_on_a_device(device, emulated, n_outputs, dtype, order):
     ensemble, X = draw_many(7, n_outputs)
     with np.errstate(over="ignore"):
         X = X.astype(dtype, order=order)
-    assert_same_predictions(device, ensemble, X, to_matrix(device, X))
+    assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
 
 
 @pytest.mark.parametrize("n_rows", [1, 256, 257])
@@ -58,29 +53,33 @@ def test_rows_on_the_host(device, n_rows):
     assert_same_predictions(device, ensemble, X, X)
 
 
-def test_wide_trees_are_walked_where_they_are(device):
-    from tests.cuda.emulator import EmulatedDevice
+def test_rows_in_batches(device, emulated, monkeypatch):
+    monkeypatch.setattr(device_predictor, "_HOST_CODE_BYTES", 1)
+    monkeypatch.setattr(device_predictor, "_DEVICE_CODE_BYTES", 1)
+    ensemble, X = draw_many(29, 2, 900)
+    assert_same_predictions(device, ensemble, X, X)
+    assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
 
-    shapes = [(20, "left"), (2100, "random"), (3, "random")]
+
+def test_large_trees_are_walked_where_they_are(device, emulated):
+    shapes = [(20, "left"), (4000, "random"), (3, "random")]
     ensemble, X = draw_many(13, 1, 300, shapes=shapes)
-    assert np.diff(ensemble.start).max() > 4096
-    assert_same_predictions(device, ensemble, X, to_matrix(device, X))
-    with EmulatedDevice(shared_memory=2048, order="shuffled") as small:
+    assert 16 * np.diff(ensemble.start).max() > device.shared_memory // 2
+    assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
+    with emulated(shared_memory=2048, order="shuffled") as small:
         ensemble, X = draw_many(17, 2, 300)
-        assert_same_predictions(small, ensemble, X, to_matrix(small, X))
+        assert_same_predictions(small, ensemble, X, read_device_matrix(FakeArray(X)))
 
 
-def test_trees_are_divided_by_shared_memory():
-    from tests.cuda.emulator import EmulatedDevice
-
-    with EmulatedDevice(shared_memory=6_000, order="reversed") as device:
+def test_trees_are_divided_by_shared_memory(emulated):
+    with emulated(shared_memory=6_000, order="reversed") as device:
         ensemble, X = draw_many(19, 3, 300, shapes=4 * SHAPES)
         predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble.code_columns)
         assert len(list(predictor._divide_trees())) > 2
-        assert_same_predictions(device, ensemble, X, to_matrix(device, X))
+        assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
 
 
-def test_ensemble_without_splits(device):
+def test_ensemble_without_splits(device, emulated):
     ensemble, X = draw_many(23, 1, 20, shapes=[(1, "random"), (1, "random")])
     assert_same_predictions(device, ensemble, X, X)
-    assert_same_predictions(device, ensemble, X, to_matrix(device, X))
+    assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))

@@ -23,17 +23,22 @@ struct BinPlace {
     bool exists;
 };
 
-__device__ inline BinPlace find_bin(const Job& job, int64 group) {
-    BinPlace own;
-    own.group = group;
-    own.in_group = threadIdx.x & (group - 1);
-    own.lane = blockIdx.x * group + own.in_group;
-    own.bin = threadIdx.x / group;
+// Complete a place whose lane and bin are known.
+__device__ inline BinPlace place_bin(const Job& job, BinPlace own) {
     const int64 tile = own.lane / LANES, n_bins = job.tile_bins[tile];
     own.exists = own.bin < n_bins;
     own.first = job.tile_start[tile] + own.bin * LANES + own.lane % LANES;
     own.step = n_bins * LANES;
     return own;
+}
+
+__device__ inline BinPlace find_bin(const Job& job, int64 group) {
+    BinPlace own = {};
+    own.group = group;
+    own.in_group = threadIdx.x & (group - 1);
+    own.lane = blockIdx.x * group + own.in_group;
+    own.bin = threadIdx.x / group;
+    return place_bin(job, own);
 }
 
 __device__ inline Sums load_bin(const int64* histogram, const BinPlace& own) {

@@ -63,7 +63,7 @@ __device__ inline Children divide_node(const Job& job, int64 node, int64 depth) 
 
 // Create the children of a node at own.left and behind it. They keep the value of `anchor`, or if
 // that is -1, have values of their own. Their slots are -1 if they need no histograms.
-__device__ inline void create_children(
+__device__ __noinline__ static void create_children(
     const Job& job, const State& state, int64 node, const Node& own, const Children& made,
     int64 anchor, int64 small_slot, int64 large_slot) {
     const int64 left = own.left;
@@ -108,8 +108,8 @@ __device__ inline void leave_records(const Job& job, int64 left) {
     job.first[left] = job.last[left] = job.first[left + 1] = job.last[left + 1] = 0;
 }
 
-// Split a node outside of symmetric growth; its children stand at `left`. If they may be split it is
-// family k, after so many rows of others; otherwise k is -1.
+// Split a node outside of symmetric growth; its children stand at `left`. If they may be split it
+// is family k, after so many rows of others; otherwise k is -1.
 __device__ inline void split_node_at(
     const Job& job, const State& state, int64 node, int64 left, int64 k, int64 rows_before) {
     Node own = job.nodes[node];

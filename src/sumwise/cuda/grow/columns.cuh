@@ -4,6 +4,9 @@
 #include "grow/dividing.cuh"
 #include "runtime/random.cuh"
 
+// Functions that are not inlined take the job by address: kernels mark it as __grid_constant__, so
+// that it is not copied. Inlined everywhere, they would double the time of compiling.
+
 // Whether interaction constraints remove features below the root.
 __device__ inline bool restricts_paths(const Job& job) {
     return job.max_path_features > 0 || job.n_groups > 0;
@@ -97,7 +100,7 @@ __device__ inline void choose_weighted(
 }
 
 // Mark a share of the features marked in one row in another, at least one.
-__device__ inline void draw_row(
+__device__ __noinline__ static void draw_row(
     const Job& job, int64 source, int64 target, double rate, uint64 key) {
     const uint8* pool = allowed_row(job, source);
     uint8* chosen = allowed_row(job, target);
@@ -131,7 +134,7 @@ __device__ inline void draw_node(const Job& job, uint64 key, int64 number, int64
 }
 
 // Remove the features of a node that share no group with all features above it.
-__device__ inline void restrict_features(const Job& job, int64 node, int64 child) {
+__device__ __noinline__ static void restrict_features(const Job& job, int64 node, int64 child) {
     if (!restricts_paths(job)) return;
     const int lane = threadIdx.x & 31;
     uint8* on_path = job.on_path + child * job.n_features;

@@ -1,5 +1,6 @@
 // One block decides for all: what the root is, which splits nodes get, and which are split next.
 #include "grow/best_lane.cuh"
+#include "grow/categorical.cuh"
 #include "grow/children.cuh"
 #include "grow/columns.cuh"
 #include "grow/guess.cuh"
@@ -9,7 +10,7 @@
 
 // Begin
 
-extern "C" __global__ void __launch_bounds__(512) begin_tree(Job job) {
+extern "C" __global__ void __launch_bounds__(512) begin_tree(const __grid_constant__ Job job) {
     __shared__ int32 any_feature;
     if (threadIdx.x == 0) any_feature = 0;
     __syncthreads();
@@ -105,7 +106,7 @@ extern "C" __global__ void plan_root(Job job) {
 // Splits of new nodes
 
 // Give a child its best candidate if the gain is enough.
-__device__ static void adopt_split(
+__device__ __noinline__ static void adopt_split(
     const Job& job, const State& state, const Family& family, int64 k, int child,
     const BestLane& best) {
     if (best.lane < 0) return;
@@ -123,6 +124,7 @@ __device__ static void adopt_split(
     own.feature = found.feature;
     own.gain = best.gain;
     store_sums(load_sums(found.left), job.left_totals + 3 * node);
+    if (found.split_bin == SET) keep_set(job, node, 2 * k + child, found.feature, missing_left);
 }
 
 // Choose the splits of all new children: one or several warps for each.
@@ -167,19 +169,24 @@ __device__ static void draw_children(const Job& job, int64 n_families) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(512) choose_splits(Job job) {
+// By one block: give new nodes their splits, and list the next families.
+__device__ static void choose_next(const Job& job) {
     const State state = *job.state;
-    if (state.n_families == 0) return;
     settle_families(job, state);
-    const State next = split_queue(job, state);
+    State next = job.most_guesses > 0 ? split_with_guesses(job, state) : split_queue(job, state);
     draw_children(job, next.n_families);
+    next.n_scored = 0;
     if (threadIdx.x == 0) *job.state = next;
 }
 
+extern "C" __global__ void __launch_bounds__(512) choose_splits(const __grid_constant__ Job job) {
+    if (job.state->n_families > 0) choose_next(job);
+}
+
 // Both at once, leaf-wise: the block that has scored last chooses.
-extern "C" __global__ void __launch_bounds__(256) score_and_choose(Job job) {
+extern "C" __global__ void __launch_bounds__(256) score_and_choose(
+    const __grid_constant__ Job job) {
     __shared__ int32 is_last;
-    __shared__ Places places;
     if (job.state->n_families == 0) return;
     score_families(job, 1);
     __threadfence();
@@ -191,11 +198,5 @@ extern "C" __global__ void __launch_bounds__(256) score_and_choose(Job job) {
     __syncthreads();
     if (!is_last) return;
     __threadfence();
-    const State state = *job.state;
-    settle_families(job, state);
-    State next = job.most_guesses > 0 ? split_with_guesses(job, state, places)
-                                      : split_queue(job, state);
-    draw_children(job, next.n_families);
-    next.n_scored = 0;
-    if (threadIdx.x == 0) *job.state = next;
+    choose_next(job);
 }

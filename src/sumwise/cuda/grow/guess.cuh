@@ -1,6 +1,6 @@
-// Leaf-wise growth splits one node after the other, and each split decides what comes next. To split
-// several at once, it guesses, as kernels/grow/nursery.py does: if no other child were to come, these
-// nodes would be next. Their children wait until it is their parent's turn.
+// Leaf-wise growth splits one node after the other, and each split decides what comes next. To
+// split several at once, it guesses, as kernels/grow/nursery.py does: if no other child were to
+// come, these nodes would be next. Their children wait until it is their parent's turn.
 //
 // Nodes stand in the order in which they were made; `anchor` is the number that a node has in the
 // tree, -1 for a guess. When the tree is complete its nodes are put in order, and guesses that did
@@ -12,8 +12,8 @@
 
 constexpr int64 MOST_PLACES = 704;
 constexpr int64 FEW_FAMILIES = 4, SPLITS_PER_FAMILY = 6;
-// What is known of a node: it has a split; its children may be split, too; it is a leaf of the tree;
-// it is a leaf of the tree that is being guessed.
+// What is known of a node: it has a split; its children may be split, too; it is a leaf of the
+// tree; it is a leaf of the tree that is being guessed.
 constexpr uint32 HAS_SPLIT = 1, MAY_GROW = 2, IS_LEAF = 4, IS_GUESSED = 8;
 
 // All nodes, as the first warp sees them.
@@ -49,8 +49,8 @@ __device__ inline void load_places(const Job& job, const State& state, Places& s
     __syncthreads();
 }
 
-// By a warp: the node that is split first of those of which all this is known, -1 for none. By gain,
-// then by number; guesses come last.
+// By a warp: the node that is split first of those of which all this is known, -1 for none. By
+// gain, then by number; guesses come last.
 __device__ inline int32 find_first(const Places& shared, int32 n_places, uint32 known) {
     double gain = -infinity();
     int32 first = -1, order = 0x7FFFFFFF;
@@ -94,8 +94,8 @@ __device__ inline int32 add_children(Places& shared, int32 place, int32 family) 
     return left;
 }
 
-// By a warp: split the leaves of the tree in their order, as far as their children are known or will
-// not be split.
+// By a warp: split the leaves of the tree in their order, as far as their children are known or
+// will not be split.
 __device__ inline void split_known(const Job& job, Places& shared) {
     while (true) {
         __syncwarp();
@@ -178,6 +178,11 @@ __device__ inline void create_found(const Job& job, const State& state, const Pl
     __syncthreads();
 }
 
+__device__ inline void copy_set(const uint32* source, int64 from, uint32* target, int64 to) {
+    for (int64 word = 0; word < SET_WORDS; word++)
+        target[to * SET_WORDS + word] = source[from * SET_WORDS + word];
+}
+
 // Put the nodes of the complete tree in order, without guesses.
 __device__ inline void order_nodes(const Job& job, const Places& shared) {
     const int64 n_nodes = 2 * shared.n_leaves - 1;
@@ -191,6 +196,7 @@ __device__ inline void order_nodes(const Job& job, const Places& shared) {
             job.ordered_bounds[2 * number] = job.lower[place];
             job.ordered_bounds[2 * number + 1] = job.upper[place];
         }
+        if (job.ordered_sets) copy_set(job.node_sets, place, job.ordered_sets, number);
     }
     __syncthreads();
     for (int64 number = threadIdx.x; number < n_nodes; number += blockDim.x) {
@@ -199,11 +205,13 @@ __device__ inline void order_nodes(const Job& job, const Places& shared) {
             job.lower[number] = job.ordered_bounds[2 * number];
             job.upper[number] = job.ordered_bounds[2 * number + 1];
         }
+        if (job.ordered_sets) copy_set(job.ordered_sets, number, job.node_sets, number);
     }
 }
 
 // By a block, after the splits of new nodes are known: what is split next. Returns the next state.
-__device__ inline State split_with_guesses(const Job& job, const State& state, Places& shared) {
+__device__ inline State split_with_guesses(const Job& job, const State& state) {
+    __shared__ Places shared;
     if (threadIdx.x == 0) {
         shared.n_splits = shared.n_families = 0;
         shared.n_places = (int32)state.n_nodes;

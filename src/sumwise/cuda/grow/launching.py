@@ -12,6 +12,9 @@ add_leaf_values         that fill the device    256
 add_tree_values, ...    that fill the device    256      steps of the tree
 ======================  ======================  =======  ==============================
 
+Where rows may be split by sets of categories, kernels that ask for their side have the suffix
+``_by_set``.
+
 Kernels with shared memory are told how much they have got, and do with less if need be.
 """
 
@@ -30,6 +33,7 @@ _PACKED_BIN, _EXACT_BIN = 3 * 4 * LANES, 5 * 4 * LANES
 _SUM_BYTES, _WALK_BYTES = 48 << 10, 16 << 10
 # Blocks sum slices of tiles if they would have no more rows than this; see histogram.cu.
 _SLICED_ROWS = 1024
+_BY_SET, _SET_SKIP = "_by_set", np.uint64(2)
 # The cost of a block that sums rows of a tile, in units of the cost of all its rows.
 _BLOCK_COST = 0.002
 
@@ -52,10 +56,15 @@ class RowKernels:
         Most rows of a tree on this device.
     tile_bins : ndarray of int64
         Bins of each tile.
+    has_sets : bool
+        Whether trees may have splits by sets of categories.
     """
 
-    def __init__(self, device: Device, n_rows: int, tile_bins: np.ndarray) -> None:
+    def __init__(
+        self, device: Device, n_rows: int, tile_bins: np.ndarray, has_sets: bool = False
+    ) -> None:
         self._device, self._kernels = device, device.load(GROW)
+        self._suffix = _BY_SET if has_sets else ""
         self._n_rows = n_rows
         largest = int(tile_bins.max(initial=0))
         # Packed sums are the rule; memory that exact sums would need is no more use to others.
@@ -81,13 +90,14 @@ class RowKernels:
         self._device.launch(kernel, self._build_blocks, _BUILD_THREADS, arguments, shared)
 
     def partition_rows(self, job: bytes) -> None:
-        self._launch("partition_rows", (job,), self._n_rows)
+        self._launch("partition_rows" + self._suffix, (job,), self._n_rows)
 
     # --- when it is complete ---
 
     def sum_leaves(self, job: bytes) -> None:
         arguments = (job, _SUM_BYTES)
-        self._launch("sum_leaves", arguments, self._n_rows, _SUM_THREADS, _SUM_BYTES)
+        name = "sum_leaves" + self._suffix
+        self._launch(name, arguments, self._n_rows, _SUM_THREADS, _SUM_BYTES)
 
     def add_leaf_values(self, job: bytes) -> None:
         self._launch("add_leaf_values", (job,), self._n_rows)
@@ -97,7 +107,8 @@ class RowKernels:
     def add_grown_values(self, job: bytes, rows: Rows, scores: DeviceArray) -> None:
         """Add the values of the tree that was grown last to the scores of other rows."""
         arguments = (job, *rows, scores, _WALK_BYTES)
-        self._launch("add_grown_values", arguments, rows.n_rows, shared=_WALK_BYTES)
+        name = "add_grown_values" + self._suffix
+        self._launch(name, arguments, rows.n_rows, shared=_WALK_BYTES)
 
     def pack_steps(self, job: bytes, n_nodes: int, steps: DeviceArray) -> None:
         """Write the steps of the tree that was grown last; of ``n_nodes`` at most."""
@@ -110,19 +121,40 @@ class RowKernels:
         value: DeviceArray,
         rows: Rows,
         scores: DeviceArray,
+        sets: DeviceArray | None = None,
     ) -> None:
-        """Add the values of a finished tree to the scores of rows; see :func:`pack_tree`."""
+        """Add the values of a finished tree to the scores of rows; see :func:`pack_tree`.
+
+        ``sets`` has the bins that go left by node, 256 bits each; None for a tree without sets.
+        """
         tree = (columns, columns.shape[1], steps, steps.size, value)
-        arguments = (*tree, *rows, scores, _WALK_BYTES)
-        self._launch("add_tree_values", arguments, rows.n_rows, shared=_WALK_BYTES)
+        self._walk("add_tree_values", tree, rows, scores, sets)
 
     def find_leaves(
-        self, columns: DeviceArray, steps: DeviceArray, rows: Rows, leaves: DeviceArray
+        self,
+        columns: DeviceArray,
+        steps: DeviceArray,
+        rows: Rows,
+        leaves: DeviceArray,
+        sets: DeviceArray | None = None,
     ) -> None:
         """Write the leaves of rows in a finished tree, by row of the table."""
         tree = (columns, columns.shape[1], steps, steps.size)
-        arguments = (*tree, *rows, leaves, _WALK_BYTES)
-        self._launch("find_leaves", arguments, rows.n_rows, shared=_WALK_BYTES)
+        self._walk("find_leaves", tree, rows, leaves, sets)
+
+    def _walk(
+        self,
+        name: str,
+        tree: tuple[Any, ...],
+        rows: Rows,
+        target: DeviceArray,
+        sets: DeviceArray | None,
+    ) -> None:
+        """Queue a kernel whose rows walk through a finished tree."""
+        arguments: tuple[Any, ...] = (*tree, *rows, target, _WALK_BYTES)
+        if sets is not None:
+            name, arguments = name + _BY_SET, (*arguments, sets)
+        self._launch(name, arguments, rows.n_rows, shared=_WALK_BYTES)
 
     def _launch(
         self,
@@ -140,10 +172,19 @@ class RowKernels:
 
 
 def pack_tree(
-    feature: np.ndarray, split_bin: np.ndarray, missing_left: np.ndarray, left: np.ndarray
+    feature: np.ndarray,
+    split_bin: np.ndarray,
+    missing_left: np.ndarray,
+    left: np.ndarray,
+    set_node: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the steps of a finished tree, one word per node: see split_test.cuh."""
+    """Return the steps of a finished tree, one word per node: see split_test.cuh.
+
+    ``set_node`` lists the nodes that split by sets.
+    """
     skip = (missing_left == 0).astype(np.uint64)
+    if set_node is not None:
+        skip[set_node] = _SET_SKIP
     bound = (split_bin.astype(np.uint64) - skip) & np.uint64(255)
     words = left.astype(np.uint64) << np.uint64(40) | feature.astype(np.uint64) << np.uint64(16)
     return np.where(left < 0, np.uint64(0), words | skip << np.uint64(8) | bound)

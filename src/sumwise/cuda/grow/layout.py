@@ -55,9 +55,16 @@ Exact values
 Leaves
     When the tree is complete, rows walk through it in their own order: the records of a leaf would
     be scattered over the table. A node's split is one word for that, see split_test.cuh.
+Sets of categories
+    A set is 256 bits, one per bin of a feature: those that go left, bin 0 for missing included. The
+    ``split_bin`` of a node that splits by a set is SET. Tables with categorical features have two
+    kernels more: after ``score_nodes``, which scores all lanes as if their bins were ordered,
+    ``score_sets`` replaces the candidates of their lanes; ``score_level_sets`` does so in symmetric
+    growth. Kernels that ask which side a row goes to exist twice, the second time for such tables.
 Results
-    ``state``, ``nodes``, ``value`` and ``sums`` are one piece of memory, which the host copies
-    after each tree; see tree/cuda_grower.py.
+    ``state``, ``nodes``, ``value``, ``sums`` and, for tables with categorical features,
+    ``node_sets`` are one piece of memory, which the host copies after each tree; see
+    tree/cuda_grower.py.
 Several devices
     Each has a part of the rows, and all decide alike. What is summed over devices lies in
     ``exchange``; readers add up the blocks of all ``peers`` (which include the own one).
@@ -72,6 +79,8 @@ LANES = 32
 # values, of packed g and h, and of exact g; then three sums per node, from LEAF_SUMS on.
 MAXIMA, SUMS, LEAF_SUMS = 0, 8, 16
 SIZE_G, SUM_H, PACKED_G, PACKED_H, SUM_G = range(5)
+# The bin of a split by a set of categories, and 32-bit words of a set.
+SET, SET_WORDS = 256, 8
 
 
 # What is asked for one tree; written by the host before it.
@@ -160,6 +169,19 @@ Job = structure(
     int64 n_groups;
     const int64* group_first;
     const int64* group_members;
+    // Categorical features, by their place among them; see data/device_categories.py.
+    int64 n_categorical;
+    const int32* category_place;  // [n_features], -1 for any other feature
+    const int64* n_choices;  // bins that a set may have
+    const uint8* one_hot;  // whether sets have one bin
+    const int32* set_lanes;  // [n_set_lanes]: their lanes, of those that have one
+    int64 n_set_lanes;
+    double smoothing;
+    double set_l2;
+    int64 max_categories;
+    int64 set_min_rows;
+    uint32* candidate_sets;  // [2 * most families][n_categorical][SET_WORDS]
+    uint32* node_sets;  // [n_nodes][SET_WORDS]
     int64 has_parents;  // whether the next three are there
     int32* parent;  // [n_nodes]
     double* lower;
@@ -189,6 +211,7 @@ Job = structure(
     int64 guess_rows;  // most rows of one
     Node* ordered;  // [n_nodes]: scratch
     double* ordered_bounds;  // [n_nodes][2]
+    uint32* ordered_sets;  // [n_nodes][SET_WORDS]; null without categorical features
     int64* move_first;  // [most families + 1]
     int64* build_first;
     uint64* cursors;  // [most families][2]: records moved to the left and to the right
@@ -227,7 +250,7 @@ _SHARED = (
     "LEVEL_WISE SYMMETRIC GROWING DONE OUT_OF_RANGE NO_HISTOGRAMS SUBTRACT USABLE TREE LEVEL CHILD"
 )
 _PURPOSES = "COLUMNS_BY_LEVEL COLUMNS_BY_NODE RANDOM_SPLITS"
-_OWN = "LANES MAXIMA SUMS LEAF_SUMS SIZE_G SUM_H PACKED_G PACKED_H SUM_G ROOT"
+_OWN = "LANES MAXIMA SUMS LEAF_SUMS SIZE_G SUM_H PACKED_G PACKED_H SUM_G ROOT SET SET_WORDS"
 
 
 def make_grow_header() -> str:

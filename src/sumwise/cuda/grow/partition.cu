@@ -28,15 +28,41 @@ __device__ inline void clear_histograms(const Job& job) {
     }
 }
 
+// Which bins of a node go left. If no node splits by a set, one comparison tells.
+struct OrderedBins {
+    uint64 step;
+    __device__ OrderedBins(const Job& job, int32 node) : step(pack_step(job.nodes[node])) {}
+    __device__ bool operator()(uint8 code) const { return is_left_code(step, code); }
+};
+
+// Otherwise bits of all bins, whatever the split is. All threads make them.
+struct AnyBins {
+    const uint32* left;
+
+    __device__ AnyBins(const Job& job, int32 node) {
+        __shared__ uint32 words[SET_WORDS];
+        const uint64 step = pack_step(job.nodes[node]);
+        const SetTest test = {job.node_sets};
+        for (int32 bin = threadIdx.x; bin < 32 * SET_WORDS; bin += blockDim.x) {
+            const uint32 word = __ballot_sync(ALL_LANES, test(step, node, (uint8)bin));
+            if ((bin & 31) == 0) words[bin / 32] = word;
+        }
+        __syncthreads();
+        left = words;
+    }
+    __device__ bool operator()(uint8 code) const { return left[code / 32] >> (code % 32) & 1; }
+};
+
 // Move records [begin, end) of the parent of family k. Places are reserved by one atomic addition a
 // side: left ones from the front, right ones from the back. A warp has neighboring records.
+template <class Bins>
 __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 end) {
     __shared__ uint32 lefts[MOST_WARPS];
     __shared__ int64 reserved[2];
     const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
     const int32 parent = job.families[k].parent, depth = job.families[k].depth;
-    const uint64 step = pack_step(job.nodes[parent]);
-    const uint8* column = job.columns + step_feature(step) * job.n_table_rows;
+    const Bins goes_left(job, parent);
+    const uint8* column = job.columns + job.nodes[parent].feature * job.n_table_rows;
     const uint64* source = node_records(job, depth - 1) + job.first[parent];
     uint64* target_left = node_records(job, depth) + job.first[parent];
     uint64* target_right = node_records(job, depth) + job.last[parent] - 1;
@@ -57,7 +83,7 @@ __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 
         uint32 n_left = 0;
 #pragma unroll
         for (int32 j = 0; j < MOVED_RECORDS; ++j) {
-            const bool is_left = n_before + 32 * j + lane < n && is_left_code(step, codes[j]);
+            const bool is_left = n_before + 32 * j + lane < n && goes_left(codes[j]);
             left_lanes[j] = __ballot_sync(ALL_LANES, is_left);
             n_left += __popc(left_lanes[j]);
         }
@@ -117,7 +143,8 @@ __device__ inline void finish_partition(const Job& job) {
     }
 }
 
-extern "C" __global__ void partition_rows(Job job) {
+template <class Bins>
+__device__ inline void partition_families(const Job& job) {
     __shared__ bool is_last;
     const int64 n_families = job.state->n_families;
     if (n_families == 0) return;
@@ -131,7 +158,7 @@ extern "C" __global__ void partition_rows(Job job) {
     for (int64 at = span.begin; at < span.end; ++k) {
         const int64 first = job.move_first[k], family_end = job.move_first[k + 1];
         const int64 stop = family_end < span.end ? family_end : span.end;
-        if (at < stop) move_records(job, k, at - first, stop - first);
+        if (at < stop) move_records<Bins>(job, k, at - first, stop - first);
         at = stop;
     }
     __syncthreads();
@@ -143,3 +170,7 @@ extern "C" __global__ void partition_rows(Job job) {
     __syncthreads();
     if (is_last) finish_partition(job);
 }
+
+extern "C" __global__ void partition_rows(Job job) { partition_families<OrderedBins>(job); }
+
+extern "C" __global__ void partition_rows_by_set(Job job) { partition_families<AnyBins>(job); }

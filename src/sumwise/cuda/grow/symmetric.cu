@@ -4,6 +4,7 @@
 // have no children that can be split.
 #include "grow/best_lane.cuh"
 #include "grow/bins.cuh"
+#include "grow/categorical.cuh"
 #include "grow/children.cuh"
 #include "grow/columns.cuh"
 #include "grow/scan.cuh"
@@ -135,14 +136,16 @@ struct Side {
     int64 n_missing;
 };
 
-__device__ static Side sum_side(
-    const Job& job, int64 slot, int64 f, int64 split_bin, bool missing_left) {
-    const int64 lane = job.feature_lane[f], tile = lane / LANES, n_bins = job.tile_bins[tile];
+__device__ static Side sum_side(const Job& job, int64 slot, const Candidate& split) {
+    const int64 f = split.feature, lane = job.feature_lane[f], tile = lane / LANES;
+    const int64 n_bins = job.tile_bins[tile];
+    const uint32* set = split.split_bin == SET ? candidate_set(job, 0, f) : nullptr;
+    const int64 last = set ? n_bins - 1 : split.split_bin;
     const int64* place = job.histograms + slot * job.histogram_length + job.tile_start[tile];
     place += lane % LANES;
     Side side = {{0, 0, 0}, place[2 * n_bins * LANES]};
-    for (int64 bin = threadIdx.x & 31; bin <= split_bin; bin += 32) {
-        if (bin == 0 && !missing_left) continue;
+    for (int64 bin = threadIdx.x & 31; bin <= last; bin += 32) {
+        if (bin == 0 ? !split.missing_left : set && !is_member(set, bin)) continue;
         const int64* own = place + bin * LANES;
         side.left = side.left + Sums{own[0], own[n_bins * LANES], own[2 * n_bins * LANES]};
     }
@@ -179,10 +182,7 @@ __device__ static bool take_sides(
         const int64 node = state.level_first + i;
         const bool is_active = job.nodes[node].splittable != 0;
         Side side = {{0, 0, 0}, 0};
-        if (is_active) {
-            const int64 slot = job.nodes[node].slot;
-            side = sum_side(job, slot, split.feature, split.split_bin, split.missing_left != 0);
-        }
+        if (is_active) side = sum_side(job, job.nodes[node].slot, split);
         if ((threadIdx.x & 31) == 0) {
             store_sums(side.left, job.left_totals + 3 * node);
             n_missing += side.n_missing;
@@ -204,10 +204,13 @@ __device__ static bool split_node(
     if (own.splittable) {
         const bool is_missing_alone = split.split_bin == job.n_value_bins[split.feature];
         const int64 order = is_missing_alone ? -1 : split.feature;
-        const Limits limits = find_limits(job, state.unit_g, state.unit_h, node, order);
+        Limits limits = find_limits(job, state.unit_g, state.unit_h, node, order);
         const Sums totals = load_sums(job.totals + 3 * node);
-        gain = split_gain(limits, load_sums(job.left_totals + 3 * node), totals);
+        const double parent = node_score(limits, totals);
+        if (split.split_bin == SET) limits = with_set_l2(job, split.feature, limits);
+        gain = gain_over(parent, limits, load_sums(job.left_totals + 3 * node), totals);
     }
+    if (split.split_bin == SET) keep_set(job, node, 0, split.feature, missing_left);
     const bool is_valid = gain > -infinity();
     own.feature = split.feature;
     own.split_bin = (uint32)split.split_bin;
@@ -216,7 +219,7 @@ __device__ static bool split_node(
     return is_valid;
 }
 
-// Split all nodes of the level and list them as families; returns how many new histograms there are.
+// Split all nodes of the level and list them as families; returns how many histograms are new.
 __device__ static int64 split_level(
     const Job& job, const State& state, const Candidate& split, bool missing_left,
     ScanMemory& scan_memory) {
@@ -261,7 +264,8 @@ __device__ static int64 split_level(
     return n_built;
 }
 
-extern "C" __global__ void __launch_bounds__(512) choose_level_split(Job job) {
+extern "C" __global__ void __launch_bounds__(512) choose_level_split(
+    const __grid_constant__ Job job) {
     __shared__ BestLane by_warp[MOST_WARPS];
     __shared__ ScanMemory scan_memory;
     __shared__ int32 answer;

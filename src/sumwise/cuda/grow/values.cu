@@ -50,8 +50,8 @@ struct ExchangeSums {
     }
 };
 
-template <class Steps, class Sums>
-__device__ inline void sum_rows(const Job& job, Steps steps, Sums sums) {
+template <class Steps, class Test, class Sums>
+__device__ inline void sum_rows(const Job& job, Steps steps, Test test, Sums sums) {
     const Request request = *job.request;
     const double scale_g = job.state->exact_scale_g, scale_h = job.state->exact_scale_h;
     const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
@@ -67,7 +67,7 @@ __device__ inline void sum_rows(const Job& job, Steps steps, Sums sums) {
             g[j] = request.gradient[rows[j]];
             h[j] = request.hessian[rows[j]];
         }
-        walk_rows(job.columns, job.n_table_rows, steps, rows, nodes);
+        walk_rows(job.columns, job.n_table_rows, steps, test, rows, nodes);
 #pragma unroll
         for (int32 j = 0; j < WALKED_ROWS; ++j) {
             if (i + j * step >= n_rows) break;
@@ -78,7 +78,8 @@ __device__ inline void sum_rows(const Job& job, Steps steps, Sums sums) {
 }
 
 // Write the leaf of each row, and add exact sums by leaf to the exchange.
-extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves(Job job, int64 shared_bytes) {
+template <class Test>
+__device__ inline void sum_all_rows(const Job& job, int64 shared_bytes, Test test) {
     if (job.state->status == OUT_OF_RANGE) return;
     const int64 n_nodes = job.state->n_nodes;
     int64* target = job.exchange + LEAF_SUMS;
@@ -86,8 +87,8 @@ extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves(Job job, int64 s
     const int64 step_bytes = n_nodes * sizeof(uint64);
     const int64 sum_bytes = n_nodes * SUM_WORDS * sizeof(uint32);
     if (step_bytes + sum_bytes > shared_bytes) {
-        if (step_bytes > shared_bytes) sum_rows(job, nodes, ExchangeSums{target});
-        else sum_rows(job, share_steps(nodes, n_nodes), ExchangeSums{target});
+        if (step_bytes > shared_bytes) sum_rows(job, nodes, test, ExchangeSums{target});
+        else sum_rows(job, share_steps(nodes, n_nodes), test, ExchangeSums{target});
         return;
     }
     uint32 n_copies = 32;
@@ -96,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves(Job job, int64 s
     for (int64 i = threadIdx.x; i < n_nodes * SUM_WORDS * n_copies; i += blockDim.x)
         sums.words[i] = 0;
     const PackedSteps steps = share_steps(nodes, n_nodes);
-    sum_rows(job, steps, sums);
+    sum_rows(job, steps, test, sums);
     __syncthreads();
     for (int64 i = threadIdx.x; i < 3 * n_nodes; i += blockDim.x) {
         const uint32 node = (uint32)(i / 3);
@@ -104,6 +105,15 @@ extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves(Job job, int64 s
         const uint64 sum = sums.sum(node, (uint32)(i % 3));
         if (sum) add_to(target + i, (int64)sum);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves(Job job, int64 shared_bytes) {
+    sum_all_rows(job, shared_bytes, StepTest{});
+}
+
+extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves_by_set(
+    Job job, int64 shared_bytes) {
+    sum_all_rows(job, shared_bytes, SetTest{job.node_sets});
 }
 
 // Add the values of their leaves to the scores of the rows.

@@ -5,10 +5,10 @@
 #include "grow/walk.cuh"
 
 // Call visit(row, leaf) for each of the rows.
-template <class Steps, class Visitor>
+template <class Steps, class Test, class Visitor>
 __device__ inline void visit_leaves(const uint8* columns, int64 n_table_rows, Steps steps,
-                                    const uint32* rows, int64 first_row, int64 n_rows,
-                                    Visitor visit) {
+                                    Test test, const uint32* rows, int64 first_row,
+                                    int64 n_rows, Visitor visit) {
     const int64 step = (int64)gridDim.x * blockDim.x;
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
          i += WALKED_ROWS * step) {
@@ -19,22 +19,22 @@ __device__ inline void visit_leaves(const uint8* columns, int64 n_table_rows, St
             const int64 at = i + j * step < n_rows ? i + j * step : n_rows - 1;
             own[j] = rows ? rows[at] : (uint32)(first_row + at);
         }
-        walk_rows(columns, n_table_rows, steps, own, leaves);
+        walk_rows(columns, n_table_rows, steps, test, own, leaves);
 #pragma unroll
         for (int32 j = 0; j < WALKED_ROWS; ++j)
             if (i + j * step < n_rows) visit(own[j], leaves[j]);
     }
 }
 
-template <class Steps, class Visitor>
-__device__ inline void walk_tree(const uint8* columns, int64 n_table_rows, Steps steps,
+template <class Steps, class Test, class Visitor>
+__device__ inline void walk_tree(const uint8* columns, int64 n_table_rows, Steps steps, Test test,
                                  int64 n_nodes, int64 shared_bytes, const uint32* rows,
                                  int64 first_row, int64 n_rows, Visitor visit) {
     if (n_nodes * (int64)sizeof(uint64) <= shared_bytes) {
         const PackedSteps shared = share_steps(steps, n_nodes);
-        visit_leaves(columns, n_table_rows, shared, rows, first_row, n_rows, visit);
+        visit_leaves(columns, n_table_rows, shared, test, rows, first_row, n_rows, visit);
     } else {
-        visit_leaves(columns, n_table_rows, steps, rows, first_row, n_rows, visit);
+        visit_leaves(columns, n_table_rows, steps, test, rows, first_row, n_rows, visit);
     }
 }
 
@@ -53,8 +53,17 @@ extern "C" __global__ void add_tree_values(const uint8* columns, int64 n_table_r
                                            const uint64* steps, int64 n_nodes, const double* value,
                                            const uint32* rows, int64 first_row, int64 n_rows,
                                            double* scores, int64 shared_bytes) {
-    walk_tree(columns, n_table_rows, PackedSteps{steps}, n_nodes, shared_bytes, rows, first_row,
-              n_rows, AddValue{value, scores});
+    walk_tree(columns, n_table_rows, PackedSteps{steps}, StepTest{}, n_nodes, shared_bytes, rows,
+              first_row, n_rows, AddValue{value, scores});
+}
+
+extern "C" __global__ void add_tree_values_by_set(const uint8* columns, int64 n_table_rows,
+                                                  const uint64* steps, int64 n_nodes,
+                                                  const double* value, const uint32* rows,
+                                                  int64 first_row, int64 n_rows, double* scores,
+                                                  int64 shared_bytes, const uint32* sets) {
+    walk_tree(columns, n_table_rows, PackedSteps{steps}, SetTest{sets}, n_nodes, shared_bytes, rows,
+              first_row, n_rows, AddValue{value, scores});
 }
 
 // Write the leaves of rows in a finished tree.
@@ -62,16 +71,38 @@ extern "C" __global__ void find_leaves(const uint8* columns, int64 n_table_rows,
                                        const uint64* steps, int64 n_nodes, const uint32* rows,
                                        int64 first_row, int64 n_rows, uint32* leaves,
                                        int64 shared_bytes) {
-    walk_tree(columns, n_table_rows, PackedSteps{steps}, n_nodes, shared_bytes, rows, first_row,
-              n_rows, WriteLeaf{leaves});
+    walk_tree(columns, n_table_rows, PackedSteps{steps}, StepTest{}, n_nodes, shared_bytes, rows,
+              first_row, n_rows, WriteLeaf{leaves});
+}
+
+extern "C" __global__ void find_leaves_by_set(const uint8* columns, int64 n_table_rows,
+                                              const uint64* steps, int64 n_nodes,
+                                              const uint32* rows, int64 first_row, int64 n_rows,
+                                              uint32* leaves, int64 shared_bytes,
+                                              const uint32* sets) {
+    walk_tree(columns, n_table_rows, PackedSteps{steps}, SetTest{sets}, n_nodes, shared_bytes, rows,
+              first_row, n_rows, WriteLeaf{leaves});
 }
 
 // Add the values of the tree that was grown last to the scores of other rows.
+template <class Test>
+__device__ inline void walk_grown_tree(const Job& job, Test test, const uint32* rows,
+                                       int64 first_row, int64 n_rows, double* scores,
+                                       int64 shared_bytes) {
+    if (job.state->status == OUT_OF_RANGE) return;
+    walk_tree(job.columns, job.n_table_rows, NodeSteps{job.nodes}, test, job.state->n_nodes,
+              shared_bytes, rows, first_row, n_rows, AddValue{job.value, scores});
+}
+
 extern "C" __global__ void add_grown_values(Job job, const uint32* rows, int64 first_row,
                                             int64 n_rows, double* scores, int64 shared_bytes) {
-    if (job.state->status == OUT_OF_RANGE) return;
-    walk_tree(job.columns, job.n_table_rows, NodeSteps{job.nodes}, job.state->n_nodes, shared_bytes,
-              rows, first_row, n_rows, AddValue{job.value, scores});
+    walk_grown_tree(job, StepTest{}, rows, first_row, n_rows, scores, shared_bytes);
+}
+
+extern "C" __global__ void add_grown_values_by_set(Job job, const uint32* rows, int64 first_row,
+                                                   int64 n_rows, double* scores,
+                                                   int64 shared_bytes) {
+    walk_grown_tree(job, SetTest{job.node_sets}, rows, first_row, n_rows, scores, shared_bytes);
 }
 
 // Write the steps of the tree that was grown last, to keep it.

@@ -26,8 +26,8 @@ __device__ inline PackedSteps share_steps(Steps steps, int64 n_nodes) {
 }
 
 // Find the leaves of rows. A leaf's step is 0: who has arrived stays.
-template <class Steps>
-__device__ inline void walk_rows(const uint8* columns, int64 n_table_rows, Steps steps,
+template <class Steps, class Test>
+__device__ inline void walk_rows(const uint8* columns, int64 n_table_rows, Steps steps, Test test,
                                  const uint32 (&rows)[WALKED_ROWS], uint32 (&nodes)[WALKED_ROWS]) {
     uint64 step[WALKED_ROWS];
     const uint64 first = steps(0);
@@ -45,7 +45,7 @@ __device__ inline void walk_rows(const uint8* columns, int64 n_table_rows, Steps
 #pragma unroll
         for (int32 j = 0; j < WALKED_ROWS; ++j) {
             if (step[j]) {
-                nodes[j] = step_left(step[j]) + !is_left_code(step[j], codes[j]);
+                nodes[j] = step_left(step[j]) + !test(step[j], nodes[j], codes[j]);
                 step[j] = steps(nodes[j]);
                 is_walking |= step[j] != 0;
             }

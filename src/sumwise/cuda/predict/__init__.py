@@ -12,8 +12,8 @@ from sumwise.kernels.predict.blocks import BLOCK
 QUAD = 4
 # Trees that a row walks through side by side.
 TOGETHER = 4
-# Bits of a narrow node: its left child (within the tree), skip, column and bound.
-LEFT_BITS, COLUMN_BITS = 12, 11
+# Most nodes of a tree: see scoring.cu.
+MOST_NODES = 1 << 24
 
 Coder = structure(
     "Coder",
@@ -31,7 +31,7 @@ Coder = structure(
 CodedTrees = structure(
     "CodedTrees",
     """
-    const void* nodes;  // words of 32 or 64 bits, see scoring.cu
+    const uint64* nodes;  // [n_nodes]: see scoring.cu
     const double* value;  // [n_nodes]
     const int32* leaf_node;  // [n_nodes]: the node's number in the model
     const int32* start;  // [n_trees + 1]
@@ -52,8 +52,6 @@ PREDICT = Program(
             "BLOCK": BLOCK,
             "QUAD": QUAD,
             "TOGETHER": TOGETHER,
-            "LEFT_BITS": LEFT_BITS,
-            "COLUMN_BITS": COLUMN_BITS,
         },
     ),
 )

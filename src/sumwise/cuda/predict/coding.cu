@@ -1,25 +1,7 @@
 // Replace values by one-byte codes, see kernels/predict/coding.py and category_sets.py.
 #include "layout.cuh"
 #include "runtime/grid.cuh"
-
-// The codes of a row in a quad of columns of thresholds. The thresholds of a column are a heap: item
-// 1 is the middle one, items 2i and 2i + 1 are on both sides of item i. So the threads of a warp
-// read items that lie side by side in shared memory.
-template <typename Value>
-__device__ void search_quad(const Value* heaps, int64 n_steps, const Value* values, uint8* codes) {
-    int32 place[QUAD];
-#pragma unroll
-    for (int k = 0; k < QUAD; ++k) place[k] = 1;
-    for (int64 step = 0; step < n_steps; ++step)
-#pragma unroll
-        for (int k = 0; k < QUAD; ++k) {
-            Value threshold = heaps[((int64)k << n_steps) + place[k]];
-            place[k] = 2 * place[k] + (threshold < values[k]);
-        }
-#pragma unroll
-    for (int k = 0; k < QUAD; ++k)
-        codes[k] = values[k] == values[k] ? (uint8)(1 + place[k] - (1 << n_steps)) : 0;
-}
+#include "table/search.cuh"
 
 // 0 for a missing value, 1 for a category of the set, 2 for any other number.
 template <typename Value>
@@ -53,7 +35,7 @@ __device__ void code_quads(const Value* values, int64 row_stride, int64 column_s
             for (int k = 0; k < QUAD; ++k)
                 quad_values[k] = own[coder.feature[column + (k < n_own ? k : 0)] * column_stride];
             if (n_steps >= 0) {
-                search_quad(heaps + (known[3] - search_first), n_steps, quad_values, quad_codes);
+                search_columns(heaps + (known[3] - search_first), n_steps, quad_values, quad_codes);
             } else {
 #pragma unroll
                 for (int k = 0; k < QUAD; ++k) {

@@ -1,46 +1,19 @@
 // Walk coded rows through trees, and add up the values of their leaves; see
 // kernels/predict/scoring.py.
 //
-// A node is a word: left child (within the tree), skip, column, bound. A row goes right if code -
-// skip > bound, as bytes. A leaf leads to itself. The nodes of a tree are ordered by depth, so that
-// the nodes of a level lie side by side in shared memory and do not share its banks.
+// A node is a word of 64 bits: left child within the tree (24 bits), bound (8), skip (1), and where the
+// code of a row is, in bytes from its first one (31). A row goes right if code - skip > bound. A leaf
+// leads to itself. The nodes of a tree are ordered by depth, so that those of a level lie side by
+// side.
 //
-// Narrow trees, of 32-bit words, lie in shared memory, and so do the codes of the rows at work: four
-// columns a word, one word a row, so that each thread of a warp reads from a bank of its own. Wide
-// trees, of 64-bit words, and the codes of their rows are read from where they are.
+// Near trees lie in shared memory, and so do the codes of the rows at work: a word of four columns
+// for each row, then the next four columns, so that every thread of a warp reads from a bank of its
+// own. Far trees, which are too large for this, and the codes of their rows are read where they are.
 #include "layout.cuh"
 #include "runtime/grid.cuh"
 
-template <typename Word> struct NodeBits;
-
-template <> struct NodeBits<uint32> {
-    static __device__ uint32 left(uint32 node) { return node >> (9 + COLUMN_BITS); }
-    static __device__ uint32 skip(uint32 node) { return (node >> (8 + COLUMN_BITS)) & 1; }
-    static __device__ uint32 column(uint32 node) { return (node >> 8) & ((1 << COLUMN_BITS) - 1); }
-};
-
-template <> struct NodeBits<uint64> {
-    static __device__ uint32 left(uint64 node) { return (uint32)(node >> 33); }
-    static __device__ uint32 skip(uint64 node) { return (uint32)(node >> 32) & 1; }
-    static __device__ uint32 column(uint64 node) { return (uint32)(node >> 8) & 0xFFFFFF; }
-};
-
-// The codes of a row: quads of columns in shared memory, or columns where they are.
-struct NearCodes {
-    const uint8* own;
-    uint32 pitch;
-    __device__ uint32 read(uint32 column) const {
-        return own[(column >> 2) * pitch + (column & 3)];
-    }
-};
-
-struct FarCodes {
-    const uint8* own;
-    __device__ uint32 read(uint32 column) const { return own[(int64)column * BLOCK]; }
-};
-
-template <typename Word> struct Trees {
-    const Word* nodes;
+struct Trees {
+    const uint64* nodes;
     const double* value;
     const int32* start;
     const int32* depth;
@@ -48,18 +21,19 @@ template <typename Word> struct Trees {
     int64 n_trees;
 };
 
-template <typename Word, typename Codes>
-__device__ uint32 go_on(const Word* nodes, uint32 place, const Codes& codes) {
-    Word node = nodes[place];
-    uint32 code = (codes.read(NodeBits<Word>::column(node)) - NodeBits<Word>::skip(node)) & 255;
-    return NodeBits<Word>::left(node) + (code > ((uint32)node & 255));
+__device__ inline uint32 go_on(const uint64* nodes, uint32 place, const uint8* codes) {
+    const uint64 node = nodes[place];
+    const uint32 low = (uint32)node, high = (uint32)(node >> 32);
+    // A missing value, 0, that is to go right wraps around: it is above every bound.
+    const uint32 code = codes[low & 0x7FFFFFFF] - (low >> 31);
+    return (high >> 8) + (code > (high & 255));
 }
 
 // Find the leaves of a row in the trees [tree, tree + TOGETHER); beyond the last, in the last one.
 // All threads of a warp come here.
-template <typename Word, typename Codes>
-__device__ void find_leaves(const Trees<Word>& trees, int64 tree, const Codes& codes, uint32* leaf) {
-    const Word* nodes[TOGETHER];
+__device__ inline void find_leaves(const Trees& trees, int64 tree, const uint8* codes,
+                                   uint32* leaf) {
+    const uint64* nodes[TOGETHER];
     int32 depth = 0;
 #pragma unroll
     for (int k = 0; k < TOGETHER; ++k) {
@@ -87,8 +61,8 @@ __device__ void find_leaves(const Trees<Word>& trees, int64 tree, const Codes& c
 }
 
 // Add the values of trees to the scores of a row, in the order of the trees.
-template <typename Word, typename Codes>
-__device__ void add_values(const Trees<Word>& trees, const Codes& codes, bool is_row, double* out) {
+__device__ inline void add_values(const Trees& trees, const uint8* codes, bool is_row,
+                                  double* out) {
     double sum = 0.0;
     int32 output = -1;
     for (int64 tree = 0; tree < trees.n_trees; tree += TOGETHER) {
@@ -111,9 +85,8 @@ __device__ void add_values(const Trees<Word>& trees, const Codes& codes, bool is
 }
 
 // Write the leaves of a row, as the model numbers nodes and trees.
-template <typename Word, typename Codes>
-__device__ void write_leaves(const Trees<Word>& trees, const Codes& codes, bool is_row,
-                             const int32* leaf_node, const int32* number, int32* out) {
+__device__ inline void write_leaves(const Trees& trees, const uint8* codes, bool is_row,
+                                    const int32* leaf_node, const int32* number, int32* out) {
     for (int64 tree = 0; tree < trees.n_trees; tree += TOGETHER) {
         uint32 leaf[TOGETHER];
         find_leaves(trees, tree, codes, leaf);
@@ -127,17 +100,17 @@ __device__ void write_leaves(const Trees<Word>& trees, const Codes& codes, bool 
 extern __shared__ uint64 shared_memory[];
 
 // Copy trees [first, last) to shared memory; return where it is free.
-__device__ uint32* load_trees(const CodedTrees& coded, int64 first, int64 last, bool has_values,
-                              Trees<uint32>& trees) {
+__device__ inline uint32* load_trees(const CodedTrees& coded, int64 first, int64 last,
+                                     Trees& trees) {
     int64 n_trees = last - first, begin = coded.start[first], n_nodes = coded.start[last] - begin;
-    double* value = (double*)shared_memory;
-    uint32* nodes = (uint32*)(has_values ? value + n_nodes : value);
-    int32* start = (int32*)(nodes + n_nodes);
+    uint64* nodes = shared_memory;
+    double* value = (double*)(nodes + n_nodes);
+    int32* start = (int32*)(value + n_nodes);
     int32* depth = start + n_trees;
     int32* output = depth + n_trees;
     for (int64 i = threadIdx.x; i < n_nodes; i += blockDim.x) {
-        nodes[i] = ((const uint32*)coded.nodes)[begin + i];
-        if (has_values) value[i] = coded.value[begin + i];
+        nodes[i] = coded.nodes[begin + i];
+        value[i] = coded.value[begin + i];
     }
     for (int64 tree = threadIdx.x; tree < n_trees; tree += blockDim.x) {
         start[tree] = (int32)(coded.start[first + tree] - begin);
@@ -150,8 +123,8 @@ __device__ uint32* load_trees(const CodedTrees& coded, int64 first, int64 last, 
 }
 
 // Copy the codes of a thread's row to shared memory, where no other thread reads them.
-__device__ NearCodes load_codes(const uint8* codes, int64 row, int64 n_rows, int64 n_columns,
-                                uint32* target) {
+__device__ inline const uint8* load_codes(const uint8* codes, int64 row, int64 n_rows,
+                                          int64 n_columns, uint32* target) {
     const uint8* own = codes + (row / BLOCK * n_columns) * BLOCK + row % BLOCK;
     uint32* words = target + threadIdx.x;
     for (int64 column = 0; column < n_columns; column += QUAD) {
@@ -162,16 +135,17 @@ __device__ NearCodes load_codes(const uint8* codes, int64 row, int64 n_rows, int
                 word |= (uint32)own[(column + k) * BLOCK] << (8 * k);
         words[column / QUAD * blockDim.x] = word;
     }
-    return {(const uint8*)words, 4 * blockDim.x};
+    return (const uint8*)words;
 }
 
-__device__ FarCodes find_codes(const uint8* codes, int64 row, int64 n_rows, int64 n_columns) {
+__device__ inline const uint8* find_codes(const uint8* codes, int64 row, int64 n_rows,
+                                          int64 n_columns) {
     int64 own = row < n_rows ? row : n_rows - 1;
-    return {codes + (own / BLOCK * n_columns) * BLOCK + own % BLOCK};
+    return codes + (own / BLOCK * n_columns) * BLOCK + own % BLOCK;
 }
 
-__device__ Trees<uint64> find_trees(const CodedTrees& coded, int64 first, int64 last) {
-    return {(const uint64*)coded.nodes, coded.value, coded.start + first, coded.depth + first,
+__device__ inline Trees find_trees(const CodedTrees& coded, int64 first, int64 last) {
+    return {coded.nodes, coded.value, coded.start + first, coded.depth + first,
             coded.output + first, last - first};
 }
 
@@ -184,49 +158,49 @@ extern "C" __global__ void start_scores(const double* base_score, int64 n_output
 }
 
 // Add the values of trees [first, last) to out[n_rows][n_outputs].
-extern "C" __global__ void add_narrow_predictions(const uint8* codes, int64 n_rows,
+extern "C" __global__ void add_near_predictions(const uint8* codes, int64 n_rows,
                                                   CodedTrees coded, int64 first, int64 last,
                                                   double* out, int64 n_outputs) {
-    Trees<uint32> trees;
-    uint32* room = load_trees(coded, first, last, true, trees);
+    Trees trees;
+    uint32* room = load_trees(coded, first, last, trees);
     for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
-        NearCodes own = load_codes(codes, row, n_rows, coded.n_columns, room);
+        const uint8* own = load_codes(codes, row, n_rows, coded.n_columns, room);
         add_values(trees, own, row < n_rows, out + row * n_outputs);
     }
 }
 
-extern "C" __global__ void add_wide_predictions(const uint8* codes, int64 n_rows, CodedTrees coded,
+extern "C" __global__ void add_far_predictions(const uint8* codes, int64 n_rows, CodedTrees coded,
                                                 int64 first, int64 last, double* out,
                                                 int64 n_outputs) {
-    Trees<uint64> trees = find_trees(coded, first, last);
+    Trees trees = find_trees(coded, first, last);
     for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
-        FarCodes own = find_codes(codes, row, n_rows, coded.n_columns);
+        const uint8* own = find_codes(codes, row, n_rows, coded.n_columns);
         add_values(trees, own, row < n_rows, out + row * n_outputs);
     }
 }
 
 // Write the leaves of rows in trees [first, last) to out[n_rows][n_trees].
-extern "C" __global__ void find_narrow_leaves(const uint8* codes, int64 n_rows, CodedTrees coded,
+extern "C" __global__ void find_near_leaves(const uint8* codes, int64 n_rows, CodedTrees coded,
                                               int64 first, int64 last, int32* out, int64 n_trees) {
-    Trees<uint32> trees;
-    uint32* room = load_trees(coded, first, last, false, trees);
+    Trees trees;
+    uint32* room = load_trees(coded, first, last, trees);
     const int32* leaf_node = coded.leaf_node + coded.start[first];
     for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
-        NearCodes own = load_codes(codes, row, n_rows, coded.n_columns, room);
+        const uint8* own = load_codes(codes, row, n_rows, coded.n_columns, room);
         write_leaves(trees, own, row < n_rows, leaf_node, coded.number + first,
                      out + row * n_trees);
     }
 }
 
-extern "C" __global__ void find_wide_leaves(const uint8* codes, int64 n_rows, CodedTrees coded,
+extern "C" __global__ void find_far_leaves(const uint8* codes, int64 n_rows, CodedTrees coded,
                                             int64 first, int64 last, int32* out, int64 n_trees) {
-    Trees<uint64> trees = find_trees(coded, first, last);
+    Trees trees = find_trees(coded, first, last);
     for (int64 begin = (int64)blockIdx.x * blockDim.x; begin < n_rows; begin += item_step()) {
         int64 row = begin + threadIdx.x;
-        FarCodes own = find_codes(codes, row, n_rows, coded.n_columns);
+        const uint8* own = find_codes(codes, row, n_rows, coded.n_columns);
         write_leaves(trees, own, row < n_rows, coded.leaf_node, coded.number + first,
                      out + row * n_trees);
     }

@@ -159,6 +159,12 @@ class Device(ABC):
     def wait_for(self, mark: Mark) -> None:
         """Queue a wait: work queued from now on begins when another device has reached its mark."""
 
+    def wait_for_stream(self, stream: int) -> None:  # noqa: B027 - an emulator has no other queues
+        """Wait for the work of another library's queue on this GPU, which CUDA knows as a number.
+
+        1 is the queue that libraries use unless they are told otherwise.
+        """
+
     @abstractmethod
     def wait(self) -> None:
         """Wait for all work; raise DeviceError if a kernel has failed."""

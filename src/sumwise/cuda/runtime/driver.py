@@ -233,6 +233,10 @@ class DriverDevice(Device):
         assert isinstance(mark, DriverMark)
         call(self._cuda.cuStreamWaitEvent, self._stream, mark.event, 0)
 
+    def wait_for_stream(self, stream: int) -> None:
+        self._begin()
+        call(self._cuda.cuStreamSynchronize, stream)
+
     def wait(self) -> None:
         self._begin()
         call(self._cuda.cuStreamSynchronize, self._stream)

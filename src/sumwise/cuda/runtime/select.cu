@@ -1,29 +1,14 @@
 // Find, in groups of weighted keys, the lowest key up to which the weights reach a goal: see select.py.
 #include "layout.cuh"
-#include "runtime/grid.cuh"
+#include "runtime/select.cuh"
 
 constexpr int64 DIGIT_BITS = 8, N_DIGITS = 256, TOP_SHIFT = 56;
 constexpr int64 POOL_SHIFT = 48;  // keys of the pool have the digits sought down to this one
+// Weights are added up in pieces of PIECE_BITS, a chunk of CHUNK_SIZE at a time.
+constexpr int64 PIECE_BITS = 20;
+constexpr uint32 PIECE_MASK = (1u << PIECE_BITS) - 1u;
+static_assert(CHUNK_SIZE << PIECE_BITS <= 1LL << 32, "sums of a chunk do not overflow");
 constexpr uint64 NO_KEY = 0xFFFFFFFFFFFFFFFFULL;
-
-// A part of a group, up to CHUNK_SIZE keys, which one block works on.
-struct Chunk {
-    int64 group, first, last;
-};
-
-// Find the group of a chunk: groups have as many chunks as their sizes need.
-__device__ inline Chunk find_chunk(const Selection& s, int64 number, bool pooled) {
-    int64 low = 0, high = s.n_groups;
-    while (high - low > 1) {  // chunk_first[low] <= number < chunk_first[high]
-        const int64 middle = (low + high) / 2;
-        if (s.chunk_first[middle] <= number) low = middle;
-        else high = middle;
-    }
-    const int64 size = pooled ? s.n_pooled[low] : s.size[low];
-    const int64 begin = (number - s.chunk_first[low]) * CHUNK_SIZE;
-    const int64 end = begin + CHUNK_SIZE < size ? begin + CHUNK_SIZE : size;
-    return {low, s.first[low] + begin, s.first[low] + end};
-}
 
 // One block: number the chunks of all groups, and begin with no digit.
 extern "C" __global__ void begin_selection(Selection s) {
@@ -47,7 +32,7 @@ extern "C" __global__ void begin_selection(Selection s) {
             s.chunk_first[group] = total + ends[threadIdx.x] - n;
             s.found[group] = 0;
             s.below[group] = 0;
-            s.n_pooled[group] = 0;
+            s.n_pooled[group] = s.overlaps && s.overlaps[group] >= 0 ? NOT_POOLED : 0;
             s.next[group] = NO_KEY;
         }
         __syncthreads();
@@ -57,33 +42,36 @@ extern "C" __global__ void begin_selection(Selection s) {
     if (threadIdx.x == 0) s.chunk_first[s.n_groups] = total;
 }
 
-// Weigh the keys that have the digits found so far by their next digit.
-extern "C" __global__ void weigh_digits(Selection s, int64 shift, int64 pooled) {
-    __shared__ uint64 sums[N_DIGITS];
-    __shared__ uint32 counts[N_DIGITS];
-    const uint64* keys = pooled ? s.pool : s.keys;
-    const int64* mass = pooled ? s.pool_mass : s.mass;
+// Weigh the keys that have the digits found so far by their next digit. Weights, of up to 51 bits, are
+// added up in three pieces, because shared memory has no addition of 64 bits.
+extern "C" __global__ void weigh_digits(Selection s, int64 shift) {
+    __shared__ uint32 sums[3][N_DIGITS];
     const int64 n_chunks = s.chunk_first[s.n_groups];
     for (int64 number = blockIdx.x; number < n_chunks; number += gridDim.x) {
-        const Chunk chunk = find_chunk(s, number, pooled != 0);
+        bool pooled = shift < POOL_SHIFT;
+        const Chunk chunk = find_chunk(s, number, pooled);
         if (chunk.first >= chunk.last) continue;  // the same for all threads
-        for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x) {
-            sums[digit] = 0;
-            counts[digit] = 0;
-        }
+        const uint64* keys = pooled ? s.pool : s.keys;
+        const int64* mass = pooled ? s.pool_mass : s.mass;
+        for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x)
+            for (int64 piece = 0; piece < 3; piece++) sums[piece][digit] = 0;
         __syncthreads();
         const uint64 head = shift == TOP_SHIFT ? 0 : s.found[chunk.group] >> (shift + DIGIT_BITS);
         for (int64 i = chunk.first + threadIdx.x; i < chunk.last; i += blockDim.x) {
             const uint64 own = keys[i] >> shift;
             if (shift == TOP_SHIFT || (own >> DIGIT_BITS) == head) {
-                const uint64 digit = own & (N_DIGITS - 1);
-                if (mass) atomicAdd(sums + digit, (uint64)mass[i]);
-                else atomicAdd(counts + digit, 1u);
+                const uint64 digit = own & (N_DIGITS - 1), weight = mass ? (uint64)mass[i] : 1;
+                for (int64 piece = 0; piece < 3; piece++) {
+                    const uint32 part = (uint32)(weight >> (PIECE_BITS * piece)) & PIECE_MASK;
+                    if (part) atomicAdd(sums[piece] + digit, part);
+                }
             }
         }
         __syncthreads();
         for (int64 digit = threadIdx.x; digit < N_DIGITS; digit += blockDim.x) {
-            const uint64 weight = mass ? sums[digit] : counts[digit];
+            uint64 weight = 0;
+            for (int64 piece = 0; piece < 3; piece++)
+                weight += (uint64)sums[piece][digit] << (PIECE_BITS * piece);
             if (weight) atomicAdd(s.counters + chunk.group * N_DIGITS + digit, weight);
         }
         __syncthreads();
@@ -95,6 +83,7 @@ extern "C" __global__ void find_digits(Selection s, int64 shift) {
     __shared__ int64 upto[N_DIGITS];
     const int64 digit = threadIdx.x;
     for (int64 group = blockIdx.x; group < s.n_groups; group += gridDim.x) {
+        if (s.size[group] == 0) continue;  // the same for all threads
         uint64* counter = s.counters + group * N_DIGITS + digit;
         const int64 own = (int64)*counter, below = s.below[group];
         *counter = 0;
@@ -122,7 +111,8 @@ extern "C" __global__ void find_digits(Selection s, int64 shift) {
 extern "C" __global__ void pool_keys(Selection s) {
     const int64 n_chunks = s.chunk_first[s.n_groups];
     for (int64 number = blockIdx.x; number < n_chunks; number += gridDim.x) {
-        const Chunk chunk = find_chunk(s, number, false);
+        const Chunk chunk = find_chunk(s, number);
+        if (s.n_pooled[chunk.group] == NOT_POOLED) continue;  // the same for all threads
         const uint64 head = s.found[chunk.group] >> POOL_SHIFT;
         uint64 lowest = NO_KEY;
         for (int64 begin = chunk.first; begin < chunk.last; begin += blockDim.x) {
@@ -148,15 +138,16 @@ extern "C" __global__ void pool_keys(Selection s) {
     }
 }
 
-// Find the lowest key of the pool above the one sought.
+// Find the lowest key above the one sought, among those that are pooled if any are.
 extern "C" __global__ void find_next_keys(Selection s) {
     const int64 n_chunks = s.chunk_first[s.n_groups];
     for (int64 number = blockIdx.x; number < n_chunks; number += gridDim.x) {
-        const Chunk chunk = find_chunk(s, number, true);
-        const uint64 found = s.found[chunk.group];
+        bool pooled = true;
+        const Chunk chunk = find_chunk(s, number, pooled);
+        const uint64 *keys = pooled ? s.pool : s.keys, found = s.found[chunk.group];
         uint64 lowest = NO_KEY;
         for (int64 i = chunk.first + threadIdx.x; i < chunk.last; i += blockDim.x)
-            if (s.pool[i] > found && s.pool[i] < lowest) lowest = s.pool[i];
+            if (keys[i] > found && keys[i] < lowest) lowest = keys[i];
         lowest = lowest_lane(lowest);
         if (is_first_lane() && lowest != NO_KEY) atomicMin(s.next + chunk.group, lowest);
     }

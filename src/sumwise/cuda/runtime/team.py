@@ -49,11 +49,16 @@ class DeviceTeam:
 
     run_alone = run
 
-    def launch(self, program: Program, name: str, n_items: int, *args: Any) -> None:
-        """Queue a kernel with about one thread per item, at most as many as run at once."""
+    def launch(
+        self, program: Program, name: str, n_items: int, *args: Any, shared: int = 0
+    ) -> None:
+        """Queue a kernel with about one thread per item, at most as many as run at once.
+
+        ``shared`` is the dynamic shared memory of a block in bytes.
+        """
         most = _BLOCKS * self.device.n_processors
         n_blocks = max(1, min(most, -(-n_items // _THREADS)))
-        self.device.launch(self.device.load(program)[name], n_blocks, _THREADS, args)
+        self.device.launch(self.device.load(program)[name], n_blocks, _THREADS, args, shared)
 
     def borrow(self, name: str, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
         """Return scratch memory: an array with any contents, valid until its name is used again."""

@@ -1,8 +1,8 @@
 """RowDrawer: draws rows on a device, the same ones as on the CPU.
 
-Rows have keys, and those with the lowest are drawn: their k-th lowest is found by ``Selector``. Then
-all rows get a flag, and both kinds of rows are written in their order. Sizes are known beforehand,
-so nothing waits for the device.
+Rows have keys, and those with the lowest are drawn: ``Selector`` finds the k-th lowest. Then all
+rows get a flag, and both kinds of rows are written in their order. Sizes are known beforehand, so
+nothing waits for the device.
 """
 
 from typing import NamedTuple
@@ -57,7 +57,6 @@ class RowDrawer:
         self._n_tiles = -(-n_rows // TILE_ROWS)
         self._flags = device.allocate(n_rows, np.uint8)
         self._tiles = device.allocate((max(1, self._n_tiles), 2), np.int64)
-        self._keys: DeviceArray | None = None
         self._selectors: dict[int, Selector] = {}
         self._groups: dict[int, Groups] = {}
 
@@ -149,13 +148,11 @@ class RowDrawer:
     # --- memory ---
 
     def _get_keys(self) -> DeviceArray:
-        if self._keys is None:
-            self._keys = self._team.device.allocate(self._rows.size, np.uint64)
-        return self._keys
+        return self._team.borrow("keys of rows", self._rows.size, np.uint64)
 
     def _get_selector(self, n_groups: int) -> Selector:
         if n_groups not in self._selectors:
-            self._selectors[n_groups] = Selector(self._team, self._rows.size, n_groups)
+            self._selectors[n_groups] = Selector(self._team, n_groups)
         return self._selectors[n_groups]
 
     def _get_groups(self, n_drawn: int) -> Groups:
@@ -167,3 +164,15 @@ class RowDrawer:
 
     def _launch(self, name: str, *args: object) -> None:
         self._team.launch(SAMPLING, name, self._rows.size, *args)
+
+
+def spread_factors(
+    team: DeviceTeam,
+    by_stratum: DeviceArray,
+    of_row: DeviceArray,
+    rows: DeviceArray,
+    out: DeviceArray,
+) -> None:
+    """Queue writing the factors of rows, those of their strata."""
+    numbers = by_stratum, of_row, rows, rows.size
+    team.launch(SAMPLING, "spread_factors", rows.size, *numbers, out)

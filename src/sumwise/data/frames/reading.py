@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.data.frames.columns import ArrayColumn, Column, ObjectColumn, read_series
+from sumwise.data.on_device import fetch
 from sumwise.data.sparse import is_sparse
 from sumwise.data.sparse.frame import read_sparse_frame
 from sumwise.errors import DataError
@@ -99,10 +100,12 @@ def collect_lazy(X: Any) -> Any:
 def read_array(values: Any) -> Any:
     """Return a series or frame as an array, with NaN or None for missing values.
 
-    Anything else is returned unchanged.
+    What is in the memory of a GPU is copied to that of the host. Anything else is returned
+    unchanged.
     """
     if values is None or isinstance(values, (np.ndarray, list, tuple, str, numbers.Number)):
         return values
+    values = fetch(values)
     frame = open_frame(values)
     if frame is None:
         return series_to_array(values)

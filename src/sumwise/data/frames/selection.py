@@ -14,16 +14,24 @@ from sumwise.data.frames.reading import (
     read_input,
     refuse_repeated_names,
 )
+from sumwise.data.on_device import is_on_device
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Return some rows of an array, frame, series, sparse matrix or list, in the same container."""
+    """Return some rows of an array, frame, series, sparse matrix or list, in the same container.
+
+    Those of a matrix in the memory of a GPU are a :class:`DeviceMatrix`.
+    """
     if isinstance(X, np.ndarray):
         return X[rows]
     if isinstance(X, (list, tuple)):
         return [X[row] for row in rows]
     if hasattr(X, "tocsr"):
         return _keep_format(X, X.tocsr()[rows])
+    if is_on_device(X):
+        from sumwise.data.device_reading import read_device_matrix  # few users need it
+
+        return read_device_matrix(X).take(rows)
     import narwhals as nw
 
     X = collect_lazy(X)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.on_device import give
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.docs import document
@@ -24,6 +25,9 @@ from sumwise.estimators.input.parameters import check_number, extend_parameters
 from sumwise.estimators.input.targets import find_classes
 from sumwise.export.portable import Affine, Node, PortableModel
 from sumwise.tree import GrowthSettings
+
+if TYPE_CHECKING:
+    from sumwise.estimators.boosting.device_scores import DeviceScores
 
 
 @document
@@ -133,7 +137,8 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        return self._scores(self._predict_rounds(X, rounds))
+        model = self._take_rounds(rounds)
+        return model._predict(X, model._scores, model._give_scores)
 
     def predict_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
         """Return class probabilities, one column per class in the order of ``classes_``.
@@ -147,8 +152,8 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        raw = self._predict_rounds(X, rounds)
-        return self._to_probabilities(raw) if rounds is None else self._predict_mean(raw)
+        model = self._take_rounds(rounds)
+        return model._predict(X, model._to_probabilities, model._give_mean)
 
     def predict_log_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
         """Return logarithms of :meth:`predict_proba`, -inf for a probability of 0."""
@@ -170,10 +175,23 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
         -------
         ndarray of shape (n_rows,)
         """
-        raw = self._predict_rounds(X, rounds)
-        if rounds is None and self._is_calibrated():
-            return self.classes_[self._to_probabilities(raw).argmax(axis=1)]
-        return self._labels(raw)
+        model = self._take_rounds(rounds)
+        return model._predict(X, model._to_labels, model._give_labels)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(*self._read_scored(X, y, sample_weight)))
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Yield :meth:`decision_function` after each round."""
@@ -219,6 +237,27 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
     def _describe_decision(self) -> PortableModel:
         """Return the decision values in plain terms, for export."""
         return replace(self._describe(), output=self._describe_raw(), classes=())
+
+    def _give_mean(self, scores: "DeviceScores") -> Any:
+        if self._needs_host():
+            return give(self._to_probabilities(scores.to_host()), scores.like)
+        return super()._give_mean(scores)
+
+    def _give_labels(self, scores: "DeviceScores") -> Any:
+        if self._needs_host():
+            return give(self._to_labels(scores.to_host()), scores.like)
+        return scores.give_labels(self.classes_)
+
+    def _needs_host(self) -> bool:
+        """Whether predictions are more than raw scores and a link, which a device has."""
+        is_linked = self._custom_link is None and self.classes_.size > 1
+        return self._is_calibrated() or not is_linked
+
+    def _to_labels(self, raw: np.ndarray) -> np.ndarray:
+        """Return the most probable classes, by calibrated probabilities if the model has them."""
+        if self._is_calibrated():
+            return self.classes_[self._to_probabilities(raw).argmax(axis=1)]
+        return self._labels(raw)
 
     def _labels(self, raw: np.ndarray) -> np.ndarray:
         if self.classes_.size == 1:

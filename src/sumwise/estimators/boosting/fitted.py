@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.categories.encoder import CategoryEncoder
+from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.data.on_device import fetch, give, is_on_device
 from sumwise.docstrings import fill_docstring
 from sumwise.errors import ExportError, ParameterError
 from sumwise.estimators.boosting.round_ranges import read_rounds
@@ -26,7 +28,7 @@ from sumwise.estimators.explaining import (
     attribute_model,
     explain_rows,
 )
-from sumwise.estimators.input.features import needs_no_check, read_rows
+from sumwise.estimators.input.features import ReadRows, needs_no_check, read_rows
 from sumwise.estimators.input.jobs import count_threads, start_team
 from sumwise.estimators.persistence import SavedModelMixin
 from sumwise.estimators.serving.mixin import CompilesMixin
@@ -36,9 +38,10 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss
 from sumwise.parts import is_number
 from sumwise.training.stopping import LOSS, OOB, SCORE
-from sumwise.tree import Ensemble, LinearEnsemble
+from sumwise.tree import Ensemble, LinearEnsemble, TreeEnsemble
 
 if TYPE_CHECKING:  # imported when something is explained
+    from sumwise.estimators.boosting.device_scores import DeviceScores
     from sumwise.inspection.attribution import Attribution
     from sumwise.inspection.explanation import Explanation
 
@@ -59,7 +62,12 @@ _SCALES = {
 # Code of a category that fit has not seen; an encoder distinguishes it from a missing value.
 UNKNOWN = -1.0
 
+# Up to here rows of the host are predicted there before they would have come to a device.
+_FEW_ROWS = 1000
+CPU = "cpu"
+
 _Model = TypeVar("_Model", bound="BaseFittedBoosting")
+T = TypeVar("T")
 
 
 class _KnownScores(NamedTuple):
@@ -85,6 +93,8 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
     history_: dict[str, np.ndarray]
     # The user's loss, if it has its own link function.
     _custom_link: CustomLoss | None = None
+    # Where many rows are predicted.
+    device: str = CPU
     # Replaces categories by statistics of the target.
     _encoder: CategoryEncoder | None = None
     _known_scores: _KnownScores | None = None
@@ -97,7 +107,7 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
             return read_rows(self, X)
         return self._encoder.transform(read_rows(self, X, UNKNOWN))
 
-    def _with_team(self, X: np.ndarray, work: Callable[[Team], np.ndarray]) -> np.ndarray:
+    def _with_team(self, X: Any, work: Callable[[Team], T]) -> T:
         n_steps = X.shape[0] * self.ensemble_.n_trees // _TREES_PER_STEP
         with start_team(self.n_jobs, n_steps) as team:
             return work(team)
@@ -105,12 +115,53 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
     def _predict_raw(self, X: Any) -> np.ndarray:
         if self._known_scores is not None and X is self._known_scores.X:
             return self._known_scores.raw.copy()
-        X = self._check_input(X)
+        matrix = self._check_input(X)
+        if self._predicts_on_device(matrix):
+            return self._score_on_device(matrix, X).to_host()
+        return self._predict_on_host(matrix)
+
+    def _predict_on_host(self, X: Any) -> np.ndarray:
         return self._with_team(X, lambda team: self.ensemble_.predict_raw(X, team))
 
-    def _predict_rounds(self, X: Any, rounds: Any) -> np.ndarray:
-        """Return raw scores of all rounds (None) or of some."""
-        return self._take_rounds(rounds)._predict_raw(X)
+    def _predicts_on_device(self, X: Any) -> bool:
+        """Whether read rows are on a device, or are many and meant for one."""
+        if isinstance(X, DeviceMatrix):
+            is_plain = isinstance(self.ensemble_, TreeEnsemble) and self.ensemble_.models is None
+            return is_plain  # otherwise their codes go to the host
+        return self.device != CPU and X.shape[0] > _FEW_ROWS
+
+    def _score_on_device(self, X: Any, given: Any) -> "DeviceScores":
+        """Return raw scores on a device; ``given`` are the rows as the user has passed them."""
+        from sumwise.estimators.boosting.device_scores import DeviceScores  # needs a GPU
+
+        known: Any = self.ensemble_
+        return self._with_team(
+            X, lambda team: DeviceScores.predict(known, self.device, X, given, team)
+        )
+
+    def _predict(
+        self,
+        X: Any,
+        on_host: Callable[[np.ndarray], Any],
+        on_device: "Callable[[DeviceScores], Any]",
+    ) -> Any:
+        """Return what is made of the raw scores of rows, where the rows are."""
+        is_known = self._known_scores is not None and X is self._known_scores.X
+        if is_known or (self.device == CPU and not is_on_device(X)):
+            return on_host(self._predict_raw(X))
+        matrix = self._check_input(X)
+        if self._predicts_on_device(matrix):
+            return on_device(self._score_on_device(matrix, X))
+        return give(on_host(self._predict_on_host(matrix)), X)
+
+    def _give_scores(self, scores: "DeviceScores") -> Any:
+        return scores.give_raw()
+
+    def _give_mean(self, scores: "DeviceScores") -> Any:
+        """Do on a device what :meth:`_predict_mean` does; a user's own link is of the host."""
+        if self._custom_link is not None:
+            return give(self._predict_mean(scores.to_host()), scores.like)
+        return scores.give_mean(self.ensemble_.link)
 
     def _take_rounds(self, rounds: Any) -> Self:
         """Return the model of some rounds; itself for all (None)."""
@@ -132,6 +183,11 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         for name in ("calibration_", "conformal_"):
             model.__dict__.pop(name, None)
         return model
+
+    def _read_scored(self, X: Any, *others: Any) -> tuple[Any, ...]:
+        """Return X, y and weights of ``score`` so that predictions are made on the host."""
+        rows = ReadRows(self._check_input(X)) if is_on_device(X) else X
+        return rows, *map(fetch, others)
 
     def _scores(self, raw: np.ndarray) -> np.ndarray:
         """Return raw scores as users see them: a single output has no axis."""
@@ -220,7 +276,8 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         True
         """
         model = self._take_rounds(rounds)
-        return explain_rows(model, Question(X, background, bool(interactions)))
+        question = Question(fetch(X), fetch(background), bool(interactions))
+        return explain_rows(model, question)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf each row reaches in each tree.
@@ -234,8 +291,15 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         ndarray of int32, shape (n_rows, n_trees)
             Node numbers within each tree.
         """
-        X = self._check_input(X)
-        return self._with_team(X, lambda team: self.ensemble_.apply(X, team))
+        matrix = self._check_input(X)
+        if self._predicts_on_device(matrix):
+            from sumwise.estimators.boosting.device_scores import apply_on_device  # needs a GPU
+
+            known: Any = self.ensemble_
+            return self._with_team(
+                matrix, lambda team: apply_on_device(known, self.device, matrix, X, team)
+            )
+        return self._with_team(matrix, lambda team: self.ensemble_.apply(matrix, team))
 
     def truncate(self, n_rounds: int) -> Self:
         """Return a fitted copy that has only the first rounds.

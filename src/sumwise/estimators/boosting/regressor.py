@@ -113,8 +113,10 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
         -------
         ndarray of shape (n_rows,), or (n_rows, n_outputs) for several targets or quantiles
         """
-        scores = self._predict_rounds(X, rounds)
-        return self._scores(scores) if raw else self._predict_mean(scores)
+        model = self._take_rounds(rounds)
+        if raw:
+            return model._predict(X, model._scores, model._give_scores)
+        return model._predict(X, model._predict_mean, model._give_mean)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² (the mean over several targets), or D² of several quantiles.
@@ -132,6 +134,7 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
         float
             1 for perfect predictions, 0 for those of a constant.
         """
+        X, y, sample_weight = self._read_scored(X, y, sample_weight)
         if self.__sklearn_is_fitted__() and self.ensemble_.link == "sorted":
             return score_quantiles(self.loss, y, self.predict(X), sample_weight)
         return super().score(X, y, sample_weight)

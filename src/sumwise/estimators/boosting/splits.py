@@ -64,7 +64,9 @@ def make_table(
 ) -> TrainingTable:
     """Return the table of all rows of a fit; validation rows do not affect the bins."""
     X, rows = data.train.matrix, data.rows.train
-    X_val = stack_rows([own.matrix for own in data.sets]) if data.sets else None
+    X_val = None
+    if data.sets and not devices:
+        X_val = stack_rows([own.matrix for own in data.sets])
     of_columns = (data.n_categories, find_native(model))
     if model.splits == APPROX:
         of_rows = (rows, team, X_val)

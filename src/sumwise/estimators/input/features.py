@@ -13,9 +13,11 @@ from sumwise.data.categories.dictionary import CategoryColumn, Dictionary
 from sumwise.data.frames.columns import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column
 from sumwise.data.frames.reading import ColumnFrame, read_input, refuse_repeated_names
 from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
+from sumwise.data.on_device import is_on_device
 from sumwise.data.sparse import is_sparse
 from sumwise.data.sparse.frame import SparseFrame
 from sumwise.errors import DataError, DataWarning, ParameterError
+from sumwise.estimators.input.on_device import read_device_rows, read_device_training_data
 from sumwise.estimators.input.parameters import check_choice
 from sumwise.estimators.input.sparse import (
     read_sparse_rows,
@@ -212,6 +214,9 @@ def read_training_data(
     is_auto = isinstance(chosen, str) and chosen == "auto"
     y = read_target(y, is_number=isinstance(estimator, RegressorMixin), many=many_targets)
     only_numbers = (is_auto or chosen is None) if known is None else known.is_numeric
+    if is_on_device(X):
+        matrix = read_device_training_data(estimator, X, y)
+        return matrix, y, FeatureSchema.of_numbers(matrix.shape[1])
     X = read_input(X, sparse=only_numbers)
     if isinstance(X, SparseFrame) or is_sparse(X):
         if not only_numbers:
@@ -302,6 +307,8 @@ def read_rows(estimator: KnowsSchema, X: Any, unknown_code: float = np.nan) -> A
     """
     if isinstance(X, ReadRows):
         return X.matrix
+    if is_on_device(X):
+        return read_device_rows(estimator, X)
     schema = estimator.schema_
     ignores = estimator.extra_columns == "ignore"
     known = getattr(estimator, "feature_names_in_", None)
