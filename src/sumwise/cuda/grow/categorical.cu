@@ -111,7 +111,7 @@ __device__ static void fill_prefix(const Sums& sums, int32 rank, int32 n, SetMem
     __syncthreads();  // the memory may still be in use
     if (rank >= 0) shared.prefix[rank + 1] = sums;
     __syncthreads();
-    Sums prefix[2] = {{0, 0, 0}, {0, 0, 0}};
+    Sums prefix[1] = {{0, 0, 0}};
     if (own < n) prefix[0] = shared.prefix[own + 1];
     prefix_bins(prefix, 1, shared.warp_sums);
     if (own < n) shared.prefix[own + 1] = prefix[0];
@@ -201,7 +201,7 @@ __device__ static void note_set(
     int32 rank, SetMemory& shared) {
     const int64 f = feature.f;
     Candidate* target = job.candidates + row * job.n_tiles * LANES + feature.lane;
-    Found found[2] = {find_nothing(), find_nothing()};
+    Found found[1] = {find_nothing()};
     if (own.number >= 0) found[0] = {order_of(gain), own.number};
     choose_bins(found, 1, shared.warp_finds);
     const bool is_found = found[0].order > find_nothing().order;

@@ -188,10 +188,10 @@ extern "C" __global__ void __launch_bounds__(256) score_and_choose(
     const __grid_constant__ Job job) {
     __shared__ int32 is_last;
     if (job.state->n_families == 0) return;
-    score_families(job, 1);
-    __threadfence();
+    score_children(job, 1);
     __syncthreads();
     if (threadIdx.x == 0) {
+        __threadfence();
         const uint64 n_before = atomicAdd((uint64*)&job.state->n_scored, 1ull);
         is_last = n_before + 1 == (uint64)gridDim.x * gridDim.y;
     }

@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(256) score_level(Job job, int64 gro
     const Gains total = sum_gains(job, state, f, own, is_candidate, n_value_bins, lanes);
     __syncthreads();
     const bool both_ways = lanes[own.in_group].any_missing != 0;
-    Found found[2] = {find_nothing(), find_nothing()};
+    Found found[1] = {find_nothing()};
     if (is_candidate && (both_ways || own.bin < n_value_bins || job.random_splits)) {
         const int32 index = 2 * (int32)own.bin;
         found[0] = better_of(found[0], Found{order_of(total.right), index});
