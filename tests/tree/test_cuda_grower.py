@@ -190,9 +190,16 @@ def test_nothing_to_split_on(device):
     assert assert_same_bytes(device, case, GrowthSettings())[0].n_nodes == 1
 
 
-def test_wide_table(device):
-    case = Case(9, n_rows=300, n_features=70)
-    assert_same_bytes(device, case, GrowthSettings(max_leaves=6, min_samples_leaf=5))
+@pytest.mark.parametrize("growth", ["leaf", "symmetric"])
+@pytest.mark.parametrize("kind", ["none", "groups", "path"])
+def test_wide_tables(device, growth, kind):
+    case = Case(9, n_rows=200, n_features=70)
+    weights = np.random.default_rng(1).integers(0, 3, 70) if kind == "groups" else None
+    columns = Columns(by_tree=0.9, by_level=0.8, by_node=0.7, weights=weights)
+    settings = GrowthSettings(growth=growth, max_leaves=4, min_samples_leaf=5)
+    settings = replace(settings, constraints=make_constraints(5, 70, kind))
+    for own in (Columns(), columns):
+        assert_same_bytes(device, case, settings, own, n_trees=1)
 
 
 # --- values and constraints ---
@@ -313,7 +320,8 @@ def test_rows_divided_among_devices(growth, exact_rows):
     kind = "both" if growth == "symmetric" else "none"
     settings = GrowthSettings(growth=growth, max_leaves=8, min_samples_leaf=5)
     settings = replace(settings, constraints=make_constraints(2, 7, kind))
-    own = (case, settings, Columns(by_node=0.7), exact_rows, 2)
+    columns = Columns(by_node=0.7 if growth == "depth" else 1.0)
+    own = (case, settings, columns, exact_rows, 2)
     twins, scores = grow_on_cpu(*own)
     with EmulatedDevice() as first, EmulatedDevice(1) as second, EmulatedDevice(2) as third:
         devices = [first, second, third]

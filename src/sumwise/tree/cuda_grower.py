@@ -34,7 +34,8 @@ from sumwise.tree.pending_tree import PendingTree, finish_tree
 from sumwise.tree.tree import Tree
 
 # Steps of a graph. Trees that may need more of them are asked in between whether they grow.
-_MOST_STEPS = 64
+# Several devices have no common graph: a step takes the host some time.
+_MOST_STEPS, _FEW_STEPS = 64, 8
 # Trees that are not finished: more would only take memory.
 _MOST_PENDING = 64
 # Between kernels: devices wait for each other.
@@ -223,14 +224,15 @@ class CudaGrower:
             end.append(("add_leaf_values",))
         n_steps = self._share.sizes.n_steps
         meet(self._devices)
-        if n_steps <= _MOST_STEPS:
+        at_once = _MOST_STEPS if len(self._shares) == 1 else _FEW_STEPS
+        if n_steps <= at_once:
             self._play([*begin, *self._list_steps(0, n_steps), *end])
             return
         self._play(begin)
-        for first in range(0, n_steps, _MOST_STEPS):
+        for first in range(0, n_steps, at_once):
             if first and not self._is_growing():
                 break
-            self._play(self._list_steps(first, first + _MOST_STEPS))
+            self._play(self._list_steps(first, first + at_once))
         self._play(end)
 
     def _list_steps(self, first: int, last: int) -> list[Launch]:
@@ -255,9 +257,10 @@ class CudaGrower:
             return
         begin = 0
         for end in [*(i for i, launch in enumerate(launches) if launch is MEET), len(launches)]:
-            for share in self._shares:
-                share.play(launches[begin:end])
-            meet(self._devices)
+            if end > begin:
+                for share in self._shares:
+                    share.play(launches[begin:end])
+                meet(self._devices)
             begin = end + 1
 
     def _is_growing(self) -> bool:

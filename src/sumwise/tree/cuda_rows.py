@@ -16,11 +16,12 @@ DeviceRows = DeviceArray | range | None
 def meet(devices: Sequence[Device]) -> None:
     """Let the devices wait for each other: what was queued before is done before what follows."""
     if len(devices) > 1:
-        marks = [device.mark() for device in devices]
-        for device in devices:
-            for mark in marks:
-                if mark.device is not device:
-                    device.wait_for(mark)
+        first, *others = devices
+        for device in others:
+            first.wait_for(device.mark())
+        mark = first.mark()
+        for device in others:
+            device.wait_for(mark)
 
 
 class DividedRows:
