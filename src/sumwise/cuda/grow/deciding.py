@@ -6,7 +6,7 @@ kernel                  blocks                             threads
 begin_tree, plan_root   one                                512, 32
 score_nodes             (groups of lanes, children)        bins of a group of lanes
 score_and_choose        (lanes, children)                  bins of a lane
-score_level             lanes                              bins of a lane
+score_level             lanes                              bins of a lane, several times
 score_sets              (categorical features, children)   256
 score_level_sets        categorical features               256
 choose_...              one                                512
@@ -84,7 +84,8 @@ class NodeKernels:
     def score_level(self, job: bytes) -> None:
         if self._n_lanes:
             kernel = self._kernels["score_level"]
-            self._device.launch(kernel, self._n_lanes, self._bin_threads, (job, 1))
+            group = 4 if 4 * self._bin_threads <= _THREADS else 2  # families at once
+            self._device.launch(kernel, self._n_lanes, group * self._bin_threads, (job, group))
         if self._n_set_lanes:
             kernel = self._kernels["score_level_sets"]
             self._device.launch(kernel, self._n_set_lanes, _SET_THREADS, (job,))
