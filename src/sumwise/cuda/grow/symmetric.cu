@@ -82,8 +82,8 @@ __device__ static void score_family(
 #pragma unroll
         for (int child = 0; child < 2; child++) {
             missing[child][own.in_group] = prefix[child];
-            if ((family.splittable >> child & 1) && prefix[child].n > 0)
-                atomicExch(&lane.any_missing, 1);
+            const bool any = (family.splittable >> child & 1) && prefix[child].n > 0;
+            if (any && !job.random_splits) atomicExch(&lane.any_missing, 1);  // or known before
             prefix[child] = {0, 0, 0};
         }
     }
