@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from sumwise.kernels.runtime.threads import Team
-from sumwise.losses import Exponential, Logistic, Loss, Multinomial, Squared
-from sumwise.losses.base import at_rows, weighted_mean
+from sumwise.losses import (
+    CrossEntropy,
+    Exponential,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    Squared,
+    base,
+)
+from sumwise.losses.base import at_rows, find_share, weighted_mean
 from tests.naive import losses as naive
 
 NO_WEIGHT = np.empty(0)
@@ -102,6 +111,34 @@ def test_weighted_mean():
     assert weighted_mean(values, NO_WEIGHT) == 3.0
     assert weighted_mean(values, np.array([1.0, 1.0, 0.0])) == 1.5
     assert weighted_mean(values, np.full(3, 1e-200)) == pytest.approx(3.0)
+
+
+def test_a_share_is_the_mean_of_zeros_and_ones():
+    rng = np.random.default_rng(0)
+    for n in (1, 3, 1000):
+        is_one = (rng.random(n) < 0.3).astype(np.uint8)
+        ones = is_one.astype(np.float64)
+        assert find_share(is_one, NO_WEIGHT) == weighted_mean(ones, NO_WEIGHT)
+        weight = rng.random(n)
+        assert find_share(is_one, weight) == weighted_mean(ones, weight)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Squared(), Poisson(), CrossEntropy(), Multinomial(2)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_initial_scores_by_many_threads(loss, weighted, monkeypatch):
+    monkeypatch.setattr(base, "_FEW_SCORES", 10)
+    rng = np.random.default_rng(0)
+    target = (rng.random(1000) < 0.4).astype(loss.target_type)
+    weight = rng.random(1000) if weighted else NO_WEIGHT
+    for rows in (np.arange(1000, dtype=np.uint32), np.arange(0, 1000, 3, dtype=np.uint32)):
+        expected = loss.initial_score(target, weight, rows)
+        with Team(3) as team:
+            assert loss.initial_score(target, weight, rows, team).tobytes() == expected.tobytes()
+
+
+def test_values_of_all_rows_are_not_copied():
+    values = np.array([5.0, 6.0, 7.0])
+    assert at_rows(values, np.arange(3, dtype=np.uint32)) is values
 
 
 def test_weights_at_rows():

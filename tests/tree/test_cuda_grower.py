@@ -17,6 +17,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
 from sumwise.tree import GrowthSettings, TreeConstraints, TreeGrower, cuda_grower, cuda_memory
 from sumwise.tree.cuda_grower import CudaGrower
+from sumwise.tree.cuda_memory import count_growth
 from tests.cuda.emulator.compile import explain_missing
 
 KEY = 7
@@ -418,7 +419,7 @@ def test_values_that_are_not_finite(device):
 def test_memory(device):
     case, settings = Case(20), GrowthSettings(max_leaves=31)
     table = case.open_table(device)
-    needed = CudaGrower.count_bytes(table, settings, Columns(), case.rows.size)
+    needed = count_growth(table, settings, Columns(), case.rows.size)
     before = device.count_free()
     own = (table, case.mapper, settings, Columns(), case.rows.size)
     grower = CudaGrower(*own)

@@ -33,6 +33,7 @@ from sumwise.cuda.programs import compile_all, find_gpu_architectures
 from sumwise.errors import DeviceError
 from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.cache import announce_nothing
+from sumwise.kernels.runtime.sums import sum_exactly
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.losses import REGRESSION_LOSSES
@@ -82,6 +83,8 @@ def _boost_numbers() -> None:
         GradientBoostingClassifier(**_DRAWN, splits="approx", booster="dart").fit(X, classes > 0)
     with Team(2) as team:  # such small fits use a single thread, which calls no other
         team.run(multiply_rows, np.arange(1, dtype=np.uint32), np.ones(1), np.ones((1, 1)))
+        for values in (np.ones(1, dtype=np.uint8), np.ones(1)):
+            sum_exactly(values, np.ones(1), team)
 
 
 # Kinds of tables. Each has its own kernels.

@@ -195,28 +195,25 @@ class BinMapper:
         return n_value_bins
 
     def map_chunks(
-        self, X: Matrix, team: Team, n_together: int
+        self, X: Matrix, team: Team, n_together: int, memory: Iterator[np.ndarray]
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (first row, bins by column) of up to ``n_together`` rows at a time.
 
-        Two arrays take turns: bins are overwritten by those after the next. Every feature must have
-        bins of one byte.
+        ``memory`` gives the bytes that the bins of each chunk are written to. Every feature must
+        have bins of one byte.
         """
         thresholds = self._pad_thresholds(X.dtype)
         features = sorted(self.categories)
-        arrays = np.empty((2, X.shape[1] * min(n_together, X.shape[0])), dtype=np.uint8)
-        n_yielded = 0
         for first, whole in read_chunks(X):
             for begin in range(0, whole.n_rows, n_together):
                 part = whole.take(begin, min(begin + n_together, whole.n_rows))
-                own = arrays[n_yielded % 2, : X.shape[1] * part.n_rows]
+                own = next(memory)[: X.shape[1] * part.n_rows]
                 columns = own.reshape(X.shape[1], part.n_rows)
                 team.run(map_to_bins, part, 0, thresholds, columns)
                 if features:
                     known = self._list_categories(features)
                     team.run(map_categories, part, 0, *known, known[0], columns)
                 yield first + begin, columns
-                n_yielded += 1
 
     def _write_bins(
         self, X: Matrix, columns: np.ndarray, wide: np.ndarray, begin: int, team: Team

@@ -1,18 +1,18 @@
 """Bins of a user's matrices, as tables on devices.
 
-Matrices of the host are binned by the threads of the host, some rows at a time, while the rows
-before travel to the device. Sparse matrices become columns of bytes: trees do not depend on how a
-table is stored.
+Matrices of the host are binned by the threads of the host, some rows at a time, into memory that
+devices copy while the next rows are binned. Sparse matrices become columns of bytes: trees do not
+depend on how a table is stored.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
-from sumwise.cuda.runtime.device import Device
-from sumwise.cuda.runtime.overlap import use_meanwhile
+from sumwise.cuda.runtime.device import Device, Slot
 from sumwise.cuda.table import BINNING, N_THREADS, TABLE, count_grid
 from sumwise.data.binned import screen_entries_of
 from sumwise.data.binning import BinMapper
@@ -39,14 +39,14 @@ class TablePart(NamedTuple):
     first: int
     last: int
 
-    def place(self, first: int, bins: np.ndarray, buffer: DeviceArray) -> None:
-        """Write bins by column, of rows from ``first`` on, of which the device may have some."""
+    def place(self, first: int, bins: np.ndarray, slot: Slot, buffer: DeviceArray) -> None:
+        """Write bins of a slot, of rows from ``first`` on, of which the device may have some."""
         begin, end = max(first, self.first), min(first + bins.shape[1], self.last)
         if begin >= end:
             return
         shape = n_features, n_rows = bins.shape[0], end - begin
         own = DeviceArray(self.device, buffer.address, shape, np.uint8, buffer)
-        self.device.write(bins[:, begin - first : end - first], own)
+        self.device.write_from(slot, bins[:, begin - first : end - first], own)
         kernel = self.device.load(TABLE)["place_columns"]
         to = (begin - self.first, self.columns, self.columns.shape[1])
         grid = count_grid(n_rows, n_features)
@@ -60,28 +60,39 @@ def make_device_tables(
     team: Team,
     rows: np.ndarray | None = None,
     min_rows: int = 1,
+    check_memory: Callable[[np.ndarray], None] = lambda usable: None,
 ) -> list[DeviceTable]:
     """Map the rows of matrices, one below the other, to bins; return the table of each device.
 
     The rows are divided evenly: device i of k has rows [i n // k, (i + 1) n // k). A feature is
     usable if a split can leave ``min_rows`` of the training ``rows`` (None for all of the first
     matrix) on both sides; other features have no lane.
+
+    ``check_memory`` may refuse the table: it is called with no usable feature before anything is
+    allocated, and with those that are usable before the tiles are.
     """
     refuse_wide_features(mapper)
     n_features = matrices[0].shape[1]
+    check_memory(np.zeros(n_features, dtype=np.uint8))
     n_rows = sum(X.shape[0] for X in matrices)
     rows = np.arange(matrices[0].shape[0], dtype=np.uint32) if rows is None else rows
     parts = []
     for number, device in enumerate(devices):
-        first, last = (n_rows * i // len(devices) for i in (number, number + 1))
+        first, last = divide_rows(n_rows, len(devices), number)
         columns = device.allocate((n_features, last - first), np.uint8)
         parts.append(TablePart(device, columns, first, last))
     if isinstance(matrices[0], SparseMatrix):
         usable = _fill_sparse(parts, mapper, matrices, team, rows, min_rows)
     else:
         usable = _fill_dense(parts, mapper, matrices, team, rows, min_rows)
+    check_memory(usable)
     known = (mapper.count_bins(), usable, _collect_categories(mapper, n_features))
     return [DeviceTable.from_columns(part.device, part.columns, *known) for part in parts]
+
+
+def divide_rows(n_rows: int, n_devices: int, number: int) -> tuple[int, int]:
+    """Return the first row of a device, and the first one after its rows."""
+    return n_rows * number // n_devices, n_rows * (number + 1) // n_devices
 
 
 def _collect_categories(mapper: BinMapper, n_features: int) -> Categories | None:
@@ -118,14 +129,11 @@ def _fill_dense(
 ) -> np.ndarray:
     """Write the columns of dense matrices; return which features are usable."""
     n_features, begin = matrices[0].shape[1], 0
-    n_together = max(1, _PART_BYTES // max(1, n_features))
     for X in matrices:
         if isinstance(X, DeviceMatrix):
             _map_on_device(parts, mapper, X, begin)
         else:
-            chunks = mapper.map_chunks(X, team, n_together)
-            placed = ((begin + first, bins) for first, bins in chunks)
-            _send_chunks(parts, placed, n_features * min(n_together, X.shape[0]))
+            _map_on_host(parts, mapper, X, begin, team)
         begin += X.shape[0]
     fewest = np.full(n_features, min_rows)
     fewest[list(mapper.categories)] = 1
@@ -175,17 +183,26 @@ def _map_rows(
         device.launch(kernel, n_blocks, N_THREADS, (*where, *search, *to), shared)
 
 
-def _send_chunks(
-    parts: Sequence[TablePart], chunks: Iterator[tuple[int, np.ndarray]], most_bytes: int
+def _map_on_host(
+    parts: Sequence[TablePart], mapper: BinMapper, X: Matrix, begin: int, team: Team
 ) -> None:
-    """Write (first row, bins by column) to the columns; one is sent while the next is made."""
+    """Write the bins of a matrix of the host, as :func:`_map_on_device` does."""
+    n_together = max(1, _PART_BYTES // max(1, X.shape[1]))
+    most_bytes = X.shape[1] * min(n_together, X.shape[0])
     buffers = [part.device.allocate(most_bytes, np.uint8) for part in parts]
+    with parts[0].device.lend_slots(most_bytes) as slots:
+        used = cycle(slots)  # the slots in the order in which chunks are written to them
+        chunks = mapper.map_chunks(X, team, n_together, _take_turns(slots))
+        for (first, bins), slot in zip(chunks, used, strict=False):
+            for part, buffer in zip(parts, buffers, strict=True):
+                part.place(begin + first, bins, slot, buffer)
 
-    def send(chunk: tuple[int, np.ndarray]) -> None:
-        for part, buffer in zip(parts, buffers, strict=True):
-            part.place(*chunk, buffer)
 
-    use_meanwhile(chunks, send)
+def _take_turns(slots: Sequence[Slot]) -> Iterator[np.ndarray]:
+    """Yield the memory of one slot after the other, when no copy reads it any more."""
+    for slot in cycle(slots):
+        slot.wait()
+        yield slot.memory
 
 
 def _fill_sparse(

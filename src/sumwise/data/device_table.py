@@ -7,6 +7,7 @@ Every usable feature has a lane of its own, in ascending order; trees do not dep
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,24 @@ from sumwise.kernels.table.layout import Categories
 _FIRST_ROWS = 1 << 14
 # Blocks that count the bins of a feature: each adds up to 256 sums.
 _COUNTING_BLOCKS = 256
+
+
+class TableSizes(NamedTuple):
+    """How large a table on a device is; attributes are those of :class:`DeviceTable`."""
+
+    n_rows: int
+    n_features: int
+    n_categorical: int
+    host_tile_bins: np.ndarray
+
+    @property
+    def n_tiles(self) -> int:
+        return self.host_tile_bins.size
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of columns and tiles; all else is small."""
+        return self.n_rows * (self.n_features + TILE_LANES * self.n_tiles)
 
 
 @dataclass(frozen=True)
@@ -72,6 +91,10 @@ class DeviceTable:
     def n_tiles(self) -> int:
         return self.tiles.shape[0]
 
+    @property
+    def n_categorical(self) -> int:
+        return 0 if self.categories is None else self.categories.n_categorical
+
     @classmethod
     def from_binned(
         cls,
@@ -101,8 +124,7 @@ class DeviceTable:
         lane_feature[: features.size] = features
         feature_lane = np.full(n_features, -1, dtype=np.int32)
         feature_lane[features] = np.arange(features.size)
-        n_bins = np.where(lane_feature < 0, 0, 1 + n_value_bins[lane_feature])
-        tile_bins = n_bins.reshape(n_tiles, TILE_LANES).max(axis=1, initial=0).astype(np.int64)
+        tile_bins = count_tile_bins(n_value_bins, usable)
         table = cls(
             device,
             columns,
@@ -126,6 +148,14 @@ class DeviceTable:
             arguments = (self.columns, self.n_rows, self.lane_feature, self.n_tiles, self.tiles)
             kernel = self.device.load(TABLE)["fill_tiles"]
             self.device.launch(kernel, blocks, N_THREADS, arguments)
+
+
+def count_tile_bins(n_value_bins: np.ndarray, usable: np.ndarray) -> np.ndarray:
+    """Return the bins of each tile, int64: those of its widest feature, and one for missing."""
+    n_bins = 1 + n_value_bins[np.flatnonzero(usable)]
+    n_tiles = -(-n_bins.size // TILE_LANES)
+    padded = np.pad(n_bins, (0, n_tiles * TILE_LANES - n_bins.size))
+    return padded.reshape(n_tiles, TILE_LANES).max(axis=1, initial=0).astype(np.int64)
 
 
 def screen_columns(

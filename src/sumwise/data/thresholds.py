@@ -44,7 +44,7 @@ class ThresholdRows(NamedTuple):
         cls, rows: np.ndarray, sample_weight: np.ndarray | None, seed: int, team: Team
     ) -> "ThresholdRows":
         """Drop rows without weight, and draw a sample if there are many rows."""
-        if sample_weight is not None:
+        if sample_weight is not None and not sample_weight.min(initial=np.inf) > 0:
             rows = rows[sample_weight[rows] > 0]
         sample = rows
         if rows.size > SAMPLE_ROWS:

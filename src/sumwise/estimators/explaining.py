@@ -172,11 +172,16 @@ def _name_outputs(model: Any, n_outputs: int) -> tuple[str, ...] | str | None:
 
 
 def attribute_model(
-    model: Model, question: Question, read: Callable[[Any], Any], n_jobs: int | None
+    model: Model,
+    question: Question,
+    read: Callable[[Any], Any],
+    n_jobs: int | None,
+    device: str = "cpu",
 ) -> "Attribution":
     """Return the contributions to the raw scores of trees, or of a linear model.
 
-    ``read`` checks X and returns it as kernels read it. The attribution is to its columns.
+    ``read`` checks X and returns it as kernels read it. The attribution is to its columns, and is
+    found on a device, if one is named.
     """
     from sumwise.inspection.attribution import attribute_rows
 
@@ -185,7 +190,7 @@ def attribute_model(
     n_leaves = model.n_features if isinstance(model, LinearEnsemble) else model.n_leaves
     n_compared = 1 if background is None else background.shape[0]
     with start_team(n_jobs, X.shape[0] * n_leaves * n_compared) as team:
-        return attribute_rows(model, X, background, question.interactions, team)
+        return attribute_rows(model, X, background, question.interactions, team, device)
 
 
 class WeightedMember(NamedTuple):

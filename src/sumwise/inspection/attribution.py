@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import Model
@@ -85,12 +86,26 @@ def add_attributions(parts: Sequence[Attribution]) -> Attribution:
 
 
 def attribute_rows(
-    model: Model, X: Matrix, background: Matrix | None, interactions: bool, team: Team
+    model: Model,
+    X: Matrix,
+    background: Matrix | None,
+    interactions: bool,
+    team: Team,
+    device: str = "cpu",
 ) -> Attribution:
-    """Return the contributions of the columns of X to the raw scores of a model."""
-    from sumwise.inspection.shap import shap_interactions, shap_values  # only needed here
+    """Return the contributions of the columns of X to the raw scores of a model.
 
+    ``device`` is where they are found; rows in the memory of a GPU are explained there.
+    """
+    if device != "cpu" or isinstance(X, DeviceMatrix):
+        from sumwise.inspection.device_shap import explain_on_device  # needs a GPU
+
+        found, base = explain_on_device(model, X, background, interactions, team, device)
+    else:
+        from sumwise.inspection.shap import shap_interactions, shap_values  # only needed here
+
+        explain = shap_interactions if interactions else shap_values
+        found, base = explain(model, X, team, background)
     if not interactions:
-        return Attribution(*shap_values(model, X, team, background))
-    pairs, base = shap_interactions(model, X, team, background)
-    return Attribution(pairs.sum(axis=2), base, pairs)
+        return Attribution(found, base)
+    return Attribution(found.sum(axis=2), base, found)

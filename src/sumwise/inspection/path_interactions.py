@@ -16,7 +16,7 @@ from sumwise.kernels.runtime.threads import Team
 
 def write_path_interactions(walks: TreeWalks, X: Matrix, team: Team, out: np.ndarray) -> None:
     """Write the values of pairs to ``out`` (n_rows, n_features, n_features, n_outputs)."""
-    pairs = _find_pairs(walks)
+    pairs = find_pairs(walks)
     own = PairScratch(
         fails=np.empty((team.n_threads, walks.n_points)),
         sums=np.empty((team.n_threads, pairs.first.size, LANES)),
@@ -29,7 +29,7 @@ def write_path_interactions(walks: TreeWalks, X: Matrix, team: Team, out: np.nda
     walks.code_and_run(X, team, explain)
 
 
-def _find_pairs(walks: TreeWalks) -> Pairs:
+def find_pairs(walks: TreeWalks) -> Pairs:
     """Find the pairs of features that have splits on one way."""
     start = np.append(0, np.cumsum(walks.splits.n_unique - 1))
     above, key = np.empty((2, start[-1]), dtype=np.int64)

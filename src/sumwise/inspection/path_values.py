@@ -13,7 +13,8 @@ from sumwise.kernels.runtime.threads import Team
 _MIN_ROWS = 2 << MAX_TESTS
 # Values of outcomes that are kept: 64 MiB.
 _MOST_VALUES = 1 << 23
-_GOES_LEFT, _GOES_RIGHT = np.uint8(1), np.uint8(2)
+# Codes of a test's outcome.
+GOES_LEFT, _GOES_RIGHT = np.uint8(1), np.uint8(2)
 
 
 def write_path_values(walks: TreeWalks, X: Matrix, team: Team, out: np.ndarray) -> None:
@@ -35,7 +36,7 @@ class _Explainer:
 
     def __init__(self, walks: TreeWalks, n_rows: int, team: Team) -> None:
         self._walks, self._team = walks, team
-        self._outcomes = self._find_outcomes()
+        self._outcomes, self._test = find_outcomes(walks)
         self._scratch = walks.allocate_scratch(team)
         self._single_sums = np.empty_like(self._scratch.sums)
         self._found = np.empty((team.n_threads, BLOCK), dtype=np.uint8)
@@ -52,40 +53,54 @@ class _Explainer:
         """Find the values of all outcomes."""
         values = np.empty(self._outcomes.first_value[-1])
         self._outcomes = self._outcomes._replace(values=values)
-        is_left = np.arange(BLOCK) >> np.arange(MAX_TESTS)[:, None] & 1
-        codes = np.where(is_left, _GOES_LEFT, _GOES_RIGHT)
         splits, tape, value, *_ = self._walks.for_kernels
-        skip, bound = np.zeros_like(splits.skip), np.full_like(splits.bound, _GOES_LEFT)
+        skip, bound = np.zeros_like(splits.skip), np.full_like(splits.bound, GOES_LEFT)
         splits = splits._replace(column=self._test, skip=skip, bound=bound)
         known = self._walks.rules, self._outcomes, self._scratch
-        self._team.run(tabulate_outcomes, codes, splits, tape, value, *known)
+        self._team.run(tabulate_outcomes, code_outcomes(), splits, tape, value, *known)
 
-    def _find_outcomes(self) -> Outcomes:
-        """Find the distinct tests of trees with few of them; the values are yet to be found."""
-        walks, splits = self._walks, self._walks.splits
-        n_trees = walks.trees.n_trees
-        tree = np.repeat(np.arange(n_trees), walks.n_splits)
-        tests = np.column_stack([tree, splits.column, splits.skip, splits.bound])
-        first, number = _find_distinct(tests)
-        n_tests = np.bincount(tree[first], minlength=n_trees)
-        self._test = number - (np.cumsum(n_tests) - n_tests)[tree]
-        is_kept = (n_tests <= MAX_TESTS) & (walks.value.shape[1] == 1)
-        n_tests[~is_kept] = 0
-        first = first[is_kept[tree[first]]]
-        features, _ = _find_distinct(np.column_stack([tree, splits.slot]))
-        features = features[is_kept[tree[features]]]
-        n_features = np.bincount(tree[features], minlength=n_trees)
-        return Outcomes(
-            n_tests=n_tests,
-            first_test=np.append(0, np.cumsum(n_tests)),
-            column=splits.column[first],
-            skip=splits.skip[first],
-            bound=splits.bound[first],
-            first_slot=np.append(0, np.cumsum(n_features)),
-            slot=splits.slot[features],
-            first_value=np.append(0, np.cumsum(n_features << n_tests)),
-            values=np.empty(0),
-        )
+
+def find_outcomes(walks: TreeWalks) -> tuple[Outcomes, np.ndarray]:
+    """Find the distinct tests of trees with few of them.
+
+    Returns
+    -------
+    outcomes : Outcomes
+        Their values are yet to be found.
+    test : ndarray of int64, shape (n_splits,)
+        The number of each split's test among those of its tree.
+    """
+    splits = walks.splits
+    n_trees = walks.trees.n_trees
+    tree = np.repeat(np.arange(n_trees), walks.n_splits)
+    tests = np.column_stack([tree, splits.column, splits.skip, splits.bound])
+    first, number = _find_distinct(tests)
+    n_tests = np.bincount(tree[first], minlength=n_trees)
+    test = number - (np.cumsum(n_tests) - n_tests)[tree]
+    is_kept = (n_tests <= MAX_TESTS) & (walks.value.shape[1] == 1)
+    n_tests[~is_kept] = 0
+    first = first[is_kept[tree[first]]]
+    features, _ = _find_distinct(np.column_stack([tree, splits.slot]))
+    features = features[is_kept[tree[features]]]
+    n_features = np.bincount(tree[features], minlength=n_trees)
+    outcomes = Outcomes(
+        n_tests=n_tests,
+        first_test=np.append(0, np.cumsum(n_tests)),
+        column=splits.column[first],
+        skip=splits.skip[first],
+        bound=splits.bound[first],
+        first_slot=np.append(0, np.cumsum(n_features)),
+        slot=splits.slot[features],
+        first_value=np.append(0, np.cumsum(n_features << n_tests)),
+        values=np.empty(0),
+    )
+    return outcomes, test
+
+
+def code_outcomes() -> np.ndarray:
+    """Return codes of all outcomes, (MAX_TESTS, BLOCK): row i has outcome i."""
+    is_left = np.arange(BLOCK) >> np.arange(MAX_TESTS)[:, None] & 1
+    return np.where(is_left, GOES_LEFT, _GOES_RIGHT)
 
 
 def _find_distinct(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

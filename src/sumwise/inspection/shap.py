@@ -59,7 +59,7 @@ def shap_values(
     _check_background(background)
     if isinstance(model, LinearEnsemble):
         return _explain_linear(model, X, background)
-    _check_leaves(model)
+    check_leaves(model)
     values, walks = np.zeros((*X.shape, model.n_outputs)), TreeWalks(model)
     if background is None:
         write_path_values(walks, X, team, values)
@@ -101,7 +101,7 @@ def shap_interactions(
     if isinstance(model, LinearEnsemble):
         pairs[:, every, every], expected = _explain_linear(model, X, background)
         return pairs, expected
-    _check_leaves(model)
+    check_leaves(model)
     walks = TreeWalks(model)
     if background is None:
         write_path_interactions(walks, X, team, pairs)
@@ -117,7 +117,8 @@ def _check_background(background: Matrix | None) -> None:
         raise DataError("the background has no rows")
 
 
-def _check_leaves(trees: Trees) -> None:
+def check_leaves(trees: Trees) -> None:
+    """Raise ExplanationError if leaves have linear models."""
     if trees.models is not None:
         raise ExplanationError(
             "the leaves of this model have linear models, for which exact Shapley values are not "

@@ -38,6 +38,8 @@ class TreeWalks:
     value : ndarray of float64, shape (n_leaves, n_columns)
         Values of the leaves, divided by the number of trees if they are averaged.
     splits, tape : Splits, Tape
+    n_columns : int
+        Columns of codes that the splits test.
     """
 
     def __init__(self, trees: Trees) -> None:
@@ -62,7 +64,7 @@ class TreeWalks:
         self._leaf_number = np.cumsum(is_leaf) - 1
         plan_walks(*nodes, self._leaf_number, stack, self.splits, self.tape)
         tests = trees.find_tests()
-        self._n_columns = tests.n_columns
+        self.n_columns = tests.n_columns
         for name in ("column", "skip", "bound"):
             getattr(self.splits, name)[:] = getattr(tests, name)[self.splits.node]
 
@@ -78,7 +80,7 @@ class TreeWalks:
 
     def count_blocks(self, team: Team) -> int:
         """Return the number of blocks that are coded at a time."""
-        by_bytes = _BATCH_BYTES // (BLOCK * max(1, self._n_columns))
+        by_bytes = _BATCH_BYTES // (BLOCK * max(1, self.n_columns))
         by_time = _BATCH_STEPS // (BLOCK * max(1, self.splits.node.size))
         return team.n_threads * max(1, min(by_bytes, by_time))
 
@@ -129,7 +131,7 @@ class TreeWalks:
     ) -> None:
         """Code the rows of X, one batch after the other; call ``explain(codes, rows)`` on each."""
         n_blocks = max(1, min(self.count_blocks(team), -(-X.shape[0] // BLOCK)))
-        codes = np.zeros((n_blocks, self._n_columns, BLOCK), dtype=np.uint8)
+        codes = np.zeros((n_blocks, self.n_columns, BLOCK), dtype=np.uint8)
         for start, rows in self.trees.code_rows(X, team):
             for first in range(0, rows.n_rows, n_blocks * BLOCK):
                 last = min(first + n_blocks * BLOCK, rows.n_rows)
@@ -139,12 +141,12 @@ class TreeWalks:
     def code_all(self, X: Matrix, team: Team) -> np.ndarray:
         """Return the codes of all rows of X, (n_blocks, n_columns, BLOCK)."""
         n_blocks = -(-X.shape[0] // BLOCK)
-        columns = np.zeros((self._n_columns, n_blocks * BLOCK), dtype=np.uint8)
+        columns = np.zeros((self.n_columns, n_blocks * BLOCK), dtype=np.uint8)
         for first, rows in self.trees.code_rows(X, team):
-            shape = -(-rows.n_rows // BLOCK), self._n_columns, BLOCK
+            shape = -(-rows.n_rows // BLOCK), self.n_columns, BLOCK
             codes = np.zeros(shape, dtype=np.uint8)
             rows.code(0, rows.n_rows, codes, team)
-            own = codes.transpose(1, 0, 2).reshape(self._n_columns, shape[0] * BLOCK)
+            own = codes.transpose(1, 0, 2).reshape(self.n_columns, shape[0] * BLOCK)
             columns[:, first : first + rows.n_rows] = own[:, : rows.n_rows]
-        blocks = columns.reshape(self._n_columns, n_blocks, BLOCK).transpose(1, 0, 2)
+        blocks = columns.reshape(self.n_columns, n_blocks, BLOCK).transpose(1, 0, 2)
         return np.ascontiguousarray(blocks)

@@ -9,6 +9,7 @@ import numpy as np
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.losses.influence import CLIPPED
 from sumwise.kernels.runtime.reduce import exact_sum
+from sumwise.kernels.runtime.sums import sum_exactly
 from sumwise.kernels.runtime.threads import Team
 from sumwise.parts import Part
 
@@ -112,14 +113,20 @@ class Loss:
         """
         return self
 
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the constant scores that minimize the loss over ``rows``, one per output."""
-        if self.is_separable:
-            scores = [loss.initial_score(y, weight, rows) for _, loss, y in self._split(target)]
-            return np.concatenate(scores)
-        return np.array([self._find_constant(target[rows], at_rows(weight, rows))])
+    def initial_score(
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
+    ) -> np.ndarray:
+        """Return the constant scores that minimize the loss over ``rows``, one per output.
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
+        No row is listed twice.
+        """
+        if self.is_separable:
+            parts = self._split(target)
+            scores = [loss.initial_score(y, weight, rows, team) for _, loss, y in parts]
+            return np.concatenate(scores)
+        return np.array([self._find_constant(at_rows(target, rows), at_rows(weight, rows), team)])
+
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
         """Return the constant score that minimizes the loss of a single output."""
         raise NotImplementedError(f"{type(self).__name__} has no initial score")
 
@@ -216,14 +223,30 @@ def check_between(part: Part, name: str, low: float, high: float) -> None:
         raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be {bounds}")
 
 
-def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
-    """Return the mean under weights (all one if empty), independent of the order."""
+def weighted_mean(values: np.ndarray, weight: np.ndarray, team: Team | None = None) -> float:
+    """Return the mean under weights (all one if empty), independent of the order and the team."""
+    if team is not None and values.size > _FEW_SCORES:
+        total = float(values.size)
+        if weight.size:
+            total = sum_exactly(weight, weight[:0], team)
+        return sum_exactly(values, weight, team) / total
     if weight.size:
         with np.errstate(over="ignore"):  # inf makes the mean nan, which the caller refuses
             return float(exact_sum(values * weight) / exact_sum(weight))
     return float(exact_sum(values) / values.size)
 
 
-def at_rows(weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the weights of rows; empty stays empty."""
-    return weight[rows] if weight.size else weight
+def find_share(is_one: np.ndarray, weight: np.ndarray, team: Team | None = None) -> float:
+    """Return the share of the ones among zeros and ones (uint8): their mean under weights."""
+    if weight.size:
+        return weighted_mean(is_one, weight, team)
+    return np.count_nonzero(is_one) / is_one.size
+
+
+def at_rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the values of rows, of which none is listed twice; empty stays empty.
+
+    All rows have the array itself, which is not copied: in its own order, not that of ``rows``. So
+    what belongs together is taken by this function.
+    """
+    return values[rows] if values.size and values.size != rows.size else values

@@ -11,7 +11,8 @@ import numpy as np
 
 from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.runtime.elementary import natural_log
-from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, weighted_mean
+from sumwise.kernels.runtime.threads import Team
+from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, find_share
 
 
 class Logistic(Loss):
@@ -23,10 +24,13 @@ class Logistic(Loss):
     _gradient_kernel = kernels.logistic_gradient
     _value_kernel = kernels.logistic_value
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
-        p = weighted_mean(target.astype(np.float64), weight)
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        p = self._find_mean(target, weight, team)
         p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
         return self._log_odds * natural_log(p / (1.0 - p))
+
+    def _find_mean(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        return find_share(target, weight, team)
 
 
 class Exponential(Logistic):

@@ -8,7 +8,8 @@ A row with probability y counts as a row of class 1 with weight y and one of cla
 import numpy as np
 
 from sumwise.kernels.losses import pointwise as kernels
-from sumwise.losses.base import check_range
+from sumwise.kernels.runtime.threads import Team
+from sumwise.losses.base import check_range, weighted_mean
 from sumwise.losses.binary import Logistic
 
 
@@ -18,6 +19,9 @@ class CrossEntropy(Logistic):
     link = "sigmoid"
     _gradient_kernel = kernels.cross_entropy_gradient
     _value_kernel = kernels.cross_entropy_value
+
+    def _find_mean(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        return weighted_mean(target, weight, team)
 
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
         is_right = (target >= 0) & (target <= 1)

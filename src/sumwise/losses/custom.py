@@ -32,7 +32,7 @@ import numpy as np
 
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
-from sumwise.losses.base import Loss, at_rows, mean_loss
+from sumwise.losses.base import Loss, mean_loss
 from sumwise.losses.links import LINKS
 
 if TYPE_CHECKING:
@@ -183,12 +183,12 @@ class CustomLoss(Loss):
     def _is_function(self) -> bool:
         return isinstance(self.source, _FunctionLoss)
 
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def initial_score(
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
+    ) -> np.ndarray:
         if not callable(getattr(self.source, "initial_score", None)):
             return np.zeros(self.n_outputs)
-        score = self.source.initial_score(
-            target[rows], at_rows(weight, rows) if weight.size else None
-        )
+        score = self.source.initial_score(target[rows], weight[rows] if weight.size else None)
         if np.ndim(score) == 0 and self.n_outputs == 1:
             score = np.reshape(score, 1)
         return self._read("initial_score", score, (self.n_outputs,)).copy()

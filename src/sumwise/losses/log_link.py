@@ -20,6 +20,7 @@ from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.losses.links import exponential
 from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.reduce import exact_sum
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Loss, at_rows, check_between, check_range, weighted_mean
 from sumwise.parts import Part
 
@@ -33,19 +34,19 @@ class _LogLink(Loss):
     link = "log"
     _variance_power: float
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
-        return _log_of_mean(weighted_mean(target, weight))
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        return _log_of_mean(weighted_mean(target, weight, team))
 
     def initial_shift(
         self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
     ) -> np.ndarray:
-        offset, weight = np.ascontiguousarray(init_score[0, rows]), at_rows(weight, rows)
+        offset, weight = np.ascontiguousarray(at_rows(init_score[0], rows)), at_rows(weight, rows)
         factors = np.empty((2, rows.size))
         for power, out in zip((1, 2), factors, strict=True):
             exponential(offset, power - float(self._variance_power), out)
         if weight.size:
             factors *= weight
-        mean = exact_sum(target[rows] * factors[0]) / exact_sum(factors[1])
+        mean = exact_sum(at_rows(target, rows) * factors[0]) / exact_sum(factors[1])
         return np.array([_log_of_mean(mean)])
 
 

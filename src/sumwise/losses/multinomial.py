@@ -10,7 +10,8 @@ import numpy as np
 
 from sumwise.kernels.losses import multinomial as kernels
 from sumwise.kernels.runtime.elementary import natural_log
-from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, weighted_mean
+from sumwise.kernels.runtime.threads import Team
+from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, find_share
 
 
 class Multinomial(Loss):
@@ -30,8 +31,10 @@ class Multinomial(Loss):
     def __init__(self, n_classes: int) -> None:
         self.n_outputs = n_classes
 
-    def initial_score(self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        labels, weight = target[rows], at_rows(weight, rows)
+    def initial_score(
+        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
+    ) -> np.ndarray:
+        labels, weight = at_rows(target, rows), at_rows(weight, rows)
         is_class = (labels == k for k in range(self.n_outputs))
-        shares = [weighted_mean(mask.astype(np.float64), weight) for mask in is_class]
+        shares = [find_share(mask.view(np.uint8), weight, team) for mask in is_class]
         return np.array([natural_log(max(share, SMALLEST_PROBABILITY)) for share in shares])

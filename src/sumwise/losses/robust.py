@@ -26,6 +26,7 @@ from sumwise.errors import ParameterError
 from sumwise.kernels.leaves import location as location_kernels
 from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.losses.influence import FAIR, TANH
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Location, Loss, at_rows, check_between, weighted_mean
 from sumwise.parts import Part
 
@@ -59,7 +60,7 @@ class _Robust(Loss):
     exact_hessian = False
     hessian_is_weight = True
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
         assert self.location is not None
         return find_location(target, self.location_weight(target, weight), self.location)
 
@@ -225,7 +226,7 @@ class Huber(Part, _Robust):
         if self.delta is not None:
             return self
         if scores is None:
-            start = find_location(target[rows], at_rows(weight, rows), Location(0.5))
+            start = find_location(at_rows(target, rows), at_rows(weight, rows), Location(0.5))
             scores = np.full((1, target.size), start)
         delta = self._find_delta(target, scores, weight, rows)
         return _MovingHuber(delta, self.quantile)
@@ -234,7 +235,8 @@ class Huber(Part, _Robust):
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
     ) -> float:
         """Return the quantile of the absolute errors."""
-        errors, weight = np.abs(target[rows] - raw[0, rows]), at_rows(weight, rows)
+        errors = np.abs(at_rows(target, rows) - at_rows(raw[0], rows))
+        weight = at_rows(weight, rows)
         delta = find_location(errors, weight, Location(float(self.quantile)))
         # If most errors are zero, their mean still gives the scale of the target.
         return delta or weighted_mean(errors, weight) or 1.0

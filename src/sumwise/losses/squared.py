@@ -11,6 +11,7 @@ import numpy as np
 
 from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.losses.links import log_one_plus
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Loss, check_range, weighted_mean
 
 
@@ -22,8 +23,8 @@ class Squared(Loss):
     _gradient_kernel = kernels.squared_gradient
     _value_kernel = kernels.squared_value
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
-        return weighted_mean(target, weight)
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+        return weighted_mean(target, weight, team)
 
 
 class SquaredLog(Loss):
@@ -34,10 +35,10 @@ class SquaredLog(Loss):
     _gradient_kernel = kernels.squared_log_gradient
     _value_kernel = kernels.squared_log_value
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray) -> float:
+    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
         logs = np.empty(target.size)
         log_one_plus(target, logs)
-        return weighted_mean(logs, weight)
+        return weighted_mean(logs, weight, team)
 
     def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
         check_range(target, weight, target > -1, "squared_log_error", "targets above -1")

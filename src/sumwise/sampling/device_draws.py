@@ -1,7 +1,7 @@
 """DeviceDraws: the rows of a round, drawn on a device: the same ones as on the CPU.
 
-Draws by gradient, and those that most fits use, are made by kernels. The others do not depend on
-gradients: they are made on the host, and their rows are sent.
+Draws of the samplers of this package are made by kernels. Those of other classes, which must not
+depend on gradients, are made on the host, and their rows are sent.
 """
 
 from typing import Any, cast
@@ -16,9 +16,10 @@ from sumwise.cuda.sampling.drawing import RowDrawer, Strata, spread_factors
 from sumwise.kernels.runtime import random
 from sumwise.lazy import lazy
 from sumwise.sampling.bayesian import BayesianBootstrap
+from sumwise.sampling.bootstrap import BootstrapRows
 from sumwise.sampling.goss import Goss
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
-from sumwise.sampling.strata import ClassSubsample, find_factors
+from sumwise.sampling.strata import ClassSubsample, GroupSubsample, find_factors
 from sumwise.sampling.subsample import Subsample
 
 
@@ -58,6 +59,10 @@ class DeviceDraws:
             numbers = (key, float(sampler.temperature), self._rows, factor)
             draw_bayesian_weights(self._team, *numbers)
             return _make_draw(self._rows, factor, self._rows[:0])
+        if type(sampler) is GroupSubsample:
+            return self._draw_groups(sampler, number)
+        if type(sampler) is BootstrapRows:
+            return _make_draw(*self._drawer.draw_bootstrap(key))
         return self._draw_on_host(number)
 
     @lazy
@@ -103,6 +108,23 @@ class DeviceDraws:
         strata = Strata(upload(order), upload(of_row), groups, int(n_drawn.sum()))
         return strata, upload(find_factors(counts, n_drawn))
 
+    def _draw_groups(self, sampler: GroupSubsample, number: int) -> DrawnRows:
+        numbers, sizes, group_of = self._groups
+        is_drawn = np.isin(numbers, sampler.sample(numbers, self._host.seed, number))
+        n_drawn = int(sizes[is_drawn].sum())
+        rows, left_out = self._drawer.take_groups(group_of, is_drawn, n_drawn)
+        return _make_draw(rows, self._nothing, left_out)
+
+    @lazy
+    def _groups(self) -> tuple[np.ndarray, np.ndarray, DeviceArray]:
+        """The numbers and sizes of groups, and the group of each row."""
+        host = self._host
+        assert host.groups is not None
+        found = np.unique(host.groups[host.rows], return_inverse=True, return_counts=True)
+        numbers, group_of, sizes = found
+        upload = self._team.device.upload
+        return numbers.astype(np.uint32), sizes, upload(group_of.astype(np.uint32))
+
     def _draw_on_host(self, number: int) -> DrawnRows:
         source = self._host.at_draw(number)
         drawn = self._sampler.draw(source)
@@ -115,3 +137,16 @@ class DeviceDraws:
 
 def _make_draw(rows: Any, factor: Any, left_out: Any) -> DrawnRows:
     return DrawnRows(rows, factor, left_out)
+
+
+def count_draws(sampler: RowSampler | None, n_rows: int) -> int:
+    """Return how many bytes of a device's memory draws from ``n_rows`` take, at least."""
+    if sampler is None:
+        return 0
+    if isinstance(sampler, BayesianBootstrap):
+        return 8 * n_rows
+    if type(sampler) not in (Subsample, Goss, ClassSubsample):  # drawn on the host
+        return 4 * n_rows
+    # Keys, the pool to select from, a flag, and the number of each row; factors.
+    n_factors = sum(sampler.count_drawn(n_rows)) if isinstance(sampler, Goss) else 0
+    return (8 + 8 + 1 + 4) * n_rows + 8 * n_factors

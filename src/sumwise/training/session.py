@@ -192,7 +192,7 @@ class Session:
         self.table, self.rows, self.settings, self.team = table, rows, settings, team
         self.past = past
         self.base_score = (
-            find_base_score(settings, rows) if past is None else past.ensemble.base_score
+            find_base_score(settings, rows, team) if past is None else past.ensemble.base_score
         )
         self.raw = self._start_scores()
         self.gradient, self.hessian = self.empty_scores(), self.empty_scores()
@@ -201,7 +201,8 @@ class Session:
 
     def _start_scores(self) -> np.ndarray:
         """Return the scores before the first round."""
-        raw = np.repeat(self.base_score[:, None], self.rows.n_rows, axis=1)
+        raw = np.empty((self.base_score.size, self.rows.n_rows))
+        raw[:] = self.base_score[:, None]
         if self.rows.init_score is not None:
             raw += self.rows.init_score
         return raw
@@ -515,7 +516,9 @@ def open_session(
     return DeviceSession(table, rows, settings, team, past)
 
 
-def find_base_score(settings: BoostingSettings, rows: TrainingRows) -> np.ndarray:
+def find_base_score(
+    settings: BoostingSettings, rows: TrainingRows, team: Team | None = None
+) -> np.ndarray:
     """Return the constant to start from: the user's, or the best for the loss."""
     loss = settings.loss
     if settings.base_score is not None:
@@ -523,7 +526,7 @@ def find_base_score(settings: BoostingSettings, rows: TrainingRows) -> np.ndarra
     if rows.init_score is not None:
         score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)
     else:
-        score = loss.initial_score(rows.target, rows.weight, rows.train)
+        score = loss.initial_score(rows.target, rows.weight, rows.train, team)
     if not np.isfinite(score).all():
         raise TrainingError(
             "the mean of the targets is not finite: targets or weights are too large in "

@@ -25,7 +25,7 @@ from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import allocate_constraints
 from sumwise.tree.cuda_categories import list_sets, pack_sets
-from sumwise.tree.cuda_memory import GrownTree, Sizes, count_bytes, count_sums, plan_buffers
+from sumwise.tree.cuda_memory import GrownTree
 from sumwise.tree.cuda_rows import DeviceRows, DividedRows, meet
 from sumwise.tree.cuda_share import DeviceShare, Launch
 from sumwise.tree.grower import keep_fields, refuse_gradients, refuse_value
@@ -36,8 +36,9 @@ from sumwise.tree.tree import Tree
 # Steps of a graph. Trees that may need more of them are asked in between whether they grow.
 # Several devices have no common graph: a step takes the host some time.
 _MOST_STEPS, _FEW_STEPS = 64, 8
-# Trees that are not finished: more would only take memory.
-_MOST_PENDING = 64
+# Trees that are not finished. More would take memory, and time in the end, when the device has
+# nothing to do; fewer would let it wait for the host.
+_MOST_PENDING = 16
 # Between kernels: devices wait for each other.
 MEET: Launch = ("meet",)
 
@@ -93,15 +94,6 @@ class CudaGrower:
         # The leaves of symmetric trees are projected on the host.
         self._projects = self._is_symmetric and self._constraints.any_direction
         self._all_leaves: DeviceArray | None = None
-
-    @classmethod
-    def count_bytes(
-        cls, table: DeviceTable, settings: GrowthSettings, columns: Columns, n_rows: int
-    ) -> int:
-        """Return how many bytes of the device's memory a grower will need."""
-        options = settings.make_options(columns, n_rows, table.n_features)
-        sizes = Sizes.find(options, n_rows, count_sums(table))
-        return count_bytes(plan_buffers(table, settings, options, sizes, n_peers=1))
 
     # --- tables ---
 

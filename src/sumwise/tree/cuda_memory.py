@@ -8,10 +8,12 @@ import numpy as np
 from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, SET_WORDS, Job, Request, State
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.runtime.memory import show_bytes
 from sumwise.data.device_categories import DeviceCategories
-from sumwise.data.device_table import DeviceTable
+from sumwise.data.device_table import DeviceTable, TableSizes
 from sumwise.errors import DeviceMemoryError
 from sumwise.kernels.grow import layout
+from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints
 from sumwise.tree.cuda_categories import SET_BYTES
 from sumwise.tree.growth import GrowthSettings
@@ -26,6 +28,11 @@ _GUESS_ROWS = 1 << 18
 # Memory that the histograms of guesses may take.
 _GUESS_BYTES = 1 << 30
 _STATE_BYTES, _NODE_BYTES = 8 * len(State._fields), layout.NODE_FIELDS.itemsize
+# What users can do.
+LESS_MEMORY = (
+    "lower max_bins, max_leaves or max_depth, use fewer features, or divide the rows among several "
+    "GPUs, as with device='cuda:0,1'; device='cpu' gives the same model"
+)
 
 
 class Sizes(NamedTuple):
@@ -96,13 +103,13 @@ class Constants(NamedTuple):
         return cls(weights, device.upload(direction), device.upload(first), device.upload(members))
 
 
-def count_sums(table: DeviceTable) -> int:
+def count_sums(table: DeviceTable | TableSizes) -> int:
     """Return the number of integers of a histogram."""
     return 3 * LANES * int(table.host_tile_bins.sum())
 
 
 def plan_buffers(
-    table: DeviceTable,
+    table: DeviceTable | TableSizes,
     settings: GrowthSettings,
     options: layout.GrowthOptions,
     sizes: Sizes,
@@ -148,10 +155,10 @@ def plan_buffers(
         plan["parent"] = (n_nodes, np.int32)
         plan["lower"] = (n_nodes, np.float64)
         plan["upper"] = (n_nodes, np.float64)
-    if table.categories is not None:
+    if table.n_categorical:
         if sizes.n_guesses:
             plan["ordered_sets"] = ((sizes.n_nodes, SET_WORDS), np.uint32)
-        n_sets = n_children * table.categories.n_categorical
+        n_sets = n_children * table.n_categorical
         plan["candidate_sets"] = ((n_sets, SET_WORDS), np.uint32)
         plan["result"] = (plan["result"][0] + n_nodes * SET_BYTES, np.uint8)
     return plan
@@ -160,6 +167,22 @@ def plan_buffers(
 def count_bytes(plan: dict[str, tuple[Any, Any]]) -> int:
     """Return how many bytes buffers take."""
     return sum(_count_items(shape) * np.dtype(kind).itemsize for shape, kind in plan.values())
+
+
+def count_growth(
+    table: DeviceTable | TableSizes,
+    settings: GrowthSettings,
+    columns: Columns,
+    n_rows: int,
+    n_peers: int = 1,
+) -> int:
+    """Return how many bytes of a device's memory growing trees on at most ``n_rows`` takes.
+
+    ``table`` has the rows of the device, which is one of ``n_peers``.
+    """
+    options = settings.make_options(columns, n_rows, table.n_features)
+    sizes = Sizes.find(options, min(n_rows, table.n_rows), count_sums(table))
+    return count_bytes(plan_buffers(table, settings, options, sizes, n_peers))
 
 
 def _count_items(shape: Any) -> int:
@@ -185,9 +208,8 @@ def allocate_buffers(
     needed, free = count_bytes(new), device.count_free()
     if needed > free:
         raise DeviceMemoryError(
-            f"growing trees on {n_rows:,} rows takes {needed / 2**30:.2f} GiB of memory of "
-            f"{device.name}, and {free / 2**30:.2f} GiB are free: lower max_bins, max_leaves "
-            "or max_depth, or use fewer rows; device='cpu' gives the same model"
+            f"growing trees on {n_rows:,} rows takes {show_bytes(needed)} of the memory of GPU "
+            f"{device.number} ({device.name}), and {show_bytes(free)} are free: {LESS_MEMORY}"
         )
     return buffers | {name: device.allocate(*what) for name, what in new.items()}
 

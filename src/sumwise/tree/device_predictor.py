@@ -5,8 +5,8 @@ host, those of the device by the device. Scores have the bits of the CPU: they a
 values in the same order.
 """
 
-from collections import deque
 from collections.abc import Iterator
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from sumwise.cuda.predict import MOST_NODES, PREDICT, QUAD, CodedTrees
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
-from sumwise.cuda.runtime.overlap import use_meanwhile
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
@@ -150,42 +149,39 @@ class DevicePredictor:
         n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
         codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
         if isinstance(X, DeviceMatrix):
-            coder = self._find_coder(X.dtype)
-            for first in range(0, X.shape[0], n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, X.shape[0])
-                coder.code(X, first, last, codes)
-                self._walk(verb, what, codes, out[first:last])
-            return
-
-        def send(batch: tuple[int, int, np.ndarray]) -> None:
-            first, last, on_host = batch
-            self.device.write(on_host, codes[: len(on_host)])
-            self._walk(verb, what, codes, out[first:last])
-
-        batches = self._code_on_host(X, n_blocks, team)
-        if X.shape[0] <= n_blocks * BLOCK:
-            deque(map(send, batches), maxlen=0)
+            batches = self._code_there(X, codes)
         else:
-            use_meanwhile(batches, send)
+            batches = self._code_on_host(X, codes, team)
+        for rows in batches:
+            self._walk(verb, what, codes, out[rows])
+
+    def _code_there(self, X: DeviceMatrix, codes: DeviceArray) -> Iterator[slice]:
+        """Code rows that are on the device; yield which ones."""
+        coder, n_together = self._find_coder(X.dtype), len(codes) * BLOCK
+        for first in range(0, X.n_rows, n_together):
+            rows = slice(first, min(first + n_together, X.n_rows))
+            coder.code(X, rows.start, rows.stop, codes)
+            yield rows
+
+    def _code_on_host(self, X: Matrix, codes: DeviceArray, team: Team) -> Iterator[slice]:
+        """Code rows of the host and send the codes, while those before are walked on."""
+        n_together = len(codes) * BLOCK
+        with self.device.lend_slots(codes.nbytes) as slots:
+            turns = cycle(slots)
+            for start, part in self._trees.code_rows(X, team):
+                for first in range(0, part.n_rows, n_together):
+                    last = min(first + n_together, part.n_rows)
+                    own, slot = codes[: -(-(last - first) // BLOCK)], next(turns)
+                    slot.wait()
+                    on_host = slot.memory[: own.nbytes].reshape(own.shape)
+                    part.code(first, last, on_host, team)
+                    self.device.write_from(slot, on_host, own)
+                    yield slice(start + first, start + last)
 
     def _find_coder(self, dtype: np.dtype) -> DeviceCoder:
         if dtype not in self._coders:
             self._coders[dtype] = DeviceCoder(self.device, self._columns, dtype)
         return self._coders[dtype]
-
-    def _code_on_host(
-        self, X: Matrix, n_blocks: int, team: Team
-    ) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Yield (first row, last row, codes), where two arrays of codes take turns."""
-        arrays = np.empty((2, n_blocks, self.n_columns, BLOCK), dtype=np.uint8)
-        turn = 0
-        for start, rows in self._trees.code_rows(X, team):
-            for first in range(0, rows.n_rows, n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, rows.n_rows)
-                own = arrays[turn, : -(-(last - first) // BLOCK)]
-                rows.code(first, last, own, team)
-                yield start + first, start + last, own
-                turn = 1 - turn
 
     def _walk(self, verb: str, what: str, codes: DeviceArray, out: DeviceArray) -> None:
         """Launch a kernel for parts of the trees, in their order."""

@@ -1,6 +1,7 @@
 """Memory of an emulated device, with guard bands that show who writes out of bounds."""
 
 import ctypes
+import threading
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable
@@ -54,15 +55,22 @@ class Allocation:
     def __init__(self, block: Block, give_back: Callable[[Block], None]) -> None:
         self.block: Block | None = block
         weakref.finalize(self, give_back, block).atexit = False
-        _allocations.add(self)
+        with _listing:
+            _allocations.add(self)
 
 
 _allocations: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
+_listing = threading.Lock()  # several threads may use a device each
+
+
+def _list_allocations() -> list[Allocation]:
+    with _listing:
+        return list(_allocations)
 
 
 def find_allocations(addresses: set[int]) -> "list[weakref.ref[Allocation]]":
     """Return those, of all devices, that addresses lie in."""
-    live = [one for one in list(_allocations) if one.block and one.block.n_bytes]
+    live = [one for one in _list_allocations() if one.block and one.block.n_bytes]
     live.sort(key=lambda one: one.block.address)
     firsts = [one.block.address for one in live]
     found = {}
@@ -75,7 +83,7 @@ def find_allocations(addresses: set[int]) -> "list[weakref.ref[Allocation]]":
 
 def list_ranges() -> np.ndarray:
     """Return first and last address of all blocks of all devices, in order."""
-    blocks = [allocation.block for allocation in list(_allocations)]
+    blocks = [allocation.block for allocation in _list_allocations()]
     ranges = [(block.address, block.address + block.n_bytes) for block in blocks if block]
     return np.array(sorted(ranges), np.int64).reshape(-1, 2)
 

@@ -7,20 +7,20 @@ import pandas as pd
 import pytest
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Native
-from sumwise.cuda.runtime import choosing
-from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.data.device_reading import read_device_matrix
 from sumwise.errors import DataError
+from sumwise.estimators.boosting import fitted
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.device_predictor import DevicePredictor
-from tests.cuda.emulator import EmulatedDevice
+from tests.cuda.arrays import FakeArray
 
 SETTINGS = {"n_estimators": 3, "max_leaves": 6, "min_samples_leaf": 3, "random_state": 0}
 NATIVE = Native(smoothing=1.0, l2=0.1, min_rows=3, onehot_limit=3)
 
 
 @pytest.fixture(autouse=True)
-def _devices_are_emulated(monkeypatch):
-    monkeypatch.setattr(choosing, "device_maker", EmulatedDevice)
+def _many_rows(monkeypatch, emulated):
+    monkeypatch.setattr(fitted, "_FEW_ROWS", 10)
 
 
 def draw_frame(n_rows=300, seed=0, unseen=False):
@@ -54,6 +54,11 @@ def assert_same_model(model, X, y, *args, **options):
     model.set_params(device="cuda").fit(X, y, *args, **options)
     assert save(model) == expected
     return model
+
+
+def assert_same_predictions(model, X):
+    expected = model.set_params(device="cpu").predict(X)
+    assert model.set_params(device="cuda").predict(X).tobytes() == expected.tobytes()
 
 
 def count_sets(model):
@@ -97,8 +102,7 @@ def test_unseen_categories():
     others, y_others = draw_frame(80, 5, unseen=True)
     model = GradientBoostingRegressor(categorical_encoding=NATIVE, **SETTINGS)
     assert_same_model(model, X, y, eval_set=[(others, y_others)])
-    expected = model.predict(others)
-    assert model.set_params(device="cuda").predict(others).tobytes() == expected.tobytes()
+    assert_same_predictions(model, others)
 
 
 def test_many_categories_are_refused_or_encoded():
@@ -124,18 +128,20 @@ def test_rare_categories_share_a_bin():
     assert count_sets(model) > 3
     odd = np.array([299.0, 3.0, 298.0, -1.0, 1.5, 300.0, 1e9, np.inf, -np.inf, np.nan])
     rows = np.concatenate([X[:290], np.stack([odd, np.zeros(10)], axis=1)])
-    check_predictor(model.ensemble_, rows)
+    assert_same_predictions(model, rows)
 
 
-def check_predictor(ensemble, rows):
-    """Compare predictions of rows that are on the host, and on the device."""
-    team = Team(1)
-    expected = ensemble.predict_raw(rows, team)
-    with EmulatedDevice() as device:
-        flat = device.upload(rows.ravel())
-        on_device = DeviceMatrix(flat.address, rows.shape, rows.shape[1], 1, rows.dtype, 0, flat)
-        predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble.code_columns)
-        for matrix in (rows, on_device):
-            raw = device.upload(np.tile(ensemble.base_score, (len(rows), 1)))
-            predictor.add_values(matrix, raw, team)
-            assert raw.to_host().tobytes() == expected.tobytes()
+def test_codes_on_a_device(device):
+    """Sets of many categories: what trees are asked where rows are codes already."""
+    rng = np.random.default_rng(8)
+    codes = rng.integers(0, 300, (2000, 1)).astype(float)
+    native = Native(smoothing=1.0, min_rows=3, max_categories=150)
+    settings = SETTINGS | {"categorical_features": [0], "categorical_encoding": native}
+    ensemble = GradientBoostingRegressor(**settings).fit(codes, np.cos(codes[:, 0])).ensemble_
+    assert ensemble.set_size.max() > 100
+    odd = [[299.0], [-1.0], [1.5], [300.0], [1e9], [np.inf], [-np.inf], [np.nan]]
+    rows, team = np.concatenate([codes[:300], odd]), Team(1)
+    predictor = DevicePredictor(device, ensemble, ensemble.output, ensemble.code_columns)
+    raw = device.upload(np.tile(ensemble.base_score, (len(rows), 1)))
+    predictor.add_values(read_device_matrix(FakeArray(rows)), raw, team)
+    assert raw.to_host().tobytes() == ensemble.predict_raw(rows, team).tobytes()

@@ -5,8 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, LinearLeaves
+from sumwise import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    LinearLeaves,
+    from_sklearn,
+)
 from sumwise.data.on_device import fetch, is_on_device
 from sumwise.errors import DataError, DeviceError
 from sumwise.estimators.boosting import fitted
@@ -78,7 +84,18 @@ def test_single_class_and_stages():
         assert np.array_equal(own, expected)
 
 
-def test_explanations_are_made_on_the_host():
+def test_models_of_other_libraries():
+    X, y = draw_rows()
+    X = np.nan_to_num(X)
+    for forest in (RandomForestRegressor, RandomForestClassifier):
+        labels = y if forest is RandomForestRegressor else np.digitize(y, [0.0, 1.0])
+        model = from_sklearn(forest(n_estimators=3, max_depth=4, random_state=0).fit(X, labels))
+        for method in {"predict", "predict_proba"} & set(dir(model)):
+            expected = getattr(model, method)(X)
+            assert np.array_equal(fetch(getattr(model, method)(FakeArray(X))), expected)
+
+
+def test_explanations_are_in_the_memory_of_the_host():
     X, y = draw_rows()
     model = GradientBoostingRegressor(n_estimators=3).fit(X, y)
     found, expected = model.explain(FakeArray(X)), model.explain(X)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sumwise.cuda.runtime.team import DeviceTeam
-from sumwise.errors import DeviceError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import (
     Absolute,
@@ -110,10 +109,3 @@ def test_mean_loss_does_not_depend_on_the_order_of_blocks():
         with EmulatedDevice(order=order, n_processors=n_processors) as device:
             arrays = [device.upload(array) for array in (target, raw, weight, rows)]
             assert Poisson().measure(DeviceTeam(device), *arrays).get() == expected
-
-
-def test_kernel_without_twin_is_refused(device):
-    from sumwise.kernels.leaves.ordered import update_prefix_models
-
-    with pytest.raises(DeviceError, match="device='cpu' gives the same model"):
-        DeviceTeam(device).run(update_prefix_models)

@@ -68,7 +68,7 @@ class FakeDriver:
     CUfunction_attribute = SimpleNamespace(
         CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES=1, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8
     )
-    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL=1)
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED=2)
 
     def __init__(self, gpus=((9, 0),), version=13000, memory=1 << 30, kernels=None):
         self.gpus, self.version, self.total = gpus, version, memory

@@ -1,3 +1,5 @@
+from importlib.metadata import PackageNotFoundError
+
 import pytest
 
 from sumwise.cuda.runtime import compiler
@@ -53,10 +55,39 @@ def test_cubins_are_kept(folder, monkeypatch):
 def test_another_architecture_or_version_is_compiled_anew(folder, monkeypatch):
     compile_program(PROGRAM, 90)
     compile_program(PROGRAM, 80)
-    monkeypatch.setattr(compiler, "read_version", lambda: (99, 0))
+    monkeypatch.setattr(compiler, "identify_compiler", lambda: "99.0")
     compile_program(PROGRAM, 90)
     assert len(list(folder.glob("cuda-*/*"))) == 3
     assert len(list(folder.iterdir())) == 1
+
+
+def test_what_is_kept_needs_no_compiler(folder, monkeypatch):
+    cubin = compile_program(PROGRAM, 90)
+    monkeypatch.setattr(compiler, "load_compiler", None)
+    assert compile_program(PROGRAM, 90) == cubin
+
+
+@pytest.mark.parametrize(
+    ("bindings", "installed", "expected"),
+    [
+        ("13.3.0", {"nvidia-cuda-nvrtc": "13.4.92"}, "13.4.92"),
+        ("12.9.1", {"nvidia-cuda-nvrtc-cu12": "12.9.86", "nvidia-cuda-nvrtc": "13.4"}, "12.9.86"),
+        ("12.9.1", {"nvidia-cuda-nvrtc": "13.9.9"}, "13.4"),
+        ("13.3.0", {}, "13.4"),
+        (None, {}, "13.4"),
+    ],
+)
+def test_the_compiler_is_known_by_its_package(monkeypatch, bindings, installed, expected):
+    def find_version(name):
+        try:
+            return installed[name]
+        except KeyError:
+            raise PackageNotFoundError from None
+
+    monkeypatch.setattr(compiler, "version", find_version)
+    monkeypatch.setattr(compiler, "read_bindings_version", lambda: bindings)
+    monkeypatch.setattr(compiler, "read_version", lambda: (13, 4))
+    assert compiler.identify_compiler.__wrapped__() == expected
 
 
 def test_all_texts_count(tmp_path, monkeypatch):

@@ -1,3 +1,4 @@
+import contextlib
 import gc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -81,6 +82,51 @@ def test_many_large_writes_are_not_overwritten(device):
     arrays = [device.upload(part) for part in parts]
     for part, array in zip(parts, arrays, strict=True):
         np.testing.assert_array_equal(array.to_host(), part)
+
+
+@pytest.mark.parametrize("numbers", [(0,), (0, 0), (0, 1)])
+def test_slots_take_turns(install, numbers):
+    fake = install(gpus=((9, 0), (9, 0)))
+    parts = [make_items(1000, seed) for seed in range(6)]
+    with contextlib.ExitStack() as stack:
+        devices = [stack.enter_context(DriverDevice(number)) for number in numbers]
+        targets = [[device.allocate(1000, np.uint8) for _ in parts] for device in devices]
+        with devices[0].lend_slots(1000) as slots:
+            for k, part in enumerate(parts):
+                slot = slots[k % 2]
+                slot.wait()
+                slot.memory[:1000] = part
+                for device, own in zip(devices, targets, strict=True):
+                    device.write_from(slot, slot.memory[:1000], own[k])
+        # The last copies may not be done when others use the memory.
+        other = devices[0].upload(make_items(9 * MB, 9))
+        for own in targets:
+            for part, target in zip(parts, own, strict=True):
+                np.testing.assert_array_equal(target.to_host(), part)
+        np.testing.assert_array_equal(other.to_host(), make_items(9 * MB, 9))
+        assert sum(len(buffer) >= pinned.PIECE for buffer in fake.pinned.values()) == 2
+
+
+def test_slots_are_lent_once(device, fake):
+    with device.lend_slots(9) as first, device.lend_slots(9) as second:
+        assert len({slot.memory.ctypes.data for slot in (*first, *second)}) == 4
+        array = device.upload(make_items(2 * MB))  # lends two more
+        np.testing.assert_array_equal(array.to_host(), make_items(2 * MB))
+    assert len(fake.pinned) == 6
+
+
+def test_parts_of_slots_that_cannot_be_copied_at_once(device):
+    array = device.zeros((3, 10), np.uint8)
+    for n_bytes in (60, pinned.PIECE + 1):
+        with device.lend_slots(n_bytes) as (slot, _):
+            assert slot.memory.size >= n_bytes
+            items = slot.memory[:60].reshape(3, 20)
+            items[:] = make_items(60).reshape(3, 20)
+            device.write_from(slot, items[:, 5:15], array)
+            slot.wait()
+            np.testing.assert_array_equal(array.to_host(), make_items(60).reshape(3, 20)[:, 5:15])
+            with pytest.raises(ValueError, match="10 bytes to an array of 30"):
+                device.write_from(slot, slot.memory[:10], array)
 
 
 def test_copies_of_wrong_size_are_refused(device):

@@ -47,13 +47,6 @@ def test_no_order_matters(order, n_processors):
             np.testing.assert_array_equal(own.to_host(), other)
 
 
-def test_rows_marked_on_the_host(device):
-    rows, is_drawn = pick_rows(5000, 2), np.random.default_rng(0).random(5000) < 0.3
-    found = RowDrawer(DeviceTeam(device), device.upload(rows)).split_by_mask(is_drawn)
-    np.testing.assert_array_equal(found[0].to_host(), rows[is_drawn])
-    np.testing.assert_array_equal(found[1].to_host(), rows[~is_drawn])
-
-
 SAMPLERS = [Subsample(0.3), Goss(0.3, 0.2), Goss(0.0, 0.5), BayesianBootstrap(0.7)]
 SAMPLERS += [ClassSubsample(), ClassSubsample(reweigh=True), ClassSubsample([1.0, 0.5, 0.001, 0.2])]
 SAMPLERS += [GroupSubsample(0.4), BootstrapRows()]

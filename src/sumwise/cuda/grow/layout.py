@@ -57,10 +57,11 @@ Leaves
     be scattered over the table. A node's split is one word for that, see split_test.cuh.
 Sets of categories
     A set is 256 bits, one per bin of a feature: those that go left, bin 0 for missing included. The
-    ``split_bin`` of a node that splits by a set is SET. Tables with categorical features have two
-    kernels more: after ``score_nodes``, which scores all lanes as if their bins were ordered,
-    ``score_sets`` replaces the candidates of their lanes; ``score_level_sets`` does so in symmetric
-    growth. Kernels that ask which side a row goes to exist twice, the second time for such tables.
+    ``split_bin`` of a node that splits by a set is SET. ``score_nodes`` scores all lanes as if
+    their bins were ordered. For tables with categorical features ``score_sets`` follows, which
+    replaces the candidates of their lanes; so does ``score_level_sets`` in symmetric growth.
+    Kernels that ask which side a row goes to exist twice, the second time, with the suffix
+    ``_by_set``, for such tables.
 Results
     ``state``, ``nodes``, ``value``, ``sums`` and, for tables with categorical features,
     ``node_sets`` are one piece of memory, which the host copies after each tree; see

@@ -14,9 +14,9 @@ from sumwise.cuda.runtime.team import DeviceTeam
 _OF_LABELS = ("logistic", "exponential")
 
 
-def find_twin(name: str) -> Callable[..., None]:
-    """Return the twin of a gradient kernel of ``sumwise.kernels.losses``."""
-    return partial(_fill, name)
+def find_twin(name: str) -> Callable[..., None] | None:
+    """Return the twin of a gradient kernel of ``sumwise.kernels.losses``; None for others."""
+    return partial(_fill, name) if name.endswith("_gradient") else None
 
 
 def _fill(

@@ -5,15 +5,22 @@ the kernels of the CPU, under the same rules of trust (see ``kernels.runtime.cac
 hash of all texts that were compiled, of the options, the architecture and NVRTC's version.
 """
 
+import contextlib
 import hashlib
 import logging
 import re
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sumwise.cuda.runtime.bindings import EXTRAS, SAME_MODEL, import_bindings
+from sumwise.cuda.runtime.bindings import (
+    EXTRAS,
+    SAME_MODEL,
+    import_bindings,
+    read_bindings_version,
+)
 from sumwise.cuda.runtime.device import Program
 from sumwise.errors import DeviceError
 from sumwise.kernels.runtime import cache as kernel_cache
@@ -42,10 +49,13 @@ def compile_program(program: Program, architecture: int) -> bytes:
 
     For an architecture newer than NVRTC it is PTX, which the driver translates.
     """
+    folder = f"cuda-{hash_program(program)}"
+    image = kernel_cache.load(folder, program.name, _name_machine(f"sm_{architecture}"))
+    if image is not None:
+        return image  # without the compiler, which takes a tenth of a second to load
     compiler = load_compiler()
     target = choose_target(architecture, find_architectures())
-    folder = f"cuda-{hash_program(program)}"
-    machine = f"{target} NVRTC {'.'.join(map(str, read_version()))}"
+    machine = _name_machine(target)
     image = kernel_cache.load(folder, program.name, machine)
     if image is None:
         kernel_cache.announce_compilation()
@@ -53,6 +63,10 @@ def compile_program(program: Program, architecture: int) -> bytes:
         image, _ = run_compiler(compiler, program, target)
         kernel_cache.save(folder, program.name, machine, image)
     return image
+
+
+def _name_machine(target: str) -> str:
+    return f"{target} NVRTC {identify_compiler()}"
 
 
 def choose_target(architecture: int, known: list[int]) -> str:
@@ -125,6 +139,15 @@ def read_version() -> tuple[int, int]:
     """Return NVRTC's version."""
     major, minor = _call(load_compiler().nvrtcVersion)
     return major, minor
+
+
+@cache
+def identify_compiler() -> str:
+    """Return NVRTC's version, that of its package if it comes in one: nothing is loaded then."""
+    is_12 = (read_bindings_version() or "").startswith("12.")
+    with contextlib.suppress(PackageNotFoundError):
+        return version("nvidia-cuda-nvrtc-cu12" if is_12 else "nvidia-cuda-nvrtc")
+    return ".".join(map(str, read_version()))
 
 
 @cache

@@ -11,7 +11,7 @@ mark of it. Where all work is done at once, as in an emulator, both have nothing
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.program import Program
 
-__all__ = ["Device", "Graph", "Later", "Mark", "Program"]
+__all__ = ["Device", "Graph", "Later", "Mark", "Program", "Slot"]
 
 
 class Later(Protocol):
@@ -42,6 +42,21 @@ class Mark(Protocol):
     @property
     def device(self) -> "Device":
         """Whose queue it is in."""
+
+
+class Slot:
+    """Memory of the host that devices copy from.
+
+    Attributes
+    ----------
+    memory : ndarray of uint8
+    """
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.memory = memory
+
+    def wait(self) -> None:
+        """Wait until no copy reads the memory any more."""
 
 
 class Device(ABC):
@@ -104,6 +119,17 @@ class Device(ABC):
     @abstractmethod
     def write(self, host: np.ndarray, target: DeviceArray) -> None:
         """Queue a copy from the host; the host array may be changed at once."""
+
+    def lend_slots(self, n_bytes: int) -> AbstractContextManager[Sequence[Slot]]:
+        """Lend two pieces of memory from which copies are quickest, each of so many bytes.
+
+        They take turns: one is filled while devices copy the other one by :meth:`write_from`.
+        """
+        return nullcontext([Slot(np.empty(n_bytes, dtype=np.uint8)) for _ in range(2)])
+
+    def write_from(self, slot: Slot, host: np.ndarray, target: DeviceArray) -> None:
+        """Queue a copy of a part of a slot, which can be changed after ``slot.wait()``."""
+        self.write(host, target)
 
     @abstractmethod
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:

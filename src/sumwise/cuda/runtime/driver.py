@@ -19,10 +19,10 @@ import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.bindings import call, fail, is_forked
-from sumwise.cuda.runtime.device import Device, Graph, Mark, Program
+from sumwise.cuda.runtime.device import Device, Graph, Mark, Program, Slot
 from sumwise.cuda.runtime.gpu import Gpu, Kernel, find_gpu
 from sumwise.cuda.runtime.memory import Block, Memory
-from sumwise.cuda.runtime.pinned import PIECE, SMALL, Buffer, Ring, pool, staging
+from sumwise.cuda.runtime.pinned import PIECE, SMALL, Buffer, PinnedSlot, Ring, pool, staging
 from sumwise.cuda.runtime.structs import pack_word
 from sumwise.errors import DeviceError
 
@@ -128,6 +128,21 @@ class DriverDevice(Device):
             source = self._ring.place(source, n_bytes)
             call(self._cuda.cuMemcpyHtoDAsync, target.address, source, n_bytes, self._stream)
 
+    def lend_slots(self, n_bytes: int) -> contextlib.AbstractContextManager[Sequence[Slot]]:
+        self._begin()
+        return staging.lend(self._gpu) if n_bytes <= PIECE else super().lend_slots(n_bytes)
+
+    def write_from(self, slot: Slot, host: np.ndarray, target: DeviceArray) -> None:
+        if not isinstance(slot, PinnedSlot) or not host.flags.c_contiguous:
+            self.write(host, target)
+            return
+        self._begin()
+        _check_sizes(host.nbytes, target.nbytes)
+        source, n_bytes = host.ctypes.data, host.nbytes
+        if n_bytes:
+            call(self._cuda.cuMemcpyHtoDAsync, target.address, source, n_bytes, self._stream)
+            slot.mark(self._gpu, self._stream)
+
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
         self._begin((source, target))
         _check_sizes(source.nbytes, target.nbytes)
@@ -203,8 +218,8 @@ class DriverDevice(Device):
     def record(self) -> Iterator[Graph]:
         self._begin()
         cuda = self._cuda
-        # Other threads may do what they like.
-        mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        # Other devices and other threads may do what they like meanwhile.
+        mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self._recording = graph = DriverGraph(self)
         try:
             call(cuda.cuStreamBeginCapture, self._stream, mode)

@@ -75,11 +75,11 @@ class Memory:
 
     def _explain(self, size: int) -> str:
         free, total = call(self._gpu.cuda.cuMemGetInfo)
-        own = sum(self._sizes.values())
-        gpu = self._gpu.properties
+        gpu, used = self._gpu.properties, sum(self._sizes.values())
+        asked, left, all_of_it, own = map(show_bytes, (size, free, total, used))
         return (
-            f"GPU {gpu.number} ({gpu.name}) has not enough memory: {_show(size)} are asked for, "
-            f"{_show(free)} of {_show(total)} are free, {_show(own)} are in use here; {SAME_MODEL}"
+            f"GPU {gpu.number} ({gpu.name}) has not enough memory: {asked} are asked for, "
+            f"{left} of {all_of_it} are free, {own} are in use here; {SAME_MODEL}"
         )
 
     def has(self, block: Block) -> bool:
@@ -130,7 +130,8 @@ class Memory:
             self._gpu.cuda.cuMemFree(address)
 
 
-def _show(n_bytes: int) -> str:
+def show_bytes(n_bytes: int) -> str:
+    """Return a number of bytes as people read it."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
         if n_bytes >= size:
             return f"{n_bytes / size:.2f} {unit}"

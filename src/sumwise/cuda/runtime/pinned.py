@@ -4,18 +4,23 @@ It is slow to allocate, so it is kept until the process ends and lent to one que
 
 - :class:`Staging` carries large copies. Two buffers take turns: while a GPU copies one of them, the
   host fills or empties the other one, with a few threads, since one does not keep up with the bus.
+  Who makes large arrays only to send them writes them to the buffers directly.
 - :class:`Ring` carries small arrays to a GPU without waiting for it.
 - :class:`Pool` lends buffers to copies that are under way to the host.
 """
 
+import contextlib
 import ctypes
 import os
-import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sumwise.cuda.runtime.bindings import call
+from sumwise.cuda.runtime.device import Slot
 from sumwise.cuda.runtime.gpu import Gpu
 
 PIECE = 8 << 20  # bytes of a staging buffer
@@ -94,39 +99,49 @@ class Ring:
             self._gpu.give_event(event)
 
 
-class _Slot:
-    """A staging buffer, and the copy that uses it."""
+class PinnedSlot(Slot):
+    """A staging buffer, and the copies that use it."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.address = buffer.address
-        self._gpu: Gpu | None = None
-        self._event: Any = None
+        items = (ctypes.c_uint8 * buffer.n_bytes).from_address(buffer.address)
+        super().__init__(np.ctypeslib.as_array(items))
+        self._copies: list[tuple[Gpu, Any]] = []
 
     def mark(self, gpu: Gpu, stream: Any) -> None:
         """The slot is in use until the queue has come here."""
-        self._gpu, self._event = gpu, gpu.take_event()
-        call(gpu.cuda.cuEventRecord, self._event, stream)
+        event = gpu.take_event()
+        self._copies.append((gpu, event))
+        call(gpu.cuda.cuEventRecord, event, stream)
 
     def wait(self) -> None:
-        """Wait until the slot is not in use."""
-        if self._gpu is not None:
-            gpu, event = self._gpu, self._event
-            self._gpu = self._event = None
+        while self._copies:
+            gpu, event = self._copies.pop()
             call(gpu.cuda.cuEventSynchronize, event)
             gpu.give_event(event)
 
 
 class Staging:
-    """Two buffers that large copies of all threads share, one copy at a time."""
+    """Pairs of buffers for large copies; each is used by one thread at a time."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._slots: list[_Slot] = []
+        self._unused: list[Sequence[PinnedSlot]] = []
+
+    @contextlib.contextmanager
+    def lend(self, gpu: Gpu) -> Iterator[Sequence[PinnedSlot]]:
+        """Lend two buffers of ``PIECE`` bytes; the copies of those who had them may not be done."""
+        try:
+            slots = self._unused.pop()
+        except IndexError:
+            slots = [_allocate_slot(gpu), _allocate_slot(gpu)]
+        try:
+            yield slots
+        finally:
+            self._unused.append(slots)
 
     def upload(self, gpu: Gpu, stream: Any, source: int, target: int, n_bytes: int) -> None:
         """Queue a copy from any memory of the host, which can be changed afterwards."""
-        with self._lock:
-            slots = self._prepare(gpu)
+        with self.lend(gpu) as slots:
             try:
                 for idx, first in enumerate(range(0, n_bytes, PIECE)):
                     slot, size = slots[idx % 2], min(PIECE, n_bytes - first)
@@ -148,8 +163,7 @@ class Staging:
             slots[idx % 2].mark(gpu, stream)
 
         n_pieces = -(-n_bytes // PIECE)
-        with self._lock:
-            slots = self._prepare(gpu)
+        with self.lend(gpu) as slots:
             try:
                 for slot in slots:
                     slot.wait()
@@ -165,11 +179,9 @@ class Staging:
                 gpu.cuda.cuStreamSynchronize(stream)
                 raise
 
-    def _prepare(self, gpu: Gpu) -> list[_Slot]:
-        while len(self._slots) < 2:
-            buffer = Buffer(call(gpu.cuda.cuMemHostAlloc, PIECE, _PORTABLE), PIECE)
-            self._slots.append(_Slot(buffer))
-        return self._slots
+
+def _allocate_slot(gpu: Gpu) -> PinnedSlot:
+    return PinnedSlot(Buffer(call(gpu.cuda.cuMemHostAlloc, PIECE, _PORTABLE), PIECE))
 
 
 def copy_on_host(target: int, source: int, n_bytes: int) -> None:

@@ -38,6 +38,8 @@ class DeviceTeam:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self._most_blocks = _BLOCKS * device.n_processors
+        self._kernels: dict[tuple[str, str], Any] = {}
         self._twins: dict[Any, Callable[..., None]] = {}
         self._buffers: dict[str, DeviceArray] = {}
 
@@ -56,9 +58,11 @@ class DeviceTeam:
 
         ``shared`` is the dynamic shared memory of a block in bytes.
         """
-        most = _BLOCKS * self.device.n_processors
-        n_blocks = max(1, min(most, -(-n_items // _THREADS)))
-        self.device.launch(self.device.load(program)[name], n_blocks, _THREADS, args, shared)
+        kernel = self._kernels.get((program.name, name))
+        if kernel is None:
+            kernel = self._kernels[program.name, name] = self.device.load(program)[name]
+        n_blocks = max(1, min(self._most_blocks, -(-n_items // _THREADS)))
+        self.device.launch(kernel, n_blocks, _THREADS, args, shared)
 
     def borrow(self, name: str, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
         """Return scratch memory: an array with any contents, valid until its name is used again."""

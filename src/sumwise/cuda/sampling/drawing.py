@@ -5,7 +5,7 @@ rows get a flag, and both kinds of rows are written in their order. Sizes are kn
 nothing waits for the device.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class RowDrawer:
         n_rows, device = rows.size, team.device
         self._n_tiles = -(-n_rows // TILE_ROWS)
         self._flags = device.allocate(n_rows, np.uint8)
-        self._tiles = device.allocate((max(1, self._n_tiles), 2), np.int64)
+        self._tiles = device.allocate((self._n_tiles + 1, 2), np.int64)  # the last one is the sum
         self._selectors: dict[int, Selector] = {}
         self._groups: dict[int, Groups] = {}
 
@@ -68,7 +68,7 @@ class RowDrawer:
         n_rows = self._rows.size
         self._launch("write_hashes", key, n_rows, 0, 0, keys)
         self._flag_lowest(groups)
-        return self._split(n_drawn, groups)[:2]
+        return self._split(n_drawn, groups)
 
     def draw_strata(self, key: np.uint64, strata: Strata) -> tuple[DeviceArray, DeviceArray]:
         """Return the rows with the lowest hashes of each stratum, and the others."""
@@ -77,12 +77,38 @@ class RowDrawer:
         self._get_selector(groups.size.size).select(groups, keys)
         known = strata.of_row, groups.found, groups.goal
         self._launch("flag_strata", key, self._rows, n_rows, *known, self._flags)
-        return self._split(strata.n_drawn)[:2]
+        return self._split(strata.n_drawn)
 
-    def split_by_mask(self, is_drawn: np.ndarray) -> tuple[DeviceArray, DeviceArray]:
-        """Return the rows that are marked on the host, and the others."""
-        self._team.device.write(is_drawn.astype(np.uint8), self._flags)
-        return self._split(int(np.count_nonzero(is_drawn)))[:2]
+    def take_groups(
+        self, group_of: DeviceArray, is_drawn: np.ndarray, n_drawn: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Return the rows of groups that are drawn, and the others.
+
+        ``group_of`` (uint32) has the group of each row to draw from, and ``is_drawn``, on the host,
+        a mark for each group. ``n_drawn`` is the number of rows in these groups.
+        """
+        marks = self._team.borrow("drawn groups", is_drawn.size, np.uint8)
+        self._team.device.write(is_drawn.astype(np.uint8), marks)
+        self._launch("flag_groups", group_of, self._rows.size, marks, self._flags)
+        return self._split(n_drawn)
+
+    def draw_bootstrap(self, key: np.uint64) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """Draw as many rows as there are, with replacement; wait for their number.
+
+        Return the drawn rows, how often they are drawn (float64), and the others.
+        """
+        n_rows, borrow = self._rows.size, self._team.borrow
+        counts = borrow("draws of rows", n_rows, np.uint32)
+        self._team.device.clear(counts)
+        self._launch("count_draws", key, n_rows, counts)
+        self._launch("flag_drawn", counts, n_rows, self._flags)
+        self._find_places()
+        n_drawn = int(self._tiles[-1].to_host()[0])
+        factor = borrow("factors of drawn rows", n_drawn, np.float64)
+        rows, left_out = self._borrow_rows(n_drawn)
+        out = rows, factor, left_out
+        self._write_rows((self._tiles, self._n_tiles), (0, 0, counts, 0, 1.0), *out)
+        return out
 
     def choose_by_gradient(
         self,
@@ -107,7 +133,8 @@ class RowDrawer:
             self._launch("write_hashes", key, n_rows, _FEWER_BITS, 0, keys)
         groups = self._get_groups(n_other)
         self._flag_lowest(groups)
-        self._write_rows(groups, amplify, *out)
+        rule = groups.goal, groups.below, 0, keys, amplify
+        self._write_rows(self._find_places(), rule, *out)
 
     # --- flags and places ---
 
@@ -124,28 +151,23 @@ class RowDrawer:
         return tiles
 
     def _split(self, n_drawn: int, groups: Groups | None = None) -> tuple[DeviceArray, DeviceArray]:
-        """Return the flagged rows and the others."""
-        n_rows = self._rows.size
-        chosen = self._team.borrow("drawn rows", n_drawn, np.uint32)
-        left_out = self._team.borrow("rows left out", n_rows - n_drawn, np.uint32)
-        self._write_rows(groups, 1.0, chosen, None, left_out)
-        return chosen, left_out
-
-    def _write_rows(
-        self,
-        groups: Groups | None,
-        amplify: float,
-        chosen: DeviceArray,
-        factor: DeviceArray | None,
-        left_out: DeviceArray,
-    ) -> None:
+        """Return the flagged rows and the others; with groups, some have the highest key."""
         goal, below = (groups.goal, groups.below) if groups else (0, 0)
-        places = self._find_places()
-        rule = goal, below, 0 if factor is None else self._get_keys(), amplify
-        out = chosen, 0 if factor is None else factor, left_out
-        self._launch("split_rows", self._flags, self._rows, self._rows.size, *places, *rule, *out)
+        rows, left_out = self._borrow_rows(n_drawn)
+        self._write_rows(self._find_places(), (goal, below, 0, 0, 1.0), rows, 0, left_out)
+        return rows, left_out
+
+    def _write_rows(self, places: Any, rule: Any, rows: Any, factor: Any, left_out: Any) -> None:
+        """Queue separating the flagged rows from the others."""
+        known = self._flags, self._rows, self._rows.size, *places
+        self._launch("split_rows", *known, *rule, rows, factor, left_out)
 
     # --- memory ---
+
+    def _borrow_rows(self, n_drawn: int) -> tuple[DeviceArray, DeviceArray]:
+        """Return arrays for the drawn rows and the others."""
+        borrow, n_others = self._team.borrow, self._rows.size - n_drawn
+        return borrow("drawn rows", n_drawn, np.uint32), borrow("others", n_others, np.uint32)
 
     def _get_keys(self) -> DeviceArray:
         return self._team.borrow("keys of rows", self._rows.size, np.uint64)

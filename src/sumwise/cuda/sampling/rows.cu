@@ -30,7 +30,25 @@ extern "C" __global__ void write_hashes(
         keys[i] = extend_key(key, order ? order[i] : (uint64)i) >> shift;
 }
 
+// Count how often each place is drawn, with replacement.
+extern "C" __global__ void count_draws(uint64 key, int64 n, uint32* counts) {
+    for (int64 draw = first_item(); draw < n; draw += item_step())
+        atomicAdd(counts + (uint64)(uniform(key, (uint64)draw) * (double)n), 1u);
+}
+
 // --- flags ---
+
+// Flag the rows of groups that are drawn.
+extern "C" __global__ void flag_groups(
+    const uint32* group_of, int64 n, const uint8* is_drawn, uint8* flags) {
+    for (int64 i = first_item(); i < n; i += item_step())
+        flags[i] = is_drawn[group_of[i]] ? CHOSEN : OTHER;
+}
+
+// Flag the rows that are drawn at least once.
+extern "C" __global__ void flag_drawn(const uint32* counts, int64 n, uint8* flags) {
+    for (int64 i = first_item(); i < n; i += item_step()) flags[i] = counts[i] ? CHOSEN : OTHER;
+}
 
 // Flag the rows with the lowest keys; TIE for those with the highest key of them.
 extern "C" __global__ void flag_lowest(
@@ -94,7 +112,7 @@ extern "C" __global__ void count_flags(const uint8* flags, int64 n, int64* tiles
     }
 }
 
-// One block: replace the counts of tiles by those of all tiles before.
+// One block: replace the counts of tiles by those of all tiles before; behind them are those of all.
 extern "C" __global__ void add_up_tiles(int64* tiles, int64 n_tiles) {
     __shared__ int64 ends[2][256];
     __shared__ int64 totals[2];
@@ -123,6 +141,7 @@ extern "C" __global__ void add_up_tiles(int64* tiles, int64 n_tiles) {
         if (own < 2) totals[own] += ends[own][blockDim.x - 1];
         __syncthreads();
     }
+    if (own < 2) tiles[2 * n_tiles + own] = totals[own];
 }
 
 // Whether the row at a place is chosen, and how many before it are. The first `n_taken` ties are.
@@ -165,12 +184,12 @@ extern "C" __global__ void mark_taken(
     }
 }
 
-// Separate the chosen rows from the others, both in their order. With factors, those of rows that
-// were taken before are 1, and of others `amplify`.
+// Separate the chosen rows from the others, both in their order. Factors, if any, are how often a row
+// was drawn; or 1 for rows that were taken before, and `amplify` for others.
 extern "C" __global__ void split_rows(
     const uint8* flags, const uint32* rows, int64 n, const int64* tiles, int64 n_tiles,
-    const double* goal, const int64* below, const uint64* keys, double amplify, uint32* chosen,
-    double* factor, uint32* left_out) {
+    const double* goal, const int64* below, const uint32* counts, const uint64* keys,
+    double amplify, uint32* chosen, double* factor, uint32* left_out) {
     __shared__ uint32 warps[32];
     const int64 n_taken = count_taken(goal, below);
     for (int64 tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
@@ -183,7 +202,8 @@ extern "C" __global__ void split_rows(
             if (i >= last) continue;
             if (place.is_chosen) {
                 chosen[place.n_before] = rows[i];
-                if (factor) factor[place.n_before] = keys[i] == TAKEN_KEY ? 1.0 : amplify;
+                if (counts) factor[place.n_before] = (double)counts[i];
+                else if (factor) factor[place.n_before] = keys[i] == TAKEN_KEY ? 1.0 : amplify;
             } else {
                 left_out[i - place.n_before] = rows[i];
             }

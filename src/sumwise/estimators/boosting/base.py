@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from sumwise.estimators.boosting.boosters import refuse_categories, resolve_boos
 from sumwise.estimators.boosting.categories import name_encoding_part
 from sumwise.estimators.boosting.constraints import read_directions
 from sumwise.estimators.boosting.continuing import Start, check_start, find_start
-from sumwise.estimators.boosting.devices import is_on_device, open_devices
+from sumwise.estimators.boosting.devices import open_devices
 from sumwise.estimators.boosting.encoding import encode_categories, find_encoding
 from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
 from sumwise.estimators.boosting.fitted import UNKNOWN, BaseFittedBoosting
@@ -35,13 +36,13 @@ from sumwise.estimators.boosting.pipeline import (
 )
 from sumwise.estimators.boosting.refitting import check_decay, check_loss, check_refittable
 from sumwise.estimators.boosting.rows import FitData, LabeledRows, as_array
-from sumwise.estimators.boosting.splits import make_table
+from sumwise.estimators.boosting.splits import make_table, move_table
 from sumwise.estimators.boosting.tasks import Task, as_target
 from sumwise.estimators.boosting.validation import read_validation
 from sumwise.estimators.calibrated.unseen import needs_unseen
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.input.features import FeatureSchema, read_training_data
-from sumwise.estimators.input.jobs import start_team
+from sumwise.estimators.input.jobs import LONG_STEPS, start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
 from sumwise.estimators.input.targets import read_target
 from sumwise.losses import CustomLoss
@@ -54,7 +55,10 @@ from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, SCORE
 from sumwise.tree import GrowthSettings
 
-if TYPE_CHECKING:  # it imports this module
+if TYPE_CHECKING:
+    from sumwise.cuda.runtime.device import Device
+
+    # It imports this module.
     from sumwise.estimators.combined.shared_table import SharedTable
 
 # Elementary steps per value of a tree, at least; a second thread pays from about 1,000 x 25 on.
@@ -181,8 +185,9 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         """Fit without calibration; the arguments are those of ``fit``."""
         found = find_start(self, init_model)
         start = Start() if found is None else found._make_start()
-        with starting_anew(self):
+        with starting_anew(self), ExitStack() as stack:
             growth = self._check_parameters()
+            devices = stack.enter_context(open_devices(self))  # or say at once what is missing
             matrix, y, self.schema_ = read_training_data(
                 self,
                 X,
@@ -201,7 +206,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             valid = read(VALIDATION, X_val, y_val, sample_weight_val, init_score_val)
             if valid is not None:
                 sets = [*sets, valid]
-            return self._train(train, sets, task, growth, start, encoding, groups)
+            return self._train(train, sets, task, growth, start, encoding, groups, devices)
 
     def _fit_rows(
         self,
@@ -216,8 +221,9 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         ``groups`` has an entry for every row of the table. ``n_jobs`` replaces the parameter;
         ``callbacks`` are called after those of the user.
         """
-        with starting_anew(self):
+        with starting_anew(self), ExitStack() as stack:
             growth = self._check_parameters()
+            devices = stack.enter_context(open_devices(self))
             table.describe_features(self)
             task, own = self._learn_task(table.y[rows], None)
             own_weight = task.weigh(own, None if table.weight is None else table.weight[rows])
@@ -231,7 +237,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
                 weight[rows] = own_weight
             train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
             shared = TrainingTable([table.matrix], table.data, table.mapper)
-            options = (groups, shared, n_jobs, callbacks)
+            options = (groups, devices, shared, n_jobs, callbacks)
             return self._train(train, [], task, growth, Start(), None, *options)
 
     def _train(
@@ -243,6 +249,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         start: Start,
         encoding: TargetStatistics | None,
         groups: Any,
+        devices: Sequence["Device"],
         table: TrainingTable | None = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
@@ -264,18 +271,23 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         check_support(self, data, loss, booster)
         settings = make_settings(self, data, loss, growth, booster, seed)
         n_values = data.train.matrix.size
-        # On a device, threads only bin the table: all of them pay.
-        n_grown = None if is_on_device(self) else n_values
+        n_steps, n_grown = _STEPS_PER_VALUE * n_values, None
+        if not devices:
+            n_grown = n_values
+        elif n_steps >= LONG_STEPS:
+            # Threads only bin the table, some rows at a time: an interrupt comes in between.
+            n_steps = LONG_STEPS - 1
         with (
             show_progress(bool(self.verbose)) as shown,
-            start_team(n_jobs, _STEPS_PER_VALUE * n_values, n_grown) as team,
-            open_devices(self) as devices,
+            start_team(n_jobs, n_steps, n_grown) as team,
         ):
             told = [*shown, *(self.callbacks or ()), *callbacks]
             if not booster.grows_trees:
                 table = TrainingTable(data.matrices)
             elif table is None:
                 table = make_table(self, data, settings, team, devices)
+            elif devices:
+                table = move_table(table, data.rows, settings, team, devices)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
             result = boost(table, data.rows, settings, team, start.past)
         self._keep(result, settings, data)

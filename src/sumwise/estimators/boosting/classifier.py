@@ -21,10 +21,14 @@ from sumwise.estimators.boosting.losses import (
 from sumwise.estimators.boosting.tasks import Classification, as_target
 from sumwise.estimators.calibrated.mixins import CalibratedClassifierMixin
 from sumwise.estimators.input.class_weights import check_class_weight
+from sumwise.estimators.input.jobs import start_team
 from sumwise.estimators.input.parameters import check_number, extend_parameters
 from sumwise.estimators.input.targets import find_classes
 from sumwise.export.portable import Affine, Node, PortableModel
 from sumwise.tree import GrowthSettings
+
+# Threads pay only for millions of labels: numbering one takes a nanosecond.
+_STEPS_PER_LABEL = 0.1
 
 if TYPE_CHECKING:
     from sumwise.estimators.boosting.device_scores import DeviceScores
@@ -111,7 +115,8 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
     ) -> tuple[Classification, np.ndarray]:
         class_idx = None
         if classes is None:
-            classes, class_idx = find_classes(y, at_least=1)
+            with start_team(self.n_jobs, int(_STEPS_PER_LABEL * y.size)) as team:
+                classes, class_idx = find_classes(y, at_least=1, narrow=True, team=team)
         self.classes_ = classes
         loss = make_class_loss(self, classes.size)
         task = Classification(loss, classes, self.class_weight, self.scale_pos_weight)

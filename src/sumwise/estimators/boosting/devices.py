@@ -1,16 +1,20 @@
-"""From the parameter ``device`` to devices, and what they cannot do."""
+"""From the parameter ``device`` to devices, and what they cannot do.
 
-import re
-from collections.abc import Iterator, Sequence
+A GPU gives the model of the CPU, byte for byte, or an error that names what it cannot do: nothing
+falls back to the CPU in silence.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from sumwise.data.thresholds import MAX_BINS
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.boosters import resolve_booster, resolve_sampler
+from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
 from sumwise.estimators.boosting.parameters import BoostingParameters
-from sumwise.estimators.input.parameters import refuse
+from sumwise.estimators.input.by_feature import list_items
+from sumwise.parts import is_number
 from sumwise.sampling import Mvs
 from sumwise.training.boosters import Linear, Ordered
 
@@ -18,56 +22,63 @@ if TYPE_CHECKING:
     from sumwise.cuda.runtime.device import Device
 
 CPU = "cpu"
-_CUDA = re.compile(r"cuda(:\d+(,\d+)*)?")
 
 
 def is_on_device(params: BoostingParameters) -> bool:
     """Whether another device than the CPU is asked for."""
-    return params.device != CPU
+    return not isinstance(params.device, str) or params.device != CPU
 
 
 def check_device(params: BoostingParameters) -> None:
-    """Refuse a device of unknown name, and parameters that only the CPU can serve."""
-    if isinstance(params.device, str) and params.device == CPU:
+    """Refuse a malformed device, and parameters that only the CPU can serve.
+
+    Neither data nor a GPU is needed for it.
+    """
+    if not is_on_device(params):
         return
-    if not isinstance(params.device, str) or not _CUDA.fullmatch(params.device):
-        refuse(params, "device", "must be 'cpu', 'cuda', 'cuda:0' or, for several, 'cuda:0,1'")
-    for name, value in _list_unsupported(params):
+    from sumwise.cuda.runtime.choosing import parse_devices  # only needed here
+
+    owner = type(params).__name__
+    try:
+        parse_devices(params.device)
+    except ParameterError as error:
+        raise ParameterError(f"{owner}: {error}") from None
+    for name in _list_unsupported(params):
         raise ParameterError(
-            f"{type(params).__name__}: device={params.device!r} does not support {name}={value!r}; "
-            "device='cpu' gives the same model as a GPU would"
+            f"{owner}: {name}={getattr(params, name)!r} is not available with "
+            f"device={params.device!r}; use device='cpu'"
         )
 
 
-def _list_unsupported(params: BoostingParameters) -> Iterator[tuple[str, Any]]:
-    """Yield what a GPU cannot do yet, as pairs of parameter and value."""
-    booster, sampler = resolve_booster(params), resolve_sampler(params)
-    if isinstance(booster, (Linear, Ordered)):
-        yield "booster", params.booster
-    if isinstance(sampler, Mvs):
-        yield "sampler", params.sampler
+def _list_unsupported(params: BoostingParameters) -> Iterator[str]:
+    """Yield the parameters that a GPU cannot serve."""
+    if isinstance(resolve_booster(params), (Linear, Ordered)):
+        yield "booster"
+    if isinstance(resolve_sampler(params), Mvs):
+        yield "sampler"
     if params.splits != "histogram":
-        yield "splits", params.splits
+        yield "splits"
     if params.leaves != "constant":
-        yield "leaves", params.leaves
-    if getattr(params, "multi_strategy", "") == "multi_output_tree":
-        yield "multi_strategy", "multi_output_tree"
+        yield "leaves"
+    if getattr(params, "multi_strategy", None) == MULTI_OUTPUT_TREE:
+        yield "multi_strategy"
+    if any(is_number(own) and own > MAX_BINS for own in _list_max_bins(params.max_bins)):
+        yield "max_bins"
 
 
-def refuse_many_bins(params: BoostingParameters, n_bins: np.ndarray) -> None:
-    """Refuse features that need more than a byte: many bins, or many categories."""
-    wide = np.flatnonzero(n_bins > 255)
-    if wide.size:
-        raise ParameterError(
-            f"{type(params).__name__}: feature {wide[0]} has {n_bins[wide[0]]} bins, and "
-            f"device={params.device!r} has at most 255; lower max_bins, encode its categories by "
-            "categorical_encoding='target', or use device='cpu'"
-        )
+def _list_max_bins(max_bins: Any) -> list[Any]:
+    """Return the numbers of a parameter that is one, or has one for each feature."""
+    if isinstance(max_bins, Mapping):
+        return list(max_bins.values())
+    return list_items(max_bins) or [max_bins]
 
 
 @contextmanager
 def open_devices(params: BoostingParameters) -> Iterator[Sequence["Device"]]:
-    """Open the devices of a fit, none for the CPU; close them whatever happens."""
+    """Open the devices of a fit, none for the CPU; close them whatever happens.
+
+    This frees all memory that a fit has taken there.
+    """
     if not is_on_device(params):
         yield ()
         return

@@ -93,7 +93,7 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
     history_: dict[str, np.ndarray]
     # The user's loss, if it has its own link function.
     _custom_link: CustomLoss | None = None
-    # Where many rows are predicted.
+    # Where many rows are predicted, and rows are explained.
     device: str = CPU
     # Replaces categories by statistics of the target.
     _encoder: CategoryEncoder | None = None
@@ -143,16 +143,20 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         self,
         X: Any,
         on_host: Callable[[np.ndarray], Any],
-        on_device: "Callable[[DeviceScores], Any]",
+        on_device: "Callable[[DeviceScores], Any] | None" = None,
     ) -> Any:
-        """Return what is made of the raw scores of rows, where the rows are."""
+        """Return what is made of the raw scores of rows, where the rows are.
+
+        Without ``on_device``, scores of a device are brought to the host for this.
+        """
         is_known = self._known_scores is not None and X is self._known_scores.X
         if is_known or (self.device == CPU and not is_on_device(X)):
             return on_host(self._predict_raw(X))
         matrix = self._check_input(X)
-        if self._predicts_on_device(matrix):
-            return on_device(self._score_on_device(matrix, X))
-        return give(on_host(self._predict_on_host(matrix)), X)
+        if not self._predicts_on_device(matrix):
+            return give(on_host(self._predict_on_host(matrix)), X)
+        scores = self._score_on_device(matrix, X)
+        return on_device(scores) if on_device else give(on_host(scores.to_host()), X)
 
     def _give_scores(self, scores: "DeviceScores") -> Any:
         return scores.give_raw()
@@ -231,7 +235,8 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         return PROBABILITY if scale == PREDICTION and hasattr(self, "classes_") else scale
 
     def _attribute(self, question: Question) -> "Attribution":
-        found = attribute_model(self.ensemble_, question, self._check_input, self.n_jobs)
+        known = self.ensemble_, question, self._check_input, self.n_jobs
+        found = attribute_model(*known, self.device)
         if self._encoder is not None:
             found = found.fold_features(self._encoder.fold)
         is_pair = found.n_outputs == 2 and not isinstance(getattr(self, "classes_", []), list)

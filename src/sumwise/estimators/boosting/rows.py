@@ -155,4 +155,4 @@ def _number_rows(n_rows: int, weight: np.ndarray | None) -> np.ndarray:
     if n_rows > _MOST_ROWS:
         raise DataError(f"{n_rows} rows are too many; the limit is {_MOST_ROWS}")
     rows = np.arange(n_rows, dtype=np.uint32)
-    return rows if weight is None else rows[weight > 0]
+    return rows if weight is None or weight.min(initial=np.inf) > 0 else rows[weight > 0]

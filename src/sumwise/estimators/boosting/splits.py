@@ -21,7 +21,7 @@ from sumwise.estimators.boosting.rows import FitData
 from sumwise.estimators.input.by_feature import read_max_bins
 from sumwise.estimators.input.parameters import check_choice, resolve_part
 from sumwise.kernels.runtime.threads import Team
-from sumwise.training.boost import BoostingSettings, TrainingTable
+from sumwise.training.boost import BoostingSettings, TrainingRows, TrainingTable
 
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.device import Device
@@ -111,11 +111,34 @@ def _make_device_table(
 ) -> TrainingTable:
     """Return the table of a fit on devices."""
     from sumwise.data.device_binning import make_device_tables  # needs a device
+    from sumwise.training.device_memory import FitMemory
 
     _, *sets = data.matrices
-    screened = (data.rows.train, settings.growth.min_samples_leaf)
+    permuted = (data.train.matrix, *data.variants)
+    memory = FitMemory.find(devices, bins, len(permuted), data.rows, settings)
+    screened = (data.rows.train, settings.growth.min_samples_leaf, memory.check)
     tables, *variants = (
-        make_device_tables(devices, bins, [own, *sets], team, *screened)
-        for own in (data.train.matrix, *data.variants)
+        make_device_tables(devices, bins, [own, *sets], team, *screened) for own in permuted
     )
     return TrainingTable(data.matrices, None, bins, variants, tables)
+
+
+def move_table(
+    table: TrainingTable,
+    rows: TrainingRows,
+    settings: BoostingSettings,
+    team: Team,
+    devices: Sequence["Device"],
+) -> TrainingTable:
+    """Return the table of a fit on devices, for one that is binned already on the host.
+
+    Its features are usable or not for all fits that share it, whatever rows they learn from.
+    """
+    from sumwise.data.device_binning import make_device_tables  # needs a device
+    from sumwise.training.device_memory import FitMemory
+
+    assert table.mapper is not None
+    memory = FitMemory.find(devices, table.mapper, 1, rows, settings)
+    screened = (None, 1, memory.check)
+    on_devices = make_device_tables(devices, table.mapper, table.matrices, team, *screened)
+    return TrainingTable(table.matrices, None, table.mapper, (), on_devices)

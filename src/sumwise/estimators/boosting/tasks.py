@@ -5,11 +5,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets
 
 from sumwise.errors import DataError
 from sumwise.estimators.input.class_weights import find_class_weights
-from sumwise.estimators.input.targets import check_sample_weight, encode_labels, read_target
+from sumwise.estimators.input.labels import look_up
+from sumwise.estimators.input.targets import (
+    encode_labels,
+    read_target,
+    refuse_bad_weights,
+    refuse_continuous,
+)
 from sumwise.losses import Loss
 
 
@@ -55,18 +60,20 @@ class Classification(Task):
         return read_target(y, is_number=False, name=name)
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
-        check_classification_targets(y)
+        refuse_continuous(y)
         return as_target(encode_labels(name, y, self.classes), self.loss.target_type)
 
     def weigh(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
         if self._balance is None and self._ratio == 1:
             return weight
-        class_idx = target.astype(np.intp)
-        by_class = find_class_weights(self.classes, self._balance, self._ratio, class_idx, weight)
+        by_class = find_class_weights(self.classes, self._balance, self._ratio, target, weight)
         if by_class is None:
             return weight
-        by_row = by_class[class_idx]
-        return check_sample_weight(by_row if weight is None else by_row * weight, target.size)
+        by_row = look_up(by_class, target)
+        if weight is not None:
+            by_row *= weight
+        refuse_bad_weights(by_row)
+        return by_row
 
 
 class Regression(Task):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.on_device import fetch
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.boosting.rows import LabeledRows
@@ -147,7 +148,7 @@ def _choose_groups(groups: np.ndarray, n_valid: int, key: np.uint64) -> np.ndarr
 
 def number_groups(groups: Any, n_rows: int) -> np.ndarray:
     """Return the groups of rows as numbers."""
-    values = np.asarray(groups)
+    values = np.asarray(fetch(groups))
     if values.shape != (n_rows,):
         raise DataError(f"groups has shape {values.shape}, expected ({n_rows},), one per row")
     try:

@@ -27,7 +27,7 @@ from sumwise.estimators.combined.shared_table import (
     SharedTable,
     can_share,
     describe_reading,
-    is_watched,
+    fits_alone,
 )
 from sumwise.estimators.input.jobs import STEPS_PER_THREAD, count_threads
 from sumwise.estimators.members import fit_member, name_failure
@@ -253,7 +253,7 @@ class _FoldFits:
         tasks = [(k, fold_idx) for fold_idx in self._list_folds() for k in numbers]
         estimators = [self.members[k].estimator for k in numbers]
         n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in estimators)
-        n_beside = 1 if any(map(is_watched, estimators)) else min(n_threads, len(tasks))
+        n_beside = 1 if any(map(fits_alone, estimators)) else min(n_threads, len(tasks))
         stop = threading.Event()
         fit = partial(self._fit_rows, table, max(1, n_threads // n_beside), stop)
         if n_beside == 1:

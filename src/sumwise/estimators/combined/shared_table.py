@@ -12,6 +12,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.categories import find_native, find_statistics, resolve_encoding
+from sumwise.estimators.boosting.devices import is_on_device
 from sumwise.estimators.boosting.fitted import know_scores
 from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
 from sumwise.estimators.boosting.pipeline import check_parameters
@@ -135,6 +136,6 @@ def describe_reading(estimator: BaseGradientBoosting) -> tuple[Any, ...]:
     )
 
 
-def is_watched(estimator: BaseGradientBoosting) -> bool:
-    """Whether a fit reports its rounds, so that no other fit should run beside it."""
-    return bool(estimator.verbose or estimator.callbacks)
+def fits_alone(estimator: BaseGradientBoosting) -> bool:
+    """Whether no other fit should run beside it: it reports its rounds, or needs a GPU's memory."""
+    return bool(estimator.verbose or estimator.callbacks or is_on_device(estimator))

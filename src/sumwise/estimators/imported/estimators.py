@@ -164,7 +164,9 @@ class ImportedClassifier(ClassifierMixin, BaseImported):
         -------
         ndarray of shape (n_rows,), or (n_rows, n_targets)
         """
-        raw = self._predict_raw(X)
+        return self._predict(X, self._to_labels)
+
+    def _to_labels(self, raw: np.ndarray) -> np.ndarray:
         if not isinstance(self.classes_, list):
             return _choose(raw, self.classes_)
         return np.column_stack(self._by_target(raw, _choose))
@@ -180,9 +182,11 @@ class ImportedClassifier(ClassifierMixin, BaseImported):
         -------
         ndarray of shape (n_rows, n_classes), or list of these for several targets
         """
-        raw = self._predict_raw(X)
         if isinstance(self.classes_, list):
-            return self._by_target(raw, lambda own, _: own)
+            return self._by_target(self._predict_raw(X), lambda own, _: own)
+        return self._predict(X, self._to_shares)
+
+    def _to_shares(self, raw: np.ndarray) -> np.ndarray:
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
         mean = self._predict_mean(raw)
@@ -208,7 +212,7 @@ class ImportedClassifier(ClassifierMixin, BaseImported):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
-        return self._scores(self._predict_raw(X))
+        return self._predict(X, self._scores, self._give_scores)
 
     def _describe(self) -> PortableModel:
         described = super()._describe()
@@ -277,5 +281,6 @@ class ImportedRegressor(RegressorMixin, BaseImported):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
         """
-        scores = self._predict_raw(X)
-        return self._scores(scores) if raw else self._predict_mean(scores)
+        if raw:
+            return self._predict(X, self._scores, self._give_scores)
+        return self._predict(X, self._predict_mean, self._give_mean)

@@ -8,6 +8,9 @@ import numpy as np
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.input.parameters import refuse
 
+# Rows of so few classes are counted by comparisons.
+_FEW_CLASSES = 4
+
 
 def find_class_weights(
     classes: np.ndarray,
@@ -41,9 +44,17 @@ def weigh_classes(
         return None
     if isinstance(balance, str):
         # Sums of weights, not counts: a weight of two has the effect of two rows.
-        totals = np.bincount(class_idx, weights=weight, minlength=classes.size)
+        totals = _sum_weights(classes.size, class_idx, weight)
         return totals.sum() / (classes.size * np.where(totals > 0, totals, np.inf))
     return _read_class_weights(classes, balance)
+
+
+def _sum_weights(n_classes: int, class_idx: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return the sum of the weights of each class."""
+    if weight is None and n_classes <= _FEW_CLASSES:
+        return np.array([np.count_nonzero(class_idx == k) for k in range(n_classes)])
+    numbers = class_idx.astype(np.intp, copy=False)
+    return np.bincount(numbers, weights=weight, minlength=n_classes)
 
 
 def balance_classes(classes: np.ndarray, class_idx: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -10,13 +10,13 @@ from sumwise.data.frames.columns import is_missing
 from sumwise.data.frames.reading import read_array
 from sumwise.data.sparse import is_sparse
 from sumwise.errors import DataError
+from sumwise.estimators.input.labels import list_blocks, number_labels, read_integers
+from sumwise.kernels.runtime.threads import Team
 
 # Sums of smaller weights would lose precision.
 SMALLEST_WEIGHT = 1e-200
 # The sum of a few million larger targets would overflow.
 LARGEST_TARGET = 2.0**1000
-# Integers in a range of at most this size are told apart without sorting.
-_FEW_INTEGERS = 1 << 16
 # Every class costs one tree per round, and memory for one score per row.
 MOST_CLASSES = 1000
 
@@ -60,6 +60,8 @@ def read_target(y: Any, is_number: bool, name: str = "y", many: bool = False) ->
             return np.column_stack([read_target(column, is_number, name) for column in y.T])
     if not _is_plain(y):
         y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and _is_within(y, LARGEST_TARGET):
+        return y
     _refuse_missing(y, name)
     if not is_number:
         _refuse_mixed_labels(y, name)
@@ -85,14 +87,22 @@ def _is_plain(y: Any) -> bool:
 
 def refuse_huge_target(y: np.ndarray, name: str = "y") -> None:
     """Raise DataError for the first number that is too large to be summed."""
-    if y.dtype.kind == "f" and y.dtype.itemsize >= 8:
-        too_large = np.argwhere(np.abs(y) > LARGEST_TARGET)
-        if too_large.size:
-            first = tuple(too_large[0])
-            raise DataError(
-                f"{name} has {y[first]} in row {first[0]}: sums of such numbers are too large for "
-                f"float64. The limit is {LARGEST_TARGET:.0e}; scale {name}"
-            )
+    if y.dtype.kind != "f" or y.dtype.itemsize < 8:
+        return
+    too_large = np.argwhere(np.abs(y) > LARGEST_TARGET)
+    if too_large.size:
+        first = tuple(too_large[0])
+        raise DataError(
+            f"{name} has {y[first]} in row {first[0]}: sums of such numbers are too large for "
+            f"float64. The limit is {LARGEST_TARGET:.0e}; scale {name}"
+        )
+
+
+def _is_within(values: np.ndarray, limit: float) -> bool:
+    """Whether all values are numbers of a magnitude of at most ``limit``."""
+    blocks = (values[block] for block in list_blocks(0, len(values)))
+    # Extremes are nan if a value is, and no array is made of all values.
+    return all(-limit <= float(own.min()) and float(own.max()) <= limit for own in blocks)
 
 
 def _keep_types(y: Any) -> Any:
@@ -145,14 +155,16 @@ def _describe_items(y: np.ndarray) -> str:
     return f"type {y.dtype}"
 
 
-def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def find_classes(
+    y: np.ndarray, at_least: int = 2, narrow: bool = False, team: Team | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes of y, sorted, and the index of each row's class.
 
-    Fewer classes than ``at_least`` are an error.
+    Fewer classes than ``at_least`` are an error. ``narrow`` and ``team`` are as in
+    :func:`~sumwise.estimators.input.labels.number_labels`.
     """
-    if y.dtype.kind not in "biu":  # integers are always classes
-        check_classification_targets(y)
-    classes, indices = number_labels(y)
+    refuse_continuous(y)
+    classes, indices = number_labels(y, narrow, team)
     if classes.size > MOST_CLASSES:
         raise DataError(
             f"y has {classes.size} classes, and at most {MOST_CLASSES} are supported; if it is a "
@@ -165,21 +177,10 @@ def find_classes(y: np.ndarray, at_least: int = 2) -> tuple[np.ndarray, np.ndarr
     return classes, indices
 
 
-def number_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct labels, sorted, and the index of each row's label.
-
-    As :func:`numpy.unique`, which sorts all rows: slow if there are many and few labels.
-    """
-    if y.dtype.kind in "biu" and y.size:
-        low, high = int(y.min()), int(y.max())
-        if high - low < _FEW_INTEGERS and high <= np.iinfo(np.intp).max:
-            place = y.astype(np.intp) - low
-            is_label = np.zeros(high - low + 1, dtype=np.bool_)
-            is_label[place] = True
-            labels = (np.flatnonzero(is_label) + low).astype(y.dtype)
-            return labels, (np.cumsum(is_label) - 1)[place]
-    labels, indices = np.unique(y, return_inverse=True)
-    return labels, indices
+def refuse_continuous(y: np.ndarray) -> None:
+    """Raise ValueError, as scikit-learn does, if labels are quantities."""
+    if y.dtype.kind not in "biu" and read_integers(y) is None:  # integers are always classes
+        check_classification_targets(y)
 
 
 def encode_labels(name: str, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -208,17 +209,21 @@ def check_sample_weight(
         raise DataError(f"Sample weights must be 1D array or scalar, got shape {weight.shape}")
     if weight.size != n_rows:
         raise DataError(f"{name}.shape == {weight.shape}, expected ({n_rows},), one per row")
-    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
-    if bad.size:
-        raise DataError(
-            f"{name}[{bad[0]}] is {weight[bad[0]]}; weights must be finite and not negative"
-        )
-    if not weight.any():
+    refuse_bad_weights(weight, name)
+    return weight
+
+
+def refuse_bad_weights(weight: np.ndarray, name: str = "sample_weight") -> None:
+    """Raise DataError unless weights are finite, not negative, and large enough to be summed."""
+    low, high = weight.min(initial=0.0), weight.max(initial=0.0)  # nan if a weight is
+    if not (low >= 0.0 and high < np.inf):
+        row = np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0]
+        raise DataError(f"{name}[{row}] is {weight[row]}; weights must be finite and not negative")
+    if high == 0.0:
         doing = "learn from" if name == "sample_weight" else "validate with"
         raise DataError(f"all sample weights are zero: there is nothing to {doing}")
-    if weight.max() < SMALLEST_WEIGHT:
+    if high < SMALLEST_WEIGHT:
         raise DataError(f"all sample weights are below {SMALLEST_WEIGHT:g}; scale them up")
-    return weight
 
 
 def check_init_score(
@@ -231,9 +236,9 @@ def check_init_score(
     shapes = [(n_rows,), (n_rows, 1)] if n_outputs == 1 else [(n_rows, n_outputs)]
     if score.shape not in shapes:
         raise DataError(f"{name} has shape {score.shape}, expected {shapes[0]}")
-    bad = np.argwhere(~np.isfinite(score))
-    if bad.size:
-        raise DataError(f"{name} must be finite; row {bad[0, 0]} has {score[tuple(bad[0])]}")
+    if not _is_within(score, np.finfo(np.float64).max):
+        bad = np.argwhere(~np.isfinite(score))[0]
+        raise DataError(f"{name} must be finite; row {bad[0]} has {score[tuple(bad)]}")
     return np.ascontiguousarray(score.reshape(n_rows, n_outputs).T)
 
 

@@ -11,6 +11,7 @@ from sumwise.parts import check_count, check_number
 from sumwise.training.boosters.base import Booster, BoosterRun, start_rounds
 from sumwise.training.rounds import Rounds
 from sumwise.training.session import Session
+from sumwise.tree.pending_tree import finish_tree
 
 
 @dataclass(eq=False, repr=False)
@@ -107,6 +108,7 @@ class _DartRun(BoosterRun):
             scores = kept[output].copy()
             tree = session.grow_tree(loss, output, rounds.n_trees, sample, scores)
             if dropped.size:
+                tree = finish_tree(tree)  # its values are needed
                 tree = replace(tree, value=tree.value * new_factor)
                 scores = kept[output] + old_factor * gone[output]
                 session.grower.add_to_scores(tree, session.used_rows, scores)
