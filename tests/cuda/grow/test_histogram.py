@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 
+from sumwise.cuda.grow import launching
 from sumwise.cuda.grow.layout import ROOT
 from sumwise.kernels.grow.layout import NO_HISTOGRAMS, SUBTRACT, TREE
 from tests.cuda.emulator import EmulatedDevice
 from tests.cuda.grow.row_job import RowJob, make_records
 
 WIDE = 2.0**49
+
+
+@pytest.fixture(autouse=True, params=[0, 1 << 20], ids=["tiles", "slices"])
+def sliced_rows(request, monkeypatch):
+    """Whether blocks sum whole tiles or slices of them, for any number of rows."""
+    monkeypatch.setattr(launching, "_SLICED_ROWS", request.param)
 
 
 def sum_rows(job, rows, g, h):

@@ -19,6 +19,7 @@ __device__ inline BestLane find_best_lane(
     const Job& job, int64 child, int64 first, int64 step) {
     const Candidate* candidates = job.candidates + child * job.n_tiles * LANES;
     BestLane best = {-infinity(), -1};
+#pragma unroll 1
     for (int64 lane = first + (threadIdx.x & 31); lane < job.n_lanes; lane += step) {
         const double gain = candidates[lane].gain;
         if (gain > best.gain) best = {gain, lane};
@@ -38,6 +39,7 @@ __device__ inline BestLane find_best_of_block(const Job& job, int64 child, BestL
     if ((threadIdx.x & 31) == 0) by_warp[warp] = own;
     __syncthreads();
     BestLane best = by_warp[0];
+#pragma unroll 1
     for (int64 other = 1; other < n_warps; other++) best = better_lane(best, by_warp[other]);
     return best;
 }

@@ -53,26 +53,44 @@ __device__ inline void store_bin(const Sums& sums, const BinPlace& own, int64* h
     place[2 * own.step] = sums.n;
 }
 
-// A family's sums in a bin: those of the child that was summed, and of the other one by
-// subtraction, which takes over its parent's histogram.
+// The sums of the child that was summed in a bin; those of several devices are added up, and kept.
+__device__ inline Sums load_built(
+    const Job& job, int64 k, const Family& family, const BinPlace& own, bool keeps) {
+    int64* histogram = job.histograms + family.small_slot * job.histogram_length;
+    if (job.n_peers == 1) return load_bin(histogram, own);
+    const int64 built = job.exchange_built + k * job.histogram_length;
+    Sums sums = {0, 0, 0};
+    for (int64 peer = 0; peer < job.n_peers; peer++)
+        sums = sums + load_bin(job.peers[peer] + built, own);
+    if (keeps) store_bin(sums, own, histogram);
+    return sums;
+}
+
+// The sums of the other one by subtraction: it takes over its parent's histogram.
+__device__ inline Sums subtract_built(
+    const Job& job, const Family& family, const BinPlace& own, const Sums& built) {
+    int64* histogram = job.histograms + family.large_slot * job.histogram_length;
+    const Sums sums = load_bin(histogram, own) - built;
+    store_bin(sums, own, histogram);
+    return sums;
+}
+
+// A family's sums in a bin.
 __device__ inline void complete_bin(
     const Job& job, int64 k, const Family& family, const BinPlace& own, Sums& small, Sums& large) {
     small = large = {0, 0, 0};
     if (!own.exists || family.mode == NO_HISTOGRAMS) return;
-    int64* small_histogram = job.histograms + family.small_slot * job.histogram_length;
-    if (job.n_peers > 1) {
-        const int64 built = job.exchange_built + k * job.histogram_length;
-        for (int64 peer = 0; peer < job.n_peers; peer++)
-            small = small + load_bin(job.peers[peer] + built, own);
-        store_bin(small, own, small_histogram);
-    } else {
-        small = load_bin(small_histogram, own);
-    }
-    if (family.mode == SUBTRACT) {
-        int64* large_histogram = job.histograms + family.large_slot * job.histogram_length;
-        large = load_bin(large_histogram, own) - small;
-        store_bin(large, own, large_histogram);
-    }
+    small = load_built(job, k, family, own, true);
+    if (family.mode == SUBTRACT) large = subtract_built(job, family, own, small);
+}
+
+// The sums of one of its children in a bin.
+__device__ inline Sums complete_child(
+    const Job& job, int64 k, const Family& family, const BinPlace& own, int64 child) {
+    if (!own.exists) return {0, 0, 0};
+    const bool is_small = family.left + child == family.small;
+    const Sums built = load_built(job, k, family, own, is_small);
+    return is_small ? built : subtract_built(job, family, own, built);
 }
 
 // Of one number in each lane of a warp, the sum up to each thread's bin.
@@ -85,12 +103,13 @@ __device__ inline int64 prefix_warp(int64 value, int64 group) {
     return value;
 }
 
-// Of the sums of two children in each bin, make the sums up to each bin. All threads take part.
-__device__ inline void prefix_bins(Sums (&sums)[2], int64 group, WarpSums& shared) {
+// Of the sums of N children in each bin, make the sums up to each bin. All threads take part.
+template <int N>
+__device__ inline void prefix_bins(Sums (&sums)[N], int64 group, WarpSums& shared) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
     const int64 in_group = threadIdx.x & (group - 1);
 #pragma unroll
-    for (int child = 0; child < 2; child++) {
+    for (int child = 0; child < N; child++) {
         sums[child].g = prefix_warp(sums[child].g, group);
         sums[child].h = prefix_warp(sums[child].h, group);
         sums[child].n = prefix_warp(sums[child].n, group);
@@ -101,15 +120,16 @@ __device__ inline void prefix_bins(Sums (&sums)[2], int64 group, WarpSums& share
         }
     }
     __syncthreads();
-    for (int row = warp; row < 6 * group; row += n_warps) {
-        int64* by_warp = shared.sums[row / (3 * group)][row / group % 3][row % group];
+    for (int row = warp; row < 3 * N * (int)group; row += n_warps) {
+        const int rows = (int)group;
+        int64* by_warp = shared.sums[row / (3 * rows)][row / rows % 3][row % rows];
         const int64 value = lane < n_warps ? by_warp[lane] : 0;
         const int64 before = prefix_warp(value, 1) - value;
         if (lane < n_warps) by_warp[lane] = before;
     }
     __syncthreads();
 #pragma unroll
-    for (int child = 0; child < 2; child++) {
+    for (int child = 0; child < N; child++) {
         sums[child].g += shared.sums[child][0][in_group][warp];
         sums[child].h += shared.sums[child][1][in_group][warp];
         sums[child].n += shared.sums[child][2][in_group][warp];
@@ -145,24 +165,25 @@ __device__ inline Found best_of_warp(Found found, int64 group) {
     return found;
 }
 
-// The best split of each lane for two children, from those of all bins. All threads take part.
-__device__ inline void choose_bins(Found (&found)[2], int64 group, WarpFinds& shared) {
+// The best split of each lane for N children, from those of all bins. All threads take part.
+template <int N>
+__device__ inline void choose_bins(Found (&found)[N], int64 group, WarpFinds& shared) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
     const int64 in_group = threadIdx.x & (group - 1);
 #pragma unroll
-    for (int child = 0; child < 2; child++) {
+    for (int child = 0; child < N; child++) {
         const Found best = best_of_warp(found[child], group);
         if (lane < group) shared.found[child][in_group][warp] = best;
     }
     __syncthreads();
-    for (int row = warp; row < 2 * group; row += n_warps) {
-        Found* by_warp = shared.found[row / group][row % group];
+    for (int row = warp; row < N * (int)group; row += n_warps) {
+        Found* by_warp = shared.found[row / (int)group][row % (int)group];
         const Found best = best_of_warp(lane < n_warps ? by_warp[lane] : find_nothing(), 1);
         if (lane == 0) by_warp[0] = best;
     }
     __syncthreads();
 #pragma unroll
-    for (int child = 0; child < 2; child++) found[child] = shared.found[child][in_group][0];
+    for (int child = 0; child < N; child++) found[child] = shared.found[child][in_group][0];
 }
 
 // By the thread of the chosen bin, or of bin 0 if there is none: note the split of a lane.

@@ -15,9 +15,11 @@ extern "C" __global__ void __launch_bounds__(512) begin_tree(const __grid_consta
     if (threadIdx.x == 0) any_feature = 0;
     __syncthreads();
     const uint8* in_tree = allowed_row(job, TREE);
+#pragma unroll 1
     for (int64 f = threadIdx.x; f < job.n_features; f += blockDim.x)
         if (in_tree[f]) any_feature = 1;
     const int64 n_sums = LEAF_SUMS + 3 * (2 * job.max_leaves - 1);
+#pragma unroll 1
     for (int64 i = threadIdx.x; i < n_sums; i += blockDim.x) job.exchange[i] = 0;
     if (has_own_features(job) && threadIdx.x < 32) {
         draw_level(job, job.request->key, 0);
@@ -48,6 +50,7 @@ extern "C" __global__ void __launch_bounds__(512) begin_tree(const __grid_consta
 
 __device__ static int64 sum_of_peers(const Job& job, int64 word) {
     int64 sum = 0;
+#pragma unroll 1
     for (int64 peer = 0; peer < job.n_peers; peer++) sum += job.peers[peer][SUMS + word];
     return sum;
 }
@@ -129,27 +132,33 @@ __device__ __noinline__ static void adopt_split(
 
 // Choose the splits of all new children: one or several warps for each.
 __device__ static void settle_families(const Job& job, const State& state) {
-    __shared__ BestLane by_warp[32];
-    const int64 n_children = 2 * state.n_families;
-    const int64 warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
-    int64 n_parts = smaller_of(larger_of(n_warps / n_children, (int64)1), job.n_tiles);
-    const int64 at_once = n_warps / n_parts;
-    for (int64 first = 0; first < n_children; first += at_once) {
-        const int64 own = first + warp / n_parts, part = warp % n_parts;
+    __shared__ BestLane by_warp[MOST_WARPS];
+    const int32 n_children = 2 * (int32)state.n_families, n_tiles = (int32)job.n_tiles;
+    const int32 warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
+    int32 n_parts = n_warps / n_children;
+    n_parts = n_parts > n_tiles ? n_tiles : n_parts > 1 ? n_parts : 1;
+    const int32 at_once = n_warps / n_parts, part = warp % n_parts;
+#pragma unroll 1
+    for (int32 first = 0; first < n_children; first += at_once) {
+        const int32 own = first + warp / n_parts;
         const bool takes_part = own < n_children && warp / n_parts < at_once;
         BestLane best = {-infinity(), -1};
         if (takes_part) best = find_best_lane(job, own, 32 * part, 32 * n_parts);
-        if ((threadIdx.x & 31) == 0) by_warp[warp] = best;
-        __syncthreads();
+        if (n_parts > 1) {
+            if ((threadIdx.x & 31) == 0) by_warp[warp] = best;
+            __syncthreads();
+        }
         if (takes_part && part == 0 && (threadIdx.x & 31) == 0) {
-            for (int64 i = 1; i < n_parts; i++) best = better_lane(best, by_warp[warp + i]);
+#pragma unroll 1
+            for (int32 i = 1; i < n_parts; i++) best = better_lane(best, by_warp[warp + i]);
             const Family family = job.families[own / 2];
-            const int child = (int)(own & 1);
+            const int child = own & 1;
             if (family.splittable >> child & 1)
                 adopt_split(job, state, family, own / 2, child, best);
         }
-        __syncthreads();
+        if (n_parts > 1) __syncthreads();
     }
+    __syncthreads();
 }
 
 // What is split next
@@ -161,6 +170,7 @@ __device__ static void draw_children(const Job& job, int64 n_families) {
     __syncthreads();
     if (threadIdx.x < 32) draw_level(job, key, job.families[0].depth);
     __syncthreads();
+#pragma unroll 1
     for (int64 child = threadIdx.x / 32; child < 2 * n_families; child += blockDim.x / 32) {
         const int64 node = job.families[child / 2].left + (child & 1);
         draw_node(job, key, node, child);
@@ -188,10 +198,10 @@ extern "C" __global__ void __launch_bounds__(256) score_and_choose(
     const __grid_constant__ Job job) {
     __shared__ int32 is_last;
     if (job.state->n_families == 0) return;
-    score_families(job, 1);
-    __threadfence();
+    score_children(job, 1);
     __syncthreads();
     if (threadIdx.x == 0) {
+        __threadfence();
         const uint64 n_before = atomicAdd((uint64*)&job.state->n_scored, 1ull);
         is_last = n_before + 1 == (uint64)gridDim.x * gridDim.y;
     }

@@ -4,9 +4,9 @@
 kernel                  blocks                             threads
 ======================  =================================  ==========================
 begin_tree, plan_root   one                                512, 32
-score_nodes             (groups of lanes, families)        bins of a group of lanes
-score_and_choose        (lanes, families)                  bins of a lane
-score_level             lanes                              bins of a lane
+score_nodes             (groups of lanes, children)        bins of a group of lanes
+score_and_choose        (lanes, children)                  bins of a lane
+score_level             lanes                              bins of a lane, several times
 score_sets              (categorical features, children)   256
 score_level_sets        categorical features               256
 choose_...              one                                512
@@ -26,7 +26,7 @@ _WARP = 32
 _FEW_FAMILIES, _WIDE_GROUP = 4, 4
 # So many blocks count how many of them have finished; more would wait for each other.
 _MANY_BLOCKS = 1 << 11
-# Blocks of the second dimension of a grid: further families wait for their turn.
+# Blocks of the second dimension of a grid: further children wait for their turn.
 _MOST_ROWS = 1 << 12
 
 
@@ -62,7 +62,7 @@ class NodeKernels:
         if self._n_lanes == 0:
             return
         group = 1 if n_families < _FEW_FAMILIES else _WIDE_GROUP
-        blocks = (-(-self._n_lanes // group), min(n_families, _MOST_ROWS))
+        blocks = (-(-self._n_lanes // group), min(2 * n_families, _MOST_ROWS))
         kernel, n_threads = self._kernels["score_nodes"], group * self._bin_threads
         self._device.launch(kernel, blocks, n_threads, (job, group))
         if self._n_set_lanes:
@@ -75,7 +75,7 @@ class NodeKernels:
             self.score_nodes(job, n_families)
             self.choose_splits(job)
         elif self._n_lanes:
-            kernel, blocks = self._kernels["score_and_choose"], (self._n_lanes, n_families)
+            kernel, blocks = self._kernels["score_and_choose"], (self._n_lanes, 2 * n_families)
             self._device.launch(kernel, blocks, self._bin_threads, (job,))
 
     def choose_splits(self, job: bytes) -> None:
@@ -84,7 +84,8 @@ class NodeKernels:
     def score_level(self, job: bytes) -> None:
         if self._n_lanes:
             kernel = self._kernels["score_level"]
-            self._device.launch(kernel, self._n_lanes, self._bin_threads, (job, 1))
+            group = 4 if 4 * self._bin_threads <= _THREADS else 2  # families at once
+            self._device.launch(kernel, self._n_lanes, group * self._bin_threads, (job, group))
         if self._n_set_lanes:
             kernel = self._kernels["score_level_sets"]
             self._device.launch(kernel, self._n_set_lanes, _SET_THREADS, (job,))

@@ -12,12 +12,15 @@ struct Span {
     int64 end;
 };
 
-// The part of a sequence that is this block's. Some blocks have none if not all would get `least`
-// items.
-__device__ inline Span share_sequence(int64 total, int64 least) {
+// How many of some blocks work on a sequence, if each is to get `least` items.
+__device__ inline int64 count_sharers(int64 total, int64 least, int64 n_blocks) {
     const int64 most = (total + least - 1) / least;
-    const int64 n_blocks = gridDim.x < most ? gridDim.x : most;
-    const int64 block = blockIdx.x;
+    return n_blocks < most ? n_blocks : most;
+}
+
+// The part of a sequence that one of them gets; some may have none.
+__device__ inline Span share_sequence(int64 total, int64 least, int64 block, int64 n_blocks) {
+    n_blocks = count_sharers(total, least, n_blocks);
     if (block >= n_blocks) return {0, 0};
     return {block * total / n_blocks, (block + 1) * total / n_blocks};
 }

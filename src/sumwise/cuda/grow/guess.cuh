@@ -13,12 +13,16 @@
 constexpr int64 MOST_PLACES = 704;
 constexpr int64 FEW_FAMILIES = 4, SPLITS_PER_FAMILY = 6;
 // What is known of a node: it has a split; its children may be split, too; it is a leaf of the
-// tree; it is a leaf of the tree that is being guessed.
-constexpr uint32 HAS_SPLIT = 1, MAY_GROW = 2, IS_LEAF = 4, IS_GUESSED = 8;
+// tree; it is a leaf of the tree that is being guessed; it has few rows.
+constexpr uint32 HAS_SPLIT = 1, MAY_GROW = 2, IS_LEAF = 4, IS_GUESSED = 8, IS_SMALL = 16;
+// Places fit in so many bits. A node without a split comes after all others.
+constexpr int32 PLACE_BITS = 10;
+constexpr int64 LAST_ORDER = -0x7FFFFFFFFFFFFFFF - 1;
+static_assert(MOST_PLACES <= 1 << PLACE_BITS);
 
 // All nodes, as the first warp sees them.
 struct Places {
-    double gain[MOST_PLACES];
+    int64 order[MOST_PLACES];  // of gains
     int32 left[MOST_PLACES];
     int32 number[MOST_PLACES];  // in the tree, -1 for a guess
     uint8 known[MOST_PLACES];
@@ -29,18 +33,21 @@ struct Places {
 };
 
 __device__ inline void load_places(const Job& job, const State& state, Places& shared) {
+#pragma unroll 1
     for (int64 place = threadIdx.x; place < state.n_nodes; place += blockDim.x) {
         const Node own = job.nodes[place];
         const int64 n_rows = job.totals[3 * place + 2], n_left = job.left_totals[3 * place + 2];
         const bool is_enough = larger_of(n_left, n_rows - n_left) >= 2 * job.min_samples_leaf;
-        shared.gain[place] = own.gain;
+        shared.order[place] = own.feature >= 0 ? order_of(own.gain + 0.0) : LAST_ORDER;
         shared.left[place] = own.left;
         shared.number[place] = own.anchor;
         uint32 known = own.feature >= 0 ? HAS_SPLIT : 0;
         if (known && is_enough && own.depth + 1 < job.max_depth) known |= MAY_GROW;
+        if (n_rows <= job.guess_rows) known |= IS_SMALL;
         shared.known[place] = (uint8)known;
     }
     __syncthreads();
+#pragma unroll 1
     for (int64 place = threadIdx.x; place < state.n_nodes; place += blockDim.x) {
         const int32 left = shared.left[place];
         const bool is_split = left >= 0 && shared.number[left] >= 0;
@@ -52,31 +59,27 @@ __device__ inline void load_places(const Job& job, const State& state, Places& s
 // By a warp: the node that is split first of those of which all this is known, -1 for none. By
 // gain, then by number; guesses come last.
 __device__ inline int32 find_first(const Places& shared, int32 n_places, uint32 known) {
-    double gain = -infinity();
-    int32 first = -1, order = 0x7FFFFFFF;
+    int64 order = LAST_ORDER;
+    int32 first = 0x7FFFFFFF;  // number << PLACE_BITS | place
+#pragma unroll 2
     for (int32 place = threadIdx.x & 31; place < n_places; place += 32) {
-        if ((shared.known[place] & known) != known) continue;
         const int32 number = shared.number[place];
-        const int32 own = number >= 0 ? number : (int32)MOST_PLACES + place;
-        if (first < 0 || shared.gain[place] > gain ||
-            (shared.gain[place] == gain && own < order)) {
-            gain = shared.gain[place];
-            first = place;
-            order = own;
-        }
+        const int32 turn = number >= 0 ? number : (int32)MOST_PLACES + place;
+        const int32 own = turn << PLACE_BITS | place;
+        const bool is_known = (shared.known[place] & known) == known;
+        const int64 own_order = is_known ? shared.order[place] : LAST_ORDER;
+        const bool takes = own_order > order || (own_order == order && own < first);
+        order = takes ? own_order : order;
+        first = takes ? own : first;
     }
     for (int distance = 16; distance > 0; distance /= 2) {
-        const double other_gain = __shfl_xor_sync(ALL_LANES, gain, distance);
+        const int64 other_order = __shfl_xor_sync(ALL_LANES, order, distance);
         const int32 other = __shfl_xor_sync(ALL_LANES, first, distance);
-        const int32 other_order = __shfl_xor_sync(ALL_LANES, order, distance);
-        if (other >= 0 && (first < 0 || other_gain > gain ||
-                           (other_gain == gain && other_order < order))) {
-            gain = other_gain;
-            first = other;
-            order = other_order;
-        }
+        const bool takes = other_order > order || (other_order == order && other < first);
+        order = takes ? other_order : order;
+        first = takes ? other : first;
     }
-    return first;
+    return order == LAST_ORDER ? -1 : first & ((1 << PLACE_BITS) - 1);
 }
 
 // By one thread: note that a node gets children.
@@ -89,7 +92,7 @@ __device__ inline int32 add_children(Places& shared, int32 place, int32 family) 
     for (int32 child = left; child < left + 2; child++) {
         shared.left[child] = shared.number[child] = -1;
         shared.known[child] = 0;
-        shared.gain[child] = 0.0;
+        shared.order[child] = LAST_ORDER;
     }
     return left;
 }
@@ -134,6 +137,7 @@ __device__ inline void list_guesses(const Job& job, Places& shared) {
     for (int32 place = threadIdx.x & 31; place < n_places; place += 32)
         if (shared.known[place] & IS_LEAF) shared.known[place] |= IS_GUESSED;
     // The last split needs no histograms.
+#pragma unroll 1
     for (int64 n_left = n_more; n_left > 1; n_left--) {
         __syncwarp();
         const int32 first = find_first(shared, n_places, HAS_SPLIT | IS_GUESSED);
@@ -148,7 +152,7 @@ __device__ inline void list_guesses(const Job& job, Places& shared) {
             shared.known[left] |= IS_GUESSED;
             shared.known[left + 1] |= IS_GUESSED;
         } else if (shared.known[first] & MAY_GROW) {
-            const bool is_small = job.totals[3 * first + 2] <= job.guess_rows;
+            const bool is_small = shared.known[first] & IS_SMALL;
             if (n_families == 0 || (is_small && n_waiting < job.most_guesses))
                 add_children(shared, first, shared.n_families++);
         }
@@ -160,6 +164,7 @@ __device__ inline void list_guesses(const Job& job, Places& shared) {
 __device__ inline void create_found(const Job& job, const State& state, const Places& shared) {
     __shared__ ScanMemory scan_memory;
     int64 n_moved = 0;
+#pragma unroll 1
     for (int64 begin = 0; begin < shared.n_splits; begin += blockDim.x) {
         const int64 i = begin + threadIdx.x;
         const bool takes_part = i < shared.n_splits;
@@ -173,12 +178,14 @@ __device__ inline void create_found(const Job& job, const State& state, const Pl
     }
     if (threadIdx.x == 0) job.move_first[shared.n_families] = n_moved;
     __syncthreads();
+#pragma unroll 1
     for (int64 place = threadIdx.x; place < shared.n_places; place += blockDim.x)
         job.nodes[place].anchor = shared.number[place];
     __syncthreads();
 }
 
 __device__ inline void copy_set(const uint32* source, int64 from, uint32* target, int64 to) {
+#pragma unroll 1
     for (int64 word = 0; word < SET_WORDS; word++)
         target[to * SET_WORDS + word] = source[from * SET_WORDS + word];
 }
@@ -186,6 +193,7 @@ __device__ inline void copy_set(const uint32* source, int64 from, uint32* target
 // Put the nodes of the complete tree in order, without guesses.
 __device__ inline void order_nodes(const Job& job, const Places& shared) {
     const int64 n_nodes = 2 * shared.n_leaves - 1;
+#pragma unroll 1
     for (int64 place = threadIdx.x; place < shared.n_places; place += blockDim.x) {
         const int32 number = shared.number[place], left = shared.left[place];
         if (number < 0) continue;
@@ -199,6 +207,7 @@ __device__ inline void order_nodes(const Job& job, const Places& shared) {
         if (job.ordered_sets) copy_set(job.node_sets, place, job.ordered_sets, number);
     }
     __syncthreads();
+#pragma unroll 1
     for (int64 number = threadIdx.x; number < n_nodes; number += blockDim.x) {
         job.nodes[number] = job.ordered[number];
         if (job.has_parents) {

@@ -31,6 +31,8 @@ _THREADS, _BUILD_THREADS, _SUM_THREADS = 256, 1024, 512
 # Bytes of a bin in shared memory: 3 words of 32 lanes if values are packed, 5 if they are exact.
 _PACKED_BIN, _EXACT_BIN = 3 * 4 * LANES, 5 * 4 * LANES
 _SUM_BYTES, _WALK_BYTES = 48 << 10, 16 << 10
+# Blocks sum slices of tiles if they would have no more rows than this; see histogram.cu.
+_SLICED_ROWS = 1024
 _BY_SET, _SET_SKIP = "_by_set", np.uint64(2)
 # The cost of a block that sums rows of a tile, in units of the cost of all its rows.
 _BLOCK_COST = 0.002
@@ -84,7 +86,8 @@ class RowKernels:
         if self._build_blocks[1] == 0:  # no feature can be split
             return
         kernel, shared = self._kernels["build_histograms"], self._build_bytes
-        self._device.launch(kernel, self._build_blocks, _BUILD_THREADS, (job, shared), shared)
+        arguments = (job, shared, _SLICED_ROWS * self._build_blocks[0])
+        self._device.launch(kernel, self._build_blocks, _BUILD_THREADS, arguments, shared)
 
     def partition_rows(self, job: bytes) -> None:
         self._launch("partition_rows" + self._suffix, (job,), self._n_rows)

@@ -1,6 +1,7 @@
 // Move the records of nodes that are split to their children; see kernels/grow/partition.py.
 #include "grow/scan.cuh"
 #include "grow/split_test.cuh"
+#include "runtime/elementary.cuh"
 
 // Records that a thread has under way, and fewest records of a block.
 constexpr int32 MOVED_RECORDS = 8;
@@ -8,12 +9,13 @@ constexpr int64 LEAST_MOVED = 2048;
 constexpr uint32 CLEARED_WORDS = 8;  // of a thread at a time
 constexpr int64 LEFT = 0, RIGHT = 1;
 
-// Set the histograms to zero that will be built next: a block takes a part of one at a time.
+// Set the histograms to zero that will be built next: a block takes a part of one at a time. The
+// last blocks begin, because the first ones have the records if these are few.
 __device__ inline void clear_histograms(const Job& job) {
     const uint32 length = (uint32)job.histogram_length, n_part = CLEARED_WORDS * blockDim.x;
     const uint32 n_parts = (length + n_part - 1) / n_part;
     const uint32 n_all = (uint32)job.state->n_families * n_parts;
-    for (uint32 part = blockIdx.x; part < n_all; part += gridDim.x) {
+    for (uint32 part = gridDim.x - 1 - blockIdx.x; part < n_all; part += gridDim.x) {
         const uint32 k = part / n_parts;
         if (job.families[k].mode == NO_HISTOGRAMS) continue;
         int64* target = built_histogram(job, k);
@@ -147,7 +149,11 @@ __device__ inline void partition_families(const Job& job) {
     const int64 n_families = job.state->n_families;
     if (n_families == 0) return;
     clear_histograms(job);
-    const Span span = share_sequence(job.move_first[n_families], LEAST_MOVED);
+    const int64 n_rows = job.move_first[n_families];
+    // Blocks that move records, and one at least, which notes that there are none.
+    const int64 n_movers = larger_of((int64)1, count_sharers(n_rows, LEAST_MOVED, gridDim.x));
+    if (blockIdx.x >= n_movers) return;
+    const Span span = share_sequence(n_rows, LEAST_MOVED, blockIdx.x, gridDim.x);
     int64 k = span.begin < span.end ? find_place(job.move_first, n_families, span.begin) : 0;
     for (int64 at = span.begin; at < span.end; ++k) {
         const int64 first = job.move_first[k], family_end = job.move_first[k + 1];
@@ -159,7 +165,7 @@ __device__ inline void partition_families(const Job& job) {
     if (threadIdx.x == 0) {
         __threadfence();
         const uint64 n_before = atomicAdd((uint64*)&job.state->n_done, (uint64)1);
-        is_last = n_before == gridDim.x - 1;
+        is_last = n_before + 1 == (uint64)n_movers;
     }
     __syncthreads();
     if (is_last) finish_partition(job);

@@ -39,6 +39,7 @@ struct Queue {
 __device__ inline Waiting find_first_family(const Job& job, const State& state) {
     __shared__ Waiting by_warp[MOST_WARPS];
     Waiting first = {0.0, -1};
+#pragma unroll 1
     for (int64 node = threadIdx.x; node < state.n_nodes; node += blockDim.x) {
         const Waiting own = look_at(job, node);
         if (own.node >= 0 && (own.node & 1) && comes_before(own, first)) first = own;
@@ -50,6 +51,7 @@ __device__ inline Waiting find_first_family(const Job& job, const State& state) 
     }
     if ((threadIdx.x & 31) == 0) by_warp[threadIdx.x / 32] = first;
     __syncthreads();
+#pragma unroll 1
     for (int64 warp = 0; warp < blockDim.x / 32; warp++)
         if (comes_before(by_warp[warp], first)) first = by_warp[warp];
     return first;
@@ -63,6 +65,7 @@ __device__ inline void queue_nodes(const Job& job, const State& state, const Que
     const int64 last = by_level ? state.level_first + state.level_size : state.n_nodes;
     Waiting end = {0.0, -1};
     if (!by_level) end = find_first_family(job, state);
+#pragma unroll 1
     for (int64 node = first + threadIdx.x; node < last; node += blockDim.x) {
         const Waiting own = look_at(job, node);
         if (own.node < 0 || (end.node >= 0 && comes_before(end, own))) continue;
@@ -76,9 +79,11 @@ __device__ inline void queue_nodes(const Job& job, const State& state, const Que
 // Sort the queue by gain, then by number.
 __device__ inline void sort_queue(const Queue& queue) {
     const int64 size = *queue.size;
+#pragma unroll 1
     for (int64 i = threadIdx.x; i < size; i += blockDim.x) {
         const Waiting own = {queue.gain[i], queue.node[i]};
         int64 rank = 0;
+#pragma unroll 1
         for (int64 j = 0; j < size; j++)
             rank += comes_before({queue.gain[j], queue.node[j]}, own);
         queue.sorted[rank] = own.node;
@@ -93,6 +98,7 @@ __device__ inline int64 split_nodes(
     // Children of the last leaves that are allowed will not be split.
     const bool is_last = state.n_leaves + n_splits >= job.max_leaves;
     int64 n_families = 0, n_moved = 0;
+#pragma unroll 1
     for (int64 first = 0; first < n_splits; first += blockDim.x) {
         const int64 rank = first + threadIdx.x;
         const int64 listed = rank < n_splits ? sorted[rank] : 0, node = listed >> 1;

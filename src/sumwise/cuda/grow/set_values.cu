@@ -89,8 +89,8 @@ extern "C" __global__ void __launch_bounds__(512) set_values(Job job) {
     set_nodes(job, state, rate);
     if (job.path_smooth > 0.0) smooth_paths(job, state, rate, deepest);
     for (int64 node = threadIdx.x; node < state.n_nodes; node += blockDim.x) {
-        // An anchor is its own anchor, so that its value stays.
         const int64 anchor = job.nodes[node].anchor;
+        if (job.growth == SYMMETRIC && anchor == node) continue;  // its value stays
         double value = job.value[anchor];
         if (job.growth != SYMMETRIC) value = clip_value(job, rate, node, value);
         job.value[node] = value;

@@ -33,13 +33,23 @@ struct LevelLane {
     int32 any_missing;
 };
 
-// Complete the histograms of the level; find which bins of the lanes have rows.
+// The place of a thread: a block has one lane, and a group of threads has a bin of it, each for
+// another family.
+__device__ static BinPlace find_level_bin(const Job& job, int64 group) {
+    BinPlace own = {};
+    own.group = group;
+    own.in_group = threadIdx.x & (group - 1);
+    own.lane = blockIdx.x;
+    own.bin = threadIdx.x / group;
+    return place_bin(job, own);
+}
+
+// Complete the histograms of the level; find which bins of the lane have rows.
 __device__ static void find_level_spans(
     const Job& job, int64 n_families, const BinPlace& own, int64 n_value_bins,
-    LevelLane* shared) {
-    LevelLane& lane = shared[own.in_group];
+    LevelLane& lane) {
     bool has_rows = false;
-    for (int64 k = 0; k < n_families; k++) {
+    for (int64 k = own.in_group; k < n_families; k += own.group) {
         const Family family = job.families[k];
         Sums sums[2];
         load_family(job, k, family, own, false, sums);
@@ -47,7 +57,7 @@ __device__ static void find_level_spans(
         for (int child = 0; child < 2; child++)
             has_rows |= (family.splittable >> child & 1) && sums[child].n > 0;
     }
-    if (has_rows && own.bin == 0) lane.any_missing = 1;
+    if (has_rows && own.bin == 0) atomicExch(&lane.any_missing, 1);
     if (has_rows && own.bin >= 1 && own.bin <= n_value_bins) {
         atomicMin(&lane.lowest, (int32)own.bin);
         atomicMax(&lane.highest, (int32)own.bin);
@@ -55,68 +65,88 @@ __device__ static void find_level_spans(
     __syncthreads();
 }
 
+// The gains of a split after a thread's bin for the children of family k; of none if they cannot be
+// split. All threads take part.
+__device__ static void score_family(
+    const Job& job, const State& state, int64 f, const BinPlace& own, int64 k, bool is_candidate,
+    int64 n_value_bins, LevelLane& lane, Gains (&gains)[2]) {
+    __shared__ WarpSums warp_sums;
+    __shared__ Sums missing[2][MOST_GROUP];
+    Family family = {};
+    Sums prefix[2] = {{0, 0, 0}, {0, 0, 0}};
+    if (k < state.n_families) {
+        family = job.families[k];
+        load_family(job, k, family, own, job.random_splits, prefix);
+    }
+    if (own.bin == 0) {
+#pragma unroll
+        for (int child = 0; child < 2; child++) {
+            missing[child][own.in_group] = prefix[child];
+            const bool any = (family.splittable >> child & 1) && prefix[child].n > 0;
+            if (any && !job.random_splits) atomicExch(&lane.any_missing, 1);  // or known before
+            prefix[child] = {0, 0, 0};
+        }
+    }
+    prefix_bins(prefix, own.group, warp_sums);
+#pragma unroll
+    for (int child = 0; child < 2; child++) {
+        gains[child] = {-infinity(), -infinity()};
+        if (!is_candidate || !(family.splittable >> child & 1)) continue;
+        const int64 node = family.left + child;
+        const Limits limits = find_limits(job, state.unit_g, state.unit_h, node, f);
+        const Sums totals = load_sums(family.totals[child]);
+        const double parent = node_score(limits, totals);
+        gains[child] = score_bin(
+            limits, parent, prefix[child], missing[child][own.in_group], totals,
+            own.bin == n_value_bins);
+    }
+    __syncthreads();  // the next family uses the same memory
+}
+
 // The gains of a split after a thread's bin, summed over the nodes of the level in their order.
 __device__ static Gains sum_gains(
     const Job& job, const State& state, int64 f, const BinPlace& own, bool is_candidate,
-    int64 n_value_bins, LevelLane* lanes) {
-    __shared__ WarpSums warp_sums;
-    __shared__ Sums missing[2][MOST_GROUP];
+    int64 n_value_bins, LevelLane& lane) {
+    const int32 of_group = (threadIdx.x & 31) - (int32)own.in_group;
     Gains total = {-infinity(), -infinity()};
-    for (int64 k = 0; k < state.n_families; k++) {
-        const Family family = job.families[k];
-        if (family.mode == NO_HISTOGRAMS) continue;
-        Sums prefix[2];
-        load_family(job, k, family, own, job.random_splits, prefix);
-        if (own.bin == 0) {
+    for (int64 first = 0; first < state.n_families; first += own.group) {
+        Gains gains[2];
+        const int64 k = first + own.in_group;
+        score_family(job, state, f, own, k, is_candidate, n_value_bins, lane, gains);
+        for (int32 i = 0; i < (int32)own.group; i++) {
 #pragma unroll
             for (int child = 0; child < 2; child++) {
-                missing[child][own.in_group] = prefix[child];
-                if ((family.splittable >> child & 1) && prefix[child].n > 0)
-                    lanes[own.in_group].any_missing = 1;
-                prefix[child] = {0, 0, 0};
+                const Gains other = {__shfl_sync(ALL_LANES, gains[child].right, of_group + i),
+                                     __shfl_sync(ALL_LANES, gains[child].left, of_group + i)};
+                total.right = add_gain(other.right, total.right);
+                total.left = add_gain(other.left, total.left);
             }
         }
-        prefix_bins(prefix, own.group, warp_sums);
-#pragma unroll
-        for (int child = 0; child < 2; child++) {
-            if (!is_candidate || !(family.splittable >> child & 1)) continue;
-            const int64 node = family.left + child;
-            const Limits limits = find_limits(job, state.unit_g, state.unit_h, node, f);
-            const Sums totals = load_sums(family.totals[child]);
-            const double parent = node_score(limits, totals);
-            const Gains gains = score_bin(
-                limits, parent, prefix[child], missing[child][own.in_group], totals,
-                own.bin == n_value_bins);
-            total.right = add_gain(gains.right, total.right);
-            total.left = add_gain(gains.left, total.left);
-        }
-        __syncthreads();  // the next family uses the same memory
     }
     return total;
 }
 
-extern "C" __global__ void __launch_bounds__(256) score_level(Job job, int64 group) {
-    __shared__ LevelLane lanes[MOST_GROUP];
+extern "C" __global__ void __launch_bounds__(512) score_level(Job job, int64 group) {
+    __shared__ LevelLane lane;
     __shared__ WarpFinds warp_finds;
     const State state = *job.state;
     if (state.n_families == 0) return;
-    const BinPlace own = find_bin(job, group);
+    const BinPlace own = find_level_bin(job, group);
     const int64 f = job.lane_feature[own.lane], n_value_bins = f < 0 ? 0 : job.n_value_bins[f];
-    if (threadIdx.x < group) lanes[threadIdx.x] = {0x7FFFFFFF, 0, 0};
+    if (threadIdx.x == 0) lane = {0x7FFFFFFF, 0, 0};
     __syncthreads();
     bool is_candidate = f >= 0 && own.bin >= 1 && own.bin <= n_value_bins;
     if (is_candidate) is_candidate = is_allowed(job, 0, f);
     if (job.random_splits) {
-        find_level_spans(job, state.n_families, own, n_value_bins, lanes);
-        const LevelLane lane = lanes[own.in_group];
+        find_level_spans(job, state.n_families, own, n_value_bins, lane);
         is_candidate = is_candidate && own.bin ==
             draw_bin(job.request->key, state.level_first, f, lane.lowest, lane.highest,
                      lane.any_missing != 0, n_value_bins);
     }
-    const Gains total = sum_gains(job, state, f, own, is_candidate, n_value_bins, lanes);
+    const Gains total = sum_gains(job, state, f, own, is_candidate, n_value_bins, lane);
     __syncthreads();
-    const bool both_ways = lanes[own.in_group].any_missing != 0;
-    Found found[2] = {find_nothing(), find_nothing()};
+    const bool both_ways = lane.any_missing != 0;
+    Found found[1] = {find_nothing()};
     if (is_candidate && (both_ways || own.bin < n_value_bins || job.random_splits)) {
         const int32 index = 2 * (int32)own.bin;
         found[0] = better_of(found[0], Found{order_of(total.right), index});
@@ -125,7 +155,8 @@ extern "C" __global__ void __launch_bounds__(256) score_level(Job job, int64 gro
     }
     choose_bins(found, group, warp_finds);
     const Sums none = {0, 0, 0};
-    note_candidate(found[0], f, own.bin, none, none, job.candidates + own.lane);
+    if (own.in_group == 0)
+        note_candidate(found[0], f, own.bin, none, none, job.candidates + own.lane);
 }
 
 // The split of a level

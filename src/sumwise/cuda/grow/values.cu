@@ -128,7 +128,7 @@ extern "C" __global__ void add_leaf_values(Job job) {
         uint32 nodes[WALKED_ROWS];
 #pragma unroll
         for (int32 j = 0; j < WALKED_ROWS; ++j) {
-            const int64 at = i + j * step < n_rows ? i + j * step : n_rows - 1;
+            const int64 at = i + j * step < n_rows ? i + j * step : i;
             rows[j] = request_row(request, at);
             scores[j] = request.scores[rows[j]];
             nodes[j] = job.leaf[rows[j]];
