@@ -16,6 +16,7 @@ sanitizer  small fits under the four tools of compute-sanitizer, which comes wit
 time       training of 28 features and prediction, with XGBoost and CatBoost (their GPU builds) in
            turn, all from host arrays and, where CuPy is installed, from arrays of the GPU
 multiclass training with 7 classes
+explain    Shapley values and interactions, with XGBoost's GPU and our CPU in turn; the bits of ours
 profile    set-up, trees, functions of the host, and kernels one by one
 golden     trains small models and writes their hashes for the tests, which train them on the CPU
 
@@ -34,6 +35,7 @@ from time import perf_counter
 
 from benchmarks.on_gpu import (
     equality,
+    explaining,
     golden,
     memory,
     predicting,
@@ -85,6 +87,13 @@ def measure_classes(parsed: argparse.Namespace) -> Outcome:
     return timing.time_multiclass(parsed.trees, parsed.repeat, n_rows, parsed.contestants)
 
 
+def measure_explanations(parsed: argparse.Namespace) -> Outcome:
+    """Run the part "explain"."""
+    n_rows = max(parsed.rows or [explaining.N_ROWS])
+    sized = (parsed.trees, parsed.repeat, parsed.contestants)
+    return explaining.time_explanations(parsed.cases, n_rows, *sized)
+
+
 def profile(parsed: argparse.Namespace) -> Outcome:
     """Run the part "profile"."""
     sizes = parsed.rows or (stages.N_ROWS,)
@@ -104,6 +113,7 @@ PARTS: dict[str, Part] = {
     "profile": profile,
     "time": measure_times,
     "multiclass": measure_classes,
+    "explain": measure_explanations,
 }
 # Not a part of its own, but what compute-sanitizer watches.
 WATCHED = "fit"

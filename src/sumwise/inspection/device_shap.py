@@ -58,8 +58,7 @@ def explain_on_device(
     if background is not None:
         raise DeviceError(f"a GPU finds no Shapley values with a background; {_ON_THE_CPU}")
     walks = TreeWalks(model)
-    on_device = isinstance(X, DeviceMatrix)
-    number = X.number if on_device else choosing.parse_devices(spec)[0]
+    number = X.number if isinstance(X, DeviceMatrix) else choosing.parse_devices(spec)[0]
     with choosing.device_maker(number) as device:
         find = find_path_interactions if interactions else find_path_values
         return find(device, walks, X, team), walks.find_expected()

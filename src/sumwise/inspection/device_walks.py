@@ -35,6 +35,7 @@ from sumwise.kernels.explain.walks import GO_LEFT, GO_RIGHT, OPEN, Splits
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree.device_coder import DeviceCoder
+from sumwise.tree.threshold_splits import ThresholdSplits
 
 _OPERATION, _SPLIT_SHIFT = 3, 2  # of words of the CPU's tape
 _ITEM = 8
@@ -119,8 +120,9 @@ class DeviceWalks:
 
     def replace_tests(self, test: np.ndarray, bound: int, slot: np.ndarray) -> bytes:
         """Return the structure with other tests, ``codes[test] <= bound``, and other slots."""
-        skip, bounds = np.zeros_like(self._host.splits.skip), np.full_like(self._host.splits.bound, bound)
-        splits = self._host.splits._replace(column=test, skip=skip, bound=bounds)
+        own = self._host.splits
+        bounds = np.full_like(own.bound, bound)
+        splits = own._replace(column=test, skip=np.zeros_like(own.skip), bound=bounds)
         self._replaced = self._walks._replace(  # kept as long as this object
             splits=self._send(_pack_splits(splits)),
             slot=self._send(slot.astype(np.int32)),
@@ -180,6 +182,7 @@ class DeviceWalks:
         n_blocks = max(1, min(most // BLOCK, -(-X.shape[0] // BLOCK)))
         codes = self.device.allocate((n_blocks, n_columns, BLOCK), np.uint8)
         if isinstance(X, DeviceMatrix):
+            assert isinstance(trees, ThresholdSplits)  # no other model reads the memory of a GPU
             coder = DeviceCoder(self.device, trees.code_columns, X.dtype)
             for first in range(0, X.shape[0], n_blocks * BLOCK):
                 last = min(first + n_blocks * BLOCK, X.shape[0])

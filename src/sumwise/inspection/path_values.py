@@ -73,14 +73,14 @@ def find_outcomes(walks: TreeWalks) -> tuple[Outcomes, np.ndarray]:
     splits = walks.splits
     n_trees = walks.trees.n_trees
     tree = np.repeat(np.arange(n_trees), walks.n_splits)
-    tests = np.column_stack([tree, splits.column, splits.skip, splits.bound])
-    first, number = _find_distinct(tests)
+    key = ((tree * walks.n_columns + splits.column) * 256 + splits.skip) * 256 + splits.bound
+    first, number = _find_distinct(key)
     n_tests = np.bincount(tree[first], minlength=n_trees)
     test = number - (np.cumsum(n_tests) - n_tests)[tree]
     is_kept = (n_tests <= MAX_TESTS) & (walks.value.shape[1] == 1)
     n_tests[~is_kept] = 0
     first = first[is_kept[tree[first]]]
-    features, _ = _find_distinct(np.column_stack([tree, splits.slot]))
+    features, _ = _find_distinct(tree * walks.features.size + splits.slot)
     features = features[is_kept[tree[features]]]
     n_features = np.bincount(tree[features], minlength=n_trees)
     outcomes = Outcomes(
@@ -103,11 +103,11 @@ def code_outcomes() -> np.ndarray:
     return np.where(is_left, GOES_LEFT, _GOES_RIGHT)
 
 
-def _find_distinct(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first of each set of equal lines, in order, and the number of each line's set."""
-    order = np.lexsort(lines.T[::-1])
+def _find_distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first of each set of equal keys, in order, and the number of each key's set."""
+    order = np.argsort(keys, kind="stable")
     is_new = np.ones(order.size, dtype=np.bool_)
-    is_new[1:] = (lines[order[1:]] != lines[order[:-1]]).any(axis=1)
+    is_new[1:] = keys[order[1:]] != keys[order[:-1]]
     number = np.empty(order.size, dtype=np.int64)
     number[order] = np.cumsum(is_new) - 1
     return order[is_new], number
