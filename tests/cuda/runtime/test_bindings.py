@@ -8,7 +8,7 @@ from sumwise.cuda.runtime.choosing import open_devices
 from sumwise.errors import DeviceError
 from tests.cuda.runtime.fake_driver import Code, FakeDriver
 
-SAME = r'; device="cpu" gives the same model$'
+SAME = r"; device='cpu' gives the same model$"
 
 
 def test_bindings_are_not_installed(monkeypatch):
@@ -129,4 +129,4 @@ def test_real_bindings_tell_what_is_missing():
         open_devices("cuda")[0].close()
     except DeviceError as error:
         messages.append(str(error))
-    assert all('device="cpu" gives the same model' in message for message in messages)
+    assert all("device='cpu' gives the same model" in message for message in messages)

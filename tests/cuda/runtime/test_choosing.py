@@ -18,7 +18,7 @@ def test_parse(spec, numbers):
     "spec", ["gpu", "cuda:", "cuda:a", "cuda:0,", "cuda:-1", "cuda:0, 1", "CUDA", "cuda0", 0, None]
 )
 def test_malformed_text(spec):
-    with pytest.raises(ParameterError, match='"cuda:0,1"; got ' + repr(spec)):
+    with pytest.raises(ParameterError, match="'cuda:0,1'; got " + repr(spec)):
         open_devices(spec)
 
 

@@ -230,7 +230,7 @@ def test_too_much_memory(install):
         array = device.zeros(60 * MB, np.uint8)
         message = (
             r"GPU 0 \(Fake GPU\) has not enough memory: 80.00 MiB are asked for, 10.00 MiB of "
-            r'100.00 MiB are free, 90.00 MiB are in use here; device="cpu" gives the same model'
+            r"100.00 MiB are free, 90.00 MiB are in use here; device='cpu' gives the same model"
         )
         with pytest.raises(DeviceMemoryError, match=message):
             device.allocate((80, MB), np.uint8)

@@ -2,9 +2,11 @@
 
 import io
 import pickle
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 import sumwise as sw
 from benchmarks.on_gpu.settings import LIMITS, SETTINGS, dump
 from benchmarks.on_gpu.settings import fit as fit_setting
-from sumwise.cuda.runtime import choosing
+from sumwise.cuda.runtime import bindings, choosing
 from sumwise.errors import DataError, DeviceError, ParameterError
 from tests.cuda.emulator import EmulatedDevice
 from tests.estimators.boosting.fits import BINARY, FOUR, X, Y
@@ -158,7 +160,7 @@ def test_what_a_gpu_cannot_do_is_refused_before_data_is_read(params):
     "spec", ["gpu", "cuda:", "cuda:0,", "cuda:-1", "CUDA", "", None, 0, ["cuda"], np.array(["cpu"])]
 )
 def test_malformed_devices(spec):
-    with pytest.raises(ParameterError, match='GradientBoostingClassifier: device must be "cpu", '):
+    with pytest.raises(ParameterError, match="GradientBoostingClassifier: device must be 'cpu', "):
         classify(spec).fit(None, None)
 
 
@@ -185,6 +187,23 @@ def test_what_is_missing_is_told_before_data_is_read(monkeypatch):
         model.fit("this is no table", None)
     assert not hasattr(model, "ensemble_")
     assert not hasattr(model, "n_features_in_")
+
+
+def test_without_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
+    with pytest.raises(DeviceError, match=r"cuda-bindings.*sumwise\[cuda13\].*device='cpu' gives"):
+        classify("cuda").fit(X, BINARY)
+
+
+def test_without_a_driver(monkeypatch):
+    def find_no_library():
+        raise RuntimeError("libcuda.so.1 was not found")
+
+    driver = SimpleNamespace(cuDriverGetVersion=find_no_library)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", driver)
+    monkeypatch.setattr(bindings, "_started_by", None)
+    with pytest.raises(DeviceError, match=r"no NVIDIA driver is installed.*device='cpu' gives"):
+        classify("cuda").fit(X, BINARY)
 
 
 def test_parameters_come_before_devices(monkeypatch):

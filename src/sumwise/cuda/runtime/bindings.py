@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from sumwise.errors import DeviceError, DeviceMemoryError
 
 EXTRAS = 'pip install "sumwise[cuda13]" (drivers from 580 on) or pip install "sumwise[cuda12]"'
-SAME_MODEL = 'device="cpu" gives the same model'
+SAME_MODEL = "device='cpu' gives the same model"
 
 _OUT_OF_MEMORY = 2
 _NO_DEVICE = 100

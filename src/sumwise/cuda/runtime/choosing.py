@@ -25,8 +25,8 @@ def parse_devices(spec: Any) -> list[int]:
     match = _SPEC.fullmatch(spec) if isinstance(spec, str) else None
     if match is None:
         raise ParameterError(
-            f'device must be "cpu", "cuda", or "cuda:" with numbers of GPUs, as in "cuda:1" or '
-            f'"cuda:0,1"; got {spec!r}'
+            "device must be 'cpu', 'cuda', or 'cuda:' with numbers of GPUs, as in 'cuda:1' or "
+            f"'cuda:0,1'; got {spec!r}"
         )
     return [int(number) for number in (match[1] or "0").split(",")]
 
