@@ -9,6 +9,7 @@ from itertools import cycle
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -342,7 +343,12 @@ def stack(device, **params):
 SPARSE = sp.random(150, 40, density=0.1, random_state=0, format="csr")
 
 
-@pytest.mark.parametrize("table", [X, SPARSE], ids=["dense", "sparse"])
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
+    kind=pd.Categorical(np.array(["u", "v", "w"])[GROUPS % 3])
+)
+
+
+@pytest.mark.parametrize("table", [X, SPARSE, FRAME], ids=["dense", "sparse", "frame"])
 def test_members_on_a_shared_table(device, table, opened):
     # The draw depends on which features are usable.
     params = {"columns": sw.Columns(by_node=0.5), "n_estimators": 2, "max_leaves": 4}
