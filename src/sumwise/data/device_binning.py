@@ -14,7 +14,7 @@ import numpy as np
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device, Slot
 from sumwise.cuda.table import BINNING, N_THREADS, TABLE, count_grid
-from sumwise.data.binned import screen_entries_of
+from sumwise.data.binned import BinnedData, screen_entries_of
 from sumwise.data.binning import BinMapper
 from sumwise.data.categories.bins import collect_categories
 from sumwise.data.device_matrix import DeviceMatrix
@@ -88,6 +88,24 @@ def make_device_tables(
     check_memory(usable)
     known = (mapper.count_bins(), usable, _collect_categories(mapper, n_features))
     return [DeviceTable.from_columns(part.device, part.columns, *known) for part in parts]
+
+
+def upload_tables(
+    devices: Sequence[Device],
+    mapper: BinMapper,
+    data: BinnedData,
+    check_memory: Callable[[np.ndarray], None],
+) -> list[DeviceTable]:
+    """Return the tables of rows whose bins are on the host, in a dense table."""
+    refuse_wide_features(mapper)
+    check_memory(data.usable)
+    known = (mapper.count_bins(), data.usable, _collect_categories(mapper, data.n_features))
+    tables = []
+    for number, device in enumerate(devices):
+        first, last = divide_rows(data.n_rows, len(devices), number)
+        columns = data.table.columns[:, first:last]
+        tables.append(DeviceTable.from_binned(device, columns, *known))
+    return tables
 
 
 def divide_rows(n_rows: int, n_devices: int, number: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sumwise.data.device_table import DeviceTable, screen_columns
+from sumwise.data.device_table import DeviceTable, TableSizes, count_tile_bins, screen_columns
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table import screening
 
@@ -77,3 +77,15 @@ def test_screening_is_that_of_the_host(device, kind, n_rows):
     found = screen_columns(parts, n_value_bins, rows, min_rows)
     assert np.array_equal(found, usable)
     assert 0 < found.sum() < 32
+
+
+@pytest.mark.parametrize("n_usable", [0, 1, 32, 40])
+def test_sizes_are_known_before_a_table_is_made(device, n_usable):
+    columns, n_value_bins = draw_columns(40, 100)
+    usable = (np.arange(40) < n_usable).astype(np.uint8)
+    sizes = TableSizes(100, 40, 0, count_tile_bins(n_value_bins, usable))
+    table = DeviceTable.from_binned(device, columns, n_value_bins, usable)
+    assert sizes.n_bytes == table.columns.nbytes + table.tiles.nbytes
+    assert np.array_equal(sizes.host_tile_bins, table.tile_bins.to_host())
+    for name in ("n_rows", "n_features", "n_tiles", "n_categorical"):
+        assert getattr(sizes, name) == getattr(table, name)

@@ -9,6 +9,7 @@ from itertools import cycle
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -20,6 +21,7 @@ from benchmarks.on_gpu.settings import LIMITS, SETTINGS, dump
 from benchmarks.on_gpu.settings import fit as fit_setting
 from sumwise.cuda.runtime import bindings, choosing
 from sumwise.errors import DataError, DeviceError, ParameterError
+from tests.cuda.arrays import FakeArray
 from tests.cuda.emulator import EmulatedDevice
 from tests.estimators.boosting.fits import BINARY, FOUR, X, Y
 
@@ -342,7 +344,12 @@ def stack(device, **params):
 SPARSE = sp.random(150, 40, density=0.1, random_state=0, format="csr")
 
 
-@pytest.mark.parametrize("table", [X, SPARSE], ids=["dense", "sparse"])
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
+    kind=pd.Categorical(np.array(["u", "v", "w"])[GROUPS % 3])
+)
+
+
+@pytest.mark.parametrize("table", [X, SPARSE, FRAME], ids=["dense", "sparse", "frame"])
 def test_members_on_a_shared_table(device, table, opened):
     # The draw depends on which features are usable.
     params = {"columns": sw.Columns(by_node=0.5), "n_estimators": 2, "max_leaves": 4}
@@ -358,6 +365,29 @@ def test_members_on_different_devices(opened):
     voting = sw.VotingClassifier(members).fit(X, BINARY)
     first, *others = (dump(model) for model in voting.estimators_)
     assert others == [first, first]
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        stack("cuda"),
+        sw.VotingClassifier([("a", classify("cuda")), ("b", classify("cuda"))]),
+        sw.BaggingRegressor(regress("cuda")),
+        sw.AdaBoostRegressor(regress("cuda")),
+    ],
+    ids=lambda ensemble: type(ensemble).__name__,
+)
+def test_ensembles_of_others_read_the_memory_of_the_host(opened, ensemble):
+    with pytest.raises(DataError, match=r"X is in the memory of a GPU.*reads the memory of the"):
+        ensemble.fit(FakeArray(X), BINARY)
+    assert not opened
+
+
+def test_members_that_see_resampled_rows(opened):
+    for make in (sw.BaggingRegressor, sw.AdaBoostRegressor):
+        options = {"n_estimators": 2, "random_state": 0}
+        expected, found = (make(regress(own), **options).fit(X, Y) for own in ("cpu", "cuda"))
+        assert np.array_equal(expected.predict(X), found.predict(X))
 
 
 # --- several threads ---

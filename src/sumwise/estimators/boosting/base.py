@@ -340,7 +340,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         Every leaf (and the constant to start from) becomes ``decay`` times its value plus
         ``1 - decay`` times the value that a fit would give it on these rows, tree by tree: later
         trees learn from the errors that the new values of earlier ones leave. A leaf that no row
-        reaches keeps its value. This is LightGBM's ``refit`` with ``decay_rate``.
+        reaches keeps its value. This is LightGBM's ``refit`` with ``decay_rate``. It is computed on
+        the CPU, whatever ``device`` is.
 
         Parameters
         ----------

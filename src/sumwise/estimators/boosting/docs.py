@@ -121,10 +121,12 @@ warm_start : bool, default=False
     total.
 device : str, default="cpu"
     Where trees are grown and rows predicted: "cpu"; "cuda" or "cuda:1" for an NVIDIA GPU;
-    "cuda:0,1" for several, which divide the rows. The model is the same, bit for bit; what a GPU
-    cannot do is refused. See ``docs/guide/gpu.md``.
+    "cuda:0,1" for several, which divide the rows. The model is the same, bit for bit. A GPU refuses
+    "ordered" and "linear" boosters, :class:`Mvs`, linear leaves, other splits than "histogram",
+    trees for several targets, and more than 255 bins. See ``docs/guide/gpu.md``.
 n_jobs : int or None, default=None
-    Threads; None or -1 for all CPUs. The model is the same, bit for bit, for any number.
+    Threads; None or -1 for all CPUs. The model is the same, bit for bit, for any number. With a
+    GPU, they read and bin the table.
 random_state : int, RandomState or None, default=None
     Seed of sampling, of permutations (ordered statistics and ordered boosting) and of the
     held-out rows. Without a number they differ from fit to fit; only a fit that continues a

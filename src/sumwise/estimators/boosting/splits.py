@@ -134,11 +134,14 @@ def move_table(
 
     Its features are usable or not for all fits that share it, whatever rows they learn from.
     """
-    from sumwise.data.device_binning import make_device_tables  # needs a device
+    from sumwise.data.device_binning import make_device_tables, upload_tables  # needs a device
     from sumwise.training.device_memory import FitMemory
 
-    assert table.mapper is not None
-    memory = FitMemory.find(devices, table.mapper, 1, rows, settings)
-    screened = (None, 1, memory.check)
-    on_devices = make_device_tables(devices, table.mapper, table.matrices, team, *screened)
-    return TrainingTable(table.matrices, None, table.mapper, (), on_devices)
+    data, mapper = table.binned
+    check_memory = FitMemory.find(devices, mapper, 1, rows, settings).check
+    if isinstance(table.matrices[0], SparseMatrix):  # features may share columns
+        known = (table.matrices, team, None, 1, check_memory)
+        tables = make_device_tables(devices, mapper, *known)
+    else:
+        tables = upload_tables(devices, mapper, data, check_memory)
+    return TrainingTable(table.matrices, None, mapper, (), tables)

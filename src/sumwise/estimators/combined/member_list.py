@@ -9,7 +9,8 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from sumwise.data.frames.reading import collect_lazy, read_list
-from sumwise.errors import ParameterError
+from sumwise.data.on_device import explain_place, is_on_device
+from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.persistence import NotSavedMixin
 from sumwise.estimators.serving.mixin import CompilesMixin
 
@@ -25,6 +26,11 @@ def read_members_rows(X: Any) -> Any:
 
     A list of anything else, such as texts, is left for the members to read.
     """
+    if is_on_device(X):
+        raise DataError(
+            f"{explain_place(X)}; an ensemble of other estimators reads the memory of the host. Its "
+            "members can train on a GPU all the same, with device='cuda'"
+        )
     X = collect_lazy(X)
     if not isinstance(X, (list, tuple)):
         return X
