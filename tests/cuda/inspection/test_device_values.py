@@ -6,7 +6,7 @@ import pytest
 from sumwise.cuda.explain import LOW_LEVELS, MOST_LEVELS, MOST_POINTS
 from sumwise.data.device_reading import read_device_matrix
 from sumwise.errors import DeviceError
-from sumwise.inspection import device_walks
+from sumwise.inspection import device_rows, device_walks
 from sumwise.inspection.device_values import find_path_values
 from sumwise.inspection.path_values import find_outcomes
 from sumwise.inspection.shap import shap_values
@@ -15,6 +15,8 @@ from sumwise.kernels.runtime.threads import Team
 from tests import forests
 from tests.cuda.arrays import FakeArray
 from tests.cuda.tree.test_device_predictor import draw_many
+
+pytestmark = pytest.mark.usefixtures("emulated")
 
 TEAM = Team(1)
 # Deeper than what is walked in registers, and with more features on a way than points of one walk.
@@ -79,7 +81,8 @@ def test_rows_on_a_device(device, emulated, dtype):
 
 @pytest.mark.parametrize("limit", ["_CODE_BYTES", "_RESULT_BYTES"])
 def test_rows_in_batches(device, emulated, monkeypatch, limit):
-    monkeypatch.setattr(device_walks, limit, 1)
+    monkeypatch.setattr(device_rows, limit, 1)
+    monkeypatch.setattr(device_rows, "_BUSY_THREADS", 1)
     ensemble, X = draw_many(29, 2, 600)
     assert_same_values(device, ensemble, X, X)
     assert_same_values(device, ensemble, X, read_device_matrix(FakeArray(X)))
