@@ -38,15 +38,16 @@ struct Walk {
 template <int POINTS>
 __device__ __forceinline__ void add_pairs(const Walk& walk, int32 number, const double* terms,
                                           double change) {
-    int32 end = walk.first_pair[number + 1];
+    int32 end = __ldg(walk.first_pair + number + 1);
 #pragma unroll 1
-    for (int32 k = walk.first_pair[number]; k < end; ++k) {
-        Pair pair = walk.pairs[k];
+    for (int32 k = __ldg(walk.first_pair + number); k < end; ++k) {
+        int4 words = __ldg((const int4*)(walk.pairs + k));
+        Pair pair = {words.x, words.y, words.z, words.w};
         const double* rates = walk.rates + (walk.passes >> pair.level & 1 ? pair.rates : 0);
         double* kept = walk.pair_totals + (int64)(k - walk.first_of_tree) * walk.pitch;
         double total = walk.is_first ? 0.0 : *kept;
 #pragma unroll
-        for (int q = 0; q < POINTS; ++q) total += terms[q] * rates[q];
+        for (int q = 0; q < POINTS; ++q) total += terms[q] * __ldg(rates + q);
         if (walk.is_last)
             walk.pair_sums[(int64)pair.number * walk.pitch] += change * total;
         else
@@ -61,8 +62,8 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
     int32 stand;
 
     __device__ __forceinline__ Here(const Walk& walk, int32 number) : place(number - walk.first) {
-        Split split = find_record(walk)->split;
-        uint32 code = walk.codes[(split.test >> COLUMN_SHIFT) * (uint32)BLOCK];
+        Split split = read_split(walk);
+        uint32 code = __ldg(walk.codes + (split.test >> COLUMN_SHIFT) * (uint32)BLOCK);
         bool goes_left = ((code - (split.test >> SKIP_SHIFT & 1)) & 255) <= (split.test & 255);
         uint32 same = split.levels >> LEVEL_BITS;
         bool passed = same == NO_LEVEL || (walk.passes >> (same & 63) & 1);
@@ -71,6 +72,11 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
 
     __device__ __forceinline__ const Record* find_record(const Walk& walk) const {
         return (const Record*)(walk.records + (int64)place * walk.stride);
+    }
+
+    __device__ __forceinline__ Split read_split(const Walk& walk) const {
+        int4 words = __ldg((const int4*)find_record(walk));
+        return {(uint32)words.x, words.y, words.z, (uint32)words.w};
     }
 
     // Multiply the products by the factors of a side.
@@ -100,13 +106,13 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
 #pragma unroll
         for (int q = 0; q < POINTS; ++q) {
             double right = from_right[q], change = from_left[q] - right;
-            terms[q] = product[q] * scale[q] * change;
+            terms[q] = product[q] * __ldg(scale + q) * change;
             total += terms[q];
             below[q] = right + factors[q] * change;
         }
-        double change = record->changes[stand];
+        double change = __ldg(record->changes + stand);
         if (walk.is_last)
-            walk.sums[record->place] += change * total;
+            walk.sums[__ldg(&record->place)] += change * total;
         else
             walk.totals[(int64)place * walk.pitch] = total;
         if (HAS_PAIRS) add_pairs<POINTS>(walk, walk.first + place, terms, change);
@@ -114,7 +120,7 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
 };
 
 __device__ __forceinline__ double read_leaf(const Walk& walk, int32 child) {
-    return walk.value[(int64)~child * walk.n_columns];
+    return __ldg(walk.value + (int64)~child * walk.n_columns);
 }
 
 // A subtree of at most LEVELS levels of splits.
@@ -125,8 +131,8 @@ template <int POINTS, bool HAS_PAIRS, int LEVELS> struct Subtree {
         double from_left[POINTS], found[POINTS];
 #pragma unroll 1
         for (int32 side = 0; side < 2; ++side) {
-            const Split& split = here.find_record(walk)->split;
-            int32 child = side == 0 ? split.left : split.right;
+            const Split* split = &here.find_record(walk)->split;
+            int32 child = side == 0 ? split->left : split->right;
             if (child < 0) {
                 double value = read_leaf(walk, child);
 #pragma unroll
@@ -148,7 +154,7 @@ template <int POINTS, bool HAS_PAIRS> struct Subtree<POINTS, HAS_PAIRS, 1> {
     static __device__ __forceinline__ void explain(Walk& walk, int32 number, const double* product,
                                                    double* below) {
         Here<POINTS, HAS_PAIRS> here(walk, number);
-        const Split& split = here.find_record(walk)->split;
+        Split split = here.read_split(walk);
         double left = read_leaf(walk, split.left), right = read_leaf(walk, split.right);
         double from_left[POINTS], from_right[POINTS];
 #pragma unroll
@@ -209,7 +215,7 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
     for (const int32* word = begin; word < end; ++word) {
         int32 operation = *word & 3, child = *word >> WORD_SHIFT;
         Here<POINTS, HAS_PAIRS> here(walk, child);
-        Split split = here.find_record(walk)->split;
+        Split split = here.read_split(walk);
         int32 level = split.levels & 255;
         double product[POINTS];
         if (level == 0) {
