@@ -22,8 +22,9 @@ _ITEM = 8
 # Bytes of the codes that are made at a time, and of the results that are copied at a time: while
 # they travel, the device explains the next rows.
 _CODE_BYTES, _RESULT_BYTES = 1 << 26, 1 << 25
-# Threads per processor, of which the rows of a batch shall have use.
-_BUSY_THREADS = 16 * THREADS
+# A batch has more rows if it would not keep so many threads per processor busy, but no more bytes
+# than these, or than a share of the memory that is free.
+_BUSY_THREADS, _MOST_BYTES, _SHARE_OF_FREE = 16 * THREADS, 1 << 30, 4
 
 
 class Explainer(Protocol):
@@ -71,14 +72,20 @@ def _code_batches(
     explainer: Explainer, X: Matrix | DeviceMatrix, team: Team
 ) -> Iterator[tuple[int, int, DeviceArray]]:
     """Yield (first row, last row, codes) of the rows that are explained at a time."""
-    row_bytes = _ITEM * max(1, prod(explainer.row_shape))
-    most = max(_RESULT_BYTES // row_bytes, _BUSY_THREADS * explainer.device.n_processors)
-    n_blocks = max(1, most // BLOCK)
+    n_blocks = _choose_batch(explainer) // BLOCK
     for start, end, codes in _code_rows(explainer, X, team):
         for block in range(0, len(codes), n_blocks):
             first = start + block * BLOCK
             if first < end:
                 yield first, min(first + n_blocks * BLOCK, end), codes[block : block + n_blocks]
+
+
+def _choose_batch(explainer: Explainer) -> int:
+    """Return how many rows are explained at a time."""
+    row_bytes = _ITEM * max(1, prod(explainer.row_shape))
+    n_rows = max(_RESULT_BYTES // row_bytes, _BUSY_THREADS * explainer.device.n_processors)
+    most_bytes = min(_MOST_BYTES, explainer.device.count_free() // _SHARE_OF_FREE)
+    return max(BLOCK, min(n_rows, most_bytes // row_bytes))
 
 
 def _code_rows(
