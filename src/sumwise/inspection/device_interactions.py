@@ -10,27 +10,18 @@ from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
+from sumwise.inspection.device_rows import explain_all
 from sumwise.inspection.device_walks import DeviceWalks
 from sumwise.inspection.path_interactions import find_pairs
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.runtime.threads import Team
-
-_ITEM = 8
 
 
 def find_path_interactions(
     device: Device, walks: TreeWalks, X: Matrix | DeviceMatrix, team: Team
 ) -> np.ndarray:
     """Return the values of pairs, (n_rows, n_features, n_features, n_outputs), on the host."""
-    explainer = PairExplainer(device, walks)
-    shape = X.shape[1], X.shape[1], walks.trees.n_outputs
-    values = np.zeros((X.shape[0], *shape))
-    for first, last, codes in explainer.trees.code_rows(X, _ITEM * int(np.prod(shape)), team):
-        found = explainer.explain(codes, last - first).to_host()
-        if len(found) == len(values):
-            return found
-        values[first:last] = found
-    return values
+    return explain_all(PairExplainer(device, walks), X, team)
 
 
 class PairExplainer:
@@ -43,33 +34,36 @@ class PairExplainer:
 
     Attributes
     ----------
-    trees : DeviceWalks
+    device, walks
+        As the parameters.
+    row_shape : tuple of int
+        Of the values of a row.
     """
 
     def __init__(self, device: Device, walks: TreeWalks) -> None:
-        self._device, self._walks = device, walks
-        self.trees = DeviceWalks(device, walks, INTERACTIONS)
+        self.device, self.walks, model = device, walks, walks.trees
+        self.row_shape: tuple[int, ...] = (model.n_features, model.n_features, model.n_outputs)
+        self._trees = DeviceWalks(device, walks, INTERACTIONS)
         self._pairs, self._pairs_of_trees = self._send_pairs()
         self._features = device.upload(walks.features.astype(np.int32))
 
     def explain(self, codes: DeviceArray, n_rows: int) -> DeviceArray:
         """Queue finding the values, (n_rows, n_features, n_features, n_outputs)."""
-        kernel = self._device.load(INTERACTIONS)["add_shap_interactions"]
-        n_blocks, shared, n_slots = self.trees.place_sums(kernel, n_rows)
+        kernel = self.device.load(INTERACTIONS)["add_shap_interactions"]
+        n_blocks, shared, n_slots = self._trees.place_sums(kernel, n_rows)
         pairs = self._pairs.n_pairs, self._pairs_of_trees
-        n_blocks, scratch = self.trees.allocate_scratch(n_blocks, n_slots, *pairs)
-        n_features, n_outputs = self._walks.trees.n_features, self._walks.trees.n_outputs
-        values = self._device.zeros((n_rows, n_features, n_features, n_outputs), np.float64)
-        known = self.trees.packed, pack_struct(self._pairs), pack_struct(scratch)
-        sizes = self._walks.features.size, n_features, n_outputs
+        n_blocks, scratch = self._trees.allocate_scratch(n_blocks, n_slots, *pairs)
+        values = self.device.zeros((n_rows, *self.row_shape), np.float64)
+        known = self._trees.packed, pack_struct(self._pairs), pack_struct(scratch)
+        sizes = self.walks.features.size, *self.row_shape[1:]
         arguments = codes, codes.shape[1], n_rows, *known, self._features, *sizes, values
-        self._device.launch(kernel, n_blocks, THREADS, arguments, shared)
+        self.device.launch(kernel, n_blocks, THREADS, arguments, shared)
         return values
 
     def _send_pairs(self) -> tuple[Any, np.ndarray]:
         """Return the pairs on the device, and how many the splits of each tree have."""
-        device, walks, found = self._device, self._walks, find_pairs(self._walks)
-        n_trees, n_points = walks.trees.n_trees, self.trees.n_points
+        device, walks, found = self.device, self.walks, find_pairs(self.walks)
+        n_trees, n_points = walks.trees.n_trees, self._trees.n_points
         first_split = np.append(0, walks.n_splits.cumsum())
         tree = np.repeat(np.arange(n_trees), walks.n_splits)[found.above]
         n_rates = (1 + 2 * walks.n_splits) * n_points
@@ -86,8 +80,8 @@ class PairExplainer:
             rates=device.allocate(int(n_rates.sum()), np.float64),
             n_pairs=found.first.size,
         )
-        n_blocks = self.trees.count_split_blocks()
+        n_blocks = self._trees.count_split_blocks()
         if n_blocks:
             kernel = device.load(INTERACTIONS)["fill_rates"]
-            device.launch(kernel, n_blocks, THREADS, (self.trees.packed, pack_struct(pairs)))
+            device.launch(kernel, n_blocks, THREADS, (self._trees.packed, pack_struct(pairs)))
         return pairs, np.diff(found.start[first_split])

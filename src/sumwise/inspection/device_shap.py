@@ -8,11 +8,13 @@ from sumwise.data.matrix import Matrix
 from sumwise.errors import DeviceError
 from sumwise.inspection.device_interactions import find_path_interactions
 from sumwise.inspection.device_values import find_path_values
-from sumwise.inspection.shap import check_leaves
+from sumwise.inspection.shap import check_leaves, shap_interactions, shap_values
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import LinearEnsemble, Model
 
+# Up to here rows of the host are explained there before they would have come to a device.
+_FEW_ROWS = 1000
 _ON_THE_CPU = "with set_params(device='cpu') and rows in the memory of the host they are found"
 
 
@@ -37,8 +39,8 @@ def explain_on_device(
     team : Team
         Threads that code rows of the host.
     spec : str
-        The GPUs that are asked for: the first of them explains rows of the host. Rows in the memory
-        of a GPU are explained there.
+        The GPUs that are asked for: the first of them explains rows of the host, unless they are
+        few. Rows in the memory of a GPU are explained there.
 
     Returns
     -------
@@ -57,8 +59,10 @@ def explain_on_device(
     check_leaves(model)
     if background is not None:
         raise DeviceError(f"a GPU finds no Shapley values with a background; {_ON_THE_CPU}")
-    walks = TreeWalks(model)
     number = X.number if isinstance(X, DeviceMatrix) else choosing.parse_devices(spec)[0]
+    if X.shape[0] <= _FEW_ROWS and not isinstance(X, DeviceMatrix):
+        return shap_interactions(model, X, team) if interactions else shap_values(model, X, team)
+    walks = TreeWalks(model)
     with choosing.device_maker(number) as device:
         find = find_path_interactions if interactions else find_path_values
         return find(device, walks, X, team), walks.find_expected()

@@ -10,6 +10,7 @@ from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
+from sumwise.inspection.device_rows import explain_all
 from sumwise.inspection.device_walks import DeviceWalks
 from sumwise.inspection.path_values import GOES_LEFT, code_outcomes, find_outcomes
 from sumwise.inspection.tree_walks import TreeWalks
@@ -25,15 +26,7 @@ def find_path_values(
     device: Device, walks: TreeWalks, X: Matrix | DeviceMatrix, team: Team
 ) -> np.ndarray:
     """Return the values of rows, (n_rows, n_features, n_outputs), in the memory of the host."""
-    explainer = ValueExplainer(device, walks)
-    n_rows, *shape = *X.shape, walks.trees.n_outputs
-    values = np.zeros((n_rows, *shape))
-    for first, last, codes in explainer.trees.code_rows(X, _ITEM * shape[0] * shape[1], team):
-        found = explainer.explain(codes, last - first).to_host()
-        if len(found) == n_rows:
-            return found
-        values[first:last] = found
-    return values
+    return explain_all(ValueExplainer(device, walks), X, team)
 
 
 class ValueExplainer:
@@ -46,12 +39,16 @@ class ValueExplainer:
 
     Attributes
     ----------
-    trees : DeviceWalks
+    device, walks
+        As the parameters.
+    row_shape : tuple of int
+        Of the values of a row.
     """
 
     def __init__(self, device: Device, walks: TreeWalks) -> None:
-        self._device, self._walks = device, walks
-        self.trees = DeviceWalks(device, walks, EXPLAIN)
+        self.device, self.walks, model = device, walks, walks.trees
+        self.row_shape: tuple[int, ...] = (model.n_features, model.n_outputs)
+        self._trees = DeviceWalks(device, walks, EXPLAIN)
         self._outcomes = self._tabulate()
         slot_of = np.full(walks.trees.n_features, -1, dtype=np.int32)
         slot_of[walks.features] = np.arange(walks.features.size)
@@ -59,20 +56,19 @@ class ValueExplainer:
 
     def explain(self, codes: DeviceArray, n_rows: int) -> DeviceArray:
         """Queue finding the values of coded rows, (n_rows, n_features, n_outputs)."""
-        kernel = self._device.load(EXPLAIN)["add_shap_values"]
-        n_blocks, shared, n_slots = self.trees.place_sums(kernel, n_rows)
-        n_blocks, scratch = self.trees.allocate_scratch(n_blocks, n_slots)
-        model = self._walks.trees
-        values = self._device.allocate((n_rows, model.n_features, model.n_outputs), np.float64)
-        known = self.trees.packed, pack_struct(self._outcomes), pack_struct(scratch)
-        sizes = self._walks.features.size, model.n_features, model.n_outputs
+        kernel = self.device.load(EXPLAIN)["add_shap_values"]
+        n_blocks, shared, n_slots = self._trees.place_sums(kernel, n_rows)
+        n_blocks, scratch = self._trees.allocate_scratch(n_blocks, n_slots)
+        values = self.device.allocate((n_rows, *self.row_shape), np.float64)
+        known = self._trees.packed, pack_struct(self._outcomes), pack_struct(scratch)
+        sizes = self.walks.features.size, *self.row_shape
         arguments = codes, codes.shape[1], n_rows, *known, self._slot_of, *sizes, values
-        self._device.launch(kernel, n_blocks, THREADS, arguments, shared)
+        self.device.launch(kernel, n_blocks, THREADS, arguments, shared)
         return values
 
     def _tabulate(self) -> Any:
         """Find the values of all outcomes of trees with few tests."""
-        device, (found, test) = self._device, find_outcomes(self._walks)
+        device, (found, test) = self.device, find_outcomes(self.walks)
         n_values, n_trees = int(found.first_value[-1]), found.n_tests.size
         sent = found._replace(
             column=found.column.astype(np.int32),
@@ -83,9 +79,10 @@ class ValueExplainer:
         if n_values == 0:
             return outcomes
         outcomes = outcomes._replace(values=device.allocate(n_values, np.float64))
-        place = _number_features(self._walks, found.first_slot, found.slot)
-        walks = self.trees.replace_tests(test, int(GOES_LEFT), place)
-        n_blocks, scratch = self.trees.allocate_scratch(min(n_trees, _BLOCKS * device.n_processors))
+        place = _number_features(self.walks, found.first_slot, found.slot)
+        walks = self._trees.replace_tests(test, int(GOES_LEFT), place)
+        n_blocks = min(n_trees, _BLOCKS * device.n_processors)
+        n_blocks, scratch = self._trees.allocate_scratch(n_blocks)
         codes = device.upload(code_outcomes())
         arguments = codes, walks, pack_struct(outcomes), pack_struct(scratch)
         kernel = device.load(EXPLAIN)["tabulate_outcomes"]

@@ -1,6 +1,5 @@
-"""DeviceWalks: trees on a device, prepared for explanations, and rows coded for them."""
+"""DeviceWalks: trees on a device, prepared for explanations."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,13 @@ from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.program import Program
 from sumwise.cuda.runtime.structs import pack_struct
-from sumwise.data.device_matrix import DeviceMatrix
-from sumwise.data.matrix import Matrix
 from sumwise.errors import DeviceError
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.explain.walks import GO_LEFT, GO_RIGHT, OPEN, Splits
-from sumwise.kernels.predict.blocks import BLOCK
-from sumwise.kernels.runtime.threads import Team
-from sumwise.tree.device_coder import DeviceCoder
-from sumwise.tree.threshold_splits import ThresholdSplits
 
 _OPERATION, _SPLIT_SHIFT = 3, 2  # of words of the CPU's tape
 _ITEM = 8
-# Bytes of codes, of results and of scratch memory that are on the device at a time.
-_CODE_BYTES, _RESULT_BYTES, _SCRATCH_BYTES = 1 << 26, 1 << 29, 1 << 30
+_SCRATCH_BYTES = 1 << 30
 # Sums are in shared memory if so many blocks of a processor have room there.
 _BLOCKS_WITH_SUMS = 4
 _BLOCKS_FOR_SPLITS = 16  # per processor
@@ -169,34 +161,6 @@ class DeviceWalks:
             pairs=allocate(n_pairs),
             pair_totals=allocate(n_pair_totals),
         )
-
-    def code_rows(
-        self, X: Matrix | DeviceMatrix, result_bytes: int, team: Team
-    ) -> Iterator[tuple[int, int, DeviceArray]]:
-        """Yield (first row, last row, codes of these rows); the next codes replace them.
-
-        ``result_bytes`` are those of the results of a row.
-        """
-        trees, n_columns = self._host.trees, max(1, self._host.n_columns)
-        most = min(_CODE_BYTES // n_columns, _RESULT_BYTES // result_bytes)
-        n_blocks = max(1, min(most // BLOCK, -(-X.shape[0] // BLOCK)))
-        codes = self.device.allocate((n_blocks, n_columns, BLOCK), np.uint8)
-        if isinstance(X, DeviceMatrix):
-            assert isinstance(trees, ThresholdSplits)  # no other model reads the memory of a GPU
-            coder = DeviceCoder(self.device, trees.code_columns, X.dtype)
-            for first in range(0, X.shape[0], n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, X.shape[0])
-                coder.code(X, first, last, codes)
-                yield first, last, codes
-            return
-        on_host = np.zeros(codes.shape, dtype=np.uint8)
-        for start, rows in trees.code_rows(X, team):
-            for first in range(0, rows.n_rows, n_blocks * BLOCK):
-                last = min(first + n_blocks * BLOCK, rows.n_rows)
-                rows.code(first, last, on_host, team)
-                n_own = -(-(last - first) // BLOCK)
-                self.device.write(on_host[:n_own], codes[:n_own])
-                yield start + first, start + last, codes
 
     def _send(self, array: np.ndarray) -> DeviceArray:
         return self.device.upload(np.ascontiguousarray(array))

@@ -9,11 +9,16 @@ from sumwise import (
     GradientBoostingRegressor,
     LinearLeaves,
 )
+from sumwise.cuda.runtime import choosing
 from sumwise.errors import DeviceError, ExplanationError, ParameterError
+from sumwise.inspection import device_shap
 from tests.cuda.arrays import FakeArray
 from tests.cuda.estimators.test_device_scores import draw_rows
 
-pytestmark = pytest.mark.usefixtures("emulated")
+
+@pytest.fixture(autouse=True)
+def _many_rows(monkeypatch, emulated):
+    monkeypatch.setattr(device_shap, "_FEW_ROWS", 0)
 
 
 def assert_equal(found, expected):
@@ -87,3 +92,17 @@ def test_what_is_refused():
     leaves = GradientBoostingRegressor(n_estimators=2, leaves=LinearLeaves()).fit(X, y)
     with pytest.raises(ExplanationError, match="linear models"):
         leaves.set_params(device="cuda").explain(X)
+
+
+def test_few_rows_of_the_host_need_no_device(monkeypatch):
+    X, y = draw_rows()
+    model = GradientBoostingRegressor(n_estimators=2).fit(X, y)
+    expected = model.explain(X), model.explain(X[:20], interactions=True)
+    monkeypatch.undo()
+    assert X.shape[0] <= device_shap._FEW_ROWS
+    monkeypatch.setattr(choosing, "device_maker", lambda number: 1 / 0)
+    model.set_params(device="cuda")
+    assert_equal(model.explain(X), expected[0])
+    assert_equal(model.explain(X[:20], interactions=True), expected[1])
+    with pytest.raises(ZeroDivisionError):
+        model.explain(np.tile(X, (4, 1)))

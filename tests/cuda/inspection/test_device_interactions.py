@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sumwise.data.device_reading import read_device_matrix
-from sumwise.inspection import device_walks
+from sumwise.inspection import device_rows, device_walks
 from sumwise.inspection.device_interactions import find_path_interactions
 from sumwise.inspection.shap import shap_interactions
 from sumwise.inspection.tree_walks import TreeWalks
@@ -13,6 +13,8 @@ from tests import forests
 from tests.cuda.arrays import FakeArray
 from tests.cuda.inspection.test_device_values import DEEP
 from tests.cuda.tree.test_device_predictor import draw_many
+
+pytestmark = pytest.mark.usefixtures("emulated")
 
 TEAM = Team(1)
 
@@ -46,7 +48,8 @@ def test_every_number_of_points(device):
 
 def test_little_memory(emulated, monkeypatch):
     monkeypatch.setattr(device_walks, "_SCRATCH_BYTES", 1)
-    monkeypatch.setattr(device_walks, "_RESULT_BYTES", 1)
+    monkeypatch.setattr(device_rows, "_RESULT_BYTES", 1)
+    monkeypatch.setattr(device_rows, "_BUSY_THREADS", 1)
     with emulated(shared_memory=8_000, order="shuffled") as device:
         ensemble, X = draw_many(9, 2, 300, shapes=DEEP, n_features=30)
         assert_same_values(device, ensemble, X, X)

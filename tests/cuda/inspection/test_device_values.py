@@ -6,8 +6,8 @@ import pytest
 from sumwise.cuda.explain import LOW_LEVELS, MOST_LEVELS, MOST_POINTS
 from sumwise.data.device_reading import read_device_matrix
 from sumwise.errors import DeviceError
-from sumwise.inspection import device_walks
-from sumwise.inspection.device_values import find_path_values
+from sumwise.inspection import device_rows, device_walks
+from sumwise.inspection.device_values import ValueExplainer, find_path_values
 from sumwise.inspection.path_values import find_outcomes
 from sumwise.inspection.shap import shap_values
 from sumwise.inspection.tree_walks import TreeWalks
@@ -15,6 +15,8 @@ from sumwise.kernels.runtime.threads import Team
 from tests import forests
 from tests.cuda.arrays import FakeArray
 from tests.cuda.tree.test_device_predictor import draw_many
+
+pytestmark = pytest.mark.usefixtures("emulated")
 
 TEAM = Team(1)
 # Deeper than what is walked in registers, and with more features on a way than points of one walk.
@@ -70,19 +72,30 @@ def test_little_scratch_memory(device, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_on_a_device(device, emulated, dtype):
+def test_rows_on_a_device(device, dtype):
     ensemble, X = draw_many(7, 2, 300)
     with np.errstate(over="ignore"):
         X = X.astype(dtype, order="F")
     assert_same_values(device, ensemble, X, read_device_matrix(FakeArray(X)))
 
 
-@pytest.mark.parametrize("limit", ["_CODE_BYTES", "_RESULT_BYTES"])
-def test_rows_in_batches(device, emulated, monkeypatch, limit):
-    monkeypatch.setattr(device_walks, limit, 1)
+@pytest.mark.parametrize(
+    "limits", [("_CODE_BYTES",), ("_RESULT_BYTES", "_BUSY_THREADS"), ("_MOST_BYTES",)]
+)
+def test_rows_in_batches(device, monkeypatch, limits):
+    for limit in limits:
+        monkeypatch.setattr(device_rows, limit, 1)
     ensemble, X = draw_many(29, 2, 600)
     assert_same_values(device, ensemble, X, X)
     assert_same_values(device, ensemble, X, read_device_matrix(FakeArray(X)))
+
+
+def test_batches_fit_in_memory(emulated):
+    ensemble, _ = draw_many(29, 2, 1)
+    with emulated(memory_limit=1 << 20) as device:
+        explainer = ValueExplainer(device, TreeWalks(ensemble))
+        batch_bytes = 8 * 4 * 2 * device_rows._choose_batch(explainer)
+        assert 1 << 16 < batch_bytes < 1 << 18
 
 
 def test_trees_of_several_columns(device):

@@ -137,6 +137,17 @@ def test_copies_of_wrong_size_are_refused(device):
         device.copy(array, array[:1])
 
 
+def test_reading_to_arrays_of_the_host(device):
+    array = device.upload(np.arange(12.0).reshape(6, 2))
+    target = np.zeros((9, 2))
+    device.read(array[1:4], target[5:8])
+    assert target.ravel().tolist() == [0.0] * 10 + [2.0, 3.0, 4.0, 5.0, 6.0, 7.0] + [0.0] * 2
+    with pytest.raises(ValueError, match="48 bytes"):
+        device.read(array[1:4], target)
+    with pytest.raises(ValueError, match="contiguous"):
+        device.read(array[:1], np.zeros((4, 1))[::2])
+
+
 def test_downloads_later_keep_their_order(device, fake):
     array = device.upload(np.array([1, 2, 3]))
     add = device.load(PROGRAM)["add"]

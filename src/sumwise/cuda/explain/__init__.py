@@ -29,7 +29,7 @@ START, ENTERS_LOW, WORD_SHIFT = 0, 4, 3
 
 # What an operation needs to know of a split, read at once:
 # test    bound, skip and column, of 8, 1 and 23 bits
-# left, right   number of the split, or ~number of the leaf
+# left, right   number of the split, or ~number of the leaf; in a record, places to read from
 # levels  its own, and that of the last split above on the feature, a byte each
 SKIP_SHIFT, COLUMN_SHIFT, LEVEL_BITS = 8, 9, 8
 SPLIT = np.dtype([(name, np.int32) for name in ("test", "left", "right", "levels")])
@@ -38,7 +38,8 @@ _SPLIT = "struct alignas(16) Split { uint32 test; int32 left; int32 right; uint3
 _RECORD = """struct alignas(16) Record {
     Split split;
     double changes[3];  // of a feature's value, by how a row stands to the split
-    int64 place;  // of the feature's sum
+    int32 sum;  // place of the feature's
+    int32 number;  // of the split in its tree
 };
 static_assert(sizeof(Record) == 8 * RECORD_ITEMS);"""
 RECORD_ITEMS = 6

@@ -18,7 +18,6 @@ struct Walk {
     double* totals;  // of the row and each split of the tree, from the passes before
     double* high;  // state of the upper levels
     uint64 passes;  // bit k: the row passes the feature of the split at level k, on the way here
-    int32 n_columns;  // of value
     int32 pitch;  // between items of totals and of high
     int32 first;  // split of the tree
     int32 stride;  // items of a record
@@ -38,15 +37,16 @@ struct Walk {
 template <int POINTS>
 __device__ __forceinline__ void add_pairs(const Walk& walk, int32 number, const double* terms,
                                           double change) {
-    int32 end = walk.first_pair[number + 1];
+    int32 end = __ldg(walk.first_pair + number + 1);
 #pragma unroll 1
-    for (int32 k = walk.first_pair[number]; k < end; ++k) {
-        Pair pair = walk.pairs[k];
+    for (int32 k = __ldg(walk.first_pair + number); k < end; ++k) {
+        int4 words = __ldg((const int4*)(walk.pairs + k));
+        Pair pair = {words.x, words.y, words.z, words.w};
         const double* rates = walk.rates + (walk.passes >> pair.level & 1 ? pair.rates : 0);
         double* kept = walk.pair_totals + (int64)(k - walk.first_of_tree) * walk.pitch;
         double total = walk.is_first ? 0.0 : *kept;
 #pragma unroll
-        for (int q = 0; q < POINTS; ++q) total += terms[q] * rates[q];
+        for (int q = 0; q < POINTS; ++q) total += terms[q] * __ldg(rates + q);
         if (walk.is_last)
             walk.pair_sums[(int64)pair.number * walk.pitch] += change * total;
         else
@@ -57,12 +57,13 @@ __device__ __forceinline__ void add_pairs(const Walk& walk, int32 number, const 
 // A split on the way, and how the row stands to it. What else is known of the split is read when it
 // is needed: there are no registers to keep it for all levels.
 template <int POINTS, bool HAS_PAIRS> struct Here {
-    int32 place;  // of the split in its tree
+    int32 place;  // of the record
     int32 stand;
 
-    __device__ __forceinline__ Here(const Walk& walk, int32 number) : place(number - walk.first) {
-        Split split = find_record(walk)->split;
-        uint32 code = walk.codes[(split.test >> COLUMN_SHIFT) * (uint32)BLOCK];
+    __device__ __forceinline__ Here(const Walk& walk, int32 place, Split& split) : place(place) {
+        int4 words = __ldg((const int4*)find_record(walk));
+        split = {(uint32)words.x, words.y, words.z, (uint32)words.w};
+        uint32 code = __ldg(walk.codes + (split.test >> COLUMN_SHIFT) * (uint32)BLOCK);
         bool goes_left = ((code - (split.test >> SKIP_SHIFT & 1)) & 255) <= (split.test & 255);
         uint32 same = split.levels >> LEVEL_BITS;
         bool passed = same == NO_LEVEL || (walk.passes >> (same & 63) & 1);
@@ -70,21 +71,20 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
     }
 
     __device__ __forceinline__ const Record* find_record(const Walk& walk) const {
-        return (const Record*)(walk.records + (int64)place * walk.stride);
+        return (const Record*)(walk.records + place);
     }
 
-    // Multiply the products by the factors of a side.
+    // Multiply the products by the factors of a side: left, or 1 - left. They are between 0 and 1, so
+    // that the absolute value does what two selections would do.
     __device__ __forceinline__ void enter_child(Walk& walk, int32 side, const double* product,
                                                 double* entered) const {
         const Record* record = find_record(walk);
         const double* factors = (const double*)record + walk.factors + stand * POINTS;
+        double start = side == 0 ? 0.0 : 1.0;
 #pragma unroll
-        for (int q = 0; q < POINTS; ++q) {
-            double left = factors[q];
-            entered[q] = product[q] * (side == 0 ? left : 1.0 - left);
-        }
+        for (int q = 0; q < POINTS; ++q) entered[q] = product[q] * fabs(start - factors[q]);
         uint64 bit = 1ull << (record->split.levels & 63);
-        walk.passes = stand == side ? walk.passes | bit : walk.passes & ~bit;
+        walk.passes = (walk.passes & ~bit) | (stand == side ? bit : 0);
     }
 
     // Write the sums below the split, and add to the values of its feature. ``below`` may be one of
@@ -95,38 +95,40 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
         const Record* record = find_record(walk);
         const double* scale = (const double*)record + walk.factors + SCALE * POINTS;
         const double* factors = (const double*)record + walk.factors + stand * POINTS;
-        double total = walk.is_first ? 0.0 : walk.totals[(int64)place * walk.pitch];
-        double terms[POINTS];
+        double change_by = __ldg(record->changes + stand);
+        double* sum = walk.sums + __ldg(&record->sum);
+        double total = 0.0, terms[POINTS];
+        if (!walk.is_first) total = walk.totals[(int64)record->number * walk.pitch];
 #pragma unroll
         for (int q = 0; q < POINTS; ++q) {
             double right = from_right[q], change = from_left[q] - right;
-            terms[q] = product[q] * scale[q] * change;
+            terms[q] = product[q] * __ldg(scale + q) * change;
             total += terms[q];
             below[q] = right + factors[q] * change;
         }
-        double change = record->changes[stand];
         if (walk.is_last)
-            walk.sums[record->place] += change * total;
+            *sum += change_by * total;
         else
-            walk.totals[(int64)place * walk.pitch] = total;
-        if (HAS_PAIRS) add_pairs<POINTS>(walk, walk.first + place, terms, change);
+            walk.totals[(int64)record->number * walk.pitch] = total;
+        if (HAS_PAIRS) add_pairs<POINTS>(walk, walk.first + record->number, terms, change_by);
     }
 };
 
 __device__ __forceinline__ double read_leaf(const Walk& walk, int32 child) {
-    return walk.value[(int64)~child * walk.n_columns];
+    return __ldg(walk.value + ~child);
 }
 
 // A subtree of at most LEVELS levels of splits.
 template <int POINTS, bool HAS_PAIRS, int LEVELS> struct Subtree {
-    static __device__ __forceinline__ void explain(Walk& walk, int32 number, const double* product,
+    static __device__ __forceinline__ void explain(Walk& walk, int32 place, const double* product,
                                                    double* below) {
-        Here<POINTS, HAS_PAIRS> here(walk, number);
+        Split split;
+        Here<POINTS, HAS_PAIRS> here(walk, place, split);
         double from_left[POINTS], found[POINTS];
 #pragma unroll 1
         for (int32 side = 0; side < 2; ++side) {
-            const Split& split = here.find_record(walk)->split;
-            int32 child = side == 0 ? split.left : split.right;
+            const int32* children = &here.find_record(walk)->split.left;
+            int32 child = children[side];
             if (child < 0) {
                 double value = read_leaf(walk, child);
 #pragma unroll
@@ -145,10 +147,10 @@ template <int POINTS, bool HAS_PAIRS, int LEVELS> struct Subtree {
 };
 
 template <int POINTS, bool HAS_PAIRS> struct Subtree<POINTS, HAS_PAIRS, 1> {
-    static __device__ __forceinline__ void explain(Walk& walk, int32 number, const double* product,
+    static __device__ __forceinline__ void explain(Walk& walk, int32 place, const double* product,
                                                    double* below) {
-        Here<POINTS, HAS_PAIRS> here(walk, number);
-        const Split& split = here.find_record(walk)->split;
+        Split split;
+        Here<POINTS, HAS_PAIRS> here(walk, place, split);
         double left = read_leaf(walk, split.left), right = read_leaf(walk, split.right);
         double from_left[POINTS], from_right[POINTS];
 #pragma unroll
@@ -207,9 +209,9 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
     double found[POINTS];
 #pragma unroll 1
     for (const int32* word = begin; word < end; ++word) {
-        int32 operation = *word & 3, child = *word >> WORD_SHIFT;
-        Here<POINTS, HAS_PAIRS> here(walk, child);
-        Split split = here.find_record(walk)->split;
+        int32 operation = *word & 3, child = ((*word >> WORD_SHIFT) - walk.first) * walk.stride;
+        Split split;
+        Here<POINTS, HAS_PAIRS> here(walk, child, split);
         int32 level = split.levels & 255;
         double product[POINTS];
         if (level == 0) {
@@ -240,7 +242,6 @@ __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, co
 // What all trees of a row have in common.
 __device__ inline Walk start_walk(const Walks& walks, const Scratch& scratch, double* sums) {
     Walk walk;
-    walk.n_columns = (int32)walks.n_columns;
     walk.sums = sums + threadIdx.x;
     walk.totals = scratch.totals + first_item();
     walk.high = scratch.high + first_item();

@@ -1,8 +1,9 @@
 """Device: memory, kernels and a queue of work on one GPU, as algorithms see them.
 
 Work is queued: it is done in order, after the call has returned. Only :meth:`Device.download`,
-:meth:`Later.get` and :meth:`Device.wait` wait for it. A fit opens a device of its own, with its own
-queue, and closes it in the end, which frees all its memory: fits in several threads do not meet.
+:meth:`Device.read`, :meth:`Later.get` and :meth:`Device.wait` wait for it. A fit opens a device of
+its own, with its own queue, and closes it in the end, which frees all its memory: fits in several
+threads do not meet.
 
 Queues of several devices are independent of each other. :meth:`Device.mark` and
 :meth:`Device.wait_for` order them: a device that reads what another one has written waits for a
@@ -142,6 +143,10 @@ class Device(ABC):
     @abstractmethod
     def download(self, source: DeviceArray) -> np.ndarray:
         """Return a copy on the host, after all work queued before."""
+
+    def read(self, source: DeviceArray, target: np.ndarray) -> None:
+        """Copy to a contiguous array of the host, after all work queued before."""
+        target[...] = self.download(source)
 
     @abstractmethod
     def download_later(self, source: DeviceArray) -> Later:

@@ -168,10 +168,17 @@ class DriverDevice(Device):
     def download(self, source: DeviceArray) -> np.ndarray:
         if source.nbytes <= PIECE // 8:
             return self.download_later(source).get()
-        self._begin()
         host = np.empty(source.shape, source.dtype)
-        staging.download(self._gpu, self._stream, source.address, host.ctypes.data, source.nbytes)
+        self.read(source, host)
         return host
+
+    def read(self, source: DeviceArray, target: np.ndarray) -> None:
+        self._begin()
+        _check_sizes(source.nbytes, target.nbytes)
+        if not target.flags.c_contiguous:
+            raise ValueError("only a contiguous array can be read to")
+        address = target.ctypes.data
+        staging.download(self._gpu, self._stream, source.address, address, source.nbytes)
 
     def download_later(self, source: DeviceArray) -> "DriverLater":
         self._begin()

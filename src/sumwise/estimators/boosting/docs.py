@@ -120,10 +120,10 @@ warm_start : bool, default=False
     Whether ``fit`` continues from the rounds of the last ``fit``; ``n_estimators`` is the
     total.
 device : str, default="cpu"
-    Where trees are grown and rows predicted: "cpu"; "cuda" or "cuda:1" for an NVIDIA GPU;
-    "cuda:0,1" for several, which divide the rows. The model is the same, bit for bit. A GPU refuses
-    "ordered" and "linear" boosters, :class:`Mvs`, linear leaves, other splits than "histogram",
-    trees for several targets, and more than 255 bins. See ``docs/guide/gpu.md``.
+    Where trees are grown, and rows predicted and explained: "cpu"; "cuda" or "cuda:1" for an
+    NVIDIA GPU; "cuda:0,1" for several, which divide the rows. The model is the same, bit for bit.
+    A GPU refuses "ordered" and "linear" boosters, :class:`Mvs`, linear leaves, other splits than
+    "histogram", trees for several targets, and more than 255 bins. See ``docs/guide/gpu.md``.
 n_jobs : int or None, default=None
     Threads; None or -1 for all CPUs. The model is the same, bit for bit, for any number. With a
     GPU, they read and bin the table.
