@@ -3,8 +3,6 @@
 #include "runtime/fixed_point.cuh"
 #include "runtime/grid.cuh"
 
-extern __shared__ uint64 shared_memory[];
-
 struct Scales {
     double g, h;
 };
