@@ -70,7 +70,7 @@ class DeviceCoder:
             self._device.launch(kernel, n_blocks, _THREADS, (*where, *group, codes), shared)
 
 
-class DeviceRows:
+class CodedDeviceRows:
     """Rows on a device that are coded for the host: only their codes travel.
 
     Parameters
