@@ -51,7 +51,7 @@ def is_nan(bits):
 
 
 def test_functions_of_numbers_have_the_bits_of_the_cpu(device):
-    x = draw_numbers(500_000)
+    x = draw_numbers(100_000)
     expected = np.empty((N_FUNCTIONS, x.size), dtype=np.int64)
     evaluate(x, expected)
     out = device.allocate(expected.shape, np.int64)
