@@ -13,7 +13,7 @@ import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
-from sumwise.cuda.table import N_BINS, N_THREADS, TABLE, TILE_LANES, count_grid
+from sumwise.cuda.table import LANES, N_BINS, N_THREADS, TABLE, count_grid
 from sumwise.data.device_categories import DeviceCategories
 from sumwise.kernels.table.layout import Categories
 
@@ -38,7 +38,7 @@ class TableSizes(NamedTuple):
     @property
     def n_bytes(self) -> int:
         """Bytes of columns and tiles; all else is small."""
-        return self.n_rows * (self.n_features + TILE_LANES * self.n_tiles)
+        return self.n_rows * (self.n_features + LANES * self.n_tiles)
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class DeviceTable:
         """Build the tiles of columns that are on the device."""
         n_features, n_rows = columns.shape
         features = np.flatnonzero(usable)
-        n_tiles = -(-features.size // TILE_LANES)
-        lane_feature = np.full(n_tiles * TILE_LANES, -1, dtype=np.int32)
+        n_tiles = -(-features.size // LANES)
+        lane_feature = np.full(n_tiles * LANES, -1, dtype=np.int32)
         lane_feature[: features.size] = features
         feature_lane = np.full(n_features, -1, dtype=np.int32)
         feature_lane[features] = np.arange(features.size)
@@ -128,7 +128,7 @@ class DeviceTable:
         table = cls(
             device,
             columns,
-            device.allocate((n_tiles, n_rows, TILE_LANES), np.uint8),
+            device.allocate((n_tiles, n_rows, LANES), np.uint8),
             device.upload(lane_feature),
             device.upload(feature_lane),
             device.upload(np.ascontiguousarray(n_value_bins, dtype=np.int64)),
@@ -153,9 +153,9 @@ class DeviceTable:
 def count_tile_bins(n_value_bins: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """Return the bins of each tile, int64: those of its widest feature, and one for missing."""
     n_bins = 1 + n_value_bins[np.flatnonzero(usable)]
-    n_tiles = -(-n_bins.size // TILE_LANES)
-    padded = np.pad(n_bins, (0, n_tiles * TILE_LANES - n_bins.size))
-    return padded.reshape(n_tiles, TILE_LANES).max(axis=1, initial=0).astype(np.int64)
+    n_tiles = -(-n_bins.size // LANES)
+    padded = np.pad(n_bins, (0, n_tiles * LANES - n_bins.size))
+    return padded.reshape(n_tiles, LANES).max(axis=1, initial=0).astype(np.int64)
 
 
 def screen_columns(

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.table import QUAD
 from sumwise.kernels.predict.coding import round_down
 
-QUAD = 4
 # Bytes of thresholds that a block holds in shared memory.
 _SEARCH_BYTES = 1 << 16
 

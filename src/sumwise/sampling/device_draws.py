@@ -74,15 +74,9 @@ class DeviceDraws:
         return self._team.device.allocate(0, np.float64)
 
     def _draw_by_gradient(self, sampler: Goss, key: np.uint64, gradient: DeviceArray) -> DrawnRows:
-        n_rows, borrow = self._rows.size, self._team.borrow
-        n_top, n_other = sampler.count_drawn(n_rows)
-        n_drawn = n_top + n_other
-        rows = borrow("drawn rows", n_drawn, np.uint32)
-        factor = borrow("factors of drawn rows", n_drawn, np.float64)
-        left_out = borrow("rows left out", n_rows - n_drawn, np.uint32)
-        out = (rows, factor, left_out)
-        self._drawer.choose_by_gradient(gradient, n_top, n_other, sampler.amplify, key, out)
-        return _make_draw(*out)
+        n_drawn = sampler.count_drawn(self._rows.size)
+        found = self._drawer.choose_by_gradient(gradient, *n_drawn, sampler.amplify, key)
+        return _make_draw(*found)
 
     def _draw_by_class(self, sampler: ClassSubsample, key: np.uint64) -> DrawnRows:
         strata, factors = self._strata
@@ -145,7 +139,7 @@ def count_draws(sampler: RowSampler | None, n_rows: int) -> int:
         return 0
     if isinstance(sampler, BayesianBootstrap):
         return 8 * n_rows
-    if type(sampler) not in (Subsample, Goss, ClassSubsample):  # drawn on the host
+    if type(sampler) not in (Subsample, Goss, ClassSubsample):  # the number of each row
         return 4 * n_rows
     # Keys, the pool to select from, a flag, and the number of each row; factors.
     n_factors = sum(sampler.count_drawn(n_rows)) if isinstance(sampler, Goss) else 0

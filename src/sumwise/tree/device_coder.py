@@ -6,8 +6,9 @@ from sumwise.cuda.predict import PREDICT, Coder
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.cuda.table import QUAD
 from sumwise.data.device_matrix import DeviceMatrix
-from sumwise.data.search_heaps import QUAD, QuadGroup, SearchHeaps
+from sumwise.data.search_heaps import QuadGroup, SearchHeaps
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.category_sets import Memberships
 from sumwise.kernels.predict.coding import CodeColumns
@@ -69,7 +70,7 @@ class DeviceCoder:
             self._device.launch(kernel, n_blocks, _THREADS, (*where, *group, codes), shared)
 
 
-class DeviceRows:
+class CodedDeviceRows:
     """Rows on a device that are coded for the host: only their codes travel.
 
     Parameters

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumwise.cuda.predict import MOST_NODES, PREDICT, QUAD, CodedTrees
+from sumwise.cuda.predict import MOST_NODES, PREDICT, CodedTrees
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.cuda.table import QUAD
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
 from sumwise.errors import DeviceError

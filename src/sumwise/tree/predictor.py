@@ -165,9 +165,9 @@ class Predictor:
         """Yield (first row, rows to be coded); a sparse matrix is a single chunk."""
         memberships = self.columns.memberships
         if isinstance(X, DeviceMatrix):
-            from sumwise.tree.device_coder import DeviceRows  # needs a GPU
+            from sumwise.tree.device_coder import CodedDeviceRows  # needs a GPU
 
-            yield 0, DeviceRows(X, self.columns)
+            yield 0, CodedDeviceRows(X, self.columns)
             return
         if isinstance(X, SparseMatrix):
             part = SparseRows(*X.by_row, *X.shape, X.absent)

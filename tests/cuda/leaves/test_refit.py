@@ -13,21 +13,11 @@ from sumwise.losses import Location
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.refit import LocationFinder
 from tests.cuda.emulator import EmulatedDevice
+from tests.cuda.leaves.random_trees import grow_at_random
 
 MEDIAN = Location(0.5)
 LOCATIONS = [MEDIAN, Location(0.3), Location(0.5, 0.7, CLIPPED)]
 LOCATIONS += [Location(0.5, 1.3, FAIR), Location(0.5, 1.0, TANH)]
-
-
-def grow_at_random(n_leaves, rng):
-    """Return the left children and the leaves of a tree."""
-    left, leaves = [-1], [0]
-    while len(leaves) < n_leaves:
-        node = leaves.pop(rng.integers(len(leaves)))
-        left[node] = len(left)
-        leaves += [len(left), len(left) + 1]
-        left += [-1, -1]
-    return np.array(left, dtype=np.int32), np.array(sorted(leaves))
 
 
 class Case:

@@ -1,4 +1,4 @@
-// All functions of a number, and all that is drawn at random, in arrays: see test_elementary.py.
+// All functions of a number, of arrays of them: see test_elementary.py.
 #include "layout.cuh"
 #include "losses/influence.cuh"
 #include "runtime/fixed_point.cuh"
@@ -25,12 +25,4 @@ extern "C" __global__ void evaluate(const double* x, int64 n, int64* out) {
         out[13 * n + i] = bits_of(uniform((uint64)bits_of(value), (uint64)i));
         out[14 * n + i] = bits_of(exact_limit((int64)((uint64)bits_of(value) >> (2 + (i & 31)))));
     }
-}
-
-extern "C" __global__ void choose(
-    uint64 key, const uint8* pool, const double* weights, int64 n_features, int64 n_chosen,
-    double* times, uint8* chosen, uint8* chosen_by_weight) {
-    if (first_item() > 0) return;
-    choose_features(key, pool, n_features, n_chosen, chosen);
-    choose_by_weight(key, pool, weights, n_features, n_chosen, times, chosen_by_weight);
 }

@@ -25,14 +25,11 @@ def assert_same_draw(device, gradient, rows, n_top, n_other):
     kinds = (n_chosen, np.uint32), (n_chosen, np.float64), (rows.size - n_chosen, np.uint32)
     expected = tuple(np.empty(*kind) for kind in kinds)
     choose_on_cpu(gradient, rows, n_top, n_other, expected)
-    team, own_rows = DeviceTeam(device), device.upload(rows)
-    found = tuple(device.allocate(*kind) for kind in kinds)
-    given = device.upload(gradient), own_rows, n_top, n_other, 2.5, KEY
-    drawer = RowDrawer(team, own_rows)
+    drawer, own = RowDrawer(DeviceTeam(device), device.upload(rows)), device.upload(gradient)
     for _ in range(2):  # buffers are used again
-        team.run(by_gradient.choose_by_gradient, *given, drawer, found)
-        for own, other in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(own.to_host(), other)
+        found = drawer.choose_by_gradient(own, n_top, n_other, 2.5, KEY)
+        for array, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(array.to_host(), other)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 // Exact sums of gradients and hessians by leaf, for new values; see kernels/leaves/newton.py.
 #include "layout.cuh"
 #include "runtime/fixed_point.cuh"
-#include "runtime/grid.cuh"
-
-extern __shared__ uint64 shared_memory[];
+#include "runtime/node_sums.cuh"
 
 struct Scales {
     double g, h;
@@ -33,28 +31,33 @@ extern "C" __global__ void find_step_maxima(const uint32* rows, int64 n_rows, co
     }
 }
 
-// Add exact values to the sums [node][2] of leaves. In shared memory there are n_copies of them,
-// [node][2][copy], so that threads rarely meet; none if there are too many nodes.
+// Add exact values to the sums [node][2] of leaves: in shared memory first, where there are n_copies
+// of them, or none if there are too many nodes.
 extern "C" __global__ void sum_steps(const uint32* rows, int64 n_rows, const double* gradient,
                                      const double* hessian, const uint32* leaf,
                                      const uint64* maxima, int64 n_nodes, int64 n_copies,
                                      uint64* sums) {
     const Scales scales = find_scales(maxima, n_rows);
-    for (int64 i = threadIdx.x; i < 2 * n_nodes * n_copies; i += blockDim.x) shared_memory[i] = 0;
+    const NodeSums<4> shared = {(uint32*)shared_memory, (uint32)n_copies};
+    shared.clear(n_nodes);
     __syncthreads();
-    uint64* own = n_copies ? shared_memory + (threadIdx.x & (n_copies - 1)) : sums;
-    const int64 step = n_copies ? n_copies : 1;
     for (int64 i = first_item(); i < n_rows; i += item_step()) {
-        const uint32 row = rows[i];
-        uint64* place = own + 2 * (int64)leaf[row] * step;
-        atomicAdd(place, (uint64)exact_gradient(gradient[row], scales.g));
-        atomicAdd(place + step, (uint64)exact_hessian(hessian[row], scales.h));
+        const uint32 row = rows[i], node = leaf[row];
+        const uint64 g = (uint64)exact_gradient(gradient[row], scales.g);
+        const uint64 h = (uint64)exact_hessian(hessian[row], scales.h);
+        if (n_copies) {
+            uint32* place = shared.find(node);
+            shared.add(place, g);
+            shared.add(place + 2 * n_copies, h);
+        } else {
+            atomicAdd(sums + 2 * (int64)node, g);
+            atomicAdd(sums + 2 * (int64)node + 1, h);
+        }
     }
     __syncthreads();
     if (!n_copies) return;
     for (int64 i = threadIdx.x; i < 2 * n_nodes; i += blockDim.x) {
-        uint64 sum = 0;
-        for (int64 copy = 0; copy < n_copies; ++copy) sum += shared_memory[i * n_copies + copy];
+        const uint64 sum = shared.sum((uint32)(i / 2), 2 * (i % 2));
         if (sum) atomicAdd(sums + i, sum);
     }
 }

@@ -23,7 +23,6 @@ extern "C" __global__ void unpack_nodes(
 // Count the rows of each leaf; in shared memory if its counters fit. If growing has failed, rows have
 // any leaf: the host finds out when it reads the tree.
 extern "C" __global__ void count_leaf_rows(Refit r, int64 is_shared) {
-    extern __shared__ uint64 shared_memory[];
     uint32* counts = (uint32*)shared_memory;
     if (is_shared) {
         for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x) counts[node] = 0;
@@ -91,7 +90,6 @@ __device__ inline void place_residual(const Refit& r, int64 row, int64 place) {
 // Write the residuals of rows, as keys, leaf by leaf; in any order within a leaf. A block reserves
 // places for all its rows of a leaf at once, if its counters fit into shared memory.
 extern "C" __global__ void group_residuals(Refit r, int64 is_shared) {
-    extern __shared__ uint64 shared_memory[];
     uint32* places = (uint32*)shared_memory;
     if (!is_shared) {
         for (int64 i = first_item(); i < r.n_rows; i += item_step()) {

@@ -6,10 +6,9 @@ rows, whether the host or the device has made them. See scoring.cu for the trees
 
 from sumwise.cuda.runtime.program import Program
 from sumwise.cuda.runtime.structs import make_header, structure
+from sumwise.cuda.table import QUAD
 from sumwise.kernels.predict.blocks import BLOCK
 
-# Columns of codes that a thread makes at a time; bytes of a word.
-QUAD = 4
 # Trees that a row walks through side by side.
 TOGETHER = 4
 # Most nodes of a tree: see scoring.cu.
@@ -48,10 +47,6 @@ PREDICT = Program(
     make_header(
         Coder,
         CodedTrees,
-        constants={
-            "BLOCK": BLOCK,
-            "QUAD": QUAD,
-            "TOGETHER": TOGETHER,
-        },
+        constants={"BLOCK": BLOCK, "QUAD": QUAD, "TOGETHER": TOGETHER},
     ),
 )

@@ -18,8 +18,9 @@ __device__ uint8 test_set(const uint32* bits, int64 n_categories, Value value) {
 template <typename Value>
 __device__ void code_quads(const Value* values, int64 row_stride, int64 column_stride, int64 first,
                            int64 n_rows, const Coder& coder, int64 first_quad, int64 last_quad,
-                           int64 search_first, int64 search_last, Value* heaps, uint8* codes) {
+                           int64 search_first, int64 search_last, uint8* codes) {
     const Value* search = (const Value*)coder.search;
+    Value* heaps = (Value*)shared_memory;
     for (int64 i = search_first + threadIdx.x; i < search_last; i += blockDim.x)
         heaps[i - search_first] = search[i];
     __syncthreads();
@@ -51,14 +52,12 @@ __device__ void code_quads(const Value* values, int64 row_stride, int64 column_s
     }
 }
 
-extern __shared__ uint64 shared_memory[];
-
 extern "C" __global__ void code_rows_float32(const float* values, int64 row_stride,
                                              int64 column_stride, int64 first, int64 n_rows,
                                              Coder coder, int64 first_quad, int64 last_quad,
                                              int64 search_first, int64 search_last, uint8* codes) {
     code_quads(values, row_stride, column_stride, first, n_rows, coder, first_quad, last_quad,
-               search_first, search_last, (float*)shared_memory, codes);
+               search_first, search_last, codes);
 }
 
 extern "C" __global__ void code_rows_float64(const double* values, int64 row_stride,
@@ -66,5 +65,5 @@ extern "C" __global__ void code_rows_float64(const double* values, int64 row_str
                                              Coder coder, int64 first_quad, int64 last_quad,
                                              int64 search_first, int64 search_last, uint8* codes) {
     code_quads(values, row_stride, column_stride, first, n_rows, coder, first_quad, last_quad,
-               search_first, search_last, (double*)shared_memory, codes);
+               search_first, search_last, codes);
 }

@@ -97,8 +97,6 @@ __device__ inline void write_leaves(const Trees& trees, const uint8* codes, bool
     }
 }
 
-extern __shared__ uint64 shared_memory[];
-
 // Copy trees [first, last) to shared memory; return where it is free.
 __device__ inline uint32* load_trees(const CodedTrees& coded, int64 first, int64 last,
                                      Trees& trees) {

@@ -1,12 +1,25 @@
-// Loops over all threads of a launch, and sums over the threads of a warp.
+// Who a thread is in its launch and in its warp, and what the lanes of a warp find together.
 #pragma once
 #include "runtime/types.cuh"
 
-constexpr unsigned int ALL_LANES = 0xffffffffu;
+// The dynamic shared memory of a block.
+extern __shared__ uint64 shared_memory[];
+
+constexpr uint32 ALL_LANES = 0xffffffff;
+constexpr int32 MOST_WARPS = 32;  // of a block
 
 // for (int64 i = first_item(); i < n; i += item_step()): every item once, neighbors side by side.
 __device__ inline int64 first_item() { return (int64)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline int64 item_step() { return (int64)gridDim.x * blockDim.x; }
+
+__device__ inline int32 own_lane() { return threadIdx.x & 31; }
+__device__ inline int32 own_warp() { return threadIdx.x >> 5; }
+__device__ inline bool is_first_lane() { return own_lane() == 0; }
+
+// How many of the lanes before this one are marked.
+__device__ inline int32 count_lanes_before(uint32 marks) {
+    return __popc(marks & ((1u << own_lane()) - 1u));
+}
 
 // All lanes of a warp must call these; the first one gets the result.
 __device__ inline uint64 add_lanes(uint64 value) {
@@ -30,5 +43,3 @@ __device__ inline uint64 lowest_lane(uint64 value) {
     }
     return value;
 }
-
-__device__ inline bool is_first_lane() { return (threadIdx.x & 31) == 0; }

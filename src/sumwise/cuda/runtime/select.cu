@@ -1,5 +1,6 @@
 // Find, in groups of weighted keys, the lowest key up to which the weights reach a goal: see select.py.
 #include "layout.cuh"
+#include "runtime/scan.cuh"
 #include "runtime/select.cuh"
 
 constexpr int64 DIGIT_BITS = 8, N_DIGITS = 256, TOP_SHIFT = 56;
@@ -12,32 +13,21 @@ constexpr uint64 NO_KEY = 0xFFFFFFFFFFFFFFFFULL;
 
 // One block: number the chunks of all groups, and begin with no digit.
 extern "C" __global__ void begin_selection(Selection s) {
-    __shared__ int64 ends[256];
-    __shared__ int64 total;
-    if (threadIdx.x == 0) total = 0;
-    __syncthreads();
+    __shared__ ScanMemory memory;
+    int64 total = 0;
     for (int64 begin = 0; begin < s.n_groups; begin += blockDim.x) {
         const int64 group = begin + threadIdx.x;
         const bool is_group = group < s.n_groups;
         const int64 n = is_group ? (s.size[group] + CHUNK_SIZE - 1) / CHUNK_SIZE : 0;
-        ends[threadIdx.x] = n;
-        __syncthreads();
-        for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
-            const int64 before = threadIdx.x >= distance ? ends[threadIdx.x - distance] : 0;
-            __syncthreads();
-            ends[threadIdx.x] += before;
-            __syncthreads();
-        }
+        const Scanned chunks = scan_block(n, memory);
         if (is_group) {
-            s.chunk_first[group] = total + ends[threadIdx.x] - n;
+            s.chunk_first[group] = total + chunks.before;
             s.found[group] = 0;
             s.below[group] = 0;
             s.n_pooled[group] = s.overlaps && s.overlaps[group] >= 0 ? NOT_POOLED : 0;
             s.next[group] = NO_KEY;
         }
-        __syncthreads();
-        if (threadIdx.x == 0) total += ends[blockDim.x - 1];
-        __syncthreads();
+        total += chunks.total;
     }
     if (threadIdx.x == 0) s.chunk_first[s.n_groups] = total;
 }
@@ -80,30 +70,22 @@ extern "C" __global__ void weigh_digits(Selection s, int64 shift) {
 
 // A block of N_DIGITS threads per group: find the next digit of the key sought; clear the counters.
 extern "C" __global__ void find_digits(Selection s, int64 shift) {
-    __shared__ int64 upto[N_DIGITS];
+    __shared__ ScanMemory memory;
     const int64 digit = threadIdx.x;
     for (int64 group = blockIdx.x; group < s.n_groups; group += gridDim.x) {
         if (s.size[group] == 0) continue;  // the same for all threads
         uint64* counter = s.counters + group * N_DIGITS + digit;
         const int64 own = (int64)*counter, below = s.below[group];
         *counter = 0;
-        upto[digit] = own;
-        __syncthreads();
-        for (int64 distance = 1; distance < N_DIGITS; distance *= 2) {
-            const int64 before = digit >= distance ? upto[digit - distance] : 0;
-            __syncthreads();
-            upto[digit] += before;
-            __syncthreads();
-        }
+        // All threads have read `below` when one of them changes it.
+        const int64 low = below + scan_block(own, memory).before, high = low + own;
         const double goal = s.goal[group];
-        const int64 high = below + upto[digit], low = high - own;
         // Weights are compared as floats, as the CPU does.
         if ((double)low < goal && (double)high >= goal) {
             s.found[group] |= (uint64)digit << shift;
             s.below[group] = low;
             s.upto[group] = high;
         }
-        __syncthreads();
     }
 }
 
@@ -121,14 +103,14 @@ extern "C" __global__ void pool_keys(Selection s) {
             const uint64 own = key >> POOL_SHIFT;
             const bool is_kept = i < chunk.last && own == head;
             if (i < chunk.last && own > head && key < lowest) lowest = key;
-            const unsigned kept = __ballot_sync(ALL_LANES, is_kept);
+            const uint32 kept = __ballot_sync(ALL_LANES, is_kept);
             if (kept == 0) continue;  // the same for all lanes
             uint64 place = 0;
             if (is_first_lane()) place = atomicAdd(s.n_pooled + chunk.group, (uint64)__popc(kept));
             place = __shfl_sync(ALL_LANES, place, 0);
             if (is_kept) {
-                const unsigned before = kept & ((1u << (threadIdx.x & 31)) - 1u);
-                const int64 at = s.first[chunk.group] + (int64)place + __popc(before);
+                const int64 before = (int64)place + count_lanes_before(kept);
+                const int64 at = s.first[chunk.group] + before;
                 s.pool[at] = key;
                 if (s.mass) s.pool_mass[at] = s.mass[i];
             }

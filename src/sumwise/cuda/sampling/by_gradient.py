@@ -1,35 +1,17 @@
-"""Twins of the kernels of ``kernels.sampling.by_gradient``."""
+"""Twins of the kernels of ``kernels.sampling.by_gradient`` that weigh rows; drawing.py draws them."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.team import DeviceTeam
-from sumwise.cuda.sampling.drawing import RowDrawer
 from sumwise.cuda.sampling.layout import SAMPLING
 
 
 def find_twin(name: str) -> Callable[..., None] | None:
     """Return the twin of a kernel, or None."""
-    twins = (choose_by_gradient, multiply_rows)
-    return {twin.__name__: twin for twin in twins}.get(name)
-
-
-def choose_by_gradient(
-    team: DeviceTeam,
-    gradient: DeviceArray,
-    rows: DeviceArray,
-    n_top: int,
-    n_other: int,
-    amplify: float,
-    key: np.uint64,
-    drawer: RowDrawer,
-    out: Any,
-) -> None:
-    """Queue gradient-based one-side sampling; the scratch memory is that of a drawer."""
-    drawer.choose_by_gradient(gradient, n_top, n_other, amplify, key, out)
+    return multiply_rows if name == "multiply_rows" else None
 
 
 def multiply_rows(

@@ -97,29 +97,20 @@ class RowDrawer:
 
         Return the drawn rows, how often they are drawn (float64), and the others.
         """
-        n_rows, borrow = self._rows.size, self._team.borrow
-        counts = borrow("draws of rows", n_rows, np.uint32)
+        n_rows = self._rows.size
+        counts = self._team.borrow("draws of rows", n_rows, np.uint32)
         self._team.device.clear(counts)
         self._launch("count_draws", key, n_rows, counts)
         self._launch("flag_drawn", counts, n_rows, self._flags)
         self._find_places()
-        n_drawn = int(self._tiles[-1].to_host()[0])
-        factor = borrow("factors of drawn rows", n_drawn, np.float64)
-        rows, left_out = self._borrow_rows(n_drawn)
-        out = rows, factor, left_out
+        out = self._borrow_weighted(int(self._tiles[-1].to_host()[0]))
         self._write_rows((self._tiles, self._n_tiles), (0, 0, counts, 0, 1.0), *out)
         return out
 
     def choose_by_gradient(
-        self,
-        gradient: DeviceArray,
-        n_top: int,
-        n_other: int,
-        amplify: float,
-        key: np.uint64,
-        out: tuple[DeviceArray, DeviceArray, DeviceArray],
-    ) -> None:
-        """Do what ``choose_by_gradient`` of the CPU does."""
+        self, gradient: DeviceArray, n_top: int, n_other: int, amplify: float, key: np.uint64
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """Return rows, their factors, and the others: ``choose_by_gradient`` of the CPU."""
         keys, n_rows = self._get_keys(), self._rows.size
         if n_top > 0:
             groups = self._get_groups(n_top)
@@ -134,7 +125,9 @@ class RowDrawer:
         groups = self._get_groups(n_other)
         self._flag_lowest(groups)
         rule = groups.goal, groups.below, 0, keys, amplify
+        out = self._borrow_weighted(n_top + n_other)
         self._write_rows(self._find_places(), rule, *out)
+        return out
 
     # --- flags and places ---
 
@@ -168,6 +161,11 @@ class RowDrawer:
         """Return arrays for the drawn rows and the others."""
         borrow, n_others = self._team.borrow, self._rows.size - n_drawn
         return borrow("drawn rows", n_drawn, np.uint32), borrow("others", n_others, np.uint32)
+
+    def _borrow_weighted(self, n_drawn: int) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """Return arrays for the drawn rows, their factors, and the others."""
+        rows, left_out = self._borrow_rows(n_drawn)
+        return rows, self._team.borrow("factors of drawn rows", n_drawn, np.float64), left_out
 
     def _get_keys(self) -> DeviceArray:
         return self._team.borrow("keys of rows", self._rows.size, np.uint64)

@@ -1,8 +1,9 @@
-// Draw rows: keys that decide, flags of the drawn ones, and both kinds of rows in their order.
+// Draw rows, as kernels/sampling does: keys that decide, flags of the drawn ones, and both kinds of
+// rows in their order.
 #include "layout.cuh"
 #include "runtime/elementary.cuh"
-#include "runtime/grid.cuh"
 #include "runtime/random.cuh"
+#include "runtime/scan.cuh"
 
 // Keys of rows that are chosen already.
 constexpr uint64 TAKEN_KEY = 0xFFFFFFFFFFFFFFFFULL;
@@ -77,18 +78,18 @@ extern "C" __global__ void flag_strata(
 // The number of threads before this one, of the block, for which a condition holds; `total` becomes
 // that of all of them. `warps` has an item per warp.
 __device__ inline int64 rank_in_block(bool holds, uint32* warps, int64& total) {
-    const unsigned votes = __ballot_sync(ALL_LANES, holds);
-    const int64 warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const uint32 votes = __ballot_sync(ALL_LANES, holds);
+    const int32 warp = own_warp(), n_warps = blockDim.x / 32;
     if (is_first_lane()) warps[warp] = __popc(votes);
     __syncthreads();
     int64 before = 0;
     total = 0;
-    for (int64 w = 0; w < n_warps; w++) {
+    for (int32 w = 0; w < n_warps; w++) {
         if (w < warp) before += warps[w];
         total += warps[w];
     }
     __syncthreads();
-    return before + __popc(votes & ((1u << (threadIdx.x & 31)) - 1u));
+    return before + count_lanes_before(votes);
 }
 
 // Count the chosen rows and the ties of each tile of TILE_ROWS rows.
@@ -114,34 +115,18 @@ extern "C" __global__ void count_flags(const uint8* flags, int64 n, int64* tiles
 
 // One block: replace the counts of tiles by those of all tiles before; behind them are those of all.
 extern "C" __global__ void add_up_tiles(int64* tiles, int64 n_tiles) {
-    __shared__ int64 ends[2][256];
-    __shared__ int64 totals[2];
-    const int64 own = threadIdx.x;
-    if (own < 2) totals[own] = 0;
-    __syncthreads();
+    __shared__ ScanMemory memory;
+    int64 totals[2] = {0, 0};
     for (int64 begin = 0; begin < n_tiles; begin += blockDim.x) {
-        const int64 tile = begin + own;
-        int64 counts[2];
+        const int64 tile = begin + threadIdx.x;
         for (int64 kind = 0; kind < 2; kind++) {
-            counts[kind] = tile < n_tiles ? tiles[2 * tile + kind] : 0;
-            ends[kind][own] = counts[kind];
+            const int64 own = tile < n_tiles ? tiles[2 * tile + kind] : 0;
+            const Scanned counts = scan_block(own, memory);
+            if (tile < n_tiles) tiles[2 * tile + kind] = totals[kind] + counts.before;
+            totals[kind] += counts.total;
         }
-        __syncthreads();
-        for (int64 distance = 1; distance < blockDim.x; distance *= 2) {
-            int64 before[2];
-            for (int64 kind = 0; kind < 2; kind++)
-                before[kind] = own >= distance ? ends[kind][own - distance] : 0;
-            __syncthreads();
-            for (int64 kind = 0; kind < 2; kind++) ends[kind][own] += before[kind];
-            __syncthreads();
-        }
-        for (int64 kind = 0; kind < 2; kind++)
-            if (tile < n_tiles) tiles[2 * tile + kind] = totals[kind] + ends[kind][own] - counts[kind];
-        __syncthreads();
-        if (own < 2) totals[own] += ends[own][blockDim.x - 1];
-        __syncthreads();
     }
-    if (own < 2) tiles[2 * n_tiles + own] = totals[own];
+    if (threadIdx.x < 2) tiles[2 * n_tiles + threadIdx.x] = totals[threadIdx.x];
 }
 
 // Whether the row at a place is chosen, and how many before it are. The first `n_taken` ties are.
@@ -161,27 +146,41 @@ __device__ inline Place find_place(
     return {is_chosen, chosen_before + (ties_before < n_taken ? ties_before : n_taken)};
 }
 
-// The number of ties that are chosen: goal - (number of lower keys).
-__device__ inline int64 count_taken(const double* goal, const int64* below) {
-    return goal ? (int64)*goal - *below : 0;
+// The rows of all tiles, with the counts of what is before each tile. A `goal` of null: no ties.
+struct Flagged {
+    const uint8* flags;
+    int64 n;
+    const int64* tiles;
+    int64 n_tiles;
+    const double* goal;
+    const int64* below;  // lower keys than that of ties
+};
+
+// Call visit(i, place) for all rows.
+template <class Visitor>
+__device__ inline void visit_places(const Flagged& known, Visitor visit) {
+    __shared__ uint32 warps[MOST_WARPS];
+    const int64 n_taken = known.goal ? (int64)*known.goal - *known.below : 0;
+    for (int64 tile = blockIdx.x; tile < known.n_tiles; tile += gridDim.x) {
+        int64 n_chosen = known.tiles[2 * tile], n_ties = known.tiles[2 * tile + 1];
+        const int64 first = tile * TILE_ROWS;
+        const int64 last = first + TILE_ROWS < known.n ? first + TILE_ROWS : known.n;
+        for (int64 begin = first; begin < last; begin += blockDim.x) {
+            const int64 i = begin + threadIdx.x;
+            const uint8 flag = i < last ? known.flags[i] : OTHER;
+            const Place place = find_place(flag, n_taken, n_chosen, n_ties, warps);
+            if (i < last) visit(i, place);
+        }
+    }
 }
 
 // Write hashes in place of keys, TAKEN_KEY for the rows that are chosen.
 extern "C" __global__ void mark_taken(
     const uint8* flags, int64 n, const int64* tiles, int64 n_tiles, const double* goal,
     const int64* below, uint64 key, int64 shift, uint64* keys) {
-    __shared__ uint32 warps[32];
-    const int64 n_taken = count_taken(goal, below);
-    for (int64 tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
-        int64 n_chosen = tiles[2 * tile], n_ties = tiles[2 * tile + 1];
-        const int64 first = tile * TILE_ROWS, last = first + TILE_ROWS < n ? first + TILE_ROWS : n;
-        for (int64 begin = first; begin < last; begin += blockDim.x) {
-            const int64 i = begin + threadIdx.x;
-            const uint8 flag = i < last ? flags[i] : OTHER;
-            const Place place = find_place(flag, n_taken, n_chosen, n_ties, warps);
-            if (i < last) keys[i] = place.is_chosen ? TAKEN_KEY : extend_key(key, (uint64)i) >> shift;
-        }
-    }
+    visit_places({flags, n, tiles, n_tiles, goal, below}, [&](int64 i, Place place) {
+        keys[i] = place.is_chosen ? TAKEN_KEY : extend_key(key, (uint64)i) >> shift;
+    });
 }
 
 // Separate the chosen rows from the others, both in their order. Factors, if any, are how often a row
@@ -190,25 +189,15 @@ extern "C" __global__ void split_rows(
     const uint8* flags, const uint32* rows, int64 n, const int64* tiles, int64 n_tiles,
     const double* goal, const int64* below, const uint32* counts, const uint64* keys,
     double amplify, uint32* chosen, double* factor, uint32* left_out) {
-    __shared__ uint32 warps[32];
-    const int64 n_taken = count_taken(goal, below);
-    for (int64 tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
-        int64 n_chosen = tiles[2 * tile], n_ties = tiles[2 * tile + 1];
-        const int64 first = tile * TILE_ROWS, last = first + TILE_ROWS < n ? first + TILE_ROWS : n;
-        for (int64 begin = first; begin < last; begin += blockDim.x) {
-            const int64 i = begin + threadIdx.x;
-            const uint8 flag = i < last ? flags[i] : OTHER;
-            const Place place = find_place(flag, n_taken, n_chosen, n_ties, warps);
-            if (i >= last) continue;
-            if (place.is_chosen) {
-                chosen[place.n_before] = rows[i];
-                if (counts) factor[place.n_before] = (double)counts[i];
-                else if (factor) factor[place.n_before] = keys[i] == TAKEN_KEY ? 1.0 : amplify;
-            } else {
-                left_out[i - place.n_before] = rows[i];
-            }
+    visit_places({flags, n, tiles, n_tiles, goal, below}, [&](int64 i, Place place) {
+        if (!place.is_chosen) {
+            left_out[i - place.n_before] = rows[i];
+            return;
         }
-    }
+        chosen[place.n_before] = rows[i];
+        if (counts) factor[place.n_before] = (double)counts[i];
+        else if (factor) factor[place.n_before] = keys[i] == TAKEN_KEY ? 1.0 : amplify;
+    });
 }
 
 // --- weights ---

@@ -5,7 +5,9 @@ from sumwise.cuda.runtime.structs import make_header
 from sumwise.kernels.table.binning import HASH_SIZE
 
 # Lanes of a tile, one byte each: a row of a tile is one sector of 32 bytes.
-TILE_LANES = 32
+LANES = 32
+# Columns that a thread searches at a time: see search.cuh.
+QUAD = 4
 # Bins of a byte.
 N_BINS = 256
 # Threads of a block, and most blocks of both dimensions of a grid: enough to fill any device.
@@ -15,14 +17,20 @@ _MOST_BLOCKS = (1 << 12, 1 << 15)
 TABLE = Program(
     "table",
     ("table/tiles.cu", "table/screening.cu"),
-    make_header(constants={"TILE_LANES": TILE_LANES, "N_BINS": N_BINS}),
+    make_header(constants={"LANES": LANES, "N_BINS": N_BINS}),
 )
 
 # Of values that are on a device.
 BINNING = Program(
     "binning",
     ("table/binning.cu", "table/converting.cu"),
-    make_header(constants={"HASH_SIZE": HASH_SIZE, "HASH_BITS": HASH_SIZE.bit_length() - 1}),
+    make_header(
+        constants={
+            "HASH_SIZE": HASH_SIZE,
+            "HASH_BITS": HASH_SIZE.bit_length() - 1,
+            "QUAD": QUAD,
+        }
+    ),
 )
 
 

@@ -6,8 +6,6 @@
 #include "runtime/sort.cuh"
 #include "table/search.cuh"
 
-extern __shared__ uint64 shared_memory[];
-
 // Write the bins of rows [first, last) to columns[n_features][n_table_rows], from row place on. Quads
 // are as in predict/coding.cu: first feature, features, steps of a search, where to search.
 template <typename Value>
@@ -24,15 +22,15 @@ __device__ void map_values(const Value* values, int64 row_stride, int64 column_s
             const int32* known = quads + 4 * quad;
             const int64 feature = known[0], n_own = known[1];
             const Value* own = values + row * row_stride + feature * column_stride;
-            Value quad_values[COLUMNS_TOGETHER];
-            uint8 bins[COLUMNS_TOGETHER];
+            Value quad_values[QUAD];
+            uint8 bins[QUAD];
 #pragma unroll
-            for (int k = 0; k < COLUMNS_TOGETHER; ++k)
+            for (int k = 0; k < QUAD; ++k)
                 quad_values[k] = own[(k < n_own ? k : 0) * column_stride];
             search_columns(heaps + (known[3] - search_first), known[2], quad_values, bins);
             uint8* out = columns + feature * n_table_rows + place + (row - first);
 #pragma unroll
-            for (int k = 0; k < COLUMNS_TOGETHER; ++k)
+            for (int k = 0; k < QUAD; ++k)
                 if (k < n_own) out[k * n_table_rows] = bins[k];
         }
     }

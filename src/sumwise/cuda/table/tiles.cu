@@ -6,17 +6,17 @@
 // (-1) gets zeros. A thread writes one row of one tile: the loads of a warp are contiguous.
 extern "C" __global__ void fill_tiles(const uint8* columns, int64 n_rows, const int32* lane_feature,
                                       int64 n_tiles, uint8* tiles) {
-    __shared__ int32 features[TILE_LANES];
+    __shared__ int32 features[LANES];
     for (int64 tile = blockIdx.y; tile < n_tiles; tile += gridDim.y) {
         __syncthreads();
-        for (int64 lane = threadIdx.x; lane < TILE_LANES; lane += blockDim.x)
-            features[lane] = lane_feature[tile * TILE_LANES + lane];
+        for (int64 lane = threadIdx.x; lane < LANES; lane += blockDim.x)
+            features[lane] = lane_feature[tile * LANES + lane];
         __syncthreads();
-        uint64* out = (uint64*)(tiles + tile * n_rows * TILE_LANES);
+        uint64* out = (uint64*)(tiles + tile * n_rows * LANES);
         for (int64 row = first_item(); row < n_rows; row += item_step()) {
-            uint64 words[TILE_LANES / 8];
+            uint64 words[LANES / 8];
 #pragma unroll
-            for (int word = 0; word < TILE_LANES / 8; ++word) {
+            for (int word = 0; word < LANES / 8; ++word) {
                 words[word] = 0;
 #pragma unroll
                 for (int byte = 0; byte < 8; ++byte) {
@@ -26,8 +26,8 @@ extern "C" __global__ void fill_tiles(const uint8* columns, int64 n_rows, const 
                 }
             }
 #pragma unroll
-            for (int word = 0; word < TILE_LANES / 8; ++word)
-                out[row * (TILE_LANES / 8) + word] = words[word];
+            for (int word = 0; word < LANES / 8; ++word)
+                out[row * (LANES / 8) + word] = words[word];
         }
     }
 }
