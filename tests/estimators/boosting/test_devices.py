@@ -286,7 +286,7 @@ def test_scorers(device, scoring):
 
 
 def test_evaluated_sets_weights_and_groups(device):
-    params = {"early_stopping": True, "n_iter_no_change": 2}
+    params = {"early_stopping": True, "n_iter_no_change": 2, "n_estimators": 3, "max_leaves": 4}
     sets = {
         "eval_set": [(X[:40], FOUR[:40]), (X[40:90], FOUR[40:90])],
         "eval_names": ["first", "second"],
@@ -333,7 +333,7 @@ def test_cross_validation(opened):
 # --- what is made of several fits ---
 
 
-@pytest.mark.parametrize("rows", ["cv", "holdout"])
+@pytest.mark.parametrize("rows", [2, "holdout"])
 def test_calibrated_and_conformal_models(device, rows):
     params = {"calibrate": "isotonic", "conformal": True, "calibration_rows": rows}
     assert_same(*(classify(own, **params).fit(X, BINARY) for own in ("cpu", device)))

@@ -28,8 +28,8 @@ def read_members_rows(X: Any) -> Any:
     """
     if is_on_device(X):
         raise DataError(
-            f"{explain_place(X)}; an ensemble of other estimators reads the memory of the host. Its "
-            "members can train on a GPU all the same, with device='cuda'"
+            f"{explain_place(X)}; an ensemble of other estimators reads the memory of the host. "
+            "Its members can train on a GPU all the same, with device='cuda'"
         )
     X = collect_lazy(X)
     if not isinstance(X, (list, tuple)):
