@@ -1,8 +1,8 @@
 // Path-dependent Shapley interaction values, see kernels/explain/interactions.py.
 //
-// A thread walks its row as in values.cu. When it closes a split, it adds to the pairs of the split's
-// feature and each other feature above it, whose rates are in a table: for each tree, those of rows
-// that have failed, then two for each split, of rows that pass to the left and to the right.
+// A thread walks its row as in values.cu. When it closes a split, it adds to the pairs of the
+// split's feature and each other feature above it, whose rates are in a table: for each tree, those
+// of rows that have failed, then two for each split, of rows that pass to the left and the right.
 #include "explain/walk.cuh"
 #include "layout.cuh"
 #include "runtime/grid.cuh"

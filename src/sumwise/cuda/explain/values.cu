@@ -25,7 +25,8 @@ extern "C" __global__ __launch_bounds__(THREADS) void tabulate_outcomes(
     }
 }
 
-__device__ void add_outcome(const uint8* codes, const Outcomes& outcomes, int64 tree, double* sums) {
+__device__ void add_outcome(const uint8* codes, const Outcomes& outcomes, int64 tree,
+                            double* sums) {
     uint32 outcome = 0;
     int64 n_tests = outcomes.n_tests[tree], first = outcomes.first_test[tree];
     for (int64 k = 0; k < n_tests; ++k) {

@@ -1,8 +1,8 @@
 // The walk of a row through a tree, see kernels/explain/values.py for what it computes.
 //
 // All rows take the same way, through every split. A subtree of at most LOW_LEVELS levels is walked
-// by nested loops, one for each level, whose state is in registers. The splits above, which are few,
-// have their state in memory, and a list of operations tells what to do with them.
+// by nested loops, one for each level, whose state is in registers. The few splits above have their
+// state in memory, and a list of operations tells what to do with them.
 #pragma once
 #include "explain/records.cuh"
 #include "layout.cuh"
@@ -74,8 +74,8 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
         return (const Record*)(walk.records + place);
     }
 
-    // Multiply the products by the factors of a side: left, or 1 - left. They are between 0 and 1, so
-    // that the absolute value does what two selections would do.
+    // Multiply the products by the factors of a side: left, or 1 - left. They are between 0 and 1:
+    // the absolute value does what two selections would do.
     __device__ __forceinline__ void enter_child(Walk& walk, int32 side, const double* product,
                                                 double* entered) const {
         const Record* record = find_record(walk);
@@ -249,8 +249,8 @@ __device__ inline Walk start_walk(const Walks& walks, const Scratch& scratch, do
     return walk;
 }
 
-// Add the values of a tree to the sums of a row; ``walk`` has the row, and ``rates`` are those of the
-// tree.
+// Add the values of a tree to the sums of a row; ``walk`` has the row, and ``rates`` are those of
+// the tree.
 template <bool HAS_PAIRS>
 __device__ __forceinline__ void explain_tree(Walk& walk, const Walks& walks, int64 tree,
                                              int64 column, const double* rates = nullptr) {
