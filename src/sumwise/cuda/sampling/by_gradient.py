@@ -1,4 +1,4 @@
-"""Twins of the kernels of ``kernels.sampling.by_gradient`` that weigh rows; drawing.py draws them."""
+"""Twins of the kernels of ``kernels.sampling.by_gradient`` that work on rows drawn before."""
 
 from collections.abc import Callable
 
