@@ -271,7 +271,7 @@ class Result:
 
 def _describe_categories(categories: DeviceCategories) -> dict[str, Any]:
     """Return the fields of Job about categorical features."""
-    names = "n_categorical category_place n_choices one_hot set_lanes n_set_lanes"
+    names = "n_categorical category_place n_choices one_hot set_lanes"
     known = categories.known
     return {name: getattr(categories, name) for name in names.split()} | {
         "smoothing": known.smoothing,

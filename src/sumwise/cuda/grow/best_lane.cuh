@@ -20,7 +20,7 @@ __device__ inline BestLane find_best_lane(
     const Candidate* candidates = job.candidates + child * job.n_tiles * LANES;
     BestLane best = {-infinity(), -1};
 #pragma unroll 1
-    for (int64 lane = first + (threadIdx.x & 31); lane < job.n_lanes; lane += step) {
+    for (int64 lane = first + own_lane(); lane < job.n_lanes; lane += step) {
         const double gain = candidates[lane].gain;
         if (gain > best.gain) best = {gain, lane};
     }
@@ -34,9 +34,9 @@ __device__ inline BestLane find_best_lane(
 
 // By all threads of a block: the best of all lanes.
 __device__ inline BestLane find_best_of_block(const Job& job, int64 child, BestLane* by_warp) {
-    const int64 warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
+    const int64 warp = own_warp(), n_warps = blockDim.x / 32;
     const BestLane own = find_best_lane(job, child, 32 * warp, 32 * n_warps);
-    if ((threadIdx.x & 31) == 0) by_warp[warp] = own;
+    if (is_first_lane()) by_warp[warp] = own;
     __syncthreads();
     BestLane best = by_warp[0];
 #pragma unroll 1

@@ -95,7 +95,7 @@ __device__ inline Sums complete_child(
 
 // Of one number in each lane of a warp, the sum up to each thread's bin.
 __device__ inline int64 prefix_warp(int64 value, int64 group) {
-    const int lane = threadIdx.x & 31;
+    const int lane = own_lane();
     for (int distance = (int)group; distance < 32; distance *= 2) {
         const int64 before = __shfl_up_sync(ALL_LANES, value, distance);
         if (lane >= distance) value += before;
@@ -106,7 +106,7 @@ __device__ inline int64 prefix_warp(int64 value, int64 group) {
 // Of the sums of N children in each bin, make the sums up to each bin. All threads take part.
 template <int N>
 __device__ inline void prefix_bins(Sums (&sums)[N], int64 group, WarpSums& shared) {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
+    const int lane = own_lane(), warp = own_warp(), n_warps = blockDim.x / 32;
     const int64 in_group = threadIdx.x & (group - 1);
 #pragma unroll
     for (int child = 0; child < N; child++) {
@@ -168,7 +168,7 @@ __device__ inline Found best_of_warp(Found found, int64 group) {
 // The best split of each lane for N children, from those of all bins. All threads take part.
 template <int N>
 __device__ inline void choose_bins(Found (&found)[N], int64 group, WarpFinds& shared) {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
+    const int lane = own_lane(), warp = own_warp(), n_warps = blockDim.x / 32;
     const int64 in_group = threadIdx.x & (group - 1);
 #pragma unroll
     for (int child = 0; child < N; child++) {

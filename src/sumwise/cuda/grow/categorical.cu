@@ -217,7 +217,7 @@ __device__ static void note_nothing(int64 f, Candidate* target) {
 // The best of the candidates, the first of equals.
 __device__ static Found choose_candidate(Found found, SetMemory& shared) {
     found = best_of_warp(found, 1);
-    if ((threadIdx.x & 31) == 0) shared.found[threadIdx.x / 32] = found;
+    if (is_first_lane()) shared.found[own_warp()] = found;
     __syncthreads();
     for (int32 warp = 0; warp < SET_WORDS; warp++) found = better_of(found, shared.found[warp]);
     return found;
@@ -250,7 +250,7 @@ __device__ static void note_set(
     __syncthreads();
     const bool is_inside = threadIdx.x > 0 && own.rank >= shared.first && own.rank < shared.last;
     const uint32 word = __ballot_sync(ALL_LANES, is_inside);
-    if ((threadIdx.x & 31) == 0) candidate_set(job, child, feature.f)[threadIdx.x / 32] = word;
+    if (is_first_lane()) candidate_set(job, child, feature.f)[own_warp()] = word;
 }
 
 // Kernels

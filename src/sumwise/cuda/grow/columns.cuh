@@ -2,6 +2,7 @@
 // interaction constraints of kernels/grow/constraints.py. A warp works on one row of `allowed`.
 #pragma once
 #include "grow/dividing.cuh"
+#include "runtime/elementary.cuh"
 #include "runtime/random.cuh"
 
 // Functions that are not inlined take the job by address: kernels mark it as __grid_constant__, so
@@ -26,18 +27,12 @@ __device__ inline bool is_allowed(const Job& job, int64 child, int64 f) {
     return allowed_row(job, has_own_features(job) ? CHILD + child : TREE)[f] != 0;
 }
 
-__device__ inline int64 add_warp(int64 value) {
-    for (int distance = 16; distance > 0; distance /= 2)
-        value += __shfl_xor_sync(ALL_LANES, value, distance);
-    return value;
-}
-
 // Mark `needed` features of a pool by selection sampling: in ascending order, each is taken with
 // probability needed / remaining.
 __device__ inline void choose_in_order(
     uint64 key, const uint8* pool, int64 n_features, int64 remaining, int64 needed,
     uint8* chosen) {
-    const int lane = threadIdx.x & 31;
+    const int lane = own_lane();
     needed = smaller_of(needed, remaining);
     for (int64 first = 0; first < n_features; first += 32) {
         const int64 f = first + lane;
@@ -60,7 +55,7 @@ __device__ inline void choose_in_order(
 // Mark `needed` features of a pool, drawn by weight: those whose exponential times come first.
 __device__ inline void choose_weighted(
     const Job& job, uint64 key, const uint8* pool, int64 needed, double* times, uint8* chosen) {
-    const int lane = threadIdx.x & 31;
+    const int lane = own_lane();
     int64 n_positive = 0;
     for (int64 f = lane; f < job.n_features; f += 32) {
         times[f] = of_bits(0x7FF0000000000000);
@@ -70,7 +65,7 @@ __device__ inline void choose_weighted(
             n_positive += 1;
         }
     }
-    needed = smaller_of(needed, add_warp(n_positive));
+    needed = smaller_of(needed, add_lanes(n_positive));
     if (needed == 0) return;
     // The time of the last one: times are not negative, and ordered as their bits are.
     int64 low = 0, high = 0x7FFFFFFFFFFFFFFF;
@@ -78,7 +73,7 @@ __device__ inline void choose_weighted(
         const int64 middle = low + ((high - low) >> 1);
         int64 n_up_to = 0;
         for (int64 f = lane; f < job.n_features; f += 32) n_up_to += bits_of(times[f]) <= middle;
-        if (add_warp(n_up_to) >= needed) high = middle;
+        if (add_lanes(n_up_to) >= needed) high = middle;
         else low = middle + 1;
     }
     int64 n_before = 0;
@@ -88,13 +83,13 @@ __device__ inline void choose_weighted(
             n_before += 1;
         }
     }
-    needed -= add_warp(n_before);
+    needed -= add_lanes(n_before);
     for (int64 first = 0; first < job.n_features; first += 32) {
         const int64 f = first + lane;
         const bool is_last = f < job.n_features && bits_of(times[f]) == low && pool[f] &&
                              job.column_weights[f] > 0.0;
         const uint32 lasts = __ballot_sync(ALL_LANES, is_last);
-        if (is_last && __popc(lasts & ((1u << lane) - 1)) < needed) chosen[f] = 1;
+        if (is_last && count_lanes_before(lasts) < needed) chosen[f] = 1;
         needed -= __popc(lasts);
     }
 }
@@ -105,12 +100,12 @@ __device__ __noinline__ static void draw_row(
     const uint8* pool = allowed_row(job, source);
     uint8* chosen = allowed_row(job, target);
     int64 n_pool = 0;
-    for (int64 f = threadIdx.x & 31; f < job.n_features; f += 32) {
+    for (int64 f = own_lane(); f < job.n_features; f += 32) {
         chosen[f] = pool[f];
         n_pool += pool[f];
         if (job.column_weights && job.column_weights[f] == 0.0) chosen[f] = 0;
     }
-    n_pool = add_warp(n_pool);
+    n_pool = add_lanes(n_pool);
     if (rate < 1.0) {
         const int64 n_chosen = larger_of((int64)1, (int64)(rate * (double)n_pool + 0.5));
         if (job.column_weights) {
@@ -136,7 +131,7 @@ __device__ inline void draw_node(const Job& job, uint64 key, int64 number, int64
 // Remove the features of a node that share no group with all features above it.
 __device__ __noinline__ static void restrict_features(const Job& job, int64 node, int64 child) {
     if (!restricts_paths(job)) return;
-    const int lane = threadIdx.x & 31;
+    const int lane = own_lane();
     uint8* on_path = job.on_path + child * job.n_features;
     uint8* chosen = allowed_row(job, CHILD + child);
     for (int64 f = lane; f < job.n_features; f += 32) on_path[f] = 0;
@@ -162,7 +157,7 @@ __device__ __noinline__ static void restrict_features(const Job& job, int64 node
         int64 n_shared = 0;
         for (int64 i = first + lane; i < last; i += 32)
             n_shared += on_path[job.group_members[i]] & 1;
-        n_shared = add_warp(n_shared);
+        n_shared = add_lanes(n_shared);
         if (n_shared == n_path) {
             for (int64 i = first + lane; i < last; i += 32) on_path[job.group_members[i]] |= 2;
         }

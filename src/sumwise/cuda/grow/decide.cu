@@ -134,7 +134,7 @@ __device__ __noinline__ static void adopt_split(
 __device__ static void settle_families(const Job& job, const State& state) {
     __shared__ BestLane by_warp[MOST_WARPS];
     const int32 n_children = 2 * (int32)state.n_families, n_tiles = (int32)job.n_tiles;
-    const int32 warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
+    const int32 warp = own_warp(), n_warps = blockDim.x / 32;
     int32 n_parts = n_warps / n_children;
     n_parts = n_parts > n_tiles ? n_tiles : n_parts > 1 ? n_parts : 1;
     const int32 at_once = n_warps / n_parts, part = warp % n_parts;
@@ -145,10 +145,10 @@ __device__ static void settle_families(const Job& job, const State& state) {
         BestLane best = {-infinity(), -1};
         if (takes_part) best = find_best_lane(job, own, 32 * part, 32 * n_parts);
         if (n_parts > 1) {
-            if ((threadIdx.x & 31) == 0) by_warp[warp] = best;
+            if (is_first_lane()) by_warp[warp] = best;
             __syncthreads();
         }
-        if (takes_part && part == 0 && (threadIdx.x & 31) == 0) {
+        if (takes_part && part == 0 && is_first_lane()) {
 #pragma unroll 1
             for (int32 i = 1; i < n_parts; i++) best = better_lane(best, by_warp[warp + i]);
             const Family family = job.families[own / 2];
@@ -171,7 +171,7 @@ __device__ static void draw_children(const Job& job, int64 n_families) {
     if (threadIdx.x < 32) draw_level(job, key, job.families[0].depth);
     __syncthreads();
 #pragma unroll 1
-    for (int64 child = threadIdx.x / 32; child < 2 * n_families; child += blockDim.x / 32) {
+    for (int64 child = own_warp(); child < 2 * n_families; child += blockDim.x / 32) {
         const int64 node = job.families[child / 2].left + (child & 1);
         draw_node(job, key, node, child);
         restrict_features(job, node, child);

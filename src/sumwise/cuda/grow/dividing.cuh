@@ -1,11 +1,7 @@
 // How blocks divide rows, and how the threads of a block add up what they have found.
 #pragma once
 #include "layout.cuh"
-
-extern __shared__ uint64 shared_memory[];
-
-constexpr uint32 ALL_LANES = 0xffffffff;
-constexpr int32 MOST_WARPS = 32;
+#include "runtime/grid.cuh"
 
 struct Span {
     int64 begin;
@@ -66,12 +62,12 @@ struct Larger {
 template <class Operation, int N>
 __device__ inline void join_in_block(int64 (&values)[N]) {
     __shared__ int64 joined[N][MOST_WARPS];
-    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int32 warp = own_warp(), n_warps = blockDim.x / 32;
 #pragma unroll
     for (int32 s = 0; s < N; ++s) {
         for (int32 by = 16; by > 0; by /= 2)
             values[s] = Operation::join(values[s], __shfl_xor_sync(ALL_LANES, values[s], by));
-        if (lane == 0) joined[s][warp] = values[s];
+        if (is_first_lane()) joined[s][warp] = values[s];
     }
     __syncthreads();
     if (threadIdx.x == 0) {

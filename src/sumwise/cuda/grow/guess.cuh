@@ -8,7 +8,7 @@
 #pragma once
 #include "grow/children.cuh"
 #include "grow/dividing.cuh"
-#include "grow/scan.cuh"
+#include "runtime/scan.cuh"
 
 constexpr int64 MOST_PLACES = 704;
 constexpr int64 FEW_FAMILIES = 4, SPLITS_PER_FAMILY = 6;
@@ -62,7 +62,7 @@ __device__ inline int32 find_first(const Places& shared, int32 n_places, uint32 
     int64 order = LAST_ORDER;
     int32 first = 0x7FFFFFFF;  // number << PLACE_BITS | place
 #pragma unroll 2
-    for (int32 place = threadIdx.x & 31; place < n_places; place += 32) {
+    for (int32 place = own_lane(); place < n_places; place += 32) {
         const int32 number = shared.number[place];
         const int32 turn = number >= 0 ? number : (int32)MOST_PLACES + place;
         const int32 own = turn << PLACE_BITS | place;
@@ -109,7 +109,7 @@ __device__ inline void split_known(const Job& job, Places& shared) {
         const bool must_wait = !is_complete && shared.left[first] < 0 &&
                                (shared.known[first] & MAY_GROW) && n_leaves + 1 < job.max_leaves;
         __syncwarp();
-        if ((threadIdx.x & 31) == 0) {
+        if (is_first_lane()) {
             shared.is_complete = is_complete;
             if (!is_complete && !must_wait) {
                 int32 left = shared.left[first];
@@ -134,7 +134,7 @@ __device__ inline void list_guesses(const Job& job, Places& shared) {
     const int64 most = smaller_of(job.most_families,
                                   larger_of(FEW_FAMILIES, n_more / SPLITS_PER_FAMILY));
     const int32 n_places = shared.n_places;
-    for (int32 place = threadIdx.x & 31; place < n_places; place += 32)
+    for (int32 place = own_lane(); place < n_places; place += 32)
         if (shared.known[place] & IS_LEAF) shared.known[place] |= IS_GUESSED;
     // The last split needs no histograms.
 #pragma unroll 1
@@ -146,7 +146,7 @@ __device__ inline void list_guesses(const Job& job, Places& shared) {
         const int32 left = shared.left[first];
         const int64 n_waiting = (shared.n_places - 1) / 2 - (shared.n_leaves - 1);
         __syncwarp();
-        if ((threadIdx.x & 31) > 0) continue;
+        if (!is_first_lane()) continue;
         shared.known[first] &= (uint8)~IS_GUESSED;
         if (left >= 0 && left < n_places) {
             shared.known[left] |= IS_GUESSED;

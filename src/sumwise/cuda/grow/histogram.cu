@@ -15,6 +15,7 @@
 // to the upper one.
 #include "grow/dividing.cuh"
 #include "runtime/fixed_point.cuh"
+#include "runtime/node_sums.cuh"
 
 // |g| <= 8191 and h <= 16383 of so many rows fit in 32 bits.
 constexpr int64 MOST_PACKED_ROWS = 1 << 18;
@@ -128,15 +129,9 @@ struct Summand<EXACT_WORDS> {
           h((uint64)exact_hessian(source.hessian[record >> 32], source.scale_h)) {}
 
     template <int32 WIDTH>
-    static __device__ void add_wide(uint32* place, uint64 value) {
-        const uint32 low = (uint32)value, old = atomicAdd(place, low);
-        atomicAdd(place + WIDTH, (uint32)(value >> 32) + (old + low < low));
-    }
-
-    template <int32 WIDTH>
     __device__ void add(uint32* place) const {
-        add_wide<WIDTH>(place, g);
-        add_wide<WIDTH>(place + 2 * WIDTH, h);
+        add_wide(place, place + WIDTH, g);
+        add_wide(place + 2 * WIDTH, place + 3 * WIDTH, h);
         atomicAdd(place + 4 * WIDTH, 1u);
     }
 };
@@ -200,7 +195,7 @@ template <int32 N_WORDS, int32 WIDTH, bool IS_WHOLE>
 __device__ inline void add_records(const Source<N_WORDS>& source, const Tile& tile,
                                    const uint64* records, uint32 n, Range range) {
     const bool is_alone = WIDTH == SLICE || tile.is_narrow;  // a thread has all lanes of a row
-    const uint32 lane = threadIdx.x & 31, threads = is_alone ? 0 : 1;  // of a row: logarithm
+    const uint32 lane = own_lane(), threads = is_alone ? 0 : 1;  // of a row: logarithm
     const uint32 half = WIDTH == SLICE ? 0 : is_alone ? lane >> 4 : lane & 1;
     // A compiler that knew the bits of r would compute places by `or` where one multiply-add does.
     const uint32 r = __shfl_sync(ALL_LANES, lane >> threads & (Bins<WIDTH>::N - 1), lane);

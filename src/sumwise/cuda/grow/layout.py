@@ -72,10 +72,10 @@ Several devices
 """
 
 from sumwise.cuda.runtime.structs import declare_records, make_header, structure
+from sumwise.cuda.table import LANES
 from sumwise.kernels.grow import layout
 from sumwise.kernels.runtime import random
 
-LANES = 32
 # Words of an exchange block: maxima of |g|, h and |h| as bits of floats; sums of |g| and h in exact
 # values, of packed g and h, and of exact g; then three sums per node, from LEAF_SUMS on.
 MAXIMA, SUMS, LEAF_SUMS = 0, 8, 16
@@ -175,8 +175,7 @@ Job = structure(
     const int32* category_place;  // [n_features], -1 for any other feature
     const int64* n_choices;  // bins that a set may have
     const uint8* one_hot;  // whether sets have one bin
-    const int32* set_lanes;  // [n_set_lanes]: their lanes, of those that have one
-    int64 n_set_lanes;
+    const int32* set_lanes;  // their lanes, of those that have one
     double smoothing;
     double set_l2;
     int64 max_categories;
@@ -247,8 +246,8 @@ _FAMILY = """struct Family {
 };"""
 ROOT = 3
 _SHARED = (
-    "GRADIENT_LIMIT HESSIAN_LIMIT EXACT_ROWS HEAVY_TAIL LARGEST_GRADIENT NOISE LEAF_WISE "
-    "LEVEL_WISE SYMMETRIC GROWING DONE OUT_OF_RANGE NO_HISTOGRAMS SUBTRACT USABLE TREE LEVEL CHILD"
+    "GRADIENT_LIMIT HESSIAN_LIMIT HEAVY_TAIL LARGEST_GRADIENT NOISE LEVEL_WISE SYMMETRIC GROWING "
+    "DONE OUT_OF_RANGE NO_HISTOGRAMS SUBTRACT TREE LEVEL CHILD"
 )
 _PURPOSES = "COLUMNS_BY_LEVEL COLUMNS_BY_NODE RANDOM_SPLITS"
 _OWN = "LANES MAXIMA SUMS LEAF_SUMS SIZE_G SUM_H PACKED_G PACKED_H SUM_G ROOT SET SET_WORDS"

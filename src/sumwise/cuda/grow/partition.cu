@@ -1,7 +1,8 @@
 // Move the records of nodes that are split to their children; see kernels/grow/partition.py.
-#include "grow/scan.cuh"
+#include "grow/dividing.cuh"
 #include "grow/split_test.cuh"
 #include "runtime/elementary.cuh"
+#include "runtime/scan.cuh"
 
 // Records that a thread has under way, and fewest records of a block.
 constexpr int32 MOVED_RECORDS = 8;
@@ -59,7 +60,7 @@ template <class Bins>
 __device__ inline void move_records(const Job& job, int64 k, int64 begin, int64 end) {
     __shared__ uint32 lefts[MOST_WARPS];
     __shared__ int64 reserved[2];
-    const int32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int32 lane = own_lane(), warp = own_warp(), n_warps = blockDim.x >> 5;
     const int32 parent = job.families[k].parent, depth = job.families[k].depth;
     const Bins goes_left(job, parent);
     const uint8* column = job.columns + job.nodes[parent].feature * job.n_table_rows;

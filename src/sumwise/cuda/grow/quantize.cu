@@ -9,10 +9,9 @@ constexpr int32 QUANTIZED_ROWS = 4;
 // ordered as the floats are, infinity and then nan last.
 extern "C" __global__ void find_maxima(Job job) {
     const Request request = *job.request;
-    const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
+    const int64 n_rows = request.n_rows, step = item_step();
     int64 maxima[3] = {0, 0, 0};
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
-         i += QUANTIZED_ROWS * step) {
+    for (int64 i = first_item(); i < n_rows; i += QUANTIZED_ROWS * step) {
         double g[QUANTIZED_ROWS], h[QUANTIZED_ROWS];
 #pragma unroll
         for (int32 j = 0; j < QUANTIZED_ROWS; ++j) {
@@ -38,8 +37,8 @@ __device__ inline void clear_root(const Job& job) {
     if (slot < 0) return;
     int64* root = job.n_peers > 1 ? job.exchange + job.exchange_built
                                   : job.histograms + slot * job.histogram_length;
-    const int64 length = job.histogram_length, step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += step) root[i] = 0;
+    const int64 length = job.histogram_length, step = item_step();
+    for (int64 i = first_item(); i < length; i += step) root[i] = 0;
 }
 
 // Records of all rows; their sums as integers to the exchange. Nothing if values are out of range.
@@ -51,10 +50,9 @@ extern "C" __global__ void quantize_rows(Job job) {
     const Scales scales = found;
     if (!scales.in_range) return;
     const Request request = *job.request;
-    const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
+    const int64 n_rows = request.n_rows, step = item_step();
     int64 sums[SUM_G + 1] = {};
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
-         i += QUANTIZED_ROWS * step) {
+    for (int64 i = first_item(); i < n_rows; i += QUANTIZED_ROWS * step) {
         double g[QUANTIZED_ROWS], h[QUANTIZED_ROWS];
         uint32 rows[QUANTIZED_ROWS];
 #pragma unroll

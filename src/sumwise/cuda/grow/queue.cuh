@@ -2,7 +2,7 @@
 #pragma once
 #include "grow/children.cuh"
 #include "grow/dividing.cuh"
-#include "grow/scan.cuh"
+#include "runtime/scan.cuh"
 
 constexpr int64 FEW_WAITING = 512;
 
@@ -49,7 +49,7 @@ __device__ inline Waiting find_first_family(const Job& job, const State& state) 
                                __shfl_xor_sync(ALL_LANES, first.node, distance)};
         if (comes_before(other, first)) first = other;
     }
-    if ((threadIdx.x & 31) == 0) by_warp[threadIdx.x / 32] = first;
+    if (is_first_lane()) by_warp[own_warp()] = first;
     __syncthreads();
 #pragma unroll 1
     for (int64 warp = 0; warp < blockDim.x / 32; warp++)

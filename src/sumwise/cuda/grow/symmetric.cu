@@ -7,7 +7,7 @@
 #include "grow/categorical.cuh"
 #include "grow/children.cuh"
 #include "grow/columns.cuh"
-#include "grow/scan.cuh"
+#include "runtime/scan.cuh"
 
 // Scores
 
@@ -107,7 +107,7 @@ __device__ static void score_family(
 __device__ static Gains sum_gains(
     const Job& job, const State& state, int64 f, const BinPlace& own, bool is_candidate,
     int64 n_value_bins, LevelLane& lane) {
-    const int32 of_group = (threadIdx.x & 31) - (int32)own.in_group;
+    const int32 of_group = own_lane() - (int32)own.in_group;
     Gains total = {-infinity(), -infinity()};
     for (int64 first = 0; first < state.n_families; first += own.group) {
         Gains gains[2];
@@ -175,12 +175,12 @@ __device__ static Side sum_side(const Job& job, int64 slot, const Candidate& spl
     const int64* place = job.histograms + slot * job.histogram_length + job.tile_start[tile];
     place += lane % LANES;
     Side side = {{0, 0, 0}, place[2 * n_bins * LANES]};
-    for (int64 bin = threadIdx.x & 31; bin <= last; bin += 32) {
+    for (int64 bin = own_lane(); bin <= last; bin += 32) {
         if (bin == 0 ? !split.missing_left : set && !is_member(set, bin)) continue;
         const int64* own = place + bin * LANES;
         side.left = side.left + Sums{own[0], own[n_bins * LANES], own[2 * n_bins * LANES]};
     }
-    side.left = {add_warp(side.left.g), add_warp(side.left.h), add_warp(side.left.n)};
+    side.left = {add_lanes(side.left.g), add_lanes(side.left.h), add_lanes(side.left.n)};
     return side;
 }
 
@@ -209,12 +209,12 @@ __device__ static bool is_worth(
 __device__ static bool take_sides(
     const Job& job, const State& state, const Candidate& split, ScanMemory& scan_memory) {
     int64 n_missing = 0, n_left = 0, n_rows = 0;
-    for (int64 i = threadIdx.x / 32; i < state.level_size; i += blockDim.x / 32) {
+    for (int64 i = own_warp(); i < state.level_size; i += blockDim.x / 32) {
         const int64 node = state.level_first + i;
         const bool is_active = job.nodes[node].splittable != 0;
         Side side = {{0, 0, 0}, 0};
         if (is_active) side = sum_side(job, job.nodes[node].slot, split);
-        if ((threadIdx.x & 31) == 0) {
+        if (is_first_lane()) {
             store_sums(side.left, job.left_totals + 3 * node);
             n_missing += side.n_missing;
             n_left += side.left.n;

@@ -4,38 +4,26 @@
 // leaves, too, but scattered over the table: each gradient would be a sector of its own.
 #include "grow/walk.cuh"
 #include "runtime/fixed_point.cuh"
+#include "runtime/node_sums.cuh"
 
-// Words of a leaf's sums in shared memory: g and h, the lower half first, and rows.
-constexpr int32 SUM_WORDS = 5;
+// Sums in shared memory, as many copies as fit. Words of a leaf: g and h, the lower half first, and
+// rows.
+constexpr uint32 SUM_WORDS = 5, ROWS_WORD = 4;
 
-// Sums in shared memory, `[node][word][copy]`: as many copies as fit, so that lanes rarely meet.
 struct SharedSums {
-    uint32* words;
-    uint32 n_copies;
-
-    __device__ static void add_wide(uint32* place, uint32 n_copies, uint64 value) {
-        const uint32 low = (uint32)value, old = atomicAdd(place, low);
-        atomicAdd(place + n_copies, (uint32)(value >> 32) + (old + low < low));
-    }
+    NodeSums<SUM_WORDS> nodes;
 
     __device__ void add(uint32 node, int64 g, int64 h) const {
-        uint32* place = words + node * SUM_WORDS * n_copies + (threadIdx.x & (n_copies - 1));
-        add_wide(place, n_copies, (uint64)g);
-        add_wide(place + 2 * n_copies, n_copies, (uint64)h);
-        atomicAdd(place + 4 * n_copies, 1u);
-    }
-
-    __device__ uint64 sum_word(uint32 node, uint32 word) const {
-        const uint32* own = words + (node * SUM_WORDS + word) * n_copies;
-        uint64 sum = 0;
-        for (uint32 copy = 0; copy < n_copies; ++copy)
-            sum += own[(copy + threadIdx.x) & (n_copies - 1)];
-        return sum;
+        uint32* place = nodes.find(node);
+        nodes.add(place, (uint64)g);
+        nodes.add(place + 2 * nodes.n_copies, (uint64)h);
+        atomicAdd(place + ROWS_WORD * nodes.n_copies, 1u);
     }
 
     __device__ uint64 sum(uint32 node, uint32 statistic) const {
-        const uint64 low = sum_word(node, 2 * statistic);
-        return statistic == 2 ? low : low + (sum_word(node, 2 * statistic + 1) << 32);
+        const uint32 word = 2 * statistic;
+        const uint64 low = nodes.sum_word(node, word);
+        return word == ROWS_WORD ? low : low + (nodes.sum_word(node, word + 1) << 32);
     }
 };
 
@@ -54,9 +42,8 @@ template <class Steps, class Test, class Sums>
 __device__ inline void sum_rows(const Job& job, Steps steps, Test test, Sums sums) {
     const Request request = *job.request;
     const double scale_g = job.state->exact_scale_g, scale_h = job.state->exact_scale_h;
-    const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
-         i += WALKED_ROWS * step) {
+    const int64 n_rows = request.n_rows, step = item_step();
+    for (int64 i = first_item(); i < n_rows; i += WALKED_ROWS * step) {
         uint32 rows[WALKED_ROWS];
         double g[WALKED_ROWS], h[WALKED_ROWS];
         uint32 nodes[WALKED_ROWS];
@@ -93,9 +80,8 @@ __device__ inline void sum_all_rows(const Job& job, int64 shared_bytes, Test tes
     }
     uint32 n_copies = 32;
     while (step_bytes + sum_bytes * n_copies > shared_bytes) n_copies /= 2;
-    const SharedSums sums = {(uint32*)(shared_memory + n_nodes), n_copies};
-    for (int64 i = threadIdx.x; i < n_nodes * SUM_WORDS * n_copies; i += blockDim.x)
-        sums.words[i] = 0;
+    const SharedSums sums = {{(uint32*)(shared_memory + n_nodes), n_copies}};
+    sums.nodes.clear(n_nodes);
     const PackedSteps steps = share_steps(nodes, n_nodes);
     sum_rows(job, steps, test, sums);
     __syncthreads();
@@ -120,9 +106,8 @@ extern "C" __global__ void __launch_bounds__(512, 2) sum_leaves_by_set(
 extern "C" __global__ void add_leaf_values(Job job) {
     const Request request = *job.request;
     if (!request.scores || job.state->status == OUT_OF_RANGE) return;
-    const int64 n_rows = request.n_rows, step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
-         i += WALKED_ROWS * step) {
+    const int64 n_rows = request.n_rows, step = item_step();
+    for (int64 i = first_item(); i < n_rows; i += WALKED_ROWS * step) {
         uint32 rows[WALKED_ROWS];
         double scores[WALKED_ROWS];
         uint32 nodes[WALKED_ROWS];

@@ -9,9 +9,8 @@ template <class Steps, class Test, class Visitor>
 __device__ inline void visit_leaves(const uint8* columns, int64 n_table_rows, Steps steps,
                                     Test test, const uint32* rows, int64 first_row,
                                     int64 n_rows, Visitor visit) {
-    const int64 step = (int64)gridDim.x * blockDim.x;
-    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows;
-         i += WALKED_ROWS * step) {
+    const int64 step = item_step();
+    for (int64 i = first_item(); i < n_rows; i += WALKED_ROWS * step) {
         uint32 own[WALKED_ROWS];
         uint32 leaves[WALKED_ROWS];
 #pragma unroll
@@ -107,7 +106,7 @@ extern "C" __global__ void add_grown_values_by_set(Job job, const uint32* rows, 
 
 // Write the steps of the tree that was grown last, to keep it.
 extern "C" __global__ void pack_steps(Job job, uint64* steps) {
-    const int64 n_nodes = job.state->n_nodes, step = (int64)gridDim.x * blockDim.x;
-    for (int64 node = (int64)blockIdx.x * blockDim.x + threadIdx.x; node < n_nodes; node += step)
+    const int64 n_nodes = job.state->n_nodes, step = item_step();
+    for (int64 node = first_item(); node < n_nodes; node += step)
         steps[node] = pack_step(job.nodes[node]);
 }

@@ -21,12 +21,15 @@ __device__ inline int32 count_lanes_before(uint32 marks) {
     return __popc(marks & ((1u << own_lane()) - 1u));
 }
 
-// All lanes of a warp must call these; the first one gets the result.
-__device__ inline uint64 add_lanes(uint64 value) {
+// All lanes of a warp must call this, and get the sum.
+template <class Number>
+__device__ inline Number add_lanes(Number value) {
     for (int distance = 16; distance > 0; distance /= 2)
-        value += __shfl_down_sync(ALL_LANES, value, distance);
+        value += __shfl_xor_sync(ALL_LANES, value, distance);
     return value;
 }
+
+// All lanes of a warp must call these; the first one gets the result.
 
 __device__ inline uint64 highest_lane(uint64 value) {
     for (int distance = 16; distance > 0; distance /= 2) {

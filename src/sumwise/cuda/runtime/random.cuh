@@ -1,6 +1,6 @@
 // Counter-based random numbers, as in kernels/runtime/random.py.
 #pragma once
-#include "runtime/elementary.cuh"
+#include "runtime/types.cuh"
 
 // Mix one more integer into a key (the finalizer of SplitMix64).
 __device__ inline uint64 extend_key(uint64 key, uint64 value) {
