@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sumwise.cuda.grow.layout import State
-from sumwise.kernels.grow import layout
 from sumwise.sampling import Columns
 from sumwise.tree import GrowthSettings
-from sumwise.tree.cuda_memory import Result, Sizes, count_bytes
+from sumwise.tree.cuda_memory import Sizes, count_bytes
 
 
 @pytest.mark.parametrize(
@@ -49,21 +47,3 @@ def test_guesses_take_limited_memory():
 
 def test_bytes():
     assert count_bytes({"a": ((2, 3), np.int32), "b": (5, np.float64)}) == 64
-
-
-def test_result(device):
-    n_state, n_nodes, n_values = 8 * len(State._fields), 3 * 48, 3 * 8
-    memory = device.zeros(n_state + n_nodes + n_values + 3 * 24, np.uint8)
-    result = Result(memory, 3)
-    host = np.zeros(memory.size, dtype=np.uint8)
-    state = host[:n_state].view(np.int64)
-    state[0], state[State._fields.index("n_nodes")] = layout.DONE, 3
-    host[n_state : n_state + n_nodes].view(layout.NODE_FIELDS)["left"] = [1, -1, -1]
-    host[-3 * 24 :].view(np.int64)[2::3] = [9, 4, 5]
-    device.write(host, memory)
-    device.write(np.array([0.5, 1.0, 2.0]), result.find_values(3))
-    status, nodes, value, n_rows = result.read(memory.to_host())
-    assert status == layout.DONE
-    assert nodes["left"].tolist() == [1, -1, -1]
-    assert value.tolist() == [0.5, 1.0, 2.0]
-    assert n_rows.tolist() == [9, 4, 5]

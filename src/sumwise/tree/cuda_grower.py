@@ -25,9 +25,10 @@ from sumwise.kernels.grow.isotonic import project_leaf_values
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import allocate_constraints
 from sumwise.tree.cuda_categories import list_sets, pack_sets
-from sumwise.tree.cuda_memory import GrownTree
+from sumwise.tree.cuda_result import GrownTree
 from sumwise.tree.cuda_rows import DeviceRows, DividedRows, meet
-from sumwise.tree.cuda_share import DeviceShare, Launch
+from sumwise.tree.cuda_sequence import MEET, Launch, list_begin, list_end, list_steps
+from sumwise.tree.cuda_share import DeviceShare
 from sumwise.tree.grower import keep_fields, refuse_gradients, refuse_value
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.pending_tree import PendingTree, finish_tree
@@ -39,8 +40,6 @@ _MOST_STEPS, _FEW_STEPS = 64, 8
 # Trees that are not finished. More would take memory, and time in the end, when the device has
 # nothing to do; fewer would let it wait for the host.
 _MOST_PENDING = 16
-# Between kernels: devices wait for each other.
-MEET: Launch = ("meet",)
 
 
 class CudaGrower:
@@ -209,11 +208,7 @@ class CudaGrower:
 
     def _queue_tree(self) -> None:
         """Queue the kernels of a tree."""
-        begin: list[Launch] = [("begin_tree",), ("find_maxima",), MEET, ("quantize_rows",), MEET]
-        begin += [("plan_root",), ("build_histograms",), MEET]
-        end: list[Launch] = [("sum_leaves",), MEET, ("set_values",)]
-        if not self._projects:
-            end.append(("add_leaf_values",))
+        begin, end = list_begin(), list_end(not self._projects)
         n_steps = self._share.sizes.n_steps
         meet(self._devices)
         at_once = _MOST_STEPS if len(self._shares) == 1 else _FEW_STEPS
@@ -228,19 +223,7 @@ class CudaGrower:
         self._play(end)
 
     def _list_steps(self, first: int, last: int) -> list[Launch]:
-        """Return the kernels of steps [first, last)."""
-        launches: list[Launch] = []
-        for step in range(first, last):
-            if self._is_symmetric:
-                launches += [("score_level",), ("choose_level_split",)]
-            elif self._options.growth == layout.LEAF_WISE:
-                launches.append(("score_and_choose", self._share.sizes.n_families))
-            else:
-                n_families = min(self._share.sizes.n_families, 1 << max(0, min(step - 1, 40)))
-                launches += [("score_nodes", n_families), ("choose_splits",)]
-            # What is built next may be where others still read the sums of this step.
-            launches += [MEET, ("partition_rows",), ("build_histograms",), MEET]
-        return launches
+        return list_steps(self._options.growth, self._share.sizes.n_families, first, last)
 
     def _play(self, launches: list[Launch]) -> None:
         """Queue kernels on all devices; these meet where one reads what others have written."""

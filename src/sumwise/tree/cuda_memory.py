@@ -5,17 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, SET_WORDS, Job, Request, State
+from sumwise.cuda.grow.layout import LEAF_SUMS, SET_WORDS, Job, Request
 from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.bindings import SAME_MODEL
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.memory import show_bytes
+from sumwise.cuda.table import LANES
 from sumwise.data.device_categories import DeviceCategories
 from sumwise.data.device_table import DeviceTable, TableSizes
 from sumwise.errors import DeviceMemoryError
 from sumwise.kernels.grow import layout
 from sumwise.sampling.columns import Columns
 from sumwise.tree.constraints import TreeConstraints
-from sumwise.tree.cuda_categories import SET_BYTES
+from sumwise.tree.cuda_result import Result, count_result_bytes
 from sumwise.tree.growth import GrowthSettings
 
 CANDIDATE_BYTES, FAMILY_BYTES = 56, 80
@@ -27,11 +29,10 @@ _FEW_FAMILIES, _SPLITS_PER_FAMILY = 4, 6
 _GUESS_ROWS = 1 << 18
 # Memory that the histograms of guesses may take.
 _GUESS_BYTES = 1 << 30
-_STATE_BYTES, _NODE_BYTES = 8 * len(State._fields), layout.NODE_FIELDS.itemsize
 # What users can do.
 LESS_MEMORY = (
     "lower max_bins, max_leaves or max_depth, use fewer features, or divide the rows among several "
-    "GPUs, as with device='cuda:0,1'; device='cpu' gives the same model"
+    f"GPUs, as with device='cuda:0,1'; {SAME_MODEL}"
 )
 
 
@@ -123,7 +124,7 @@ def plan_buffers(
     exchange = LEAF_SUMS + 3 * sizes.n_nodes + (sizes.n_families * length if n_peers > 1 else 0)
     plan: dict[str, tuple[Any, Any]] = {
         "request": (len(Request._fields), np.uint64),
-        "result": (_STATE_BYTES + n_nodes * (_NODE_BYTES + 8 + 24), np.uint8),
+        "result": (count_result_bytes(n_nodes, table.n_categorical > 0), np.uint8),
         "records": ((2, sizes.n_rows), np.uint64),
         "first": (n_nodes, np.int64),
         "last": (n_nodes, np.int64),
@@ -160,7 +161,6 @@ def plan_buffers(
             plan["ordered_sets"] = ((sizes.n_nodes, SET_WORDS), np.uint32)
         n_sets = n_children * table.n_categorical
         plan["candidate_sets"] = ((n_sets, SET_WORDS), np.uint32)
-        plan["result"] = (plan["result"][0] + n_nodes * SET_BYTES, np.uint8)
     return plan
 
 
@@ -212,61 +212,6 @@ def allocate_buffers(
             f"{device.number} ({device.name}), and {show_bytes(free)} are free: {LESS_MEMORY}"
         )
     return buffers | {name: device.allocate(*what) for name, what in new.items()}
-
-
-class GrownTree(NamedTuple):
-    """The tree that was grown last, on a device."""
-
-    nodes: DeviceArray  # records, NODE_FIELDS
-    n_nodes: DeviceArray  # int64
-
-
-class Result:
-    """The tree that was grown last, in one piece of memory: a view of it on the device.
-
-    Parameters
-    ----------
-    memory : DeviceArray of uint8
-    n_nodes : int
-        Nodes that a tree may have.
-    """
-
-    def __init__(self, memory: DeviceArray, n_nodes: int) -> None:
-        self.memory = memory
-        ends = np.cumsum([_STATE_BYTES, n_nodes * _NODE_BYTES, n_nodes * 8, n_nodes * 24])
-        self._nodes, self._value, self._sums, self._sets = (int(end) for end in ends)
-        self.addresses = {
-            "state": memory[:1],
-            "nodes": memory[self._nodes :],
-            "value": memory[self._value :],
-            "sums": memory[self._sums :],
-        }
-        if memory.size > self._sets:  # the table has categorical features
-            self.addresses["node_sets"] = memory[self._sets :]
-
-    @property
-    def grown(self) -> GrownTree:
-        """What kernels of other programs need of the tree."""
-        offset = 8 * State._fields.index("n_nodes")
-        return GrownTree(self.memory[self._nodes :], self.memory[offset : offset + 8])
-
-    def find_values(self, n_nodes: int) -> DeviceArray:
-        """Return the values of the first nodes, on the device."""
-        address, memory = self.memory.address + self._value, self.memory
-        return DeviceArray(memory.device, address, (n_nodes,), np.float64, memory)
-
-    def read(self, copied: np.ndarray) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-        """Return status, nodes, values and numbers of rows of a copy on the host."""
-        state = copied[:_STATE_BYTES].view(np.int64)
-        n = int(state[State._fields.index("n_nodes")])
-        nodes = copied[self._nodes : self._value].view(layout.NODE_FIELDS)[:n]
-        value = copied[self._value : self._sums].view(np.float64)[:n]
-        sums = copied[self._sums : self._sets].view(np.int64).reshape(-1, 3)[:n]
-        return int(state[0]), nodes, value, sums[:, 2]
-
-    def read_sets(self, copied: np.ndarray, n_nodes: int) -> np.ndarray:
-        """Return the bits of the nodes' sets, (n_nodes, SET_BYTES)."""
-        return copied[self._sets :].reshape(-1, SET_BYTES)[:n_nodes]
 
 
 def _describe_categories(categories: DeviceCategories) -> dict[str, Any]:

@@ -7,25 +7,23 @@ import numpy as np
 
 from sumwise.cuda.grow.deciding import NodeKernels
 from sumwise.cuda.grow.launching import RowKernels
-from sumwise.cuda.grow.layout import LANES
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Graph
 from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.cuda.table import LANES
 from sumwise.data.device_table import DeviceTable
 from sumwise.kernels.grow import layout
 from sumwise.tree.cuda_memory import (
     Constants,
-    Result,
     Sizes,
     allocate_buffers,
     count_sums,
     make_job,
     plan_buffers,
 )
+from sumwise.tree.cuda_result import Result
+from sumwise.tree.cuda_sequence import Launch
 from sumwise.tree.growth import GrowthSettings
-
-# A kernel and what it takes beside the job.
-Launch = tuple[Any, ...]
 
 
 class DeviceShare:

@@ -3,8 +3,9 @@
 import numpy as np
 
 from sumwise.cuda.grow.launching import RowKernels
-from sumwise.cuda.grow.layout import LANES, LEAF_SUMS, Job, Request, State
+from sumwise.cuda.grow.layout import LEAF_SUMS, Job, Request, State
 from sumwise.cuda.runtime.structs import pack_struct
+from sumwise.cuda.table import LANES
 from sumwise.kernels.grow.layout import NODE_FIELDS
 
 FAMILY = np.dtype(

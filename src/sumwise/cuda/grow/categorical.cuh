@@ -1,4 +1,5 @@
-// Splits by sets of categories: what becomes of the chosen ones.
+// Splits by sets of categories: what becomes of the chosen ones; see
+// kernels/grow/storage/categorical.py.
 #pragma once
 #include "grow/dividing.cuh"
 #include "grow/gain.cuh"

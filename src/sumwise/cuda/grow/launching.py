@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sumwise.cuda.grow.layout import LANES
 from sumwise.cuda.grow.program import GROW
 from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
+from sumwise.cuda.table import LANES
 
 _THREADS, _BUILD_THREADS, _SUM_THREADS = 256, 1024, 512
 # Bytes of a bin in shared memory: 3 words of 32 lanes if values are packed, 5 if they are exact.

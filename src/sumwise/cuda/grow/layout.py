@@ -6,11 +6,12 @@ Work of a tree, as a fixed sequence of kernels that needs no answer from the hos
     find_maxima      all blocks   largest |g|, h                                -> exchange
     quantize_rows    all blocks   records; sums of integers                     -> exchange
     plan_root        one block    units, exact or not; the root is family 0
+    build_histograms all blocks   sum the root                                  -> histograms
     then, as often as the tree may be split:
-      build_histograms  all blocks   sum one child of each family               -> histograms
       score_nodes       all blocks   the other child by subtraction; best split of every feature
       choose_splits     one block    the nodes' splits; the next families; their children
       partition_rows    all blocks   records to the children; clear the histograms to be built
+      build_histograms  all blocks   sum one child of each family               -> histograms
     sum_leaves       all blocks   the leaf of each row; exact sums by leaf      -> exchange
     set_values       one block    values of all nodes
     add_leaf_values  all blocks   scores of the rows
@@ -250,14 +251,14 @@ _SHARED = (
     "DONE OUT_OF_RANGE NO_HISTOGRAMS SUBTRACT TREE LEVEL CHILD"
 )
 _PURPOSES = "COLUMNS_BY_LEVEL COLUMNS_BY_NODE RANDOM_SPLITS"
-_OWN = "LANES MAXIMA SUMS LEAF_SUMS SIZE_G SUM_H PACKED_G PACKED_H SUM_G ROOT SET SET_WORDS"
+_OWN = "MAXIMA SUMS LEAF_SUMS SIZE_G SUM_H PACKED_G PACKED_H SUM_G ROOT SET SET_WORDS"
 
 
 def make_grow_header() -> str:
     """Return the header ``layout.cuh`` of the program ``grow``."""
     constants = {name: getattr(layout, name) for name in _SHARED.split()}
     constants |= {name: getattr(random, name) for name in _PURPOSES.split()}
-    constants |= {name: globals()[name] for name in _OWN.split()}
+    constants |= {name: globals()[name] for name in _OWN.split()} | {"LANES": LANES}
     constants = {n: v if isinstance(v, float) else int(v) for n, v in constants.items()}
     node = declare_records("Node", layout.NODE_FIELDS)
     parts = (node, _CANDIDATE, _FAMILY, Request, State, Job)

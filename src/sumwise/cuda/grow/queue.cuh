@@ -1,4 +1,5 @@
-// Nodes that are split in a step: level-wise, and leaf-wise without guesses.
+// Nodes that are split in a step, level-wise, and leaf-wise without guesses; see
+// kernels/grow/frontier.py.
 #pragma once
 #include "grow/children.cuh"
 #include "grow/dividing.cuh"

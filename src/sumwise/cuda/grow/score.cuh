@@ -1,4 +1,4 @@
-// The best split of every feature for the children of the families.
+// The best split of every feature for the children of the families; see kernels/grow/split.py.
 #pragma once
 #include "grow/bins.cuh"
 #include "grow/columns.cuh"

@@ -1,4 +1,4 @@
-// Find, in groups of weighted keys, the lowest key up to which the weights reach a goal: see select.py.
+// Find, in groups of weighted keys, the lowest key up to which the weights reach a goal; see select.py.
 #include "layout.cuh"
 #include "runtime/scan.cuh"
 #include "runtime/select.cuh"

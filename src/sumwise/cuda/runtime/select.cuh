@@ -1,4 +1,4 @@
-// How blocks divide the keys of many groups: see select.py.
+// How blocks divide the keys of many groups; see select.py.
 #pragma once
 #include "layout.cuh"
 #include "runtime/grid.cuh"

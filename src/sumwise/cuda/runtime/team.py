@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.cuda.runtime.arrays import DeviceArray
+from sumwise.cuda.runtime.bindings import SAME_MODEL
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.program import Program
 from sumwise.errors import DeviceError
@@ -79,7 +80,5 @@ def _find_twin(kernel: Any) -> Callable[..., None]:
     module = _TWINS.get(kernel.py_func.__module__)
     twin = import_module(module).find_twin(kernel.__name__) if module else None
     if twin is None:
-        raise DeviceError(
-            f"{kernel.__name__} is not available on a device; device='cpu' gives the same model"
-        )
+        raise DeviceError(f"{kernel.__name__} is not available on a GPU; {SAME_MODEL}")
     return twin

@@ -1,4 +1,4 @@
-"""Twins of the kernels of ``kernels.sampling.by_gradient`` that work on rows drawn before."""
+"""Twins of the kernels of ``kernels.sampling.by_gradient`` that weigh rows."""
 
 from collections.abc import Callable
 
