@@ -1,4 +1,4 @@
-"""Each worker of pytest-xdist has CPUs of its own.
+"""Each worker of pytest-xdist has CPUs of its own; GPUs are emulated.
 
 The threads of a team meet at barriers. Where they share their CPUs with other workers, every
 barrier waits until the scheduler has served those, for milliseconds instead of microseconds.
@@ -33,3 +33,22 @@ def all_cpus():
     os.sched_setaffinity(0, ALL_CPUS)
     yield
     os.sched_setaffinity(0, own)
+
+
+@pytest.fixture
+def device():
+    """A device that executes kernels on the CPU; at the end, its guard bands are checked."""
+    from tests.cuda.emulator import EmulatedDevice  # few tests need it
+
+    with EmulatedDevice() as device:
+        yield device
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """Devices of any number are emulated; the fixture opens one by its number."""
+    from sumwise.cuda.runtime import choosing
+    from tests.cuda.emulator import EmulatedDevice
+
+    monkeypatch.setattr(choosing, "device_maker", EmulatedDevice)
+    return EmulatedDevice

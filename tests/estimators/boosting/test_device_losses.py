@@ -1,10 +1,9 @@
 """Losses and samplers on an emulated device: models have the bytes of the CPU's."""
 
-import io
-
 import numpy as np
 import pytest
 
+from benchmarks.on_gpu.settings import CubicLoss, dump
 from sumwise import (
     BayesianBootstrap,
     ClassSubsample,
@@ -17,31 +16,20 @@ from sumwise import (
     Quantile,
     Subsample,
 )
-from sumwise.cuda.runtime import choosing
 from sumwise.training.boosters import Forest
-from tests.cuda.emulator.compile import explain_missing
 
 N_ROWS = 160
 
 
-class Pseudo:
-    """A loss of the user's own."""
+pytestmark = pytest.mark.usefixtures("emulated")
+
+
+class OwnLoss(CubicLoss):
+    """A loss of the user's own, with a value to stop by."""
 
     def value(self, y, raw):
-        return np.sqrt(1 + (raw - y) ** 2)
-
-    def gradient(self, y, raw):
-        size = np.sqrt(1 + (raw - y) ** 2)
-        return (raw - y) / size, 1 / size**3
-
-
-@pytest.fixture(autouse=True)
-def emulated(monkeypatch):
-    from tests.cuda.emulator import EmulatedDevice
-
-    if reason := explain_missing():
-        pytest.skip(reason)
-    monkeypatch.setattr(choosing, "device_maker", EmulatedDevice)
+        error = np.abs(raw - y)
+        return error**3 / 3 + error**2 / 2
 
 
 def make_data(weighted):
@@ -57,22 +45,14 @@ def fit(kind, device, y, X, weight, params, **given):
     return kind(device=device, **own).fit(X, y, sample_weight=weight, **given)
 
 
-def read_bytes(model):
-    if isinstance(model.loss, Pseudo):  # its code cannot be saved
-        model.set_params(loss="auto")
-    file = io.BytesIO()
-    model.save(file)
-    return file.getvalue()
-
-
 def assert_same_models(kind, X, y, weight, params, device="cuda", **given):
     models = [fit(kind, name, y, X, weight, params, **given) for name in ("cpu", device)]
-    expected, found = map(read_bytes, models)
+    expected, found = map(dump, models)
     assert found == expected
 
 
 LOSSES = ["squared_error", "absolute_error", "huber", Huber(0.5), Quantile([0.2, 0.7]), "mape"]
-LOSSES += ["log_cosh", "fair", "poisson", "gamma", "tweedie", "squared_log_error", Pseudo()]
+LOSSES += ["log_cosh", "fair", "poisson", "gamma", "tweedie", "squared_log_error", OwnLoss()]
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__ + str(loss)[:12])

@@ -1,11 +1,10 @@
 """Categorical features on an emulated device: the models and predictions of the CPU."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.on_gpu.settings import dump
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor, Native
 from sumwise.data.device_reading import read_device_matrix
 from sumwise.errors import DataError
@@ -42,17 +41,11 @@ def draw_frame(n_rows=300, seed=0, unseen=False):
     return X, y.to_numpy()
 
 
-def save(model):
-    file = io.BytesIO()
-    model.set_params(device="cpu").save(file)
-    return file.getvalue()
-
-
 def assert_same_model(model, X, y, *args, **options):
     """Fit on both, compare what is saved, and return the model of the device."""
-    expected = save(model.set_params(device="cpu").fit(X, y, *args, **options))
+    expected = dump(model.set_params(device="cpu").fit(X, y, *args, **options))
     model.set_params(device="cuda").fit(X, y, *args, **options)
-    assert save(model) == expected
+    assert dump(model) == expected
     return model
 
 

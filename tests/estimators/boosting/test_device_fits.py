@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks.on_gpu.settings import dump
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.errors import DataError, ParameterError
 from tests.cuda.arrays import FakeArray, FakeFrame, FakeSeries, FakeTensor
@@ -10,9 +11,7 @@ from tests.cuda.arrays import FakeArray, FakeFrame, FakeSeries, FakeTensor
 SETTINGS = {"n_estimators": 3, "max_leaves": 4, "max_bins": 16, "random_state": 0}
 
 
-@pytest.fixture(autouse=True)
-def _devices_are_emulated(emulated):
-    pass
+pytestmark = pytest.mark.usefixtures("emulated")
 
 
 def draw_rows(n_rows=250, seed=0):
@@ -23,53 +22,50 @@ def draw_rows(n_rows=250, seed=0):
     return X, np.nan_to_num(X[:, 0]) + X[:, 2] ** 2
 
 
-def assert_same_model(found, expected, tmp_path):
-    files = tmp_path / "found", tmp_path / "expected"
-    for model, file in zip((found, expected), files, strict=True):
-        model.set_params(device="cpu").save(file)
-    assert files[0].read_bytes() == files[1].read_bytes()
+def assert_same_model(found, expected):
+    assert dump(found) == dump(expected)
 
 
 @pytest.mark.parametrize("like", [FakeArray, FakeTensor])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
-def test_arrays(tmp_path, like, dtype):
+def test_arrays(like, dtype):
     X, y = draw_rows()
     X = np.nan_to_num(X).astype(dtype) if dtype == np.int16 else X.astype(dtype)
     weight = np.random.default_rng(1).integers(0, 3, len(X)) * 1.0
     expected = GradientBoostingRegressor(**SETTINGS).fit(X, y, weight)
     model = GradientBoostingRegressor(device="cuda", **SETTINGS)
     model.fit(like(X), FakeArray(y), FakeArray(weight))
-    assert_same_model(model, expected, tmp_path)
+    assert_same_model(model, expected)
 
 
-def test_validation_sets_and_held_out_rows(tmp_path):
+def test_validation_sets_and_held_out_rows():
     X, y = draw_rows()
     sets = [draw_rows(60, seed) for seed in (1, 2)]
     labels, options = y > 4, {"early_stopping": True, **SETTINGS}
     expected = GradientBoostingClassifier(**options).fit(X, labels)
     model = GradientBoostingClassifier(device="cuda", **options).fit(FakeArray(X), labels)
-    assert_same_model(model, expected, tmp_path)
+    assert_same_model(model, expected)
     expected.fit(X, labels, eval_set=[(own, target > 4) for own, target in sets])
     of_device = [(FakeArray(sets[0][0]), sets[0][1] > 4), (sets[1][0], sets[1][1] > 4)]
     model.set_params(device="cuda").fit(FakeArray(X), labels, eval_set=of_device)
-    assert_same_model(model, expected, tmp_path)
+    assert_same_model(model, expected)
 
 
-def test_continued_training(tmp_path):
+def test_continued_training():
     X, y = draw_rows()
     first = GradientBoostingRegressor(**SETTINGS | {"n_estimators": 1}).fit(X, y)
     expected = GradientBoostingRegressor(**SETTINGS).fit(X, y, init_model=first)
     model = GradientBoostingRegressor(device="cuda", **SETTINGS)
     model.fit(FakeArray(X), y, init_model=first)
-    assert_same_model(model, expected, tmp_path)
+    assert_same_model(model, expected)
 
 
-def test_scorers_and_calibration(tmp_path):
+def test_scorers_and_calibration():
     X, y = draw_rows()
     options = {"scoring": "roc_auc", "early_stopping": True, "calibrate": "isotonic", **SETTINGS}
     expected = GradientBoostingClassifier(**options).fit(X, y > 4)
     model = GradientBoostingClassifier(device="cuda", **options).fit(FakeArray(X), y > 4)
-    assert_same_model(model, expected, tmp_path)
+    assert_same_model(model, expected)
 
 
 def test_scores_of_rows_on_a_gpu():
@@ -81,7 +77,7 @@ def test_scores_of_rows_on_a_gpu():
     assert classifier.score(FakeArray(X), FakeArray(y > 4)) == score
 
 
-def test_frames_of_cudf(tmp_path):
+def test_frames_of_cudf():
     pandas = pytest.importorskip("pandas")
     X, y = draw_rows()
     frame = pandas.DataFrame(X, columns=list("abc")).astype({"c": "int32"})
@@ -93,7 +89,7 @@ def test_frames_of_cudf(tmp_path):
     expected = GradientBoostingRegressor(**SETTINGS).fit(frame, y)
     model = GradientBoostingRegressor(device="cuda", **SETTINGS).fit(FakeFrame(columns), y)
     assert model.feature_names_in_.tolist() == list("abc")
-    assert_same_model(model, expected, tmp_path)
+    assert_same_model(model, expected)
 
 
 def test_what_is_refused():

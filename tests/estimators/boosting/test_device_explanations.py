@@ -13,7 +13,7 @@ from sumwise.cuda.runtime import choosing
 from sumwise.errors import DeviceError, ExplanationError, ParameterError
 from sumwise.inspection import device_shap
 from tests.cuda.arrays import FakeArray
-from tests.cuda.estimators.test_device_scores import draw_rows
+from tests.estimators.boosting.test_device_scores import draw_rows
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from sumwise.inspection import device_rows
 from sumwise.inspection.device_values import ValueExplainer
 from sumwise.inspection.tree_walks import TreeWalks
 from tests.cuda.arrays import FakeArray
-from tests.cuda.inspection.test_device_values import assert_same_values
-from tests.cuda.tree.test_device_predictor import draw_many
+from tests.inspection.test_device_values import assert_same_values
+from tests.tree.test_device_predictor import draw_many
 
 pytestmark = pytest.mark.usefixtures("emulated")
 

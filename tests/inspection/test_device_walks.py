@@ -6,8 +6,8 @@ from sumwise.cuda.explain import ENTERS_LOW, LOW_LEVELS, START, WORD_SHIFT
 from sumwise.inspection.device_walks import _find_heights, _list_operations, _pack_splits
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.explain.walks import CLOSE, GO_LEFT, GO_RIGHT
-from tests.cuda.inspection.test_device_values import DEEP
 from tests.ensembles import draw_ensemble
+from tests.inspection.test_device_values import DEEP
 
 
 def make_walks(seed=0):

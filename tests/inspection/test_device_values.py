@@ -14,7 +14,7 @@ from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.runtime.threads import Team
 from tests import forests
 from tests.cuda.arrays import FakeArray
-from tests.cuda.tree.test_device_predictor import draw_many
+from tests.tree.test_device_predictor import draw_many
 
 pytestmark = pytest.mark.usefixtures("emulated")
 

@@ -1,3 +1,0 @@
-"""Devices for tests of growers."""
-
-from tests.cuda.conftest import device as device
