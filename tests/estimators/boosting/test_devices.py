@@ -274,7 +274,9 @@ def score_by_error(model, X, y):
 
 
 @pytest.mark.parametrize(
-    "scoring", ["neg_mean_absolute_error", score_by_error, ["r2", mean_absolute_error]], ids=str
+    "scoring",
+    ["neg_mean_absolute_error", score_by_error, ["r2", mean_absolute_error]],
+    ids=["name", "function", "several"],
 )
 def test_scorers(device, scoring):
     params = {"early_stopping": True, "n_iter_no_change": 2, "scoring": scoring}
