@@ -8,7 +8,7 @@ import numpy as np
 
 from sumwise.cuda.runtime.program import Program
 from sumwise.cuda.runtime.structs import make_header, structure
-from sumwise.kernels.explain.walks import CLOSE, GO_LEFT, GO_RIGHT
+from sumwise.kernels.explain.walks import CLOSE, GO_LEFT
 from sumwise.kernels.predict.blocks import BLOCK
 
 # Threads of a block; a block of codes has a multiple of them. The sums of its rows lie in columns,
@@ -140,7 +140,6 @@ _HEADER = make_header(
         "NO_LEVEL": NO_LEVEL,
         "START": START,
         "GO_LEFT": int(GO_LEFT),
-        "GO_RIGHT": int(GO_RIGHT),
         "CLOSE": int(CLOSE),
         "ENTERS_LOW": ENTERS_LOW,
         "WORD_SHIFT": WORD_SHIFT,

@@ -7,8 +7,6 @@
 #include "layout.cuh"
 #include "runtime/grid.cuh"
 
-extern __shared__ uint64 shared_memory[];
-
 // Write the rates of splits, and those of rows that have failed.
 extern "C" __global__ void fill_rates(Walks walks, Pairs pairs) {
     for (int64 number = first_item(); number < walks.n_splits; number += item_step()) {
@@ -28,7 +26,7 @@ extern "C" __global__ void fill_rates(Walks walks, Pairs pairs) {
 }
 
 // Write the values of a row to out[n_features][n_features][n_outputs]: half of a pair's on each
-// side, and the rest on the diagonal. Other items of ``out`` are zero already.
+// side, and the rest on the diagonal. Other items of `out` are zero already.
 __device__ __noinline__ void write_row(const Walk& walk, const Pairs& pairs, const int32* features,
                           int64 n_slots, int64 n_features, int64 n_outputs, double* out) {
     for (int64 k = 0; k < pairs.n_pairs; ++k) {
@@ -45,7 +43,7 @@ __device__ __noinline__ void write_row(const Walk& walk, const Pairs& pairs, con
 }
 
 // Write the values of rows to out[n_rows][n_features][n_features][n_outputs], which is zero.
-// ``features`` are those of the slots.
+// `features` are those of the slots.
 extern "C" __global__ __launch_bounds__(THREADS, BLOCKS_WITH_PAIRS) void add_shap_interactions(
     const uint8* codes, int64 code_columns, int64 n_rows, Walks walks, Pairs pairs,
     Scratch scratch, const int32* features, int64 n_slots, int64 n_features, int64 n_outputs,

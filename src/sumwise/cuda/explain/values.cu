@@ -1,10 +1,9 @@
 // Path-dependent Shapley values, see kernels/explain/values.py and outcomes.py.
 #include "explain/walk.cuh"
 #include "layout.cuh"
+#include "runtime/grid.cuh"
 
-extern __shared__ uint64 shared_memory[];
-
-// Find the values of all outcomes of trees with few tests; the tests of ``walks`` are on ``codes``,
+// Find the values of all outcomes of trees with few tests; the tests of `walks` are on `codes`,
 // whose row i has outcome i. A block takes a tree.
 extern "C" __global__ __launch_bounds__(THREADS) void tabulate_outcomes(
     const uint8* codes, Walks walks, Outcomes outcomes, Scratch scratch) {
@@ -41,7 +40,7 @@ __device__ void add_outcome(const uint8* codes, const Outcomes& outcomes, int64 
     }
 }
 
-// Write the values of rows to out[n_rows][n_features][n_outputs]. ``slot_of`` has the slot of each
+// Write the values of rows to out[n_rows][n_features][n_outputs]. `slot_of` has the slot of each
 // feature, -1 for those that no tree splits on.
 extern "C" __global__ __launch_bounds__(THREADS, BLOCKS_PER_PROCESSOR) void add_shap_values(
     const uint8* codes, int64 code_columns, int64 n_rows, Walks walks, Outcomes outcomes,

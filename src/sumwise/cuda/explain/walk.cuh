@@ -87,7 +87,7 @@ template <int POINTS, bool HAS_PAIRS> struct Here {
         walk.passes = (walk.passes & ~bit) | (stand == side ? bit : 0);
     }
 
-    // Write the sums below the split, and add to the values of its feature. ``below`` may be one of
+    // Write the sums below the split, and add to the values of its feature. `below` may be one of
     // the children's.
     __device__ __forceinline__ void close(const Walk& walk, const double* product,
                                           const double* from_left, const double* from_right,
@@ -200,7 +200,7 @@ __device__ __forceinline__ void read_children(const Walk& walk, const Split& spl
     }
 }
 
-// Do the operations [begin, end) of a tree. ``found`` is what is below the split that was closed
+// Do the operations [begin, end) of a tree. `found` is what is below the split that was closed
 // last: a right child, or a left one whose sibling is not walked yet.
 template <int POINTS, bool HAS_PAIRS>
 __device__ __noinline__ void walk_tree(const Walk& given, const int32* begin, const int32* end) {
@@ -249,7 +249,7 @@ __device__ inline Walk start_walk(const Walks& walks, const Scratch& scratch, do
     return walk;
 }
 
-// Add the values of a tree to the sums of a row; ``walk`` has the row, and ``rates`` are those of
+// Add the values of a tree to the sums of a row; `walk` has the row, and `rates` are those of
 // the tree.
 template <bool HAS_PAIRS>
 __device__ __forceinline__ void explain_tree(Walk& walk, const Walks& walks, int64 tree,

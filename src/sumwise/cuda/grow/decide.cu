@@ -1,5 +1,5 @@
-// One block decides for all: what the root is, which splits nodes get, and which are split next; see
-// kernels/grow/decide.py, plan.py and frontier.py.
+// One block decides for all: what the root is, which splits nodes get, and which are split next;
+// see kernels/grow/decide.py, plan.py and frontier.py.
 #include "grow/best_lane.cuh"
 #include "grow/categorical.cuh"
 #include "grow/children.cuh"

@@ -64,7 +64,8 @@ extern "C" __global__ void add_influences(Selection s, Locations where) {
         const double scale = find_step_scale(s, where, chunk.group);
         uint64 step = 0;
         for (int64 i = chunk.first + threadIdx.x; i < chunk.last; i += blockDim.x) {
-            const double pull = influence(value_of_key(s.keys[i]) - center, where.kind, where.delta);
+            const double distance = value_of_key(s.keys[i]) - center;
+            const double pull = influence(distance, where.kind, where.delta);
             const double part = s.mass ? unit * (double)s.mass[i] : 1.0;
             step += (uint64)nearest_integer(pull * part * scale);
         }

@@ -14,8 +14,9 @@ __device__ inline Scales find_scales(const uint64* maxima, int64 n_rows) {
 }
 
 // Largest |g| and h, at least 0, as the bits of floats.
-extern "C" __global__ void find_step_maxima(const uint32* rows, int64 n_rows, const double* gradient,
-                                            const double* hessian, uint64* maxima) {
+extern "C" __global__ void find_step_maxima(const uint32* rows, int64 n_rows,
+                                            const double* gradient, const double* hessian,
+                                            uint64* maxima) {
     uint64 max_g = 0, max_h = 0;
     for (int64 i = first_item(); i < n_rows; i += item_step()) {
         const uint64 g = (uint64)bits_of(absolute(gradient[rows[i]]));
@@ -31,8 +32,8 @@ extern "C" __global__ void find_step_maxima(const uint32* rows, int64 n_rows, co
     }
 }
 
-// Add exact values to the sums [node][2] of leaves: in shared memory first, where there are n_copies
-// of them, or none if there are too many nodes.
+// Add exact values to the sums [node][2] of leaves: in shared memory first, where there are
+// n_copies of them, or none if there are too many nodes.
 extern "C" __global__ void sum_steps(const uint32* rows, int64 n_rows, const double* gradient,
                                      const double* hessian, const uint32* leaf,
                                      const uint64* maxima, int64 n_nodes, int64 n_copies,

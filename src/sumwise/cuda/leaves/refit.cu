@@ -1,4 +1,5 @@
-// New values of leaves: the locations of the residuals of their rows, as in kernels/leaves/refit.py.
+// New values of leaves: the locations of the residuals of their rows, as in
+// kernels/leaves/refit.py.
 #include "layout.cuh"
 #include "runtime/fixed_point.cuh"
 #include "runtime/grid.cuh"
@@ -7,8 +8,8 @@
 // Rows that a block groups at a time: each of its threads has ROWS_PER_THREAD of them.
 constexpr int64 ROWS_PER_THREAD = 16;
 
-// Take from the nodes of a grown tree what refitting needs to know; r.n_nodes is the most nodes that a
-// tree may have. Those that it does not have are leaves without rows.
+// Take from the nodes of a grown tree what refitting needs to know; r.n_nodes is the most nodes
+// that a tree may have. Those that it does not have are leaves without rows.
 extern "C" __global__ void unpack_nodes(
     Refit r, const Node* nodes, const int64* n_nodes, int32* left, int32* anchor, double* weight) {
     for (int64 node = first_item(); node < r.n_nodes; node += item_step()) {
@@ -20,8 +21,8 @@ extern "C" __global__ void unpack_nodes(
     }
 }
 
-// Count the rows of each leaf; in shared memory if its counters fit. If growing has failed, rows have
-// any leaf: the host finds out when it reads the tree.
+// Count the rows of each leaf; in shared memory if its counters fit. If growing has failed, rows
+// have any leaf: the host finds out when it reads the tree.
 extern "C" __global__ void count_leaf_rows(Refit r, int64 is_shared) {
     uint32* counts = (uint32*)shared_memory;
     if (is_shared) {
@@ -111,7 +112,8 @@ extern "C" __global__ void group_residuals(Refit r, int64 is_shared) {
         }
         __syncthreads();
         for (int64 node = threadIdx.x; node < r.n_nodes; node += blockDim.x)
-            if (places[node]) places[node] = (uint32)atomicAdd(r.place + node, (uint64)places[node]);
+            if (places[node])
+                places[node] = (uint32)atomicAdd(r.place + node, (uint64)places[node]);
         __syncthreads();
 #pragma unroll
         for (int64 k = 0; k < ROWS_PER_THREAD; k++) {
@@ -184,8 +186,10 @@ extern "C" __global__ void weigh_rows(
     const uint32* rows, int64 n, const double* weight, const double* factor, const uint64* peak,
     int64 packed, int64* units) {
     const double scale = power_scale(of_bits((int64)*peak), exact_limit(n));
-    for (int64 i = first_item(); i < n; i += item_step())
-        units[packed ? i : (int64)rows[i]] = exact_hessian(find_weight(rows, i, weight, factor), scale);
+    for (int64 i = first_item(); i < n; i += item_step()) {
+        const double own = find_weight(rows, i, weight, factor);
+        units[packed ? i : (int64)rows[i]] = exact_hessian(own, scale);
+    }
 }
 
 // --- errors of rows ---

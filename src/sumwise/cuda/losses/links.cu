@@ -65,8 +65,8 @@ extern "C" __global__ void sort_scores(const double* raw, int64 n_outputs, int64
     }
 }
 
-// The output with the highest score of each row, the first of equal ones; of a single score, whether
-// it is positive. As in NumPy, nan is above all numbers.
+// The output with the highest score of each row, the first of equal ones; of a single score,
+// whether it is positive. As in NumPy, nan is above all numbers.
 extern "C" __global__ void find_highest(const double* raw, int64 n_outputs, int64 n_rows,
                                         int64* out) {
     for (int64 i = first_item(); i < n_rows; i += item_step()) {

@@ -8,7 +8,8 @@ struct Derivatives {
     double gradient, hessian;
 };
 
-// A loss has derive(y, f), measure(y, f) and its parameters. Labels are bytes, other targets float64.
+// A loss has derive(y, f), measure(y, f) and its parameters. Labels are bytes, other targets
+// float64.
 struct OfLabels {
     typedef uint8 Target;
 };

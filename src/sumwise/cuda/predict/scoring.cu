@@ -1,14 +1,15 @@
 // Walk coded rows through trees, and add up the values of their leaves; see
 // kernels/predict/scoring.py.
 //
-// A node is a word of 64 bits: left child within the tree (24 bits), bound (8), skip (1), and where the
-// code of a row is, in bytes from its first one (31). A row goes right if code - skip > bound. A leaf
-// leads to itself. The nodes of a tree are ordered by depth, so that those of a level lie side by
-// side.
+// A node is a word of 64 bits: left child within the tree (24 bits), bound (8), skip (1), and where
+// the code of a row is, in bytes from its first one (31). A row goes right if code - skip > bound.
+// A leaf leads to itself. The nodes of a tree are ordered by depth, so that those of a level lie
+// side by side.
 //
 // Near trees lie in shared memory, and so do the codes of the rows at work: a word of four columns
 // for each row, then the next four columns, so that every thread of a warp reads from a bank of its
-// own. Far trees, which are too large for this, and the codes of their rows are read where they are.
+// own. Far trees, which are too large for this, and the codes of their rows are read where they
+// are.
 #include "layout.cuh"
 #include "runtime/grid.cuh"
 

@@ -1,4 +1,5 @@
-// exp and log as kernels/runtime/elementary.py has them: the same IEEE operations in the same order.
+// exp and log as kernels/runtime/elementary.py has them: the same IEEE operations in the same
+// order.
 #pragma once
 #include "runtime/types.cuh"
 

@@ -1,5 +1,5 @@
-// Exact 64-bit sums by node in shared memory, which the hardware adds to by 32-bit words: a sum is two
-// of them, and the carry of the lower one goes to the upper one.
+// Exact 64-bit sums by node in shared memory, which the hardware adds to by 32-bit words: a sum is
+// two of them, and the carry of the lower one goes to the upper one.
 #pragma once
 #include "runtime/grid.cuh"
 

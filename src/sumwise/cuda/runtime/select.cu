@@ -1,4 +1,5 @@
-// Find, in groups of weighted keys, the lowest key up to which the weights reach a goal; see select.py.
+// Find, in groups of weighted keys, the lowest key up to which the weights reach a goal; see
+// select.py.
 #include "layout.cuh"
 #include "runtime/scan.cuh"
 #include "runtime/select.cuh"
@@ -32,8 +33,8 @@ extern "C" __global__ void begin_selection(Selection s) {
     if (threadIdx.x == 0) s.chunk_first[s.n_groups] = total;
 }
 
-// Weigh the keys that have the digits found so far by their next digit. Weights, of up to 51 bits, are
-// added up in three pieces, because shared memory has no addition of 64 bits.
+// Weigh the keys that have the digits found so far by their next digit. Weights, of up to 51 bits,
+// are added up in three pieces, because shared memory has no addition of 64 bits.
 extern "C" __global__ void weigh_digits(Selection s, int64 shift) {
     __shared__ uint32 sums[3][N_DIGITS];
     const int64 n_chunks = s.chunk_first[s.n_groups];

@@ -11,8 +11,8 @@ struct Chunk {
 // Of groups that overlap others, no keys are pooled: n_pooled has this instead of a number.
 constexpr uint64 NOT_POOLED = 0xFFFFFFFFFFFFFFFFULL;
 
-// Find the group of a chunk: groups have as many chunks as their sizes need. If `pooled` is true, and
-// the group has a pool, the chunk is a part of that; otherwise `pooled` becomes false.
+// Find the group of a chunk: groups have as many chunks as their sizes need. If `pooled` is true,
+// and the group has a pool, the chunk is a part of that; otherwise `pooled` becomes false.
 __device__ inline Chunk find_chunk(const Selection& s, int64 number, bool& pooled) {
     int64 low = 0, high = s.n_groups;
     while (high - low > 1) {  // chunk_first[low] <= number < chunk_first[high]

@@ -113,7 +113,8 @@ extern "C" __global__ void count_flags(const uint8* flags, int64 n, int64* tiles
     }
 }
 
-// One block: replace the counts of tiles by those of all tiles before; behind them are those of all.
+// One block: replace the counts of tiles by those of all tiles before; behind them are those of
+// all.
 extern "C" __global__ void add_up_tiles(int64* tiles, int64 n_tiles) {
     __shared__ ScanMemory memory;
     int64 totals[2] = {0, 0};
@@ -183,8 +184,8 @@ extern "C" __global__ void mark_taken(
     });
 }
 
-// Separate the chosen rows from the others, both in their order. Factors, if any, are how often a row
-// was drawn; or 1 for rows that were taken before, and `amplify` for others.
+// Separate the chosen rows from the others, both in their order. Factors, if any, are how often a
+// row was drawn; or 1 for rows that were taken before, and `amplify` for others.
 extern "C" __global__ void split_rows(
     const uint8* flags, const uint32* rows, int64 n, const int64* tiles, int64 n_tiles,
     const double* goal, const int64* below, const uint32* counts, const uint64* keys,

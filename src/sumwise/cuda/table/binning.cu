@@ -6,8 +6,8 @@
 #include "runtime/sort.cuh"
 #include "table/search.cuh"
 
-// Write the bins of rows [first, last) to columns[n_features][n_table_rows], from row place on. Quads
-// are as in predict/coding.cu: first feature, features, steps of a search, where to search.
+// Write the bins of rows [first, last) to columns[n_features][n_table_rows], from row place on.
+// Quads are as in predict/coding.cu: first feature, features, steps of a search, where to search.
 template <typename Value>
 __device__ void map_values(const Value* values, int64 row_stride, int64 column_stride, int64 first,
                            int64 last, const int32* quads, int64 first_quad, int64 last_quad,
@@ -52,8 +52,8 @@ extern "C" __global__ void map_to_bins_float64(
                search, search_first, search_last, place, columns, n_table_rows);
 }
 
-// Put a key into a hash table, where MISSING_KEY marks a free place; return whether it is new. A full
-// table takes any key for new.
+// Put a key into a hash table, where MISSING_KEY marks a free place; return whether it is new. A
+// full table takes any key for new.
 __device__ bool add_distinct(uint64* table, uint64 key) {
     uint64 place = (key * 0x9E3779B97F4A7C15ULL) >> (64 - HASH_BITS);
     for (int64 tries = 0; tries < HASH_SIZE; ++tries) {
@@ -69,10 +69,11 @@ __device__ bool add_distinct(uint64* table, uint64 key) {
     return true;
 }
 
-// Collect the distinct values of the listed features in rows [first, last) of rows (null: rows first
-// to last themselves), as sort keys, until there are more than limit: tables[n_listed][HASH_SIZE]
-// with MISSING_KEY in free places, and their number in counts[n_listed]. Threads stop when they see
-// that there are too many; the limit is far below HASH_SIZE.
+// Collect the distinct values of the listed features in rows [first, last) of rows (null: rows
+// first to last themselves), as sort keys, until there are more than limit:
+// tables[n_listed][HASH_SIZE] with MISSING_KEY in free places, and their number in
+// counts[n_listed]. Threads stop when they see that there are too many; the limit is far below
+// HASH_SIZE.
 template <typename Value>
 __device__ void collect_distinct(const Value* values, int64 row_stride, int64 column_stride,
                                  const int32* listed, int64 n_listed, const uint32* rows,

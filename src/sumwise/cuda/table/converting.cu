@@ -1,4 +1,5 @@
-// Columns of any numeric type as float64, or float32 where that is exact; see data/device_matrix.py.
+// Columns of any numeric type as float64, or float32 where that is exact; see
+// data/device_matrix.py.
 #include "layout.cuh"
 #include "runtime/elementary.cuh"
 #include "runtime/grid.cuh"

@@ -3,8 +3,8 @@
 #include "layout.cuh"
 #include "runtime/grid.cuh"
 
-// Add the numbers of training rows in each bin to counts[n_listed][N_BINS], for the listed features.
-// Training rows are rows[first .. last), or first .. last themselves if rows is null.
+// Add the numbers of training rows in each bin to counts[n_listed][N_BINS], for the listed
+// features. Training rows are rows[first .. last), or first .. last themselves if rows is null.
 extern "C" __global__ void count_bins(const uint8* columns, int64 n_rows, const int32* listed,
                                       int64 n_listed, const uint32* rows, int64 first, int64 last,
                                       uint64* counts) {

@@ -2,9 +2,9 @@
 #pragma once
 #include "layout.cuh"
 
-// The codes of a row in a quad of columns: 1 + the thresholds below the value, 0 for nan. The thresholds
-// of a column are a heap of 2**n_steps items: item 1 is the middle one, items 2i and 2i + 1 are on
-// both sides of item i. So the threads of a warp read items that lie side by side.
+// The codes of a row in a quad of columns: 1 + the thresholds below the value, 0 for nan. The
+// thresholds of a column are a heap of 2**n_steps items: item 1 is the middle one, items 2i and 2i
+// + 1 are on both sides of item i. So the threads of a warp read items that lie side by side.
 template <typename Value>
 __device__ void search_columns(const Value* heaps, int64 n_steps, const Value* values,
                                uint8* codes) {

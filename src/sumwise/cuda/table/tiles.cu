@@ -32,7 +32,8 @@ extern "C" __global__ void fill_tiles(const uint8* columns, int64 n_rows, const 
     }
 }
 
-// Copy columns of some rows, which follow one another, to rows [first, first + n_part) of the table.
+// Copy columns of some rows, which follow one another, to rows [first, first + n_part) of the
+// table.
 extern "C" __global__ void place_columns(const uint8* part, int64 n_part, int64 n_features,
                                          int64 first, uint8* columns, int64 n_rows) {
     for (int64 feature = blockIdx.y; feature < n_features; feature += gridDim.y) {
