@@ -19,7 +19,8 @@ from sumwise import (
 from sumwise.training.boosters import Forest
 
 N_ROWS = 160
-
+SMALL = {"n_estimators": 3, "max_leaves": 5, "min_samples_leaf": 5, "random_state": 0}
+SMALL["max_bins"] = 60  # an emulated thread per bin takes its time
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -41,8 +42,7 @@ def make_data(weighted):
 
 
 def fit(kind, device, y, X, weight, params, **given):
-    own = {"n_estimators": 3, "max_leaves": 5, "min_samples_leaf": 5, "random_state": 0} | params
-    return kind(device=device, **own).fit(X, y, sample_weight=weight, **given)
+    return kind(device=device, **SMALL | params).fit(X, y, sample_weight=weight, **given)
 
 
 def assert_same_models(kind, X, y, weight, params, device="cuda", **given):
