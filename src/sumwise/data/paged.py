@@ -76,6 +76,8 @@ class PagedData:
         self.storage = np.full(self.n_features, DENSE, dtype=np.uint8)
         if categories is not None:
             self.storage[categories.place >= 0] = CATEGORICAL
+        if (self.categories.wide_place >= 0).any():
+            raise ValueError("pages hold bytes: no categorical feature with more than 255 bins")
         end = 0
         for page in self.pages:
             if page.first != end:
@@ -92,8 +94,6 @@ class PagedData:
         """Raise if a page cannot be part of this table."""
         if table.bundles.coding.size or table.presorted.is_ranked.size:
             raise ValueError("pages hold bytes: neither bundles of sparse features nor ranks")
-        if (self.categories.wide_place >= 0).any() or table.categories.wide.shape[0]:
-            raise ValueError("pages hold bytes: no categorical feature with more than 255 bins")
         same = (
             np.array_equal(table.n_value_bins, self.n_value_bins)
             and np.array_equal(table.bin_start, place_bins(self.n_value_bins + 1, self.usable))
