@@ -85,3 +85,14 @@ def test_wide_categories_are_refused(monkeypatch):
         PagedData([Page(0, make_page(5))], N_VALUE_BINS, USABLE, categories)
     with pytest.raises(ValueError, match="more than 255 bins"):
         PagedData([], N_VALUE_BINS, USABLE, categories)
+
+
+def test_mapped_pages(tmp_path):
+    page = make_page(5)
+    path = tmp_path / "tiles"
+    path.write_bytes(page.table.tiles.tobytes())
+    assert not PagedData([Page(0, page)], N_VALUE_BINS, USABLE).is_mapped
+    tiles = np.memmap(path, dtype=np.uint64, mode="r")
+    for own in (tiles, np.asarray(tiles), tiles[:3], np.frombuffer(tiles._mmap, dtype=np.uint64)):
+        data = BinnedData(page.table._replace(tiles=own), page.usable)
+        assert PagedData([Page(0, data)], N_VALUE_BINS, USABLE).is_mapped

@@ -1,7 +1,7 @@
 """Trees on a table in pages, also of several processes, are those on the whole table."""
 
 import threading
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +16,14 @@ from sumwise.data.paged import Page, PagedData
 from sumwise.errors import TrainingError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, PagedGrower, TreeConstraints, TreeGrower, workspace
+from sumwise.tree import (
+    GrowthSettings,
+    PagedGrower,
+    TreeConstraints,
+    TreeGrower,
+    paged_grower,
+    workspace,
+)
 from tests.tree.test_category_growth import Problem, collect_categories
 from tests.tree.test_grower import assert_equal_bytes, draw_constraints, make_codes, make_mapper
 
@@ -146,7 +153,7 @@ def draw_cases(draw):
     }
 
 
-@hypothesis_settings(max_examples=300, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=200, deadline=None, derandomize=True)
 @given(case=draw_cases())
 def test_trees_are_those_of_the_whole_table(case):
     grow_both(**case)
@@ -179,15 +186,46 @@ def test_few_histograms(growth, monkeypatch):
     assert tree.n_leaves == 40
 
 
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_mapped_pages(growth, tmp_path, monkeypatch):
+    """Read-only files, which are read ahead if the process has read from disk."""
+    table, reads = make_table(3, 3000), count()
+    monkeypatch.setattr(paged_grower, "count_reads", lambda: next(reads))
+    g, h = draw_gradients(np.random.default_rng(0), table)
+    rows, settings = np.arange(3000, dtype=np.uint32), GrowthSettings(growth=growth)
+    with Team(2) as team:
+        fixed = (table.mapper, settings, Columns(), 3000, team)
+        pages = [
+            Page(page.first, map_page(page.data, tmp_path / str(page.first)))
+            for page in table.cut([800, 2000, 2900], team).pages
+        ]
+        data = PagedData(pages, table.n_value_bins, table.make_whole(team).usable)
+        growers = TreeGrower(table.make_whole(team), *fixed), PagedGrower(data, *fixed)
+        for key in range(2):
+            args = g, h, rows, np.uint64(key), np.zeros(3000)
+            assert_equal_bytes(*(grower.grow_on_gradients(*args) for grower in growers))
+    assert next(reads) == 2
+
+
+def map_page(data, folder):
+    folder.mkdir()
+    mapped = {}
+    for name in ("columns", "tiles"):
+        array = getattr(data.table, name)
+        (folder / name).write_bytes(array.tobytes())
+        mapped[name] = np.memmap(folder / name, array.dtype, "r", shape=array.shape)
+    return BinnedData(data.table._replace(**mapped), data.usable)
+
+
 def test_a_tree_of_31_leaves_takes_about_ten_passes(monkeypatch):
     n_passes = []
     run = Team.run
 
-    def count(team, kernel, *args):
+    def run_and_count(team, kernel, *args):
         n_passes.append(kernel.__name__)
         run(team, kernel, *args)
 
-    monkeypatch.setattr(Team, "run", count)
+    monkeypatch.setattr(Team, "run", run_and_count)
     grow_both(make_table(3, 8000, 9), GrowthSettings(), [3000])
     assert n_passes.count("sum_pages") <= 3 * 12
 
@@ -339,6 +377,28 @@ def test_peers_grow_the_trees_of_one_table(growth, exact_rows, ends):
             for trees, _ in found:
                 assert_equal_bytes(tree, trees[key])
     assert np.concatenate([own for _, own in found]).tobytes() == scores.tobytes()
+
+
+def test_a_peer_without_pages():
+    table, settings = make_table(4), GrowthSettings(min_samples_leaf=4)
+    rows, gradients = (
+        np.arange(400, dtype=np.uint32),
+        draw_gradients(np.random.default_rng(0), table),
+    )
+
+    def grow(peers):
+        with Team(1) as team:
+            data = table.cut([50], team)
+            if peers.rank == 1:
+                data = PagedData([], data.n_value_bins, data.usable)
+            own = [values[: data.n_rows] for values in (*gradients, rows)]
+            fixed = (table.mapper, settings, Columns(), data.n_rows, team, 0, peers)
+            grower = PagedGrower(data, *fixed)
+            return grower.grow_on_gradients(*own, np.uint64(0), np.zeros(data.n_rows))
+
+    one, other = run_together(2, grow)
+    assert one.n_leaves > 5
+    assert_equal_bytes(one, other)
 
 
 def test_peers_refuse_gradients_alike():

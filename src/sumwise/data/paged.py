@@ -1,8 +1,10 @@
 """PagedData: a binned table cut into pages of rows, each of which may lie in mapped files."""
 
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -90,6 +92,11 @@ class PagedData:
     def n_features(self) -> int:
         return int(self.n_value_bins.size)
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether a page lies in mapped files: it may have to be read from disk."""
+        return any(_is_mapped(page.data.table.tiles) for page in self.pages)
+
     def _check_table(self, table: Table) -> None:
         """Raise if a page cannot be part of this table."""
         if table.bundles.coding.size or table.presorted.is_ranked.size:
@@ -131,3 +138,11 @@ class PagedData:
             presorted=NOT_SORTED,
         )
         return BinnedData(table, self.usable)
+
+
+def _is_mapped(array: np.ndarray) -> bool:
+    """Whether the memory of an array, or of what it is a view of, is a mapped file."""
+    owner: Any = array
+    while owner is not None and not isinstance(owner, mmap.mmap):
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+    return owner is not None

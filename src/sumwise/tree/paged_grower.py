@@ -34,8 +34,18 @@ from sumwise.tree.grower import TreeGrower, choose_run, prepare_walk, refuse_gra
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 # Nodes of a level that are split in one pass, and of other trees.
 _LEVEL_FAMILIES, _MOST_FAMILIES = 1024, 32
+
+
+def count_reads() -> int:
+    """Return how often this process has read from a disk, as far as the system tells."""
+    return 0 if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_inblock
 
 
 class PagedGrower(TreeGrower):
@@ -83,6 +93,8 @@ class PagedGrower(TreeGrower):
         self._counts = np.empty_like(self._work.sums)
         stack_size = self._work.plan.guess_heap.size
         self._stacks = np.empty((n_threads, stack_size), dtype=np.int32)
+        self._goes_back = False  # every other pass, since the last pages may still be in memory
+        self._n_reads = -1
         # By table, as the jobs of the threads: the jobs of its pages, and where their rows are.
         self._page_jobs: dict[int, tuple[TupleMemory, Pages]] = {}
         self._kept: dict[int, list[dict[str, Any]]] = {}
@@ -99,11 +111,13 @@ class PagedGrower(TreeGrower):
         jobs, page_jobs, pages = self._prepare_pages(gradient, hessian)
         self._place_rows(rows, pages)
         work, team = self._work, self._team
+        reads_ahead = self._paged.is_mapped and self._has_read_from_disk()
         self._plant_tree(jobs, pages, gradient, hessian, rows, key)
         is_symmetric = self._options.growth == layout.SYMMETRIC
         plan_round = plan_symmetric_round if is_symmetric else plan_best_first_round
         while work.control[layout.STATUS] == layout.GROWING:
-            team.run(sum_pages, jobs, page_jobs, pages)
+            team.run(sum_pages, jobs, page_jobs, pages, self._goes_back, reads_ahead)
+            self._goes_back = not self._goes_back
             self._exchange_histograms()
             team.run(plan_round, jobs, pages)
         team.run(sum_page_leaves, jobs, page_jobs, pages, rows)
@@ -179,6 +193,14 @@ class PagedGrower(TreeGrower):
         self._peers.add(*(histograms[slot] for slot in slots))
 
     # --- pages ---
+
+    def _has_read_from_disk(self) -> bool:
+        """Whether this process has read from disk since the last tree; it had before the first.
+
+        If all pages stay in memory, it is a waste of time to ask for them.
+        """
+        before, self._n_reads = self._n_reads, count_reads()
+        return self._n_reads != before
 
     def _place_rows(self, rows: np.ndarray, pages: Pages) -> None:
         """Say which records each page has."""

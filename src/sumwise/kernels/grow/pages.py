@@ -100,6 +100,7 @@ from sumwise.kernels.runtime.fixed_point import (
     power_scale,
 )
 from sumwise.kernels.runtime.jit import ZERO, inlined, kernel, routine
+from sumwise.kernels.runtime.mapped import fetch_soon
 from sumwise.kernels.runtime.reference import item
 from sumwise.kernels.runtime.threads import (
     atomic_add,
@@ -276,20 +277,39 @@ def _sum_page(job, locks):
             _sum_node(job, large, locks, 2 * LOCK_STEP * k + LOCK_STEP)
 
 
+@routine
+def _fetch_page(job):
+    """Ask for what the round will read of a page."""
+    plan = job.work.plan
+    fetch_soon(job.table.tiles)
+    for k in range(plan.sizes[N_FAMILIES]):
+        node = plan.families[k, PARENT]
+        if node >= 0:
+            fetch_soon(job.table.columns[job.nodes[node].feature])
+
+
 @kernel
-def sum_pages(thread, n_threads, sync, jobs, page_jobs, pages):
-    """Move the records of the round's nodes, and sum what it needs of their children."""
+def sum_pages(thread, n_threads, sync, jobs, page_jobs, pages, backwards, ahead):
+    """Move the records of the round's nodes, and sum what it needs of their children.
+
+    ``backwards`` visits the last page first: the system may still have it in memory. ``ahead`` asks
+    the system to read the next page from disk meanwhile.
+    """
     job = item(jobs, thread)
     _clear_families(job, pages.locks)
     wait_for_all(sync, n_threads)
     n_pages = pages.first_row.size
-    page = thread
-    while page < n_pages:
+    task = thread
+    while task < n_pages:
+        page = n_pages - 1 - task if backwards else task
+        following = page - n_threads if backwards else page + n_threads
+        if ahead and 0 <= following < n_pages:
+            _fetch_page(item(page_jobs, following))
         if pages.start[page] < pages.start[page + 1]:
             own = item(page_jobs, page)
             own.thread, own.exact, own.pack = thread, job.exact, job.pack
             _sum_page(own, pages.locks)
-        page = next_task(job, BUILDS, n_pages)
+        task = next_task(job, BUILDS, n_pages)
 
 
 # The plan of the next round
