@@ -217,17 +217,18 @@ def map_page(data, folder):
     return BinnedData(data.table._replace(**mapped), data.usable)
 
 
-def test_a_tree_of_31_leaves_takes_about_ten_passes(monkeypatch):
-    n_passes = []
-    run = Team.run
+@pytest.mark.parametrize(("growth", "most"), [("leaf", 12), ("depth", 6), ("symmetric", 6)])
+def test_passes_over_the_pages(growth, most, monkeypatch):
+    """A pass per level; of 31 leaves, about ten. Symmetric trees have many empty nodes here."""
+    table, passes, run = make_table(3, 8000, 9), [], Team.run
 
     def run_and_count(team, kernel, *args):
-        n_passes.append(kernel.__name__)
+        passes.append(kernel.__name__)
         run(team, kernel, *args)
 
     monkeypatch.setattr(Team, "run", run_and_count)
-    grow_both(make_table(3, 8000, 9), GrowthSettings(), [3000])
-    assert n_passes.count("sum_pages") <= 3 * 12
+    grow_both(table, GrowthSettings(growth=growth), [3000])
+    assert passes.count("sum_pages") <= 3 * most
 
 
 def test_no_usable_feature():
@@ -340,15 +341,16 @@ def run_together(size, task):
     return found
 
 
-def grow_together(table, settings, ends, cuts, rows, gradients, exact_rows=0, n_threads=1):
+def grow_together(table, settings, ends, cuts, rows, gradients, exact_rows=0, columns=None):
     """Each peer has the rows between two of the ``ends``; return its trees and scores."""
 
     def grow(peers):
         first, last = ends[peers.rank], ends[peers.rank + 1]
         own = rows[(rows >= first) & (rows < last)] - np.uint32(first)
-        with Team(n_threads) as team:
+        with Team(2) as team:
             data = table.cut(cuts, team, first, last)
-            fixed = (table.mapper, settings, Columns(), own.size, team, exact_rows, peers)
+            drawn = columns or Columns()
+            fixed = (table.mapper, settings, drawn, own.size, team, exact_rows, peers)
             grower, scores = PagedGrower(data, *fixed), np.zeros(last - first)
             g, h = (values[first:last] for values in gradients)
             trees = [
@@ -359,18 +361,20 @@ def grow_together(table, settings, ends, cuts, rows, gradients, exact_rows=0, n_
     return run_together(len(ends) - 1, grow)
 
 
-@pytest.mark.parametrize("exact_rows", [0, 10**9])
+@pytest.mark.parametrize(
+    ("exact_rows", "columns"), [(0, Columns()), (10**9, Columns()), (0, Columns(by_tree=0.5))]
+)
 @pytest.mark.parametrize("growth", GROWTHS)
 @pytest.mark.parametrize("ends", [(0, 400), (0, 130, 400), (0, 0, 399, 400)], ids=str)
-def test_peers_grow_the_trees_of_one_table(growth, exact_rows, ends):
+def test_peers_grow_the_trees_of_one_table(growth, exact_rows, columns, ends):
     table, rng = make_table(4), np.random.default_rng(0)
     settings = GrowthSettings(growth=growth, min_samples_leaf=4, path_smooth=1.0)
     gradients = draw_gradients(rng, table)
     rows = np.sort(rng.choice(400, 300, replace=False)).astype(np.uint32)
-    found = grow_together(table, settings, ends, [50, 200], rows, gradients, exact_rows, 2)
+    found = grow_together(table, settings, ends, [50, 200], rows, gradients, exact_rows, columns)
     scores = np.zeros(400)
     with Team(1) as team:
-        fixed = (table.mapper, settings, Columns(), 300, team, exact_rows)
+        fixed = (table.mapper, settings, columns, 300, team, exact_rows)
         grower = TreeGrower(table.make_whole(team), *fixed)
         for key in range(2):
             tree = grower.grow_on_gradients(*gradients, rows, np.uint64(key), scores)

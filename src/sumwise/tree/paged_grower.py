@@ -41,6 +41,8 @@ except ImportError:  # Windows
 
 # Nodes of a level that are split in one pass, and of other trees.
 _LEVEL_FAMILIES, _MOST_FAMILIES = 1024, 32
+# Histograms of small nodes of a level take at most this much memory.
+_SCRATCH_BYTES = 1 << 27
 
 
 def count_reads() -> int:
@@ -87,7 +89,7 @@ class PagedGrower(TreeGrower):
             records=np.empty((2, n_rows), dtype=np.uint64),
             leaf=np.empty(data.n_rows, dtype=np.uint32),
         )
-        self._add_partial_sums()
+        self._enlarge_buffers()
         n_threads, n_families = self._shape
         self._locks = np.zeros(2 * LOCK_STEP * n_families, dtype=np.int64)
         self._counts = np.empty_like(self._work.sums)
@@ -95,7 +97,8 @@ class PagedGrower(TreeGrower):
         self._stacks = np.empty((n_threads, stack_size), dtype=np.int32)
         self._goes_back = False  # every other pass, since the last pages may still be in memory
         self._n_reads = -1
-        # By table, as the jobs of the threads: the jobs of its pages, and where their rows are.
+        # By table, as the jobs of the threads: the jobs of its pages, and where their rows are;
+        # and the tuples that these jobs refer to.
         self._page_jobs: dict[int, tuple[TupleMemory, Pages]] = {}
         self._kept: dict[int, list[dict[str, Any]]] = {}
 
@@ -181,16 +184,25 @@ class PagedGrower(TreeGrower):
         return bool(n_rows <= self._exact_rows or heavy_g or heavy_h)
 
     def _exchange_histograms(self) -> None:
-        """Add the other processes' histograms to those of the round."""
+        """Add the other processes' histograms to those of the round, for the tree's features."""
         if self._peers.size == 1:
             return
-        own, histograms = self._work.plan, self._work.histograms
+        own, allowed = self._work.plan, self._work.allowed
         families = own.families[: own.sizes[plan.N_FAMILIES]]
         small, mode = families[:, plan.F_SMALL], families[:, plan.F_MODE]
         large = 2 * families[:, plan.LEFT] + 1 - small
         built = [small[mode != layout.NO_HISTOGRAMS], large[mode == layout.BUILD_BOTH]]
         slots = self._nodes["slot"][np.concatenate(built)]
-        self._peers.add(*(histograms[slot] for slot in slots))
+        histograms = [self._work.histograms[slot] for slot in slots]
+        if np.array_equal(allowed[layout.TREE], allowed[layout.USABLE]):
+            self._peers.add(*histograms)
+            return
+        n_sums = layout.N_STATS * np.diff(self._data.table.bin_start)
+        is_drawn = np.repeat(allowed[layout.TREE] != 0, n_sums)
+        drawn = [histogram[: is_drawn.size][is_drawn] for histogram in histograms]
+        self._peers.add(*drawn)
+        for histogram, sums in zip(histograms, drawn, strict=True):
+            histogram[: is_drawn.size][is_drawn] = sums
 
     # --- pages ---
 
@@ -263,12 +275,25 @@ class PagedGrower(TreeGrower):
             ),
         }
 
-    def _add_partial_sums(self) -> None:
-        """Give each thread room for the sums of a page."""
-        shape = self._team.n_threads, self._work.histograms.shape[1]
-        if self._work.partial.shape != shape:
-            partial = np.empty(shape, dtype=np.int64)
-            self._work = self._work._replace(partial=partial)
+    def _enlarge_buffers(self) -> None:
+        """Give each thread room for the sums of a page, and a level for those of small nodes.
+
+        A level may have many children that are too small to be split, but are summed to be
+        subtracted. With histograms for few of them, it would take several passes.
+        """
+        work, n_sums = self._work, self._work.histograms.shape[1]
+        if work.partial.shape != (self._team.n_threads, n_sums):
+            partial = np.empty((self._team.n_threads, n_sums), dtype=np.int64)
+            work = work._replace(partial=partial)
+        if self._options.growth == layout.SYMMETRIC:
+            fitting = _SCRATCH_BYTES // max(1, 8 * n_sums)
+            n_scratch = max(min(self._shape[1], fitting), int(work.plan.rules[plan.N_SCRATCH]))
+            work.plan.rules[plan.N_SCRATCH] = n_scratch
+            n_histograms = work.free_slots.size + n_scratch
+            if work.histograms.shape[0] < n_histograms:
+                histograms = np.empty((n_histograms, n_sums), dtype=np.int64)
+                work = work._replace(histograms=histograms)
+        self._work = work
 
     def _count_families(self, data: Any) -> int:
         options = self._options
@@ -311,4 +336,4 @@ class PagedGrower(TreeGrower):
         """From now on use another table, with the same rows in pages of its own."""
         self._paged = data
         super().turn_to(data.head)
-        self._add_partial_sums()
+        self._enlarge_buffers()
