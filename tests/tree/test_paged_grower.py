@@ -153,7 +153,7 @@ def draw_cases(draw):
     }
 
 
-@hypothesis_settings(max_examples=200, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=150, deadline=None, derandomize=True)
 @given(case=draw_cases())
 def test_trees_are_those_of_the_whole_table(case):
     grow_both(**case)

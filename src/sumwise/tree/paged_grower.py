@@ -40,7 +40,9 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 # Nodes of a level that are split in one pass, and of other trees.
-_LEVEL_FAMILIES, _MOST_FAMILIES = 1024, 32
+_LEVEL_FAMILIES, _MOST_FAMILIES = 1024, 64
+# Columns of the threads' sums: what is known after packing, and after exact values were kept.
+_SUMS_OF_RECORDS, _SUM_OF_EXACT_VALUES = slice(0, 4), slice(4, 5)
 # Histograms of small nodes of a level take at most this much memory.
 _SCRATCH_BYTES = 1 << 27
 
@@ -139,18 +141,15 @@ class PagedGrower(TreeGrower):
         key: np.uint64,
     ) -> None:
         """Make records of the rows and plan the first round."""
-        team, sums, n_rows = self._team, self._sums, self._add_up(rows.size)
+        team, n_rows = self._team, self._add_up(rows.size)
         team.run(find_page_maxima, jobs, gradient, hessian, rows, key, n_rows)
         max_g, max_h = self._find_maxima()
         team.run(pack_pages, jobs, pages, rows, max_g, max_h, n_rows)
-        self._add_sums()
+        self._add_sums(_SUMS_OF_RECORDS)
         exact = self._needs_exact_values(max_g, max_h, n_rows)
         if exact:
-            size_g, sum_h = sums[0, :2].copy()
             team.run(keep_exact_values, jobs, rows)
-            sums[1:, :2] = 0
-            self._add_sums()
-            sums[0, :2] = size_g, sum_h
+            self._add_sums(_SUM_OF_EXACT_VALUES)
             self._units[:2] = self._units[2:]
         team.run(plan_first_round, jobs, n_rows, exact)
 
@@ -170,11 +169,12 @@ class PagedGrower(TreeGrower):
             refuse_gradients()
         return max_g, max_h
 
-    def _add_sums(self) -> None:
-        """Add up the sums of all threads and processes into those of the first thread."""
-        self._sums[0] = self._sums.sum(axis=0)
-        self._sums[1:] = 0
-        self._peers.add(self._sums[0])
+    def _add_sums(self, which: slice) -> None:
+        """Add up some sums of all threads and processes; the first thread has them then."""
+        total = self._sums[:, which].sum(axis=0)
+        self._peers.add(total)
+        self._sums[:, which] = 0
+        self._sums[0, which] = total
 
     def _needs_exact_values(self, max_g: float, max_h: float, n_rows: int) -> bool:
         """Whether histograms sum exact values: of few rows, and of heavy tails."""
