@@ -282,8 +282,8 @@ def test_turning_between_tables():
         growers = TreeGrower(wholes[0], *fixed), PagedGrower(paged[0], *fixed)
         for key, turn in enumerate((0, 1, 0, 1, 1, 0)):
             trees = []
-            for grower, given in zip(growers, (wholes, paged), strict=True):
-                grower.turn_to(given[turn])
+            for grower, own in zip(growers, (wholes, paged), strict=True):
+                grower.turn_to(own[turn])
                 scores = np.zeros(400)
                 trees.append(grower.grow_on_gradients(g, h, rows, np.uint64(key), scores))
             assert_equal_bytes(*trees)
