@@ -29,7 +29,7 @@ def _find_libraries() -> list[Path]:
 def _name_platform() -> str:
     machine = platform.machine().lower()
     if sys.platform == "linux":
-        # The libraries call nothing but memset, sched_yield and syscall, which every glibc has.
+        # The libraries call only memset, sched_yield, madvise and syscall, which every glibc has.
         return f"manylinux2014_{machine}"
     if sys.platform == "darwin":
         return f"macosx_11_0_{machine}"

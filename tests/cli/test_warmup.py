@@ -32,6 +32,8 @@ from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.jit import Kernel, Verb
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import REGRESSION_LOSSES
+from sumwise.tree import GrowthSettings
+from tests.tree.test_paged_grower import grow_both, make_categories
 
 
 def count_signatures():
@@ -50,6 +52,14 @@ def count_signatures():
 def warm():
     assert warm_up() > 0
     return count_signatures()
+
+
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+def test_nothing_is_left_to_compile_for_pages(warm, growth):
+    for n_threads, tail in ((1, 1.0), (2, 1e9)):
+        settings = GrowthSettings(growth=growth)
+        grow_both(make_categories(0, 3000), settings, [500, 2000], n_threads, tail=tail)
+    assert count_signatures() == warm
 
 
 @pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])

@@ -22,6 +22,7 @@ from sumwise import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     BaggingRegressor,
+    Columns,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -30,6 +31,9 @@ from sumwise import (
     from_sklearn,
 )
 from sumwise.cuda.programs import compile_all, find_gpu_architectures
+from sumwise.data.binned import BinnedData
+from sumwise.data.binning import BinMapper
+from sumwise.data.paged import Page, PagedData
 from sumwise.errors import DeviceError
 from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.cache import announce_nothing
@@ -37,6 +41,7 @@ from sumwise.kernels.runtime.sums import sum_exactly
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.losses import REGRESSION_LOSSES
+from sumwise.tree import GrowthSettings, PagedGrower
 
 _TYPES = (np.float32, np.float64)
 # Level-wise trees use the same grower as leaf-wise trees.
@@ -108,6 +113,24 @@ def _grow(table: str) -> None:
         model.apply(X)
         for n_rows in (X.shape[0], 1):
             model.predict(X[:n_rows])
+
+
+def _grow_pages() -> None:
+    """Grow a tree on two pages of rows; with so few, histograms sum exact values."""
+    X, _, _, total, _ = _make_data()
+    bins, n_value_bins = np.floor(9 * X.T).astype(np.uint8) + 1, np.full(3, 9)
+    usable, rows = np.ones(3, dtype=np.uint8), np.arange(200, dtype=np.uint32)
+    mapper = BinMapper([np.arange(0.1, 0.9, 0.1)] * 3)
+    with Team(1) as team:
+        pages = [
+            Page(first, BinnedData.from_columns(own, n_value_bins, team, usable=usable))
+            for first, own in ((0, bins[:, :100].copy()), (100, bins[:, 100:200].copy()))
+        ]
+        data = PagedData(pages, n_value_bins, usable)
+        for growth in _GROWTHS:
+            grower = PagedGrower(data, mapper, GrowthSettings(growth), Columns(), 200, team)
+            gradients = total[:200] - total[:200].mean(), np.ones(200)
+            grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
 
 
 def _boost_with_losses() -> None:
@@ -209,6 +232,7 @@ def list_steps() -> list[dict[str, Callable[[], None]]]:
             "several targets": _boost_several_targets,
             "boosters, samplers, target statistics": _boost_in_other_ways,
             **{table: partial(_grow, table) for table in _TABLES},
+            "tables in pages": _grow_pages,
             "losses": _boost_with_losses,
             "AdaBoost": _reweigh,
             "explanations": _explain,

@@ -85,12 +85,14 @@ class BinnedData:
         min_rows: int = 1,
         alone: np.ndarray | None = None,
         presorted: Presorted | None = None,
+        usable: np.ndarray | None = None,
     ) -> "BinnedData":
         """Build from bins by column: uint8 of shape (n_features, n_rows), 0 for missing.
 
         A numeric feature is usable if a split can leave ``min_rows`` of the training ``rows`` (None
         for all) on both sides, a categorical feature if it has more than one bin. Features listed
-        in ``alone`` share no byte and are always usable.
+        in ``alone`` share no byte and are always usable. Where the rows are one page of a larger
+        table, ``usable`` says which features all rows can be split on.
 
         The bins of wide categorical features are in ``categories``, the ranks of presorted features
         in ``presorted``; their columns are not read. A feature whose ``n_value_bins`` is 0 has no
@@ -103,12 +105,14 @@ class BinnedData:
         if categories is not None:
             is_wide[categories.place >= 0] = categories.wide_place >= 0
             fewest[categories.place >= 0] = 1
-        usable, n_bins = np.empty(n_features, dtype=np.uint8), n_value_bins + 1
-        counts = np.empty((team.n_threads, 256), dtype=np.int64)
-        team.run(screen_columns, columns, n_bins, rows, fewest, counts, usable)
+        is_known, n_bins = usable is not None, n_value_bins + 1
+        if usable is None:
+            usable = np.empty(n_features, dtype=np.uint8)
+            counts = np.empty((team.n_threads, 256), dtype=np.int64)
+            team.run(screen_columns, columns, n_bins, rows, fewest, counts, usable)
         if alone is not None:
             usable[alone] = 1
-        if categories is not None:
+        if categories is not None and not is_known:
             wide = (column[rows] for column in categories.wide)
             usable[is_wide] = [own.size > 0 and own.min() < own.max() for own in wide]
         if presorted is not None:

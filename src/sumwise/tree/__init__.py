@@ -13,6 +13,7 @@ from sumwise.tree.tree import LeafModels, Tree
 from sumwise.tree.trees import Trees
 
 if TYPE_CHECKING:
+    from sumwise.tree.paged_grower import PagedGrower
     from sumwise.tree.refit import LeafRefitter, LocationFinder
     from sumwise.tree.solve import LeafSolver, StepFinder, smooth_paths
     from sumwise.tree.vector_grower import VectorGrower
@@ -32,6 +33,7 @@ __all__ = [
     "LinearLeaves",
     "LocationFinder",
     "Model",
+    "PagedGrower",
     "StepFinder",
     "Tree",
     "TreeConstraints",
@@ -49,6 +51,7 @@ __getattr__ = import_on_use(
         "LeafRefitter": "sumwise.tree.refit",
         "LeafSolver": "sumwise.tree.solve",
         "LocationFinder": "sumwise.tree.refit",
+        "PagedGrower": "sumwise.tree.paged_grower",
         "StepFinder": "sumwise.tree.solve",
         "VectorGrower": "sumwise.tree.vector_grower",
         "smooth_paths": "sumwise.tree.solve",

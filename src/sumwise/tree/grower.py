@@ -113,7 +113,7 @@ class TreeGrower:
         is_plain = type(data) is BinnedData
         self._samples = is_plain and sampling_pays(data, columns.by_tree, n_rows)
         self._n_rows = n_rows
-        self._shape = team.n_threads, count_families(data, self._options, team.n_threads)
+        self._shape = team.n_threads, self._count_families(data)
         sizes = (n_rows, self._count_sums(), *self._shape)
         self._work = allocate_workspace(data, self._options, *sizes)
         n_nodes = sum(count_nodes(self._options, self._shape[1]))
@@ -369,6 +369,10 @@ class TreeGrower:
         by_node["split_bin"][node] = 0
         n_listed = int(size.sum())
         return {"set_node": node, "set_size": size, "set_categories": codes[:n_listed].copy()}
+
+    def _count_families(self, data: BinnedData) -> int:
+        """Return the number of nodes that may be split in one round."""
+        return count_families(data, self._options, self._team.n_threads)
 
     def _count_sums(self) -> int:
         """Return the number of integers in a histogram, for the most bins that a tree can have."""
