@@ -16,7 +16,7 @@ from sumwise.lazy import lazy
 
 # Most features that the summary of a schema lists.
 _MOST_SHOWN = 8
-_PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
+PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +57,13 @@ class FeatureSchema:
         """Return a line for all features, and one for each of the first that are not numbers."""
         counts = Counter(self.special.values())
         counts[NUMBER] = self.n_features - len(self.special)
-        kinds = ", ".join(f"{counts[k]:,} {_PLURAL[k]}" for k in KINDS if counts[k])
+        kinds = ", ".join(f"{counts[k]:,} {PLURAL[k]}" for k in KINDS if counts[k])
         lines = [f"<FeatureSchema of {self.n_features:,} features: {kinds}>"]
         for feature, kind in sorted(self.special.items())[:_MOST_SHOWN]:
-            lines.append(f"  feature {feature}: {_PLURAL[kind]}")
+            lines.append(f"  feature {feature}: {PLURAL[kind]}")
             if kind == CATEGORY:
                 values = self.dictionaries[feature].values
-                lines[-1] = f"  feature {feature}: {values.size:,} {_PLURAL[kind]}"
+                lines[-1] = f"  feature {feature}: {values.size:,} {PLURAL[kind]}"
                 lines[-1] += f" ({list_some([repr(value) for value in values[:6].tolist()])})"
         if len(self.special) > _MOST_SHOWN:
             lines.append(f"  and {len(self.special) - _MOST_SHOWN:,} more")
@@ -117,8 +117,8 @@ class FeatureSchema:
                 readers.append(_read_nothing)
             else:
                 raise DataError(
-                    f"{column.label} held {_PLURAL[kind]} in fit, and holds "
-                    f"{_PLURAL[column.kind]} now"
+                    f"{column.label} held {PLURAL[kind]} in fit, and holds "
+                    f"{PLURAL[column.kind]} now"
                 )
         matrix = ColumnMatrix(readers, table.n_rows, self._find_type(table.columns))
         return matrix.read_if_small()

@@ -1,0 +1,317 @@
+"""Sources of record batches: Parquet files, Arrow datasets, and functions that yield batches.
+
+A source can be read as often as needed, always in the same order of rows. Every pass yields frames
+of narwhals with at most ``batch_rows`` rows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sumwise.data.frames.reading import open_frame
+from sumwise.errors import DataError
+
+# Rows of a batch, unless there are very many columns.
+BATCH_ROWS = 1 << 16
+_SUFFIXES = (".parquet", ".parq", ".pq")
+# Bytes that are read from a column of a file at a time. Otherwise Arrow reads a whole row group.
+_BUFFER = 1 << 20
+
+
+class Batch(NamedTuple):
+    """A frame of narwhals, and where it comes from, for messages."""
+
+    frame: Any
+    place: str
+
+
+class Source(ABC):
+    """A table that is read batch by batch, as often as needed.
+
+    Attributes
+    ----------
+    name : str
+        The name of the source in messages.
+    has_types : bool
+        Whether the types of columns are known in advance, and columns can be read alone.
+    """
+
+    name: str
+    has_types: bool = False
+
+    @abstractmethod
+    def list_columns(self) -> list[str]:
+        """Return the names of all columns, in their order."""
+
+    @abstractmethod
+    def read(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Batch]:
+        """Yield all rows in order; some columns (None for all), few rows at a time."""
+
+    def probe(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Yield a few rows of each combination of types that the columns have."""
+        yield from ()
+
+
+class ParquetSource(Source):
+    """Parquet files, one after the other."""
+
+    has_types = True
+
+    def __init__(self, name: str, files: Sequence[Path]) -> None:
+        self.name = name
+        self._files = files
+        self._import = _import_parquet()
+        first = self._open(files[0]).schema_arrow.remove_metadata()
+        self._schema = first
+        # One file of each combination of types.
+        self._variants = {first: files[0]}
+        for path in files[1:]:
+            schema = self._open(path).schema_arrow.remove_metadata()
+            if schema not in self._variants:
+                self._variants[schema] = path
+
+    def _open(self, path: Path) -> Any:
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        try:
+            return self._import.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{path} cannot be read as Parquet: {error}") from error
+
+    def list_columns(self) -> list[str]:
+        return list(self._schema.names)
+
+    def read(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Batch]:
+        for path in self._files:
+            yield from self._read_file(path, columns, batch_rows)
+
+    def _read_file(
+        self, path: Path, columns: Sequence[str] | None, batch_rows: int
+    ) -> Iterator[Batch]:
+        wanted = self.list_columns() if columns is None else list(columns)
+        with self._open(path) as file:
+            self._check_columns(path, file.schema_arrow, wanted)
+            for part in file.iter_batches(batch_rows, columns=wanted):
+                yield Batch(_open_batch(part, str(path)).select(wanted), str(path))
+
+    def _check_columns(self, path: Path, schema: Any, wanted: Sequence[str]) -> None:
+        """Refuse a file that lacks columns, or has them with other types than the first file."""
+        first = self._files[0]
+        for name in wanted:
+            if name not in schema.names:
+                raise DataError(f"{path} has no column {name!r}, which {first} has")
+            own, known = schema.field(name).type, self._schema.field(name).type
+            families = {_find_family(own), _find_family(known)} - {"null"}
+            if len(families) > 1:
+                raise DataError(
+                    f"column {name!r} has type {own} in {path}, and {known} in {first}; write all "
+                    "files with one type"
+                )
+
+    def probe(self, columns: Sequence[str]) -> Iterator[Batch]:
+        for path in self._variants.values():
+            own = self._read_file(path, columns, 1 << 10)
+            yield from (batch for batch, _ in zip(own, range(1), strict=False))
+
+
+class DatasetSource(Source):
+    """A dataset of pyarrow, or anything with its ``scanner``."""
+
+    has_types = True
+
+    def __init__(self, dataset: Any) -> None:
+        self.name = "the dataset"
+        self._dataset = dataset
+
+    def list_columns(self) -> list[str]:
+        return list(self._dataset.schema.names)
+
+    def read(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Batch]:
+        # Little is read ahead: Arrow would otherwise keep up to 16 batches of 4 files.
+        scanner = self._dataset.scanner(
+            columns=None if columns is None else list(columns),
+            batch_size=batch_rows,
+            batch_readahead=2,
+            fragment_readahead=1,
+        )
+        for part in scanner.to_batches():
+            if part.num_rows:
+                yield Batch(_open_batch(part, self.name), self.name)
+
+    def probe(self, columns: Sequence[str]) -> Iterator[Batch]:
+        own = self.read(columns, 1 << 10)
+        yield from (batch for batch, _ in zip(own, range(1), strict=False))
+
+
+class CallableSource(Source):
+    """A function without arguments that returns an iterable of batches, anew for each pass."""
+
+    def __init__(self, function: Callable[[], Iterable[Any]]) -> None:
+        self.name = f"the batches of {getattr(function, '__qualname__', type(function).__name__)}"
+        self._function = function
+        self._last: Any = None
+        self._columns: list[str] | None = None
+
+    def list_columns(self) -> list[str]:
+        if self._columns is None:
+            first = next(self._read_whole(), None)
+            if first is None:
+                raise refuse_empty(self.name)
+            self._columns = list(first.frame.columns)
+        return self._columns
+
+    def read(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Batch]:
+        wanted = self.list_columns() if columns is None else list(columns)
+        for frame, place in self._read_whole():
+            missing = [name for name in wanted if name not in frame.columns]
+            if missing:
+                raise DataError(f"{place} has no column {missing[0]!r}")
+            chosen = frame.select(wanted)
+            for first in range(0, len(frame), batch_rows):
+                yield Batch(chosen[first : first + batch_rows], place)
+
+    def _read_whole(self) -> Iterator[Batch]:
+        """Yield batches as the function makes them, except for empty ones."""
+        batches = self._function()
+        if batches is self._last and iter(batches) is batches:
+            raise DataError(
+                f"{self.name}: the function returned the same iterator again, which is used up; "
+                "it is called once for each pass, and must return a new iterator every time"
+            )
+        try:
+            self._last = iter(batches)
+        except TypeError:
+            raise DataError(
+                f"{self.name}: the function returned a {type(batches).__name__}, and must return "
+                "an iterator of record batches or frames"
+            ) from None
+        if self._last is not batches:
+            self._last, batches = None, self._last
+        for number, part in enumerate(batches):
+            place = f"batch {number} of {self.name.removeprefix('the batches of ')}"
+            frame = _open_batch(part, place)
+            if len(frame):
+                yield Batch(frame, place)
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is read batch by batch: a path, a dataset of Arrow, or a function."""
+    if isinstance(X, (str, PathLike)) or _is_dataset(X):
+        return True
+    if hasattr(X, "shape") or hasattr(X, "__array__") or hasattr(X, "__dataframe__"):
+        return False
+    return (callable(X) and not isinstance(X, type)) or hasattr(X, "__next__")
+
+
+def open_source(X: Any) -> Source:
+    """Return the source that X describes; see :func:`is_source`."""
+    if isinstance(X, (str, PathLike)):
+        return ParquetSource(fspath(X), _list_files(Path(X)))
+    if _is_dataset(X):
+        return DatasetSource(X)
+    if hasattr(X, "__next__"):
+        raise DataError(
+            f"X is a {type(X).__name__}, which can be read only once; pass the function that "
+            "makes it, without calling it"
+        )
+    return CallableSource(X)
+
+
+def read_frames(
+    X: Any,
+    keep: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[Any]:
+    """Yield the rows of a source in native frames that any ``predict`` can read.
+
+    Parameters
+    ----------
+    X : path, dataset or callable
+        See :func:`is_source`.
+    keep : sequence of str or None
+        The columns to read, where the source has them; None for all.
+    drop : sequence of str
+        Columns that are not read: the target, for example.
+    batch_rows : int
+        The most rows of a frame.
+    """
+    source = open_source(X)
+    known = source.list_columns()
+    names = [n for n in known if (keep is None or n in set(keep)) and n not in set(drop)]
+    is_empty = True
+    for batch in source.read(names, batch_rows):
+        is_empty = False
+        yield batch.frame.to_native()
+    if is_empty:
+        raise refuse_empty(source.name)
+
+
+def refuse_empty(name: str) -> DataError:
+    """Return the error for a source without rows."""
+    return DataError(f"{name} is empty: it has 0 sample(s), and at least one row is needed")
+
+
+def _is_dataset(X: Any) -> bool:
+    # Compared by name: pyarrow may not be installed.
+    return type(X).__module__.startswith("pyarrow.") and hasattr(X, "scanner")
+
+
+def _list_files(path: Path) -> list[Path]:
+    """Return a file, or the Parquet files in a folder sorted by their names."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError(f"{path} is neither a Parquet file nor a folder of Parquet files")
+    files = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix.lower() in _SUFFIXES
+        and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        and file.is_file()
+    ]
+    if not files:
+        raise DataError(f"{path} has no Parquet files ({', '.join(_SUFFIXES)})")
+    return files
+
+
+def _import_parquet() -> Any:
+    try:
+        import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+    except ImportError:
+        raise ImportError(
+            "Parquet files are read with pyarrow; pip install 'sumwise[parquet]'"
+        ) from None
+    return parquet
+
+
+def _open_batch(part: Any, place: str) -> Any:
+    """Return a record batch, table or frame as a frame of narwhals."""
+    if type(part).__name__ == "RecordBatch" and hasattr(part, "schema"):
+        import pyarrow as pa
+
+        part = pa.Table.from_batches([part])
+    frame = None if isinstance(part, (str, dict, list, tuple)) else open_frame(part)
+    if frame is None:
+        raise DataError(
+            f"{place} is a {type(part).__name__}, and must be a record batch or table of Arrow, or "
+            "a frame of pandas or polars"
+        )
+    return frame
+
+
+def _find_family(dtype: Any) -> str:
+    """Return the kind of values of an Arrow type; files may differ in the width of numbers."""
+    from pyarrow import types
+
+    if types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if types.is_null(dtype):
+        return "null"
+    if types.is_boolean(dtype) or types.is_integer(dtype) or types.is_floating(dtype):
+        return "number"
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+        return "string"
+    return str(dtype)
