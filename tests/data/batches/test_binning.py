@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sumwise.data.thresholds
-from sumwise.data.batches.binning import find_bins, write_pages
+from sumwise.data.batches.binning import find_bins, open_pages, write_pages
 from sumwise.data.batches.learning import BatchedTable, Roles, learn_table
+from sumwise.data.batches.memory import MemoryPlan
 from sumwise.data.batches.sources import open_source
 from sumwise.data.batches.storage import MappedStorage, PlainStorage
 from sumwise.data.binning import BinMapper
@@ -144,6 +145,22 @@ def test_parquet_gives_the_bins_of_the_table(tmp_path):
         last = pages.pages[-1]  # all features can be split within it
         alone = expected.transform(X[last.first :], TEAM)
         np.testing.assert_array_equal(last.data.table.tiles, alone.table.tiles)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_pages_are_made_as_planned(tmp_path, keeps):
+    table = make_table(np.random.default_rng(3), 700)
+    X, schema = read_whole(table)
+    learned = learn(lambda: [table])
+    valid = learn_table(BatchedTable.open(open_source(lambda: [table[:90]]), Roles()), known=schema)
+    plan = MemoryPlan(256, 30_000, 90_000, keeps, keeps)
+    options = {"max_bins": 9, "seed": 1, "native": NATIVE, "min_rows": 2}
+    with open_pages(learned, plan, TEAM, cache_dir=tmp_path, more=[valid], **options) as binned:
+        expected = BinMapper.fit(X, 9, None, None, 1, TEAM, schema.n_categories, NATIVE)
+        assert_same_mapper(binned.mapper, expected)
+        assert_same_pages(binned.data, expected.transform(X, TEAM, X[:90], min_rows=2))
+        assert binned.rounded == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_categories_in_one_batch_only_are_known():

@@ -92,7 +92,10 @@ def test_pages_stay_in_memory_if_they_fit():
     assert plan.keeps_pages
     assert plan.page_rows == PAGE_ROWS
     assert 4_000_000 * 28 * 2 <= plan.binned_bytes <= 4_000_000 * 28 * 3
+    assert plan.keeps_sample
     assert not plan_memory(300_000_000, 4_000_000, 28).keeps_pages
+    assert not plan_memory(600_000_000, 4_000_000, 200).keeps_sample
+    assert plan_memory(4 << 30, 10, 64, n_threads=16).binned_bytes > 10 * 64 * 2
     assert not plan_memory(4 << 30, 4_000_000, 28, reserved=4_000_000_000).keeps_pages
 
 

@@ -89,7 +89,7 @@ def test_too_little_room_is_an_error(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "_reserve", fail)
-    with pytest.raises(DiskSpaceError, match=r"has no room for .* more"):
+    with pytest.raises(DiskSpaceError, match=r"has no room for .*kB"):
         MappedStorage(tmp_path, 100).allocate((100,), np.uint8)
 
 

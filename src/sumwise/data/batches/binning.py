@@ -6,12 +6,15 @@ added up.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
 
 from sumwise.data.batches.learning import LearnedTable
-from sumwise.data.batches.storage import PlainStorage
+from sumwise.data.batches.memory import MemoryPlan
+from sumwise.data.batches.storage import PlainStorage, open_storage
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper, CategoryCounts
 from sumwise.data.categories.bins import check_number, collect_categories
@@ -32,6 +35,45 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import Categories
 
 _CODES = 256
+
+
+class BinnedPages(NamedTuple):
+    """A table in binned pages, and how it was binned."""
+
+    data: PagedData
+    mapper: BinMapper
+    rounded: list[str]
+
+
+@contextmanager
+def open_pages(
+    learned: LearnedTable,
+    plan: MemoryPlan,
+    team: Team,
+    *,
+    cache_dir: str | PathLike[str] | None = None,
+    max_bins: int | np.ndarray = MAX_BINS,
+    sample_weight: np.ndarray | None = None,
+    rows: np.ndarray | None = None,
+    seed: int = 0,
+    native: Native | None = None,
+    only_bytes: bool = False,
+    min_rows: int = 1,
+    more: Sequence[Matrix | LearnedTable] = (),
+    unknown_code: float = np.nan,
+) -> Iterator[BinnedPages]:
+    """Find the bins of a table and write its pages, which are deleted at the end of the context.
+
+    ``rounded`` lists the columns whose integers are rounded to float64. The other arguments are
+    those of :func:`find_bins` and :func:`write_pages`; ``cache_dir`` is the folder of files, None
+    for the system's folder of temporary files.
+    """
+    of_bins = (max_bins, sample_weight, rows, seed, team, native, only_bytes)
+    with open_storage(plan.keeps_sample, plan.sample_bytes, cache_dir) as storage:
+        found = find_bins(learned, *of_bins, storage, unknown_code)
+    with open_storage(plan.keeps_pages, plan.binned_bytes, cache_dir) as storage:
+        layout = (storage, plan.page_rows, team, rows, min_rows, more, unknown_code)
+        yield BinnedPages(write_pages(learned, found.mapper, *layout), *found)
 
 
 class FoundBins(NamedTuple):
@@ -157,7 +199,7 @@ def write_pages(
     team: Team,
     rows: np.ndarray | None = None,
     min_rows: int = 1,
-    more: Sequence[Matrix] = (),
+    more: Sequence[Matrix | LearnedTable] = (),
     unknown_code: float = np.nan,
 ) -> PagedData:
     """Map all rows to bins and return them in pages, followed by the rows of ``more``.
@@ -176,8 +218,8 @@ def write_pages(
         The training rows, ascending; None for all rows of the source.
     min_rows : int
         Features that cannot leave as many training rows on both sides of a split are unusable.
-    more : sequence of Matrix
-        Rows that are only scored, such as validation sets.
+    more : sequence of Matrix or LearnedTable
+        Rows that are only scored, such as validation sets. A table must have the same schema.
     unknown_code : float
         The code of categories that the schema does not know.
     """
@@ -187,9 +229,10 @@ def write_pages(
     fewest = np.full(n_features, min_rows, dtype=np.int64)
     fewest[list(mapper.categories)] = 1
     screen = _Screen(n_value_bins + 1, fewest)
-    n_rows = learned.n_rows + sum(X.shape[0] for X in more)
+    tables = (learned, *more)
+    n_rows = sum(own.n_rows if isinstance(own, LearnedTable) else own.shape[0] for own in tables)
     columns = []
-    parts = _cut(_read_parts(learned, more, unknown_code), page_rows)
+    parts = _cut(_read_parts(tables, unknown_code), page_rows)
     for first in range(0, n_rows, page_rows):
         own = storage.allocate((n_features, min(page_rows, n_rows - first)), np.uint8)
         none = np.empty((0, own.shape[1]), dtype=np.uint32)
@@ -222,13 +265,13 @@ def refuse_wide(learned: LearnedTable, mapper: BinMapper) -> None:
             )
 
 
-def _read_parts(
-    learned: LearnedTable, more: Sequence[Matrix], unknown_code: float
-) -> Iterator[Matrix]:
-    """Yield all rows in order, as matrices that are not empty."""
-    for _, X, _ in learned.read_matrices("missing", unknown_code):
-        yield X
-    yield from (X for X in more if X.shape[0])
+def _read_parts(tables: Sequence[Matrix | LearnedTable], unknown_code: float) -> Iterator[Matrix]:
+    """Yield all rows in order."""
+    for own in tables:
+        if isinstance(own, LearnedTable):
+            yield from (X for _, X, _ in own.read_matrices("missing", unknown_code))
+        else:
+            yield own
 
 
 def _cut(parts: Iterator[Matrix], page_rows: int) -> Iterator[np.ndarray]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sumwise.data.batches.sources import BATCH_ROWS
 from sumwise.data.binned import lay_out_tiles
+from sumwise.data.thresholds import SAMPLE_ROWS
 from sumwise.errors import MemoryLimitError, ParameterError
 
 _UNITS = {"": 1, "b": 1}
@@ -155,17 +156,26 @@ class MemoryPlan:
         The rows of a page.
     binned_bytes : int
         The size of all pages.
-    keeps_pages : bool
-        Whether all pages stay in memory; otherwise they are files.
+    sample_bytes : int
+        The size of the sample that quantiles come from.
+    keeps_pages, keeps_sample : bool
+        Whether they stay in memory; otherwise they are files.
     """
 
     page_rows: int
     binned_bytes: int
+    sample_bytes: int
     keeps_pages: bool
+    keeps_sample: bool
 
 
 def plan_memory(
-    limit: int, n_rows: int, n_features: int, n_outputs: int = 1, reserved: int = 0
+    limit: int,
+    n_rows: int,
+    n_features: int,
+    n_outputs: int = 1,
+    reserved: int = 0,
+    n_threads: int = 1,
 ) -> MemoryPlan:
     """Cut a table into pages; raise MemoryLimitError if not even one page at a time would fit.
 
@@ -176,6 +186,8 @@ def plan_memory(
     n_rows, n_features, n_outputs : int
     reserved : int
         Bytes that the fit needs besides: histograms, for example.
+    n_threads : int
+        Tables for more threads have more and narrower tiles.
     """
     state = n_rows * (_ROW_BYTES + _OUTPUT_BYTES * n_outputs) + reserved
     batch = choose_batch_rows(limit, n_features) * n_features * _BATCH_BYTES
@@ -189,9 +201,12 @@ def plan_memory(
             f"({show_size(state)} for scores, gradients and other numbers per row), and "
             f"{show_size(limit)} may be used; raise memory_limit, or train on fewer rows"
         )
-    n_words = lay_out_tiles(n_features, 1, 1)[-1]
+    n_words = lay_out_tiles(n_features, 1, n_threads)[-1]
     binned = n_rows * (n_features + 8 * n_words)
-    return MemoryPlan(page_rows, binned, needed + binned <= limit)
+    sample = min(n_rows, SAMPLE_ROWS) * n_features * 8
+    # The sample is given up before there are pages and scores.
+    keeps_sample = batch + sample <= limit // 2
+    return MemoryPlan(page_rows, binned, sample, needed + binned <= limit, keeps_sample)
 
 
 def show_size(n_bytes: int) -> str:

@@ -62,7 +62,7 @@ class ParquetSource(Source):
     def __init__(self, name: str, files: Sequence[Path]) -> None:
         self.name = name
         self._files = files
-        self._import = _import_parquet()
+        self._import = import_parquet()
         first = self._open(files[0]).schema_arrow.remove_metadata()
         self._schema = first
         # One file of each combination of types.
@@ -277,7 +277,8 @@ def _list_files(path: Path) -> list[Path]:
     return files
 
 
-def _import_parquet() -> Any:
+def import_parquet() -> Any:
+    """Return ``pyarrow.parquet``, or say what to install."""
     try:
         import pyarrow.parquet as parquet  # type: ignore[import-untyped]
     except ImportError:

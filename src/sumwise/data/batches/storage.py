@@ -22,6 +22,13 @@ _FILE_BYTES = 1 << 30
 _ALIGNMENT = 64
 
 
+def open_storage(
+    keeps: bool, n_bytes: int, cache_dir: str | os.PathLike[str] | None
+) -> "PlainStorage":
+    """Return memory for arrays of ``n_bytes`` in all, or files in ``cache_dir``."""
+    return PlainStorage() if keeps else MappedStorage(cache_dir, n_bytes)
+
+
 class PlainStorage:
     """Arrays in memory."""
 
@@ -58,7 +65,8 @@ class MappedStorage(PlainStorage):
         self._folder = Path(tempfile.gettempdir() if folder is None else folder)
         if not self._folder.is_dir():
             raise ParameterError(f"cache_dir={str(folder)!r} is not a folder")
-        self._expected = n_bytes
+        # Some room is lost where an array does not fit into the rest of a file.
+        self._expected = n_bytes + n_bytes // 64 + (1 << 16)
         self._file: mmap.mmap | None = None
         self._used = 0
         free = shutil.disk_usage(self._folder).free
@@ -72,7 +80,6 @@ class MappedStorage(PlainStorage):
         if n_bytes == 0:
             return np.empty(tuple(shape), dtype=dtype)
         if self._file is None or self._used + n_bytes > len(self._file):
-            self._expected = max(n_bytes, self._expected)
             self._file = self._map(max(n_bytes, min(_FILE_BYTES, self._expected)))
             self._used = 0
         array = np.frombuffer(self._file, dtype, prod(shape), self._used).reshape(tuple(shape))
@@ -88,11 +95,12 @@ class MappedStorage(PlainStorage):
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
-            raise self._refuse(f"has no room for {show_size(n_bytes)} more") from error
+            raise self._refuse(f"has no room for {show_size(n_bytes)}") from error
 
     def _refuse(self, what: str) -> DiskSpaceError:
+        needed = show_size(max(0, self._expected))
         return DiskSpaceError(
-            f"{self._folder} {what}, and the binned table needs {show_size(self._expected)}; "
+            f"{self._folder} {what}, and the binned table needs {needed}; "
             "choose another folder by cache_dir, or raise memory_limit if memory is free"
         )
 
