@@ -155,6 +155,15 @@ class DistinctValues(NamedTuple):
         for first, part, _, own in read_rows(X, rows):
             team.run(kernels.find_distinct, part, first, own, *self)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether every column has more values than bins: further rows change nothing."""
+        return bool((self.n_values[0] > self.max_bins).all())
+
+    def drop_tables(self) -> "DistinctValues":
+        """Return the values without the hash tables, which only :meth:`add` needs."""
+        return self._replace(tables=self.tables[:0].copy(), values=self.values[:1].copy())
+
     def place_thresholds(self, cut: Callable[[np.ndarray], Neighbors]) -> list[np.ndarray]:
         """Return the thresholds of each column; see :func:`place_thresholds`."""
         return place_thresholds(self.values[0], self.n_values[0], self.max_bins, cut)

@@ -45,6 +45,10 @@ def make_table(rng, n_rows):
             "coded": pa.array(words.tolist(), pa.string()).dictionary_encode(),
             "flag": pa.array(rng.random(n_rows) < 0.3),
             "day": pa.array(rng.integers(0, 20_000, n_rows).astype(np.int32), pa.date32()),
+            "maybe": pa.array([None if i % 3 else i % 5 for i in range(n_rows)], pa.int64()),
+            "when": pa.array(rng.integers(0, 1 << 40, n_rows), pa.timestamp("us", "UTC")),
+            "took": pa.array(rng.integers(0, 1 << 40, n_rows), pa.duration("ns")),
+            "price": pa.array(rng.integers(0, 999, n_rows)).cast(pa.decimal128(20, 1)),
             "nothing": pa.nulls(n_rows),
             "constant": np.ones(n_rows),
             "almost": (np.arange(n_rows) == n_rows - 1).astype(float),
@@ -178,6 +182,21 @@ def test_categories_in_one_batch_only_are_known():
     )
 
 
+def test_categories_of_all_libraries_are_united():
+    words = [["b", "a", None], ["c", "c", "a"]]
+    for parts in (
+        [pd.DataFrame({"x": pd.Categorical(own)}) for own in words],
+        [pl.DataFrame({"x": pl.Series(own, dtype=pl.Categorical)}) for own in words],
+        [pl.DataFrame({"x": pl.Series(own, dtype=pl.Enum(["c", "b", "a"]))}) for own in words],
+        [pa.table({"x": pa.array(own).dictionary_encode()}) for own in words],
+        [pl.DataFrame({"x": words[0]}), pd.DataFrame({"x": pd.Categorical(words[1])})],
+    ):
+        learned = learn(lambda parts=parts: parts, batch_rows=2)
+        assert learned.schema.dictionaries[0].values.tolist() == ["a", "b", "c"]
+        codes = np.concatenate([X[:, 0] for _, X, _ in learned.read_matrices()])
+        np.testing.assert_array_equal(codes, [1.0, 0.0, np.nan, 2.0, 2.0, 0.0])
+
+
 def test_single_precision_is_kept_and_does_not_change_bins():
     rng = np.random.default_rng(1)
     values = rng.normal(size=(2000, 2)).astype(np.float32)
@@ -192,6 +211,7 @@ def test_single_precision_is_kept_and_does_not_change_bins():
 
 def test_max_bins_may_differ_by_feature():
     values = np.random.default_rng(2).normal(size=(500, 4))
+    values[:, 1] = values[:, 1].round()
     max_bins = np.array([4, 4, 9, 4])
     learned = learn(lambda: [pd.DataFrame(values, columns=list("abcd"))], 99)
     found = find_bins(learned, max_bins)

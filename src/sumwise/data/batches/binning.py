@@ -35,6 +35,8 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import Categories
 
 _CODES = 256
+# Features whose distinct values are collected together: once all have many, no more are needed.
+_FEATURES = 32
 
 
 class BinnedPages(NamedTuple):
@@ -136,15 +138,10 @@ class _Survey:
         self._learned, self._from, self._team = learned, found_from, team
         self.categories = categories
         # Runs of features with the same number of bins; those without bins are categories.
-        self._runs = [run for run in find_runs(max_bins, max_bins.size) if max_bins[run[0]]]
-        self._distinct = [
-            DistinctValues.allocate(last - first, int(max_bins[first]), learned.dtype, team)
-            for first, last in self._runs
-        ]
-        # By column: quantiles are found one column after the other.
-        self._samples = [
-            storage.allocate((last - first, found_from.sample.size), learned.dtype)
-            for first, last in self._runs
+        self._runs = [
+            _Run(first, last, int(max_bins[first]), learned.dtype, found_from, storage)
+            for first, last in find_runs(max_bins, _FEATURES)
+            if max_bins[first]
         ]
 
     def read(self, unknown_code: float) -> list[str]:
@@ -154,34 +151,60 @@ class _Survey:
             for column, kind in zip(columns.columns, kinds, strict=True):
                 if kind == NUMBER and column.label not in rounded and column.rounds_integers():
                     rounded[column.label] = True
-            self._add(X, first)
+            rows, _ = _take_range(self._from.rows, first, first + X.shape[0])
+            self.categories.add(X, rows, self._team)
+            for run in self._runs:
+                run.add(X, rows, first, self._team)
         return list(rounded)
-
-    def _add(self, X: np.ndarray, first: int) -> None:
-        last = first + X.shape[0]
-        own, _ = _take_range(self._from.rows, first, last)
-        sampled, begin = _take_range(self._from.sample, first, last)
-        self.categories.add(X, own, self._team)
-        for run, distinct, sample in zip(self._runs, self._distinct, self._samples, strict=True):
-            part = X[:, run[0] : run[1]]
-            distinct.add(part, own, self._team)
-            sample[:, begin : begin + sampled.size] = part[sampled].T
 
     def place_thresholds(self) -> list[np.ndarray]:
         """Return the thresholds of all features, empty for categories."""
         thresholds = [np.empty(0)] * self._learned.schema.n_features
-        numbers = np.arange(self._from.sample.size, dtype=np.uint32)
-        for (first, last), distinct, sample in zip(
-            self._runs, self._distinct, self._samples, strict=True
-        ):
-
-            def cut(
-                many: np.ndarray, X: np.ndarray = sample.T, max_bins: int = distinct.max_bins
-            ) -> Neighbors:
-                return cut_quantiles(X, many, numbers, self._from.weight, max_bins, self._team)
-
-            thresholds[first:last] = distinct.place_thresholds(cut)
+        for run in self._runs:
+            thresholds[run.first : run.last] = run.place_thresholds(self._team)
         return thresholds
+
+
+class _Run:
+    """Neighboring features with the same number of bins: their distinct values, and the sample."""
+
+    def __init__(
+        self,
+        first: int,
+        last: int,
+        max_bins: int,
+        dtype: np.dtype,
+        found_from: ThresholdRows,
+        storage: PlainStorage,
+    ) -> None:
+        self.first, self.last = first, last
+        self._max_bins, self._from = max_bins, found_from
+        self._distinct: DistinctValues | None = None
+        # By column: quantiles are found one column after the other.
+        self._sample = storage.allocate((last - first, found_from.sample.size), dtype)
+
+    def add(self, X: np.ndarray, rows: np.ndarray, first_row: int, team: Team) -> None:
+        """Add a batch; ``rows`` are counted from its first row."""
+        X = X[:, self.first : self.last]
+        if self._distinct is None:
+            self._distinct = DistinctValues.allocate(X.shape[1], self._max_bins, X.dtype, team)
+        if not self._distinct.is_full:
+            self._distinct.add(X, rows, team)
+            if self._distinct.is_full:  # the hash tables are large, and not needed any more
+                self._distinct = self._distinct.drop_tables()
+        sampled, begin = _take_range(self._from.sample, first_row, first_row + X.shape[0])
+        self._sample[:, begin : begin + sampled.size] = X[sampled].T
+
+    def place_thresholds(self, team: Team) -> list[np.ndarray]:
+        """Return the thresholds of these features."""
+        assert self._distinct is not None
+        numbers = np.arange(self._sample.shape[1], dtype=np.uint32)
+
+        def cut(many: np.ndarray) -> Neighbors:
+            of_rows = (numbers, self._from.weight)
+            return cut_quantiles(self._sample.T, many, *of_rows, self._max_bins, team)
+
+        return self._distinct.place_thresholds(cut)
 
 
 def _take_range(rows: np.ndarray, first: int, last: int) -> tuple[np.ndarray, int]:

@@ -311,8 +311,12 @@ def _find_family(dtype: Any) -> str:
         dtype = dtype.value_type
     if types.is_null(dtype):
         return "null"
-    if types.is_boolean(dtype) or types.is_integer(dtype) or types.is_floating(dtype):
-        return "number"
-    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
-        return "string"
+    families = {
+        "number": (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal),
+        "string": (types.is_string, types.is_large_string, types.is_string_view),
+        "date": (types.is_date, types.is_timestamp),
+    }
+    for family, tests in families.items():
+        if any(test(dtype) for test in tests):
+            return family
     return str(dtype)
