@@ -161,6 +161,34 @@ def test_every_pass_must_have_the_same_number_of_rows():
             list(learned.read_matrices())
 
 
+def test_rows_must_stay_in_their_order():
+    rng = np.random.default_rng(0)
+    for values in (np.arange(9), np.array([f"label {i}" for i in range(9)], dtype=object)):
+        frame = pd.DataFrame({"x": np.zeros(9), "y": values})
+        table = open_table(
+            lambda frame=frame: [frame.sample(frac=1.0, random_state=rng)], target="y"
+        )
+        learned = learn_table(table)
+        with pytest.raises(DataError, match="other values in column 'y' than in the first pass"):
+            list(learned.read_matrices())
+
+
+def test_empty_files_do_not_hide_types(tmp_path):
+    table = pa.table({"word": ["a", "b"], "day": pa.array([None, 86_400_000], pa.date64())})
+    for number, part in enumerate([table[:0], table[:1], table[1:]]):
+        pq.write_table(part, tmp_path / f"{number}.parquet")
+    for X in (
+        tmp_path,
+        ds.dataset(tmp_path),
+        lambda: table.to_batches(1),
+        lambda: [table[:1], table[1:]],
+    ):
+        learned = learn_table(open_table(X))
+        assert learned.schema.kinds == ("category", "date")
+        matrix = np.concatenate([X for _, X, _ in learned.read_matrices()])
+        np.testing.assert_array_equal(matrix, [[0.0, np.nan], [1.0, 86_400.0]])
+
+
 def test_sources_without_rows_are_refused(tmp_path):
     pq.write_table(pa.table({"x": pa.array([], pa.float64())}), tmp_path / "x.parquet")
     with pytest.raises(DataError, match="is empty: it has 0 sample"):

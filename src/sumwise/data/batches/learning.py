@@ -34,6 +34,10 @@ class Roles:
     init_score: Names = None
     groups: Names = None
 
+    def list_targets(self) -> list[str]:
+        """Return the names of the columns of the target."""
+        return _as_list(self.target)
+
     def list_names(self) -> list[str]:
         """Return the names of all these columns."""
         own = (self.target, self.sample_weight, self.init_score, self.groups)
@@ -153,7 +157,10 @@ class LearnedTable:
         self, unknown_category: str = "missing", unknown_code: float = np.nan
     ) -> Iterator[tuple[int, np.ndarray, ColumnFrame]]:
         """Yield (first row, numbers, columns) of every batch, in order."""
-        for first, batch in self.table.read(self.table.names):
+        known = () if self.table.source.has_types else self.table.roles.list_targets()
+        for first, batch in self.table.read([*self.table.names, *known]):
+            if known:
+                self._compare_target(first, batch)
             columns = self.table.read_columns(batch)
             try:
                 matrix = self.schema.convert(columns, unknown_category, unknown_code)
@@ -162,6 +169,18 @@ class LearnedTable:
             if not isinstance(matrix, np.ndarray):
                 matrix = matrix.convert(0, columns.n_rows)
             yield first, matrix.astype(self.dtype, copy=False), columns
+
+    def _compare_target(self, first: int, batch: Batch) -> None:
+        """Refuse a function that yields its rows in another order than before."""
+        assert self.target is not None
+        for k, name in enumerate(self.table.roles.list_targets()):
+            now = series_to_array(batch.frame[name].to_native())
+            known = self.target if self.target.ndim == 1 else self.target[:, k]
+            if not np.array_equal(now, known[first : first + len(now)]):
+                raise DataError(
+                    f"{batch.place} has other values in column {name!r} than in the first pass; "
+                    "every pass must have the same rows in the same order"
+                )
 
 
 def learn_table(

@@ -6,6 +6,7 @@ of narwhals with at most ``batch_rows`` rows.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ BATCH_ROWS = 1 << 16
 _SUFFIXES = (".parquet", ".parq", ".pq")
 # Bytes that are read from a column of a file at a time. Otherwise Arrow reads a whole row group.
 _BUFFER = 1 << 20
+# Rows that show the types of columns.
+_PROBE_ROWS = 1 << 10
 
 
 class Batch(NamedTuple):
@@ -63,14 +66,13 @@ class ParquetSource(Source):
         self.name = name
         self._files = files
         self._import = import_parquet()
-        first = self._open(files[0]).schema_arrow.remove_metadata()
-        self._schema = first
-        # One file of each combination of types.
-        self._variants = {first: files[0]}
-        for path in files[1:]:
-            schema = self._open(path).schema_arrow.remove_metadata()
-            if schema not in self._variants:
-                self._variants[schema] = path
+        # The files of each combination of types.
+        self._variants: dict[Any, list[Path]] = {}
+        for path in files:
+            with self._open(path) as file:
+                schema = file.schema_arrow.remove_metadata()
+            self._variants.setdefault(schema, []).append(path)
+        self._schema = next(iter(self._variants))
 
     def _open(self, path: Path) -> Any:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -94,7 +96,8 @@ class ParquetSource(Source):
         with self._open(path) as file:
             self._check_columns(path, file.schema_arrow, wanted)
             for part in file.iter_batches(batch_rows, columns=wanted):
-                yield Batch(_open_batch(part, str(path)).select(wanted), str(path))
+                if part.num_rows:
+                    yield Batch(_open_batch(part, str(path)).select(wanted), str(path))
 
     def _check_columns(self, path: Path, schema: Any, wanted: Sequence[str]) -> None:
         """Refuse a file that lacks columns, or has them with other types than the first file."""
@@ -111,9 +114,9 @@ class ParquetSource(Source):
                 )
 
     def probe(self, columns: Sequence[str]) -> Iterator[Batch]:
-        for path in self._variants.values():
-            own = self._read_file(path, columns, 1 << 10)
-            yield from (batch for batch, _ in zip(own, range(1), strict=False))
+        for files in self._variants.values():
+            batches = (self._read_file(path, columns, _PROBE_ROWS) for path in files)
+            yield from islice(chain.from_iterable(batches), 1)
 
 
 class DatasetSource(Source):
@@ -141,8 +144,7 @@ class DatasetSource(Source):
                 yield Batch(_open_batch(part, self.name), self.name)
 
     def probe(self, columns: Sequence[str]) -> Iterator[Batch]:
-        own = self.read(columns, 1 << 10)
-        yield from (batch for batch, _ in zip(own, range(1), strict=False))
+        yield from islice(self.read(columns, _PROBE_ROWS), 1)
 
 
 class CallableSource(Source):
@@ -290,10 +292,8 @@ def import_parquet() -> Any:
 
 def _open_batch(part: Any, place: str) -> Any:
     """Return a record batch, table or frame as a frame of narwhals."""
-    if type(part).__name__ == "RecordBatch" and hasattr(part, "schema"):
-        import pyarrow as pa
-
-        part = pa.Table.from_batches([part])
+    if type(part).__module__ == "pyarrow.lib" and hasattr(part, "schema"):
+        part = _read_arrow(part)
     frame = None if isinstance(part, (str, dict, list, tuple)) else open_frame(part)
     if frame is None:
         raise DataError(
@@ -301,6 +301,20 @@ def _open_batch(part: Any, place: str) -> Any:
             "a frame of pandas or polars"
         )
     return frame
+
+
+def _read_arrow(part: Any) -> Any:
+    """Return a record batch or table as a table; date64, unknown to narwhals, as time stamps."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else part
+    types = [
+        pa.timestamp("ms") if pa.types.is_date64(field.type) else field.type
+        for field in table.schema
+    ]
+    if types == table.schema.types:
+        return table
+    return table.cast(pa.schema(list(zip(table.schema.names, types, strict=True))))
 
 
 def _find_family(dtype: Any) -> str:
