@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from sumwise.data.batches import learning
 from sumwise.data.batches.learning import BatchedTable, Roles, learn_table
 from sumwise.data.batches.sources import open_source
 from sumwise.errors import DataError, ParameterError
@@ -177,16 +178,18 @@ def test_empty_files_do_not_hide_types(tmp_path):
     table = pa.table({"word": ["a", "b"], "day": pa.array([None, 86_400_000], pa.date64())})
     for number, part in enumerate([table[:0], table[:1], table[1:]]):
         pq.write_table(part, tmp_path / f"{number}.parquet")
-    for X in (
-        tmp_path,
-        ds.dataset(tmp_path),
-        lambda: table.to_batches(1),
-        lambda: [table[:1], table[1:]],
-    ):
+    parts = [table[:1], table[1:]]
+    for X in (tmp_path, ds.dataset(tmp_path), lambda: table.to_batches(1), lambda: parts):
         learned = learn_table(open_table(X))
         assert learned.schema.kinds == ("category", "date")
         matrix = np.concatenate([X for _, X, _ in learned.read_matrices()])
         np.testing.assert_array_equal(matrix, [[0.0, np.nan], [1.0, 86_400.0]])
+
+
+def test_row_numbers_must_fit(monkeypatch):
+    monkeypatch.setattr(learning, "MOST_ROWS", 2)
+    with pytest.raises(DataError, match="3 rows are too many; the limit is 2"):
+        learn(pd.DataFrame({"x": [1, 2, 3]}))
 
 
 def test_sources_without_rows_are_refused(tmp_path):

@@ -209,9 +209,9 @@ class _Run:
 
 def _take_range(rows: np.ndarray, first: int, last: int) -> tuple[np.ndarray, int]:
     """Return the numbers within [first, last), counted from ``first``, and where they begin."""
-    bounds = np.searchsorted(rows, np.array([first, last], dtype=np.uint64))
-    begin, end = bounds.tolist()
-    return (rows[begin:end] - np.uint32(first)).astype(np.uint32), begin
+    # Bounds of another type would have all rows converted.
+    begin, end = np.searchsorted(rows, np.array([first, last], dtype=rows.dtype)).tolist()
+    return rows[begin:end] - rows.dtype.type(first), begin
 
 
 def write_pages(

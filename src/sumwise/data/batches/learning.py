@@ -15,6 +15,8 @@ from sumwise.data.frames.reading import ColumnFrame, series_to_array
 from sumwise.data.schema import PLURAL, FeatureSchema, is_empty, refuse_strings
 from sumwise.errors import DataError, ParameterError
 
+# Row numbers are uint32.
+MOST_ROWS = (1 << 32) - 1
 # One column, several, or none.
 Names = str | Sequence[str] | None
 
@@ -103,6 +105,8 @@ class BatchedTable:
                 raise self._refuse_change(f"more than {self.n_rows}")
         if n_read == 0:
             raise refuse_empty(self.source.name)
+        if n_read > MOST_ROWS:
+            raise DataError(f"{n_read} rows are too many; the limit is {MOST_ROWS}")
         if self.n_rows is None:
             self.n_rows = n_read
         elif n_read < self.n_rows:

@@ -113,9 +113,14 @@ class MappedStorage(PlainStorage):
 
 def _reserve(file: Any, n_bytes: int) -> None:
     """Give a file its size: writing to a mapped file on a full disk would kill the process."""
-    if hasattr(os, "posix_fallocate"):
+    try:
         os.posix_fallocate(file.fileno(), 0, n_bytes)
         return
+    except AttributeError:
+        pass  # not on this system
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
     zeros = bytes(1 << 20)
     for first in range(0, n_bytes, len(zeros)):
         file.write(zeros[: n_bytes - first])
