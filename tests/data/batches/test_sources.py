@@ -155,10 +155,12 @@ def test_parquet_needs_an_extra(tmp_path, monkeypatch):
 
 def test_frames_for_prediction_are_native(tmp_path):
     write_parts(tmp_path)
-    frames = list(read_frames(tmp_path, drop=["b", "unknown"], batch_rows=3))
-    assert all(frame.column_names == ["a"] for frame in frames)
+    frames = list(read_frames(tmp_path, ["b", "unknown", "a"], batch_rows=3))
+    assert all(frame.column_names == ["b", "a"] for frame in frames)
     assert pa.concat_tables(frames).column("a").to_pylist() == list(range(10))
-    frames = list(read_frames(lambda: [TABLE.to_pandas()], keep=["a", "missing"]))
-    assert [list(frame.columns) for frame in frames] == [["a"]]
+    frames = list(read_frames(lambda: [TABLE.to_pandas()]))
+    assert [list(frame.columns) for frame in frames] == [["a", "b"]]
+    with pytest.raises(DataError, match=r"has none of the columns \['c'\]"):
+        list(read_frames(tmp_path, ["c"]))
     with pytest.raises(DataError, match="is empty"):
         list(read_frames(lambda: [TABLE.slice(0, 0)]))

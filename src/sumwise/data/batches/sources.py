@@ -222,10 +222,7 @@ def open_source(X: Any) -> Source:
 
 
 def read_frames(
-    X: Any,
-    keep: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    batch_rows: int = BATCH_ROWS,
+    X: Any, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
 ) -> Iterator[Any]:
     """Yield the rows of a source in native frames that any ``predict`` can read.
 
@@ -233,16 +230,19 @@ def read_frames(
     ----------
     X : path, dataset or callable
         See :func:`is_source`.
-    keep : sequence of str or None
-        The columns to read, where the source has them; None for all.
-    drop : sequence of str
-        Columns that are not read: the target, for example.
+    columns : sequence of str or None
+        The columns to read, in this order, where the source has them; None for all. So a file may
+        have the target, too.
     batch_rows : int
         The most rows of a frame.
     """
     source = open_source(X)
-    known = source.list_columns()
-    names = [n for n in known if (keep is None or n in set(keep)) and n not in set(drop)]
+    names = source.list_columns()
+    if columns is not None:
+        known = set(names)
+        names = [name for name in columns if name in known]
+        if not names:
+            raise DataError(f"{source.name} has none of the columns {columns[:5]!r}")
     is_empty = True
     for batch in source.read(names, batch_rows):
         is_empty = False

@@ -106,7 +106,7 @@ def read_training_data(
         is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
     else:
         names = getattr(estimator, "feature_names_in_", None)
-        is_category = _find_chosen(chosen, names, len(X.columns)).tolist()
+        is_category = find_chosen(chosen, names, len(X.columns)).tolist()
     schema = learn_schema(X.columns, is_category)
     for message in _find_surprises(X.columns, schema):
         warn_user(message, DataWarning)
@@ -210,7 +210,7 @@ def check_feature_parameters(estimator: ReadsFeatures) -> None:
     check_choice(estimator, "extra_columns", ("error", "ignore"))
 
 
-def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> np.ndarray:
+def find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> np.ndarray:
     """Return which features are named in ``categorical_features``, as a mask."""
 
     def refuse(rule: str) -> ParameterError:
@@ -256,13 +256,20 @@ def _check_size(table: ColumnFrame) -> None:
 
 def _find_surprises(columns: Sequence[Column], schema: FeatureSchema) -> Iterator[str]:
     """Yield warnings about numbers that may surprise: dates, and integers that are rounded."""
-    own = list(zip(columns, schema.kinds, strict=True))
-    times = [column.label for column, kind in own if kind in (DATE, DURATION)]
+    labels = [column.label for column in columns]
+    yield from describe_times(labels, schema)
+    own = zip(columns, schema.kinds, strict=True)
+    rounded = [column.label for column, kind in own if kind == NUMBER and column.rounds_integers()]
+    if rounded:
+        yield describe_rounding(list_some(rounded))
+
+
+def describe_times(labels: Sequence[str], schema: FeatureSchema) -> Iterator[str]:
+    """Yield a warning if features are dates or durations."""
+    own = zip(labels, schema.kinds, strict=True)
+    times = [label for label, kind in own if kind in (DATE, DURATION)]
     if times:
         yield (
             "dates and durations are read as numbers: in seconds, dates since 1970-01-01 UTC "
             f"({list_some(times)})"
         )
-    rounded = [column.label for column, kind in own if kind == NUMBER and column.rounds_integers()]
-    if rounded:
-        yield describe_rounding(list_some(rounded))
