@@ -24,6 +24,8 @@ from sumwise.data.frames.reading import ColumnFrame, read_input
 from sumwise.data.schema import FeatureSchema, learn_schema
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.runtime.threads import Team
+from sumwise.sampling import Columns
+from sumwise.tree import GrowthSettings, PagedGrower, TreeGrower
 
 TEAM = Team(2)
 NATIVE = Native(smoothing=1)
@@ -165,6 +167,30 @@ def test_pages_are_made_as_planned(tmp_path, keeps):
         assert_same_pages(binned.data, expected.transform(X, TEAM, X[:90], min_rows=2))
         assert binned.rounded == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_trees_on_pages_of_a_file_have_the_same_bytes(tmp_path):
+    rng, n_rows = np.random.default_rng(4), 900
+    table = make_table(rng, n_rows)
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=333)
+    X, schema = read_whole(table)
+    mapper = BinMapper.fit(X, 30, None, None, 0, TEAM, schema.n_categories, NATIVE)
+    growth = GrowthSettings(max_leaves=15, min_samples_leaf=5)
+    rows, gradient = np.arange(n_rows, dtype=np.uint32), rng.normal(size=n_rows) + X[:, 2]
+    rest = (growth, Columns(), n_rows, TEAM, 0)
+    plan = MemoryPlan(256, 40_000, 150_000, keeps_pages=False, keeps_sample=False)
+    options = {"max_bins": 30, "native": NATIVE, "min_rows": 5}
+    with open_pages(learn(tmp_path, 100), plan, TEAM, cache_dir=tmp_path, **options) as pages:
+        assert pages.data.is_mapped
+        growers = (
+            TreeGrower(mapper.transform(X, TEAM, min_rows=5), mapper, *rest),
+            PagedGrower(pages.data, pages.mapper, *rest),
+        )
+        scores = np.zeros((2, n_rows))
+        for grower, own in zip(growers, scores, strict=True):
+            grower.grow_on_gradients(gradient, np.ones(n_rows), rows, np.uint64(1), own)
+    assert np.unique(scores[0]).size > 5
+    assert scores[0].tobytes() == scores[1].tobytes()
 
 
 def test_categories_in_one_batch_only_are_known():
