@@ -12,7 +12,7 @@ import pytest
 
 from sumwise.data.batches import learning
 from sumwise.data.batches.learning import BatchedTable, Roles, learn_table
-from sumwise.data.batches.sources import open_source
+from sumwise.data.batches.sources import open_source, read_frames
 from sumwise.errors import DataError, ParameterError
 
 
@@ -56,6 +56,17 @@ def test_features_may_be_chosen_in_any_order():
         learn(frame, target="z")
     with pytest.raises(DataError, match="has no column 'c'"):
         learn(frame, columns=["c"])
+
+
+def test_the_index_of_a_frame_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}, index=pd.Index([7, 8], name="id"))
+    frame.to_parquet(tmp_path / "x.parquet")
+    for X in (tmp_path, ds.dataset(tmp_path)):
+        assert open_table(X, target="y").names == ["a"]
+        assert open_table(X, ["a", "id"]).names == ["a", "id"]
+        assert [f.column_names for f in read_frames(X)] == [["a", "y"]]
+    frame.reset_index(drop=True).to_parquet(tmp_path / "x.parquet")
+    assert open_table(tmp_path, target="y").names == ["a"]
 
 
 @pytest.mark.parametrize(

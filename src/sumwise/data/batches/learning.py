@@ -82,7 +82,10 @@ class BatchedTable:
         if repeated:
             raise DataError(f"{source.name} has several columns of the name {repeated[0]!r}")
         taken = set(roles.list_names())
-        names = [n for n in known if n not in taken] if columns is None else list(columns)
+        if columns is None:
+            names = [n for n in known if n not in taken and n not in source.index]
+        else:
+            names = list(columns)
         for name in (*taken, *names):
             if name not in known:
                 raise DataError(

@@ -39,10 +39,13 @@ class Source(ABC):
         The name of the source in messages.
     has_types : bool
         Whether the types of columns are known in advance, and columns can be read alone.
+    index : sequence of str
+        Columns that pandas has written as the index of a frame; they are no features.
     """
 
     name: str
     has_types: bool = False
+    index: Sequence[str] = ()
 
     @abstractmethod
     def list_columns(self) -> list[str]:
@@ -70,8 +73,9 @@ class ParquetSource(Source):
         self._variants: dict[Any, list[Path]] = {}
         for path in files:
             with self._open(path) as file:
-                schema = file.schema_arrow.remove_metadata()
-            self._variants.setdefault(schema, []).append(path)
+                schema = file.schema_arrow
+            self.index = self.index or _find_index(schema)
+            self._variants.setdefault(schema.remove_metadata(), []).append(path)
         self._schema = next(iter(self._variants))
 
     def _open(self, path: Path) -> Any:
@@ -127,6 +131,7 @@ class DatasetSource(Source):
     def __init__(self, dataset: Any) -> None:
         self.name = "the dataset"
         self._dataset = dataset
+        self.index = _find_index(dataset.schema)
 
     def list_columns(self) -> list[str]:
         return list(self._dataset.schema.names)
@@ -237,9 +242,9 @@ def read_frames(
         The most rows of a frame.
     """
     source = open_source(X)
-    names = source.list_columns()
+    names = [name for name in source.list_columns() if name not in source.index]
     if columns is not None:
-        known = set(names)
+        known = set(source.list_columns())
         names = [name for name in columns if name in known]
         if not names:
             raise DataError(f"{source.name} has none of the columns {columns[:5]!r}")
@@ -315,6 +320,12 @@ def _read_arrow(part: Any) -> Any:
     if types == table.schema.types:
         return table
     return table.cast(pa.schema(list(zip(table.schema.names, types, strict=True))))
+
+
+def _find_index(schema: Any) -> list[str]:
+    """Return the columns that pandas restores as an index; a range is described, not stored."""
+    described = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in described if isinstance(name, str)]
 
 
 def _find_family(dtype: Any) -> str:
