@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ MOST_ROWS = (1 << 32) - 1
 Names = str | Sequence[str] | None
 
 
-@dataclass(frozen=True)
-class Roles:
+class Roles(NamedTuple):
     """The columns of a source that are not features.
 
     Attributes
@@ -42,8 +41,7 @@ class Roles:
 
     def list_names(self) -> list[str]:
         """Return the names of all these columns."""
-        own = (self.target, self.sample_weight, self.init_score, self.groups)
-        return list(dict.fromkeys(name for names in own for name in _as_list(names)))
+        return list(dict.fromkeys(name for names in self for name in _as_list(names)))
 
 
 @dataclass
@@ -214,36 +212,23 @@ def learn_table(
     to_read: Sequence[int] = range(len(features))
     if table.source.has_types:
         for batch in table.source.probe(table.names):
-            _see_types(features, to_read, table.read_columns(batch), batch.place)
+            for feature, column in zip(features, table.read_columns(batch).columns, strict=True):
+                feature.see(column, batch)
         to_read = range(0) if known else [f for f in to_read if features[f].is_category]
     gathered = {name: _Gathered() for name in table.roles.list_names()}
     columns = [*gathered, *(table.names[f] for f in to_read)] or table.names[:1]
     for _, batch in table.read(columns):
         for name, own in gathered.items():
             own.add(batch.frame[name])
-        own_features = [
-            read_series(features[f].label, batch.frame[table.names[f]]) for f in to_read
-        ]
-        n_rows = len(batch.frame)
-        _see_types(features, to_read, ColumnFrame(None, own_features, n_rows), batch.place)
-        if known is None:
-            for f, column in zip(to_read, own_features, strict=True):
+        for f in to_read:
+            column = read_series(features[f].label, batch.frame[table.names[f]])
+            features[f].see(column, batch)
+            if known is None:
                 features[f].collect(column, batch.place)
-            check_number(np.array([own.values.n_values for own in features]))
-    return LearnedTable(
-        table,
-        _make_schema(features) if known is None else known,
-        _find_type(features, known),
-        *(
-            _join(gathered, names)
-            for names in (
-                table.roles.target,
-                table.roles.sample_weight,
-                table.roles.init_score,
-                table.roles.groups,
-            )
-        ),
-    )
+        check_number(np.array([own.values.n_values for own in features]))
+    schema = _make_schema(features) if known is None else known
+    of_rows = (_join(gathered, names) for names in table.roles)
+    return LearnedTable(table, schema, _find_type(features, schema), *of_rows)
 
 
 class _Feature:
@@ -261,21 +246,20 @@ class _Feature:
     def is_category(self) -> bool:
         return self.kind == CATEGORY if self.chosen is None else self.chosen
 
-    def see(self, column: Column, n_rows: int, place: str) -> None:
+    def see(self, column: Column, batch: Batch) -> None:
         """Compare the kind of a column with that of earlier batches."""
+        self.is_single &= column.is_single
         if column.kind == self.kind and self.is_certain:
-            self.is_single &= column.is_single
             return
-        empty = is_empty(column, n_rows)
+        empty = is_empty(column, len(batch.frame))
         if empty and (self.is_certain or column.kind == NUMBER):
             return  # missing values fit every kind
         if self.is_certain:
             raise DataError(
-                f"{self.label} holds {PLURAL[column.kind]} in {place}, and "
+                f"{self.label} holds {PLURAL[column.kind]} in {batch.place}, and "
                 f"{PLURAL[self.kind]} before; its type must not change between batches"
             )
         self.kind, self.is_certain = column.kind, not empty
-        self.is_single &= column.is_single
 
     def collect(self, column: Column, place: str) -> None:
         """Add the category values of a batch; refuse strings in other features."""
@@ -333,13 +317,6 @@ def _unite(label: str, parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.unique(np.concatenate(parts))
 
 
-def _see_types(
-    features: Sequence[_Feature], to_read: Sequence[int], columns: ColumnFrame, place: str
-) -> None:
-    for f, column in zip(to_read, columns.columns, strict=True):
-        features[f].see(column, columns.n_rows, place)
-
-
 def _make_schema(features: Sequence[_Feature]) -> FeatureSchema:
     kinds, dictionaries = [], {}
     for f, feature in enumerate(features):
@@ -355,14 +332,10 @@ def _make_schema(features: Sequence[_Feature]) -> FeatureSchema:
     return FeatureSchema.of_kinds(kinds, dictionaries)
 
 
-def _find_type(features: Sequence[_Feature], known: FeatureSchema | None) -> np.dtype:
-    """Return float32 if all numbers fit into it; bins do not depend on it."""
-    is_coded = [own.is_category for own in features]
-    if known is not None:
-        is_coded = [kind == CATEGORY for kind in known.kinds]
-    plain = [own for own, coded in zip(features, is_coded, strict=True) if not coded]
-    is_single = bool(plain) and all(own.is_single and own.is_certain for own in plain)
-    return np.dtype(np.float32 if is_single and all(not coded for coded in is_coded) else float)
+def _find_type(features: Sequence[_Feature], schema: FeatureSchema) -> np.dtype:
+    """Return float32 if all features are numbers that fit into it; bins do not depend on it."""
+    is_single = schema.is_numeric and all(own.is_single for own in features)
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
 class _Gathered:
