@@ -16,6 +16,8 @@ from sumwise import errors
         (errors.ExplanationError, ValueError),
         (errors.ModelFileError, ValueError),
         (errors.ThreadError, RuntimeError),
+        (errors.MemoryLimitError, MemoryError),
+        (errors.DiskSpaceError, OSError),
     ],
 )
 def test_errors_have_two_parents(error, builtin):

@@ -33,6 +33,14 @@ class DeviceMemoryError(DeviceError, MemoryError):
     """The memory of a GPU does not suffice."""
 
 
+class MemoryLimitError(SumwiseError, MemoryError):
+    """The memory that a fit may use does not suffice, however the data is cut."""
+
+
+class DiskSpaceError(SumwiseError, OSError):
+    """The folder for temporary files has no room for the pages of a fit."""
+
+
 class ModelFileError(SumwiseError, ValueError):
     """A file is not a model that this version can read."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -102,13 +103,9 @@ class BinMapper:
         only_bytes: bool = False,
     ) -> dict[int, CategoryBins]:
         """Find the bins of the categorical features only; see :meth:`fit`."""
-        counts = _count_categories(X, rows, n_categories, team)
-        return {
-            f: CategoryBins.from_most_frequent(own)
-            if only_bytes
-            else CategoryBins.from_counts(own, native)
-            for f, own in counts.items()
-        }
+        counts = CategoryCounts.allocate(n_categories)
+        counts.add(X, rows, team)
+        return counts.make_bins(native, only_bytes)
 
     def transform(
         self,
@@ -139,9 +136,9 @@ class BinMapper:
         columns = np.empty((n_features, n_rows + n_val), dtype=np.uint8)
         n_wide = sum(bins.is_wide for bins in self.categories.values())
         wide = np.empty((n_wide, n_rows + n_val), dtype=np.uint32)
-        self._write_bins(X, columns, wide, 0, team)
+        self.write_bins(X, columns, wide, 0, team)
         if X_val is not None:
-            self._write_bins(X_val, columns, wide, n_rows, team)
+            self.write_bins(X_val, columns, wide, n_rows, team)
         categories = None
         if self.categories:
             categories = collect_categories(self.categories, wide, n_features, self.native)
@@ -179,7 +176,7 @@ class BinMapper:
         """Return the bins of a dense matrix by column; every feature must have bins of one byte."""
         n_rows, n_features = X.shape
         columns = np.empty((n_features, n_rows), dtype=np.uint8)
-        self._write_bins(X, columns, np.empty((0, n_rows), dtype=np.uint32), 0, team)
+        self.write_bins(X, columns, np.empty((0, n_rows), dtype=np.uint32), 0, team)
         return columns
 
     @property
@@ -215,10 +212,13 @@ class BinMapper:
                     team.run(map_categories, part, 0, *known, known[0], columns)
                 yield first + begin, columns
 
-    def _write_bins(
+    def write_bins(
         self, X: Matrix, columns: np.ndarray, wide: np.ndarray, begin: int, team: Team
     ) -> None:
-        """Write the bins of X to ``columns``, or to ``wide``, starting at row ``begin``."""
+        """Write the bins of X to ``columns`` (uint8), starting at row ``begin``.
+
+        Those of wide categorical features go to ``wide`` (uint32).
+        """
         thresholds = self._pad_thresholds(X.dtype)
         for first, part in read_chunks(X):
             team.run(map_to_bins, part, begin + first, thresholds, columns)
@@ -284,18 +284,35 @@ class BinMapper:
         return flat, np.append(last - sizes - 1, 0)
 
 
-def _count_categories(
-    X: Matrix, rows: np.ndarray, n_categories: np.ndarray, team: Team
-) -> dict[int, np.ndarray]:
-    """Return the number of rows in each category, by categorical feature."""
-    features = np.flatnonzero(n_categories)
-    if features.size == 0:
-        return {}
-    start = np.append(0, n_categories[features].cumsum())
-    counts = np.zeros(start[-1], dtype=np.int64)
-    for first, part, _, own in read_rows(X, rows):
-        team.run(count_categories, part, first, own, features, start, counts)
-    return {int(f): counts[start[k] : start[k + 1]] for k, f in enumerate(features)}
+class CategoryCounts(NamedTuple):
+    """The number of rows in each category of each feature; the rows may come in parts."""
+
+    features: np.ndarray
+    start: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def allocate(cls, n_categories: np.ndarray) -> "CategoryCounts":
+        """Return counts of zero; features with ``n_categories`` 0 are not counted."""
+        features = np.flatnonzero(n_categories)
+        start = np.append(0, n_categories[features].cumsum())
+        return cls(features, start, np.zeros(start[-1], dtype=np.int64))
+
+    def add(self, X: Matrix, rows: np.ndarray, team: Team) -> None:
+        """Count some rows of X, which ascend."""
+        if self.features.size:
+            for first, part, _, own in read_rows(X, rows):
+                team.run(count_categories, part, first, own, *self)
+
+    def make_bins(self, native: Native, only_bytes: bool = False) -> dict[int, CategoryBins]:
+        """Return the bins of each feature; see :meth:`BinMapper.fit`."""
+        own = {
+            int(f): self.counts[self.start[k] : self.start[k + 1]]
+            for k, f in enumerate(self.features)
+        }
+        if only_bytes:
+            return {f: CategoryBins.from_most_frequent(counts) for f, counts in own.items()}
+        return {f: CategoryBins.from_counts(counts, native) for f, counts in own.items()}
 
 
 def _find_sparse_thresholds(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from sumwise.data.dtypes import find_bits_type, find_float_type
 from sumwise.data.matrix import DenseMatrix, Matrix, read_rows
@@ -121,19 +122,51 @@ def find_dense_thresholds(
 def _find_few_thresholds(
     X: DenseMatrix, rows: ThresholdRows, max_bins: int, team: Team
 ) -> list[np.ndarray]:
-    """Return thresholds for bins of one byte: distinct values are collected in hash tables."""
-    shape, kind = (team.n_threads, X.shape[1]), find_float_type(X.dtype)
-    tables = np.full((*shape, kernels.HASH_SIZE), np.nan, dtype=kind)
-    distinct = np.full((*shape, max_bins + 1), np.nan, dtype=kind)
-    n_distinct = np.zeros(shape, dtype=np.int64)
-    found = (max_bins, tables, distinct, n_distinct)
-    for first, part, _, own in read_rows(X, rows.rows):
-        team.run(kernels.find_distinct, part, first, own, *found)
+    """Return thresholds for bins of one byte."""
+    values = DistinctValues.allocate(X.shape[1], max_bins, X.dtype, team)
+    values.add(X, rows.rows, team)
 
     def cut(many: np.ndarray) -> Neighbors:
         return cut_quantiles(X, many, rows.sample, rows.weight, max_bins, team)
 
-    return place_thresholds(distinct[0], n_distinct[0], max_bins, cut)
+    return values.place_thresholds(cut)
+
+
+class DistinctValues(NamedTuple):
+    """The distinct values of columns, at most one more than bins; the rows may come in parts."""
+
+    max_bins: int
+    tables: np.ndarray
+    values: np.ndarray
+    n_values: np.ndarray
+
+    @classmethod
+    def allocate(
+        cls, n_features: int, max_bins: int, dtype: DTypeLike, team: Team
+    ) -> "DistinctValues":
+        """Return empty tables for columns of a type; a byte must hold the number of bins."""
+        shape, kind = (team.n_threads, n_features), find_float_type(dtype)
+        tables = np.full((*shape, kernels.HASH_SIZE), np.nan, dtype=kind)
+        values = np.full((*shape, max_bins + 1), np.nan, dtype=kind)
+        return cls(max_bins, tables, values, np.zeros(shape, dtype=np.int64))
+
+    def add(self, X: DenseMatrix, rows: np.ndarray, team: Team) -> None:
+        """Add the values of some rows of X, which ascend."""
+        for first, part, _, own in read_rows(X, rows):
+            team.run(kernels.find_distinct, part, first, own, *self)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every column has more values than bins: further rows change nothing."""
+        return bool((self.n_values[0] > self.max_bins).all())
+
+    def drop_tables(self) -> "DistinctValues":
+        """Return the values without the hash tables, which only :meth:`add` needs."""
+        return self._replace(tables=self.tables[:0].copy(), values=self.values[:1].copy())
+
+    def place_thresholds(self, cut: Callable[[np.ndarray], Neighbors]) -> list[np.ndarray]:
+        """Return the thresholds of each column; see :func:`place_thresholds`."""
+        return place_thresholds(self.values[0], self.n_values[0], self.max_bins, cut)
 
 
 def find_many_thresholds(

@@ -1,19 +1,18 @@
 """The schema of the features of a fit, and reading X of ``fit`` and ``predict``."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from sumwise.data.categories.dictionary import CategoryColumn, Dictionary
-from sumwise.data.frames.columns import CATEGORY, DATE, DURATION, KINDS, NUMBER, Column
+from sumwise.data.frames.columns import CATEGORY, DATE, DURATION, NUMBER, Column
 from sumwise.data.frames.reading import ColumnFrame, read_input, refuse_repeated_names
-from sumwise.data.matrix import ColumnMatrix, Matrix, check_matrix, rounds_integers
+from sumwise.data.matrix import Matrix, check_matrix, rounds_integers
 from sumwise.data.on_device import is_on_device
+from sumwise.data.schema import FeatureSchema as FeatureSchema  # pickles name it here, too
+from sumwise.data.schema import learn_schema, list_some
 from sumwise.data.sparse import is_sparse
 from sumwise.data.sparse.frame import SparseFrame
 from sumwise.errors import DataError, DataWarning, ParameterError
@@ -26,146 +25,6 @@ from sumwise.estimators.input.sparse import (
 )
 from sumwise.estimators.input.targets import describe_rounding, read_target
 from sumwise.estimators.warn import warn_user
-from sumwise.lazy import lazy
-
-# Most features that the summary of a schema lists.
-_MOST_SHOWN = 8
-_PLURAL = {NUMBER: "numbers", CATEGORY: "categories", DATE: "dates", DURATION: "durations"}
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureSchema:
-    """The kind of every feature, and the dictionaries of those that are categories.
-
-    A category is read as its code, its position in the sorted dictionary; NaN stands for missing
-    values and, unless :meth:`convert` gets another code for them, for unknown ones.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of features.
-    special : dict of int to str
-        "category", "date" or "duration" for the features that are not plain numbers, by index.
-    dictionaries : dict of int to Dictionary
-        The category values that the features of kind "category" had in training, by index.
-    """
-
-    n_features: int
-    special: Mapping[int, str]
-    dictionaries: Mapping[int, Dictionary]
-
-    @classmethod
-    def of_kinds(
-        cls, kinds: Sequence[str], dictionaries: Mapping[int, Dictionary]
-    ) -> "FeatureSchema":
-        """Return the schema of features of these kinds."""
-        special = {feature: kind for feature, kind in enumerate(kinds) if kind != NUMBER}
-        return cls(len(kinds), special, dictionaries)
-
-    @classmethod
-    def of_numbers(cls, n_features: int) -> "FeatureSchema":
-        """Return the schema of a matrix of numbers."""
-        return cls(n_features, {}, {})
-
-    def __repr__(self) -> str:
-        """Return a line for all features, and one for each of the first that are not numbers."""
-        counts = Counter(self.special.values())
-        counts[NUMBER] = self.n_features - len(self.special)
-        kinds = ", ".join(f"{counts[k]:,} {_PLURAL[k]}" for k in KINDS if counts[k])
-        lines = [f"<FeatureSchema of {self.n_features:,} features: {kinds}>"]
-        for feature, kind in sorted(self.special.items())[:_MOST_SHOWN]:
-            lines.append(f"  feature {feature}: {_PLURAL[kind]}")
-            if kind == CATEGORY:
-                values = self.dictionaries[feature].values
-                lines[-1] = f"  feature {feature}: {values.size:,} {_PLURAL[kind]}"
-                lines[-1] += f" ({_list([repr(value) for value in values[:6].tolist()])})"
-        if len(self.special) > _MOST_SHOWN:
-            lines.append(f"  and {len(self.special) - _MOST_SHOWN:,} more")
-        return "\n".join(lines)
-
-    @lazy
-    def kinds(self) -> tuple[str, ...]:
-        """ "number", "category", "date" or "duration", one per feature."""
-        kinds = [NUMBER] * self.n_features
-        for feature, kind in self.special.items():
-            kinds[feature] = kind
-        return tuple(kinds)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether all features are plain numbers."""
-        return not self.special
-
-    @property
-    def n_categories(self) -> np.ndarray:
-        """Number of categories of each feature (int64); 0 for numbers."""
-        counts = np.zeros(self.n_features, dtype=np.int64)
-        for feature, dictionary in self.dictionaries.items():
-            counts[feature] = len(dictionary)
-        return counts
-
-    def select(self, features: np.ndarray) -> "FeatureSchema":
-        """Return the schema of some features."""
-        places = dict(zip(features.tolist(), range(features.size), strict=True))
-        dictionaries = {places[f]: d for f, d in self.dictionaries.items() if f in places}
-        return FeatureSchema.of_kinds([self.kinds[f] for f in features], dictionaries)
-
-    def convert(
-        self, table: ColumnFrame, unknown_category: str, unknown_code: float = np.nan
-    ) -> Matrix:
-        """Return a table as numbers; raise DataError where a column is of another kind.
-
-        Categories that are not in the dictionaries get the ``unknown_code``.
-        """
-        readers: list[Any] = []
-        for feature, column in enumerate(table.columns):
-            kind = self.kinds[feature]
-            if kind == CATEGORY:
-                categories = CategoryColumn.from_column(column)
-                refuse = unknown_category == "error"
-                dictionary = self.dictionaries[feature]
-                readers.append(categories.encode(dictionary, refuse, unknown_code))
-            elif column.kind == kind:
-                readers.append(column.read)
-            elif _is_empty(column, table.n_rows):
-                readers.append(_read_nothing)
-            else:
-                raise DataError(
-                    f"{column.label} held {_PLURAL[kind]} in fit, and holds "
-                    f"{_PLURAL[column.kind]} now"
-                )
-        matrix = ColumnMatrix(readers, table.n_rows, self._find_type(table.columns))
-        return matrix.read_if_small()
-
-    def _find_type(self, columns: Sequence[Column]) -> np.dtype:
-        """Return float32 if all columns fit into it, else float64."""
-        plain = [c for c, kind in zip(columns, self.kinds, strict=True) if kind != CATEGORY]
-        is_single = bool(plain) and all(column.is_single for column in plain)
-        codes_fit = max(map(len, self.dictionaries.values()), default=0) < 1 << 24
-        return np.dtype(np.float32 if is_single and codes_fit else np.float64)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the features that are not plain numbers, for :meth:`from_json`."""
-        return {
-            str(feature): {"kind": kind}
-            if kind != CATEGORY
-            else {"kind": kind, "values": self.dictionaries[feature].to_json()}
-            for feature, kind in sorted(self.special.items())
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any], n_features: int) -> "FeatureSchema":
-        """Rebuild a schema; raise ValueError (or KeyError, TypeError) if it is invalid."""
-        special, dictionaries = {}, {}
-        for key, entry in data.items():
-            feature, kind = int(key), entry["kind"]
-            if not 0 <= feature < n_features or kind not in KINDS:
-                raise ValueError(f"feature {key} is of kind {kind!r}")
-            if kind != NUMBER:
-                special[feature] = kind
-            if kind == CATEGORY:
-                dictionaries[feature] = Dictionary.from_json(entry["values"])
-        return cls(n_features, special, dictionaries)
 
 
 class ReadsFeatures(Protocol):
@@ -247,8 +106,8 @@ def read_training_data(
         is_category = [is_auto and column.kind == CATEGORY for column in X.columns]
     else:
         names = getattr(estimator, "feature_names_in_", None)
-        is_category = _find_chosen(chosen, names, len(X.columns)).tolist()
-    schema = _learn_schema(X.columns, is_category)
+        is_category = find_chosen(chosen, names, len(X.columns)).tolist()
+    schema = learn_schema(X.columns, is_category)
     for message in _find_surprises(X.columns, schema):
         warn_user(message, DataWarning)
     return schema.convert(X, "missing"), y, schema
@@ -351,26 +210,7 @@ def check_feature_parameters(estimator: ReadsFeatures) -> None:
     check_choice(estimator, "extra_columns", ("error", "ignore"))
 
 
-def _learn_schema(columns: Sequence[Column], is_category: Sequence[bool]) -> FeatureSchema:
-    kinds, dictionaries = [], {}
-    for feature, column in enumerate(columns):
-        kind = column.kind
-        if is_category[feature]:
-            kind = CATEGORY
-            dictionaries[feature] = CategoryColumn.from_column(column).learn()
-        elif kind == CATEGORY:
-            if CategoryColumn.from_column(column).holds != "nothing":
-                raise DataError(
-                    f"{column.label} holds strings or categories, and is not in "
-                    "categorical_features; name it there, convert it to numbers or use "
-                    "categorical_features='auto'"
-                )
-            kind = NUMBER
-        kinds.append(kind)
-    return FeatureSchema.of_kinds(kinds, dictionaries)
-
-
-def _find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> np.ndarray:
+def find_chosen(chosen: Any, names: Sequence[str] | None, n_features: int) -> np.ndarray:
     """Return which features are named in ``categorical_features``, as a mask."""
 
     def refuse(rule: str) -> ParameterError:
@@ -414,30 +254,22 @@ def _check_size(table: ColumnFrame) -> None:
             )
 
 
-def _is_empty(column: Column, n_rows: int) -> bool:
-    """Whether all values are missing."""
-    if column.kind == CATEGORY:
-        return CategoryColumn.from_column(column).holds == "nothing"
-    return bool(np.isnan(column.read(0, n_rows)).all())
-
-
-def _read_nothing(first: int, last: int) -> np.ndarray:
-    return np.full(last - first, np.nan)
-
-
 def _find_surprises(columns: Sequence[Column], schema: FeatureSchema) -> Iterator[str]:
     """Yield warnings about numbers that may surprise: dates, and integers that are rounded."""
-    own = list(zip(columns, schema.kinds, strict=True))
-    times = [column.label for column, kind in own if kind in (DATE, DURATION)]
+    labels = [column.label for column in columns]
+    yield from describe_times(labels, schema)
+    own = zip(columns, schema.kinds, strict=True)
+    rounded = [column.label for column, kind in own if kind == NUMBER and column.rounds_integers()]
+    if rounded:
+        yield describe_rounding(list_some(rounded))
+
+
+def describe_times(labels: Sequence[str], schema: FeatureSchema) -> Iterator[str]:
+    """Yield a warning if features are dates or durations."""
+    own = zip(labels, schema.kinds, strict=True)
+    times = [label for label, kind in own if kind in (DATE, DURATION)]
     if times:
         yield (
             "dates and durations are read as numbers: in seconds, dates since 1970-01-01 UTC "
-            f"({_list(times)})"
+            f"({list_some(times)})"
         )
-    rounded = [column.label for column, kind in own if kind == NUMBER and column.rounds_integers()]
-    if rounded:
-        yield describe_rounding(_list(rounded))
-
-
-def _list(labels: Sequence[str]) -> str:
-    return ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")

@@ -1,0 +1,1 @@
+"""Tables that are read batch by batch: sources, what training learns from them, and their pages."""
