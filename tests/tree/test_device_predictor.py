@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from sumwise.data import device_sending
 from sumwise.data.device_reading import read_device_matrix
+from sumwise.data.matrix import ColumnMatrix
 from sumwise.kernels.runtime.threads import Team
 from sumwise.tree import device_predictor
 from sumwise.tree.device_predictor import DevicePredictor
@@ -47,10 +49,42 @@ def test_rows_on_a_device(device, emulated, n_outputs, dtype, order):
     assert_same_predictions(device, ensemble, X, read_device_matrix(FakeArray(X)))
 
 
+@pytest.mark.parametrize("is_sent", [False, True])
 @pytest.mark.parametrize("n_rows", [1, 256, 257])
-def test_rows_on_the_host(device, n_rows):
+def test_rows_on_the_host(device, n_rows, is_sent, monkeypatch):
+    monkeypatch.setattr(DevicePredictor, "_is_better_sent", lambda *_: is_sent)
     ensemble, X = draw_many(11, 2, n_rows)
     assert_same_predictions(device, ensemble, X, X)
+
+
+@pytest.mark.parametrize("batch_bytes", [1, 7000, 1 << 20])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, "F", "strided", "columns"])
+def test_rows_that_are_sent(device, kind, batch_bytes, monkeypatch):
+    monkeypatch.setattr(device_sending, "_BATCH_BYTES", batch_bytes)
+    monkeypatch.setattr(device_sending, "_PIECE_BYTES", 1000)
+    monkeypatch.setattr(device_predictor, "_DEVICE_CODE_BYTES", 1)
+    monkeypatch.setattr(DevicePredictor, "_is_better_sent", lambda *_: True)
+    ensemble, X = draw_many(31, 2, 60 if batch_bytes == 1 else 600)
+    matrix = X
+    if kind == "F":
+        X = matrix = np.asfortranarray(X)
+    elif kind == "strided":
+        X = matrix = np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]
+    elif kind == "columns":
+        readers = [lambda first, last, own=own: own[first:last] for own in X.T]
+        matrix = ColumnMatrix(readers, len(X), X.dtype)
+    else:
+        with np.errstate(over="ignore"):
+            X = matrix = X.astype(kind)
+    assert_same_predictions(device, ensemble, X, matrix)
+
+
+def test_which_rows_are_sent(device):
+    ensemble, X = draw_many(11, 1, 256)
+    numbers, _ = draw_many(11, 1, 256, set_share=0.0)
+    for trees, rows, is_sent in ((ensemble, X, False), (numbers, X[1:], False), (numbers, X, True)):
+        predictor = DevicePredictor(device, trees, trees.output, trees.code_columns)
+        assert predictor._is_better_sent(rows, TEAM) == is_sent
 
 
 def test_rows_in_batches(device, emulated, monkeypatch):

@@ -33,6 +33,7 @@ from sumwise import (
 from sumwise.cuda.programs import compile_all, find_gpu_architectures
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
+from sumwise.data.matrix import read_chunks
 from sumwise.data.paged import Page, PagedData
 from sumwise.errors import DeviceError
 from sumwise.inspection.shap import shap_interactions, shap_values
@@ -40,6 +41,7 @@ from sumwise.kernels.runtime.cache import announce_nothing
 from sumwise.kernels.runtime.sums import sum_exactly
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.by_gradient import multiply_rows
+from sumwise.kernels.table.copying import copy_items
 from sumwise.losses import REGRESSION_LOSSES
 from sumwise.tree import GrowthSettings, PagedGrower
 
@@ -90,6 +92,9 @@ def _boost_numbers() -> None:
         team.run(multiply_rows, np.arange(1, dtype=np.uint32), np.ones(1), np.ones((1, 1)))
         for values in (np.ones(1, dtype=np.uint8), np.ones(1)):
             sum_exactly(values, np.ones(1), team)
+        for kind in _TYPES:  # only predictions and fits on a GPU copy rows
+            for _, part in read_chunks(np.ones((1, 1), dtype=kind)):
+                team.run(copy_items, part.values, 1, 1, 1, 0, 1, np.empty(1, dtype=kind))
 
 
 # Kinds of tables. Each has its own kernels.

@@ -102,7 +102,7 @@ def _code_rows(
         coder = DeviceCoder(device, trees.code_columns, X.dtype)
         for first in range(0, X.shape[0], n_blocks * BLOCK):
             last = min(first + n_blocks * BLOCK, X.shape[0])
-            coder.code(X, first, last, codes)
+            coder.code(X.values, first, last, codes)
             yield first, last, codes
         return
     on_host = np.zeros(codes.shape, dtype=np.uint8)

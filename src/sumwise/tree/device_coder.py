@@ -7,7 +7,7 @@ from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.cuda.table import QUAD
-from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.data.device_matrix import DenseValues, DeviceMatrix
 from sumwise.data.search_heaps import QuadGroup, SearchHeaps
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.category_sets import Memberships
@@ -58,11 +58,11 @@ class DeviceCoder:
         ]
         self._coder = pack_struct(Coder(*self._arrays, self.n_columns))
 
-    def code(self, X: DeviceMatrix, first: int, last: int, codes: DeviceArray) -> None:
+    def code(self, values: DenseValues, first: int, last: int, codes: DeviceArray) -> None:
         """Write the codes of rows [first, last) to ``codes`` (n_blocks, n_columns, BLOCK)."""
         kernel = self._device.load(PREDICT)[f"code_rows_{self._dtype}"]
         n_rows = last - first
-        where = (*X.values.strides, first, n_rows, self._coder)
+        where = (*values.strides, first, n_rows, self._coder)
         for group in self._groups:
             shared = (group.search_last - group.search_first) * self._dtype.itemsize
             most = self._device.count_blocks(kernel, _THREADS, shared)
@@ -90,7 +90,7 @@ class CodedDeviceRows:
         """Write the codes of some rows, which begin with a block."""
         n_blocks = -(-(last - first) // BLOCK)
         own = self._X.device.zeros((n_blocks, self._coder.n_columns, BLOCK), np.uint8)
-        self._coder.code(self._X, first, last, own)
+        self._coder.code(self._X.values, first, last, own)
         codes[:n_blocks] = own.to_host()
 
 

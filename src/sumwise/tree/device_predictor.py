@@ -1,8 +1,8 @@
 """DevicePredictor: the trees of boosting on a device, for many rows.
 
-Rows are coded to bytes as on the CPU, see :mod:`sumwise.tree.predictor`: those of the host by the
-host, those of the device by the device. Scores have the bits of the CPU: they are sums of the same
-values in the same order.
+Rows are coded to bytes as on the CPU, see :mod:`sumwise.tree.predictor`: by the device, or by the
+host if that is quicker; the codes are the same. Scores have the bits of the CPU: they are sums of
+the same values in the same order.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,9 @@ from sumwise.cuda.runtime.arrays import DeviceArray
 from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.cuda.table import QUAD
-from sumwise.data.device_matrix import DeviceMatrix
-from sumwise.data.matrix import Matrix
+from sumwise.data.device_matrix import DenseValues, DeviceMatrix
+from sumwise.data.device_sending import is_better_sent, send_rows
+from sumwise.data.matrix import Matrix, read_chunks
 from sumwise.errors import DeviceError
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.predict.coding import CodeColumns
@@ -88,7 +89,7 @@ class DevicePredictor:
     output : ndarray of int32, shape (n_trees,)
         The output that a tree adds to.
     columns : CodeColumns
-        What codes the values of rows that are on the device.
+        What codes values on the device.
     """
 
     def __init__(
@@ -145,24 +146,40 @@ class DevicePredictor:
         self, X: Matrix | DeviceMatrix, verb: str, what: str, out: DeviceArray, team: Team
     ) -> None:
         """Code a batch of rows, launch a kernel for them, then the next."""
-        most_bytes = _DEVICE_CODE_BYTES if isinstance(X, DeviceMatrix) else _HOST_CODE_BYTES
+        is_sent = not isinstance(X, DeviceMatrix) and self._is_better_sent(X, team)
+        is_there = is_sent or isinstance(X, DeviceMatrix)
+        most_bytes = _DEVICE_CODE_BYTES if is_there else _HOST_CODE_BYTES
         n_blocks = max(1, most_bytes // (BLOCK * max(1, self.n_columns)))
         n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
         codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
         if isinstance(X, DeviceMatrix):
-            batches = self._code_there(X, codes)
+            batches = self._code_there(X.values, slice(0, X.n_rows), codes)
+        elif is_sent:
+            batches = self._send_and_code(X, codes, team)
         else:
             batches = self._code_on_host(X, codes, team)
         for rows in batches:
             self._walk(verb, what, codes, out[rows])
 
-    def _code_there(self, X: DeviceMatrix, codes: DeviceArray) -> Iterator[slice]:
-        """Code rows that are on the device; yield which ones."""
-        coder, n_together = self._find_coder(X.dtype), len(codes) * BLOCK
-        for first in range(0, X.n_rows, n_together):
-            rows = slice(first, min(first + n_together, X.n_rows))
-            coder.code(X, rows.start, rows.stop, codes)
-            yield rows
+    def _is_better_sent(self, X: Matrix, team: Team) -> bool:
+        """Whether the device should code rows of the host: not a few, and not categories."""
+        has_sets = self._columns.memberships is not None
+        return X.shape[0] >= BLOCK and not has_sets and is_better_sent(X, self.n_columns, team)
+
+    def _code_there(self, values: DenseValues, rows: slice, codes: DeviceArray) -> Iterator[slice]:
+        """Code values that are on the device, those of some rows; yield which ones."""
+        coder, n_together = self._find_coder(values.dtype), len(codes) * BLOCK
+        for first in range(0, rows.stop - rows.start, n_together):
+            last = min(first + n_together, rows.stop - rows.start)
+            coder.code(values, first, last, codes)
+            yield slice(rows.start + first, rows.start + last)
+
+    def _send_and_code(self, X: Matrix, codes: DeviceArray, team: Team) -> Iterator[slice]:
+        """Send rows of the host, and code them on the device; yield which ones."""
+        for start, part in read_chunks(X):
+            for rows, values in send_rows(self.device, part, X.shape[1], team):
+                own = slice(start + rows.start, start + rows.stop)
+                yield from self._code_there(values, own, codes)
 
     def _code_on_host(self, X: Matrix, codes: DeviceArray, team: Team) -> Iterator[slice]:
         """Code rows of the host and send the codes, while those before are walked on."""

@@ -37,7 +37,7 @@ def test_properties(device):
 
 @pytest.mark.parametrize(
     "n_bytes",
-    [0, 1, 63, 65_536, 65_537, MB - 1, 3 * MB, 8 * MB, 8 * MB + 1, 17 * MB + 5, 24 * MB],
+    [0, 1, 63, 65_536, 65_537, MB - 1, 3 * MB, 16 * MB, 16 * MB + 1, 35 * MB + 5],
 )
 def test_copies_of_all_sizes(device, n_bytes):
     items = make_items(n_bytes)
@@ -78,7 +78,7 @@ def test_small_writes_do_not_wait_and_are_not_overwritten(device, fake):
 
 
 def test_many_large_writes_are_not_overwritten(device):
-    parts = [make_items(9 * MB, seed) for seed in range(4)]
+    parts = [make_items(17 * MB, seed) for seed in range(4)]
     arrays = [device.upload(part) for part in parts]
     for part, array in zip(parts, arrays, strict=True):
         np.testing.assert_array_equal(array.to_host(), part)
@@ -99,11 +99,11 @@ def test_slots_take_turns(install, numbers):
                 for device, own in zip(devices, targets, strict=True):
                     device.write_from(slot, slot.memory[:1000], own[k])
         # The last copies may not be done when others use the memory.
-        other = devices[0].upload(make_items(9 * MB, 9))
+        other = devices[0].upload(make_items(17 * MB, 9))
         for own in targets:
             for part, target in zip(parts, own, strict=True):
                 np.testing.assert_array_equal(target.to_host(), part)
-        np.testing.assert_array_equal(other.to_host(), make_items(9 * MB, 9))
+        np.testing.assert_array_equal(other.to_host(), make_items(17 * MB, 9))
         assert sum(len(buffer) >= pinned.PIECE for buffer in fake.pinned.values()) == 2
 
 

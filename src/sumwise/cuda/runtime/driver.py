@@ -166,7 +166,7 @@ class DriverDevice(Device):
             call(self._cuda.cuMemsetD8Async, target.address, 0, target.nbytes, self._stream)
 
     def download(self, source: DeviceArray) -> np.ndarray:
-        if source.nbytes <= PIECE // 8:
+        if source.nbytes <= PIECE // 16:
             return self.download_later(source).get()
         host = np.empty(source.shape, source.dtype)
         self.read(source, host)

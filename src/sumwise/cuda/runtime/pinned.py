@@ -23,14 +23,14 @@ from sumwise.cuda.runtime.bindings import call
 from sumwise.cuda.runtime.device import Slot
 from sumwise.cuda.runtime.gpu import Gpu
 
-PIECE = 8 << 20  # bytes of a staging buffer
+PIECE = 16 << 20  # bytes of a staging buffer
 SMALL = 64 << 10  # most bytes of a small array
 _RING = 1 << 20
 _KEPT = 16 << 20  # larger buffers are not kept
 _SMALLEST = 4 << 10
 _PORTABLE = 1
 _SHARE = 1 << 20  # bytes that are worth a thread
-_MOST_THREADS = 4
+_MOST_THREADS = 8
 
 
 class Buffer(NamedTuple):
