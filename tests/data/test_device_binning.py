@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sumwise.data import device_binning
+from sumwise.data import device_binning, device_sending
 from sumwise.data.binning import BinMapper
 from sumwise.data.categories.bins import CategoryBins
 from sumwise.data.device_binning import make_device_tables
@@ -37,9 +37,13 @@ def check_tables(tables, expected):
         assert np.array_equal(table.n_value_bins.to_host(), expected.table.n_value_bins)
 
 
+@pytest.mark.parametrize("is_sent", [False, True])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int16, np.bool_, "F", "columns"])
-def test_dense_matrices(device, kind, monkeypatch):
+def test_dense_matrices(device, kind, is_sent, monkeypatch):
     monkeypatch.setattr(device_binning, "_PART_BYTES", 2000)
+    monkeypatch.setattr(device_binning, "is_better_sent", lambda *_: is_sent)
+    monkeypatch.setattr(device_sending, "_PIECE_BYTES", 3000)
+    monkeypatch.setattr(device_sending, "_BATCH_BYTES", 8000)
     X = draw_matrix()
     if kind == "F":
         X = np.asfortranarray(X)
@@ -55,6 +59,15 @@ def test_dense_matrices(device, kind, monkeypatch):
     expected = mapper.transform(X, TEAM, X_val, rows=rows, min_rows=3)
     check_tables(make_device_tables([device], mapper, [X, X_val], TEAM, rows, 3), expected)
     check_tables(make_device_tables(3 * [device], mapper, [X, X_val], TEAM, rows, 3), expected)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+def test_few_rows(device, n_rows):
+    whole = draw_matrix()
+    X, mapper = whole[:n_rows], BinMapper.fit(whole, 20, team=TEAM)
+    expected = mapper.transform(X, TEAM)
+    check_tables(make_device_tables([device], mapper, [X], TEAM), expected)
+    check_tables(make_device_tables(3 * [device], mapper, [X], TEAM), expected)
 
 
 def test_categories(device):

@@ -1,8 +1,9 @@
 """Bins of a user's matrices, as tables on devices.
 
-Matrices of the host are binned by the threads of the host, some rows at a time, into memory that
-devices copy while the next rows are binned. Sparse matrices become columns of bytes: trees do not
-depend on how a table is stored.
+Dense matrices of the host are sent as they are and binned on the device, see device_sending.py.
+With categories, or if many threads are quicker, the host bins some rows at a time, into memory that
+devices copy while the next rows are binned. The bins are the same. Sparse matrices become columns
+of bytes: trees do not depend on how a table is stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +18,12 @@ from sumwise.cuda.table import BINNING, N_THREADS, TABLE, count_grid
 from sumwise.data.binned import BinnedData, screen_entries_of
 from sumwise.data.binning import BinMapper
 from sumwise.data.categories.bins import collect_categories
-from sumwise.data.device_matrix import DeviceMatrix
+from sumwise.data.device_matrix import DenseValues, DeviceMatrix
+from sumwise.data.device_sending import is_better_sent, send_rows
 from sumwise.data.device_table import DeviceTable, screen_columns
-from sumwise.data.matrix import Matrix
-from sumwise.data.search_heaps import SearchHeaps
+from sumwise.data.dtypes import find_float_type
+from sumwise.data.matrix import Matrix, read_chunks
+from sumwise.data.search_heaps import QuadGroup, SearchHeaps
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse.binning import map_sparse
 from sumwise.errors import DataError
@@ -39,9 +42,13 @@ class TablePart(NamedTuple):
     first: int
     last: int
 
+    def find_common(self, first: int, last: int) -> tuple[int, int]:
+        """Return the rows that are also in [first, last), as (first, last)."""
+        return max(first, self.first), min(last, self.last)
+
     def place(self, first: int, bins: np.ndarray, slot: Slot, buffer: DeviceArray) -> None:
         """Write bins of a slot, of rows from ``first`` on, of which the device may have some."""
-        begin, end = max(first, self.first), min(first + bins.shape[1], self.last)
+        begin, end = self.find_common(first, first + bins.shape[1])
         if begin >= end:
             return
         shape = n_features, n_rows = bins.shape[0], end - begin
@@ -150,6 +157,8 @@ def _fill_dense(
     for X in matrices:
         if isinstance(X, DeviceMatrix):
             _map_on_device(parts, mapper, X, begin)
+        elif not mapper.categories and is_better_sent(X, n_features, team):
+            _send_and_map(parts, mapper, X, begin, team)
         else:
             _map_on_host(parts, mapper, X, begin, team)
         begin += X.shape[0]
@@ -159,46 +168,69 @@ def _fill_dense(
     return screen_columns(own, mapper.count_bins(), rows, fewest)
 
 
+class _DeviceSearch(NamedTuple):
+    """Thresholds on a device."""
+
+    device: Device
+    quads: DeviceArray
+    items: DeviceArray
+    groups: Sequence[QuadGroup]
+
+    @classmethod
+    def send(cls, device: Device, heaps: SearchHeaps) -> "_DeviceSearch":
+        arrays = device.upload(heaps.quads), device.upload(heaps.items)
+        return cls(device, *arrays, list(heaps.group(device)))
+
+    def map_rows(self, values: DenseValues, rows: slice, columns: DeviceArray, place: int) -> None:
+        """Write the bins of some rows to columns of the same GPU, from row ``place`` on."""
+        device, n_rows = self.device, rows.stop - rows.start
+        kernel = device.load(BINNING)[f"map_to_bins_{values.dtype}"]
+        for group in self.groups:
+            shared = (group.search_last - group.search_first) * values.dtype.itemsize
+            n_blocks = min(device.count_blocks(kernel, N_THREADS, shared), -(-n_rows // N_THREADS))
+            search = (self.quads, *group[:2], self.items, *group[2:])
+            where = (*values.strides, rows.start, rows.stop)
+            to = (place, columns, columns.shape[1])
+            device.launch(kernel, n_blocks, N_THREADS, (*where, *search, *to), shared)
+
+
 def _map_on_device(
     parts: Sequence[TablePart], mapper: BinMapper, X: DeviceMatrix, begin: int
 ) -> None:
     """Write the bins of a matrix on a GPU, whose rows are those of the table from ``begin`` on."""
     heaps = SearchHeaps.build(mapper.thresholds, X.dtype)
     for part in parts:
-        first, last = max(begin, part.first), min(begin + X.n_rows, part.last)
+        first, last = part.find_common(begin, begin + X.n_rows)
         if first >= last:
             continue
         rows, place = slice(first - begin, last - begin), first - part.first
         if part.device.number == X.number:
-            _map_rows(part.device, heaps, X, rows, part.columns, place)
+            _DeviceSearch.send(part.device, heaps).map_rows(X.values, rows, part.columns, place)
             continue
         bins = X.device.allocate((X.shape[1], last - first), np.uint8)
-        _map_rows(X.device, heaps, X, rows, bins, 0)
+        _DeviceSearch.send(X.device, heaps).map_rows(X.values, rows, bins, 0)
         X.device.wait()
         for own, column in zip(bins, part.columns, strict=True):
             part.device.copy(own, column[place : place + last - first])
         part.device.wait()
 
 
-def _map_rows(
-    device: Device,
-    heaps: SearchHeaps,
-    X: DeviceMatrix,
-    rows: slice,
-    columns: DeviceArray,
-    place: int,
+def _send_and_map(
+    parts: Sequence[TablePart], mapper: BinMapper, X: Matrix, begin: int, team: Team
 ) -> None:
-    """Write the bins of some rows to columns of the same GPU, from row ``place`` on."""
-    values, n_rows = X.values, rows.stop - rows.start
-    quads, items = device.upload(heaps.quads), device.upload(heaps.items)
-    kernel = device.load(BINNING)[f"map_to_bins_{values.dtype}"]
-    for group in heaps.group(device):
-        shared = (group.search_last - group.search_first) * values.dtype.itemsize
-        n_blocks = min(device.count_blocks(kernel, N_THREADS, shared), -(-n_rows // N_THREADS))
-        search = (quads, *group[:2], items, *group[2:])
-        where = (*values.strides, rows.start, rows.stop)
-        to = (place, columns, columns.shape[1])
-        device.launch(kernel, n_blocks, N_THREADS, (*where, *search, *to), shared)
+    """Send the values of a matrix of the host, and write their bins as :func:`_map_on_device`."""
+    heaps = SearchHeaps.build(mapper.thresholds, np.dtype(find_float_type(X.dtype)))
+    searches = [_DeviceSearch.send(part.device, heaps) for part in parts]
+    for start, whole in read_chunks(X):
+        start += begin
+        for part, search in zip(parts, searches, strict=True):
+            first, last = part.find_common(start, start + whole.n_rows)
+            if first >= last:
+                continue
+            own = whole.take(first - start, last - start)
+            for rows, values in send_rows(part.device, own, X.shape[1], team):
+                place = first + rows.start - part.first
+                search.map_rows(values, slice(0, rows.stop - rows.start), part.columns, place)
 
 
 def _map_on_host(

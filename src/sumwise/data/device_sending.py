@@ -47,10 +47,10 @@ def send_rows(
     for.
     """
     dtype = part.values.dtype
-    n_together = max(1, _BATCH_BYTES // max(1, n_features * dtype.itemsize))
-    n_together = min(n_together, part.n_rows)
+    n_together = min(part.n_rows, _BATCH_BYTES // max(1, n_features * dtype.itemsize))
+    n_together = max(1, n_together)
     buffer = device.allocate(n_together * n_features, dtype)
-    n_items = min(buffer.size, max(1, _PIECE_BYTES // dtype.itemsize))
+    n_items = max(1, min(buffer.size, _PIECE_BYTES // dtype.itemsize))
     by_row = part.column_stride <= part.row_stride
     with device.lend_slots(n_items * dtype.itemsize) as slots:
         turns = cycle(slots)

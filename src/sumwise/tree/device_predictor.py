@@ -177,6 +177,7 @@ class DevicePredictor:
     def _send_and_code(self, X: Matrix, codes: DeviceArray, team: Team) -> Iterator[slice]:
         """Send rows of the host, and code them on the device; yield which ones."""
         for start, part in read_chunks(X):
+            self._find_coder(part.values.dtype)  # it needs pinned memory too: not at the same time
             for rows, values in send_rows(self.device, part, X.shape[1], team):
                 own = slice(start + rows.start, start + rows.stop)
                 yield from self._code_there(values, own, codes)
