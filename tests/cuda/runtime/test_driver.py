@@ -8,7 +8,11 @@ import pytest
 from sumwise.cuda.runtime import pinned
 from sumwise.cuda.runtime.device import Program
 from sumwise.cuda.runtime.driver import DriverDevice
+from sumwise.data import device_sending
+from sumwise.data.device_sending import send_rows
+from sumwise.data.matrix import read_chunks
 from sumwise.errors import DeviceError, DeviceMemoryError
+from sumwise.kernels.runtime.threads import Team
 from tests.cuda.runtime.fake_driver import Code
 
 PROGRAM = Program("test", (), "")
@@ -105,6 +109,23 @@ def test_slots_take_turns(install, numbers):
                 np.testing.assert_array_equal(target.to_host(), part)
         np.testing.assert_array_equal(other.to_host(), make_items(17 * MB, 9))
         assert sum(len(buffer) >= pinned.PIECE for buffer in fake.pinned.values()) == 2
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_that_are_sent_are_not_overwritten(device, order, monkeypatch):
+    monkeypatch.setattr(device_sending, "_PIECE_BYTES", 500)
+    monkeypatch.setattr(device_sending, "_BATCH_BYTES", 1600)
+    X = np.asarray(np.random.default_rng(0).random((100, 7)), order=order)
+    ((_, part),) = read_chunks(X)
+    arrived = []
+    with Team(1) as team:
+        for rows, values in send_rows(device, part, 7, team):
+            copy = device.allocate(values.owner.size, values.dtype)
+            device.copy(values.owner, copy)
+            arrived.append((rows, copy))
+    assert len(arrived) > 2
+    for rows, copy in arrived:
+        np.testing.assert_array_equal(copy.to_host(), X[rows].ravel(order))
 
 
 def test_slots_are_lent_once(device, fake):
