@@ -38,6 +38,11 @@ def is_better_sent(X: Matrix, n_codes: int, team: Team) -> bool:
     return row_bytes * team.n_threads <= _BYTES_PER_SEARCH * n_codes
 
 
+def count_rows_sent(n_features: int, dtype: np.dtype) -> int:
+    """Return how many rows are sent at a time, at most."""
+    return max(1, _BATCH_BYTES // max(1, n_features * dtype.itemsize))
+
+
 def send_rows(
     device: Device, part: FlatMatrix, n_features: int, team: Team
 ) -> Iterator[tuple[slice, DenseValues]]:
@@ -47,8 +52,7 @@ def send_rows(
     for.
     """
     dtype = part.values.dtype
-    n_together = min(part.n_rows, _BATCH_BYTES // max(1, n_features * dtype.itemsize))
-    n_together = max(1, n_together)
+    n_together = max(1, min(part.n_rows, count_rows_sent(n_features, dtype)))
     buffer = device.allocate(n_together * n_features, dtype)
     n_items = max(1, min(buffer.size, _PIECE_BYTES // dtype.itemsize))
     by_row = part.column_stride <= part.row_stride

@@ -17,7 +17,7 @@ from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.cuda.table import QUAD
 from sumwise.data.device_matrix import DenseValues, DeviceMatrix
-from sumwise.data.device_sending import is_better_sent, send_rows
+from sumwise.data.device_sending import count_rows_sent, is_better_sent, send_rows
 from sumwise.data.matrix import Matrix, read_chunks
 from sumwise.errors import DeviceError
 from sumwise.kernels.predict.blocks import BLOCK
@@ -146,44 +146,50 @@ class DevicePredictor:
         self, X: Matrix | DeviceMatrix, verb: str, what: str, out: DeviceArray, team: Team
     ) -> None:
         """Code a batch of rows, launch a kernel for them, then the next."""
-        is_sent = not isinstance(X, DeviceMatrix) and self._is_better_sent(X, team)
-        is_there = is_sent or isinstance(X, DeviceMatrix)
-        most_bytes = _DEVICE_CODE_BYTES if is_there else _HOST_CODE_BYTES
-        n_blocks = max(1, most_bytes // (BLOCK * max(1, self.n_columns)))
-        n_blocks = max(1, min(n_blocks, -(-X.shape[0] // BLOCK)))
-        codes = self.device.allocate((n_blocks, self.n_columns, BLOCK), np.uint8)
         if isinstance(X, DeviceMatrix):
+            codes = self._allocate_codes(X.n_rows, _DEVICE_CODE_BYTES)
             batches = self._code_there(X.values, slice(0, X.n_rows), codes)
-        elif is_sent:
-            batches = self._send_and_code(X, codes, team)
+        elif self._is_better_sent(X, team):
+            batches = self._send_and_code(X, team)
         else:
-            batches = self._code_on_host(X, codes, team)
-        for rows in batches:
+            batches = self._code_on_host(X, team)
+        for rows, codes in batches:
             self._walk(verb, what, codes, out[rows])
+
+    def _allocate_codes(self, n_rows: int, most_bytes: int) -> DeviceArray:
+        """Return room for the codes of so many rows, or fewer if they need too many bytes."""
+        n_blocks = min(most_bytes // (BLOCK * max(1, self.n_columns)), -(-n_rows // BLOCK))
+        return self.device.allocate((max(1, n_blocks), self.n_columns, BLOCK), np.uint8)
 
     def _is_better_sent(self, X: Matrix, team: Team) -> bool:
         """Whether the device should code rows of the host: not a few, and not categories."""
         has_sets = self._columns.memberships is not None
         return X.shape[0] >= BLOCK and not has_sets and is_better_sent(X, self.n_columns, team)
 
-    def _code_there(self, values: DenseValues, rows: slice, codes: DeviceArray) -> Iterator[slice]:
+    def _code_there(
+        self, values: DenseValues, rows: slice, codes: DeviceArray
+    ) -> Iterator[tuple[slice, DeviceArray]]:
         """Code values that are on the device, those of some rows; yield which ones."""
         coder, n_together = self._find_coder(values.dtype), len(codes) * BLOCK
         for first in range(0, rows.stop - rows.start, n_together):
             last = min(first + n_together, rows.stop - rows.start)
             coder.code(values, first, last, codes)
-            yield slice(rows.start + first, rows.start + last)
+            yield slice(rows.start + first, rows.start + last), codes
 
-    def _send_and_code(self, X: Matrix, codes: DeviceArray, team: Team) -> Iterator[slice]:
+    def _send_and_code(self, X: Matrix, team: Team) -> Iterator[tuple[slice, DeviceArray]]:
         """Send rows of the host, and code them on the device; yield which ones."""
         for start, part in read_chunks(X):
-            self._find_coder(part.values.dtype)  # it needs pinned memory too: not at the same time
-            for rows, values in send_rows(self.device, part, X.shape[1], team):
+            dtype, n_features = part.values.dtype, X.shape[1]
+            self._find_coder(dtype)  # it needs pinned memory too: not at the same time
+            n_rows = min(part.n_rows, count_rows_sent(n_features, dtype))
+            codes = self._allocate_codes(n_rows, _DEVICE_CODE_BYTES)
+            for rows, values in send_rows(self.device, part, n_features, team):
                 own = slice(start + rows.start, start + rows.stop)
                 yield from self._code_there(values, own, codes)
 
-    def _code_on_host(self, X: Matrix, codes: DeviceArray, team: Team) -> Iterator[slice]:
+    def _code_on_host(self, X: Matrix, team: Team) -> Iterator[tuple[slice, DeviceArray]]:
         """Code rows of the host and send the codes, while those before are walked on."""
+        codes = self._allocate_codes(X.shape[0], _HOST_CODE_BYTES)
         n_together = len(codes) * BLOCK
         with self.device.lend_slots(codes.nbytes) as slots:
             turns = cycle(slots)
@@ -195,7 +201,7 @@ class DevicePredictor:
                     on_host = slot.memory[: own.nbytes].reshape(own.shape)
                     part.code(first, last, on_host, team)
                     self.device.write_from(slot, on_host, own)
-                    yield slice(start + first, start + last)
+                    yield slice(start + first, start + last), codes
 
     def _find_coder(self, dtype: np.dtype) -> DeviceCoder:
         if dtype not in self._coders:
