@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import sumwise as sw
 from sumwise.cuda.runtime import choosing
+from sumwise.data import device_sending
 from sumwise.errors import DeviceMemoryError
 from sumwise.training.device_memory import FitMemory
 from tests.cuda.emulator import EmulatedDevice
@@ -30,6 +31,12 @@ class MeasuredDevice(EmulatedDevice):
         array = super().allocate(shape, dtype)
         self.peak = max(self.peak, self.memory_limit - self.count_free())
         return array
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """Values of rows that wait for their bins take little next to a table, as with many rows."""
+    monkeypatch.setattr(device_sending, "_BATCH_BYTES", 1 << 15)
 
 
 @pytest.fixture
