@@ -1,5 +1,6 @@
 """Numeric matrices as flat views that kernels can read, without a copy where the type allows."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
 
 # Rows converted at a time, where a type needs conversion: this bounds the copy.
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
 # float64 holds all integers up to here exactly.
 EXACT_INTEGER = 1 << 53
 
@@ -68,7 +69,7 @@ class ColumnMatrix:
 
     def read_if_small(self) -> "Matrix":
         """Return an array if there are few rows, so that they are converted only once."""
-        return self.convert(0, self.n_rows) if self.n_rows <= _CHUNK else self
+        return self.convert(0, self.n_rows) if self.n_rows <= CHUNK else self
 
     def convert(self, first: int, last: int) -> np.ndarray:
         """Return the numbers of some rows as an array in column order."""
@@ -78,11 +79,33 @@ class ColumnMatrix:
         return values.T
 
 
+class StreamedMatrix(ABC):
+    """A matrix outside of memory: its rows are read in order, in as many passes as needed.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    dtype : dtype
+        The type that numbers are read as, float32 or float64.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @abstractmethod
+    def read(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, numbers): parts of 65,536 rows, the last one may have fewer."""
+
+
 DenseMatrix = np.ndarray | ColumnMatrix
 Matrix = DenseMatrix | SparseMatrix
 
 
-def read_chunks(X: Matrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
+def read_chunks(X: Matrix | StreamedMatrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
     """Yield (first row, flat view): all of X at once, or converted chunks of rows.
 
     Arrays of float32 and float64 are read in place, in any memory order and with any strides that
@@ -95,16 +118,20 @@ def read_chunks(X: Matrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
         return
     if isinstance(X, DeviceMatrix):
         raise DataError(f"{explain_place(X)}; what you ask for needs X in the memory of the host")
+    if isinstance(X, StreamedMatrix):
+        for first, part in X.read():
+            yield first, _flatten(part)
+        return
     if isinstance(X, ColumnMatrix):
-        for first in range(0, X.n_rows, _CHUNK):
-            yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))
+        for first in range(0, X.n_rows, CHUNK):
+            yield first, _flatten(X.convert(first, min(first + CHUNK, X.n_rows)))
         return
     kind = find_float_type(X.dtype)
     if X.dtype == kind and X.dtype.isnative and X.flags.aligned and min(X.strides) >= 0:
         yield 0, _flatten(X)
         return
-    for first in range(0, X.shape[0], _CHUNK):
-        yield first, _flatten(np.require(X[first : first + _CHUNK], kind, ["C", "ALIGNED"]))
+    for first in range(0, X.shape[0], CHUNK):
+        yield first, _flatten(np.require(X[first : first + CHUNK], kind, ["C", "ALIGNED"]))
 
 
 def read_rows_in_order(X: DenseMatrix) -> Iterator[tuple[int, FlatMatrix]]:
@@ -114,8 +141,8 @@ def read_rows_in_order(X: DenseMatrix) -> Iterator[tuple[int, FlatMatrix]]:
             yield first, part
             continue
         n_features = X.shape[1]
-        for begin in range(0, part.n_rows, _CHUNK):
-            n_rows = min(_CHUNK, part.n_rows - begin)
+        for begin in range(0, part.n_rows, CHUNK):
+            n_rows = min(CHUNK, part.n_rows - begin)
             strides = np.array([part.row_stride, part.column_stride]) * part.values.itemsize
             values = part.values[begin * part.row_stride :]
             rows = as_strided(values, (n_rows, n_features), tuple(strides), writeable=False)
@@ -181,8 +208,8 @@ def find_ranges(X: Matrix, is_used: np.ndarray | None = None) -> tuple[np.ndarra
         return X.find_ranges(is_used)
     n_features = X.shape[1]
     low, high = np.full(n_features, np.nan), np.full(n_features, np.nan)
-    for first in range(0, X.shape[0], _CHUNK):
-        last = min(first + _CHUNK, X.shape[0])
+    for first in range(0, X.shape[0], CHUNK):
+        last = min(first + CHUNK, X.shape[0])
         part = X[first:last] if isinstance(X, np.ndarray) else X.convert(first, last)
         if is_used is not None:
             part = part[is_used[first:last]]
