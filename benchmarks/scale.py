@@ -1,8 +1,8 @@
 """Data larger than memory: training from Parquet out of core, in memory, and beside XGBoost.
 
 `python -m benchmarks.scale` writes simulated collisions (28 features) to Parquet files and trains
-on them, each model in its own process; see `--help`. A time is that from the files to the model. The
-fit in memory runs first; out of core, the models may use a quarter of its peak (`--share`). With
+on them, each model in its own process; see `--help`. Times are from the files to the model. The fit
+in memory runs first; out of core, the models may use a quarter of its peak (`--share`). With
 `--enforce`, the system refuses them more: RLIMIT_DATA, which counts private memory and no mapped
 files. The page cache is warm, because the files have just been read.
 
@@ -188,9 +188,7 @@ def measure(name: str, folder: Path, settings: Settings, limit: int, enforce: bo
     """Train a model in a new process; None if it fails, for example for lack of memory."""
     what = json.dumps([name, str(folder), settings.n_trees, settings.n_jobs, limit, enforce])
     command = [sys.executable, "-m", "benchmarks.scale", "--fit", what]
-    done = subprocess.run(
-        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False, text=True)
     if done.returncode:
         print(f"{name} failed: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
         return None

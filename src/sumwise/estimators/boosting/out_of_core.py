@@ -49,6 +49,9 @@ from sumwise.training.boosters import Linear, Ordered
 if TYPE_CHECKING:
     from sumwise.estimators.boosting.base import BaseGradientBoosting
 
+# Bytes per row that boosting needs besides: the labels as given, exact gradients and hessians, and
+# a second place for records.
+_ROW_BYTES = 36
 # Bytes of a feature in a histogram, and the most nodes that have one at a time.
 _HISTOGRAM_BYTES, _MOST_HISTOGRAMS = 2048, 1024
 _SOLUTION = "read the data into memory and pass a frame or an array"
@@ -241,6 +244,7 @@ def plan_pages(
     n_rows, n_features = data.rows.n_rows, data.train.matrix.shape[1]
     n_leaves = settings.growth.limits(data.rows.train.size)[0]
     reserved = min(n_leaves, _MOST_HISTOGRAMS) * n_features * _HISTOGRAM_BYTES
+    reserved += n_rows * _ROW_BYTES
     if continues:
         reserved += n_rows * n_features  # codes of the rows, for the old trees
     sizes = (n_rows, n_features, settings.loss.n_outputs, reserved, team.n_threads)
