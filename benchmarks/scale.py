@@ -6,6 +6,10 @@ in memory runs first; out of core, the models may use a quarter of its peak (`--
 `--enforce`, the system refuses them more: RLIMIT_DATA, which counts private memory and no mapped
 files. The page cache is warm, because the files have just been read.
 
+Compare `--growth leaf` and `depth`: level by level, XGBoost needs fewer passes over its pages. On a
+machine with other load, wall times mislead, and those of XGBoost most, as its threads wait by
+spinning; the CPU times beside them show it.
+
 Two peaks are shown: resident memory (RSS), to which mapped files add as long as memory is free, and
 private memory (anonymous), which the system cannot take back.
 """
@@ -22,6 +26,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,11 +140,12 @@ def fit_and_weigh(name: str, folder: Path, settings: Settings, limit: int, enfor
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM to VmRSS
     with watch("RssAnon") as peak:
-        start = time.perf_counter()
+        start, start_cpu = time.perf_counter(), time.process_time()
         model = FITS[name](folder, settings, limit)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
     return {
         "seconds": seconds,
+        "cpu": cpu,
         "resident": read_memory("VmHWM") - before,
         "private": max(peak) - before_private,
         "digest": digest(model),
@@ -148,7 +154,7 @@ def fit_and_weigh(name: str, folder: Path, settings: Settings, limit: int, enfor
 
 def warm_up(name: str, settings: Settings) -> None:
     """Load code, compile kernels and start threads on a few rows."""
-    few = Settings(n_trees=2, n_jobs=settings.n_jobs)
+    few = replace(settings, n_trees=2)
     with tempfile.TemporaryDirectory() as small:
         write_files(Path(small), 20_000)
         FITS[name](Path(small), few, 12_000_000)
@@ -186,7 +192,7 @@ def digest(model: Any) -> str:
 
 def measure(name: str, folder: Path, settings: Settings, limit: int, enforce: bool) -> Any:
     """Train a model in a new process; None if it fails, for example for lack of memory."""
-    what = json.dumps([name, str(folder), settings.n_trees, settings.n_jobs, limit, enforce])
+    what = json.dumps([name, str(folder), asdict(settings), limit, enforce])
     command = [sys.executable, "-m", "benchmarks.scale", "--fit", what]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False, text=True)
     if done.returncode:
@@ -196,18 +202,24 @@ def measure(name: str, folder: Path, settings: Settings, limit: int, enforce: bo
 
 
 def compare(
-    folder: Path, n_rows: int, settings: Settings, share: float, enforce: bool, n_repeats: int
+    folder: Path,
+    n_rows: int,
+    settings: Settings,
+    share: float,
+    enforce: bool,
+    n_repeats: int,
+    models: Sequence[str] = tuple(FITS),
 ) -> Table:
     """Return a table of times, peaks and ratios."""
     first = measure(IN_MEMORY, folder, settings, 0, False)
     limit = int(share * first["resident"])
-    found: dict[str, list[Any]] = {name: [] for name in FITS}
+    found: dict[str, list[Any]] = {name: [] for name in models}
 
     def run(name: str) -> float:
         found[name].append(measure(name, folder, settings, limit, enforce))
         return 0.0
 
-    alternate(run, list(FITS), n_repeats)
+    alternate(run, list(models), n_repeats)
     known = {name: [one for one in own if one] for name, own in found.items()}
     seconds = {
         name: statistics.median(one["seconds"] for one in own) for name, own in known.items() if own
@@ -215,17 +227,18 @@ def compare(
     rows = []
     for name, own in known.items():
         if not own:
-            rows.append([name, "failed", "", "", "", "", ""])
+            rows.append([name, "failed", "", "", "", "", "", ""])
             continue
         peaks = [max(one[kind] for one in own) for kind in ("resident", "private")]
         ratios = [
             f"{seconds[name] / seconds[other]:.2f}" if other in seconds else ""
             for other in (IN_MEMORY, EXTERNAL)
         ]
-        cells = [format_seconds(seconds[name]), *ratios, *map(format_bytes, peaks)]
+        cpu = format_seconds(statistics.median(one["cpu"] for one in own))
+        cells = [format_seconds(seconds[name]), *ratios, cpu, *map(format_bytes, peaks)]
         rows.append([name, *cells, own[0]["digest"]])
     title = f"{n_rows:,} x 28, limit {format_bytes(limit)}{', enforced' if enforce else ''}"
-    heads = ["", "time", "to in memory", "to XGBoost", "peak RSS", "peak private", "model"]
+    heads = ["", "time", "to in memory", "to XGBoost", "CPU", "peak RSS", "peak private", "model"]
     return Table(title, heads, rows)
 
 
@@ -234,22 +247,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_tree_parser("scale", __doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--share", type=float, default=0.25)
+    parser.add_argument("--growth", choices=("leaf", "depth"), default="leaf")
+    parser.add_argument("--models", nargs="+", choices=tuple(FITS), default=tuple(FITS))
     parser.add_argument("--enforce", action="store_true")
     parser.add_argument("--fit", help="for the processes that this one starts")
     parsed = parser.parse_args(arguments)
     if parsed.fit:
-        name, folder, n_trees, n_jobs, limit, enforce = json.loads(parsed.fit)
-        settings = Settings(n_trees=n_trees, n_jobs=n_jobs)
-        print(json.dumps(fit_and_weigh(name, Path(folder), settings, limit, enforce)))
+        name, folder, chosen, limit, enforce = json.loads(parsed.fit)
+        print(json.dumps(fit_and_weigh(name, Path(folder), Settings(**chosen), limit, enforce)))
         return
-    settings = Settings(n_trees=parsed.trees, n_jobs=parsed.jobs)
+    settings = Settings(n_trees=parsed.trees, n_jobs=parsed.jobs, growth=parsed.growth)
+    shape = "of 31 leaves" if parsed.growth == "leaf" else "of depth 6"
     print_heading(
-        f"{parsed.trees} trees of 31 leaves; goals: {GOALS[0]} times the time in memory, "
+        f"{parsed.trees} trees {shape}; goals: {GOALS[0]} times the time in memory, "
         f"{GOALS[1]} of XGBoost's"
     )
     with tempfile.TemporaryDirectory() as name:
         write_files(Path(name), parsed.rows)
-        own = (settings, parsed.share, parsed.enforce, parsed.repeat)
+        own = (settings, parsed.share, parsed.enforce, parsed.repeat, parsed.models)
         print(f"\n{format_aligned(compare(Path(name), parsed.rows, *own))}", flush=True)
 
 

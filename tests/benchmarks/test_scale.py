@@ -1,3 +1,4 @@
+import json
 import sys
 
 import pytest
@@ -38,7 +39,7 @@ def test_a_table_of_measurements(folder, monkeypatch) -> None:
     def measure(name, *_):
         if name == EXTERNAL:
             return None
-        return {"seconds": 2.0, "resident": 4e6, "private": 3e6, "digest": "same"}
+        return {"seconds": 2.0, "cpu": 3.0, "resident": 4e6, "private": 3e6, "digest": "same"}
 
     monkeypatch.setattr("benchmarks.scale.measure", measure)
     table = compare(folder, 3_000, SETTINGS, 0.25, True, 1)
@@ -49,5 +50,5 @@ def test_a_table_of_measurements(folder, monkeypatch) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_a_process_measures_itself(folder, capsys, monkeypatch) -> None:
     monkeypatch.setattr("benchmarks.scale.warm_up", lambda *_: None)
-    main(["--fit", f'["{OUT_OF_CORE}", "{folder}", 2, 1, 50000000, false]'])
+    main(["--fit", json.dumps([OUT_OF_CORE, str(folder), {"n_trees": 2}, 50_000_000, False])])
     assert '"digest": "' in capsys.readouterr().out
