@@ -41,6 +41,7 @@ IN_MEMORY, OUT_OF_CORE, EXTERNAL = "sumwise in memory", "sumwise out of core", "
 # Times: out of core to in memory, and to XGBoost's external memory.
 GOALS = (2.0, 0.6)
 TARGET = "label"
+N_FEATURES = 28
 ROWS_PER_FILE = 500_000
 BATCH_ROWS = 1 << 16
 # Code, threads and buffers that a process needs besides, when the limit is enforced.
@@ -99,21 +100,24 @@ def fit_external(folder: Path, settings: Settings, limit: int) -> Any:
 
     class Batches(xgboost.DataIter):
         def __init__(self, cache: str) -> None:
-            self._files = list_files(folder)
-            self._next = 0
+            self._batches: Iterator[Any] = iter(())
+            self.reset()
             super().__init__(cache_prefix=os.path.join(cache, "pages"), on_host=False)
 
         def next(self, input_data: Any) -> bool:
-            if self._next == len(self._files):
+            batch = next(self._batches, None)
+            if batch is None:
                 return False
-            frame = pq.read_table(self._files[self._next]).to_pandas()
+            frame = batch.to_pandas()
             input_data(data=frame.drop(columns=[TARGET]), label=frame[TARGET])
-            self._next += 1
             return True
 
         def reset(self) -> None:
-            self._next = 0
+            files = map(pq.ParquetFile, list_files(folder))
+            self._batches = (batch for file in files for batch in file.iter_batches(n_rows))
 
+    # Large batches, as its documentation advises, but within the limit: three copies of a batch.
+    n_rows = max(BATCH_ROWS, min(ROWS_PER_FILE, limit // (8 * 3 * 4 * N_FEATURES)))
     parameters = dict(map_settings(XGBOOST, settings))
     n_rounds = parameters.pop("n_estimators")
     parameters["nthread"] = parameters.pop("n_jobs", settings.n_jobs)
@@ -194,7 +198,10 @@ def measure(name: str, folder: Path, settings: Settings, limit: int, enforce: bo
     """Train a model in a new process; None if it fails, for example for lack of memory."""
     what = json.dumps([name, str(folder), asdict(settings), limit, enforce])
     command = [sys.executable, "-m", "benchmarks.scale", "--fit", what]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False, text=True)
+    # Arrow's own allocators reserve memory in advance, which an enforced limit would not count.
+    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    options = {"cwd": REPOSITORY, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **options)
     if done.returncode:
         print(f"{name} failed: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
         return None
