@@ -146,6 +146,26 @@ def test_classifier_has_the_bytes_of_a_fit_in_memory(name, frame, X, path, small
     assert save(found.set_params(n_jobs=n_jobs)) == save(expected)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_random_batches_pages_and_threads(seed, frame, X, path, small_pages):
+    rng = np.random.default_rng(seed)
+    small_pages(int(rng.integers(1, 40) if seed == 0 else rng.integers(40, 1000)))
+    settings = {
+        "growth": rng.choice(["leaf", "depth", "symmetric"]),
+        "sampler": rng.choice(["goss", "subsample", "none"]),
+        "early_stopping": bool(rng.integers(2)),
+        "min_samples_leaf": int(rng.integers(1, 30)),
+    }
+    if settings["sampler"] == "none":
+        settings["sampler"] = None
+    target = rng.choice(["label", "kind"])
+    expected = make_classifier(**settings).fit(X, frame[target])
+    dropped = [name for name in (*TARGETS, *EXTRA) if name != target]
+    source = partial(yield_batches, path, dropped, int(rng.integers(1, 400)))
+    found = make_classifier(**settings, n_jobs=int(rng.integers(1, 3))).fit(source, target)
+    assert save(found.set_params(n_jobs=None)) == save(expected)
+
+
 @pytest.mark.parametrize(
     "loss",
     ["squared_error", "absolute_error", "quantile", "huber", "poisson", "gamma", "tweedie"],
@@ -395,10 +415,10 @@ def test_scorers_that_read_features_are_refused(path):
 
 def test_missing_columns_files_and_kinds(frame, X, path, tmp_path):
     fit = make_classifier().fit
-    with pytest.raises(DataError, match="no column 'lable'"):
-        fit(path, "lable")
-    with pytest.raises(DataError, match="no column 'wieght'"):
-        fit(path, "label", sample_weight="wieght")
+    with pytest.raises(DataError, match="no column 'labels'"):
+        fit(path, "labels")
+    with pytest.raises(DataError, match="no column 'weights'"):
+        fit(path, "label", sample_weight="weights")
     with pytest.raises(DataError, match="neither a Parquet file nor a folder"):
         fit(tmp_path / "nothing.parquet", "label")
     with pytest.raises(DataError, match="has no Parquet files"):
