@@ -1,5 +1,6 @@
 """Numeric matrices as flat views that kernels can read, without a copy where the type allows."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -78,11 +79,33 @@ class ColumnMatrix:
         return values.T
 
 
+class StreamedMatrix(ABC):
+    """A matrix outside of memory: its rows are read in order, in as many passes as needed.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    dtype : dtype
+        The type that numbers are read as, float32 or float64.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @abstractmethod
+    def read(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (first row, numbers): parts of 65,536 rows, the last one may have fewer."""
+
+
 DenseMatrix = np.ndarray | ColumnMatrix
 Matrix = DenseMatrix | SparseMatrix
 
 
-def read_chunks(X: Matrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
+def read_chunks(X: Matrix | StreamedMatrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
     """Yield (first row, flat view): all of X at once, or converted chunks of rows.
 
     Arrays of float32 and float64 are read in place, in any memory order and with any strides that
@@ -95,6 +118,10 @@ def read_chunks(X: Matrix | DeviceMatrix) -> Iterator[tuple[int, FlatMatrix]]:
         return
     if isinstance(X, DeviceMatrix):
         raise DataError(f"{explain_place(X)}; what you ask for needs X in the memory of the host")
+    if isinstance(X, StreamedMatrix):
+        for first, part in X.read():
+            yield first, _flatten(part)
+        return
     if isinstance(X, ColumnMatrix):
         for first in range(0, X.n_rows, _CHUNK):
             yield first, _flatten(X.convert(first, min(first + _CHUNK, X.n_rows)))

@@ -31,6 +31,7 @@ from sumwise.tree import (
     TreeEnsemble,
     TreeGrower,
 )
+from sumwise.tree.growers import make_grower
 
 if TYPE_CHECKING:
     from sumwise.data.device_table import DeviceTable
@@ -253,7 +254,7 @@ class Session:
     def grower(self) -> TreeGrower:
         settings, n_rows = self.settings, self.rows.train.size
         columns = settings.columns or Columns()
-        return TreeGrower(*self.table.binned, settings.growth, columns, n_rows, self.team)
+        return make_grower(*self.table.binned, settings.growth, columns, n_rows, self.team)
 
     def make_solver(self) -> "LeafSolver":
         """Return what sets leaves to Newton steps of other gradients."""

@@ -306,8 +306,9 @@ class PagedGrower(TreeGrower):
     # --- rows that are not in the tree, and other tables ---
 
     def add_to_scores(self, tree: Tree, rows: np.ndarray, scores: np.ndarray) -> None:
-        """Add a tree's values to the scores of rows it was not grown on, which ascend."""
+        """Add a tree's values to the scores of rows it was not grown on, in any order."""
         walk = prepare_walk(tree, self._data.table)
+        rows = np.sort(rows)  # left-out rows may be followed by validation rows between them
         for page in self._paged.pages:
             ends = np.array([page.first, page.end], dtype=rows.dtype)
             begin, end = np.searchsorted(rows, ends)

@@ -190,7 +190,7 @@ def test_what_is_missing_is_told_before_data_is_read(monkeypatch):
     monkeypatch.setattr(choosing, "device_maker", fail)
     model = regress().fit(X, Y).set_params(device="cuda:1")
     with pytest.raises(DeviceError, match="there is no GPU 1"):
-        model.fit("this is no table", None)
+        model.fit(["this is no table"], None)
     assert not hasattr(model, "ensemble_")
     assert not hasattr(model, "n_features_in_")
 

@@ -20,7 +20,7 @@ from sumwise.data.binning import BinMapper, CategoryCounts
 from sumwise.data.categories.bins import check_number, collect_categories
 from sumwise.data.categories.set_splits import Native
 from sumwise.data.frames.columns import NUMBER
-from sumwise.data.matrix import Matrix
+from sumwise.data.matrix import Matrix, StreamedMatrix
 from sumwise.data.paged import Page, PagedData
 from sumwise.data.thresholds import (
     MAX_BINS,
@@ -61,7 +61,7 @@ def open_pages(
     native: Native | None = None,
     only_bytes: bool = False,
     min_rows: int = 1,
-    more: Sequence[Matrix | LearnedTable] = (),
+    more: Sequence[Matrix | StreamedMatrix | LearnedTable] = (),
     unknown_code: float = np.nan,
 ) -> Iterator[BinnedPages]:
     """Find the bins of a table and write its pages, which are deleted at the end of the context.
@@ -222,7 +222,7 @@ def write_pages(
     team: Team,
     rows: np.ndarray | None = None,
     min_rows: int = 1,
-    more: Sequence[Matrix | LearnedTable] = (),
+    more: Sequence[Matrix | StreamedMatrix | LearnedTable] = (),
     unknown_code: float = np.nan,
 ) -> PagedData:
     """Map all rows to bins and return them in pages, followed by the rows of ``more``.
@@ -288,11 +288,15 @@ def refuse_wide(learned: LearnedTable, mapper: BinMapper) -> None:
             )
 
 
-def _read_parts(tables: Sequence[Matrix | LearnedTable], unknown_code: float) -> Iterator[Matrix]:
+def _read_parts(
+    tables: Sequence[Matrix | StreamedMatrix | LearnedTable], unknown_code: float
+) -> Iterator[Matrix]:
     """Yield all rows in order."""
     for own in tables:
         if isinstance(own, LearnedTable):
             yield from (X for _, X, _ in own.read_matrices("missing", unknown_code))
+        elif isinstance(own, StreamedMatrix):
+            yield from (X for _, X in own.read())
         else:
             yield own
 

@@ -11,6 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sumwise.data.frames.reading import open_frame
 from sumwise.errors import DataError
 
@@ -205,6 +207,8 @@ class CallableSource(Source):
 
 def is_source(X: Any) -> bool:
     """Whether X is read batch by batch: a path, a dataset of Arrow, or a function."""
+    if isinstance(X, np.ndarray):
+        return False
     if isinstance(X, (str, PathLike)) or _is_dataset(X):
         return True
     if hasattr(X, "shape") or hasattr(X, "__array__") or hasattr(X, "__dataframe__"):

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.batches.sources import is_source
 from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
@@ -35,7 +36,7 @@ from sumwise.estimators.boosting.pipeline import (
     make_settings,
 )
 from sumwise.estimators.boosting.refitting import check_decay, check_loss, check_refittable
-from sumwise.estimators.boosting.rows import FitData, LabeledRows, as_array
+from sumwise.estimators.boosting.rows import FitData, GivenRows, LabeledRows, as_array
 from sumwise.estimators.boosting.splits import make_table, move_table
 from sumwise.estimators.boosting.tasks import Task, as_target
 from sumwise.estimators.boosting.validation import read_validation
@@ -57,6 +58,7 @@ from sumwise.tree import GrowthSettings
 
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.device import Device
+    from sumwise.estimators.boosting.out_of_core import Budget
 
     # It imports this module.
     from sumwise.estimators.combined.shared_table import SharedTable
@@ -105,6 +107,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         eval_sample_weight: Sequence[Any] | None = None,
         eval_init_score: Sequence[Any] | None = None,
         init_model: Any = None,
+        memory_limit: int | str | None = None,
+        cache_dir: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -113,8 +117,15 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         X : frame, array-like or sparse matrix of shape (n_rows, n_features)
             Numbers of any type, strings, categories or dates; NaN and null are missing values,
             infinities are values. A frame of pandas, polars or Arrow gives names, too.
+
+            Or rows that are read in batches and need not fit into memory: the path of a Parquet
+            file or of a folder of such files, a ``pyarrow.dataset.Dataset``, or a function without
+            arguments that returns an iterator of record batches or frames, anew for each pass. The
+            model has the same bytes as if all rows were in memory. See ``docs/guide/scale.md``.
         y : array-like of shape (n_rows,) or, for a regressor, (n_rows, n_targets)
-            Target, or several of them.
+            Target, or several of them. If X is read in batches, the name of its column, or a list
+            of names; ``sample_weight``, ``init_score`` and ``groups`` may be names then, too. All
+            other columns are features.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights; a row of weight 2 counts twice, and a row of weight 0 is ignored.
         init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
@@ -140,6 +151,14 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             Model to continue; ``n_estimators`` counts its rounds, too. With the data and parameters
             of that model, the result is the same as if it had been fitted at once. Categorical
             features and their values are those of the model.
+        memory_limit : int, str or None, default=None
+            If X is read in batches: the memory that the fit may use, in bytes or as "4GB", besides
+            what the process uses already. None for what is free on the machine, in the container
+            and within the limits of the process.
+        cache_dir : path or None, default=None
+            If X is read in batches: the folder for the binned pages that do not fit into memory,
+            about two bytes per value. None for the system's folder of temporary files. Nothing is
+            left there, even if the process is killed.
 
         Returns
         -------
@@ -157,6 +176,10 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             "eval_init_score": eval_init_score,
             "init_model": init_model,
         }
+        if is_source(X) or memory_limit is not None or cache_dir is not None:
+            from sumwise.estimators.boosting.out_of_core import check_source_fit
+
+            options["budget"] = check_source_fit(self, X, memory_limit, cache_dir)
         if not needs_unseen(self):
             return self._fit_trees(X, y, sample_weight, init_score, **options)
         from sumwise.estimators.boosting.calibrating import fit_calibrated  # only needed here
@@ -181,32 +204,52 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         eval_sample_weight: Any,
         eval_init_score: Any,
         init_model: Any,
+        budget: "Budget | None" = None,
     ) -> Self:
-        """Fit without calibration; the arguments are those of ``fit``."""
+        """Fit without calibration; the arguments are those of ``fit``.
+
+        ``budget`` is what a fit may use if X is read in batches.
+        """
         found = find_start(self, init_model)
         start = Start() if found is None else found._make_start()
         with starting_anew(self), ExitStack() as stack:
             growth = self._check_parameters()
             devices = stack.enter_context(open_devices(self))  # or say at once what is missing
-            matrix, y, self.schema_ = read_training_data(
-                self,
-                X,
-                y,
-                start.schema,
-                many_targets=not is_classifier(self),
-                unknown_code=np.nan if start.encoder is None else UNKNOWN,
-            )
+            given = GivenRows(X, y, sample_weight, init_score, groups)
+            matrix, given = self._read_given(given, start, budget)
+            y, groups = given.y, given.groups
             task, target = self._learn_task(y, start.classes)
-            train = LabeledRows.label(task, X, matrix, y, target, sample_weight, init_score)
+            scores = (given.sample_weight, given.init_score)
+            train = LabeledRows.label(task, given.X, matrix, y, target, *scores)
             check_base_score(self, train.init_score is not None)
             check_start(self, start, task.loss, train.init_score is not None)
             encoding = find_encoding(self, self.schema_.n_categories, start)
-            read = partial(read_validation, self, task, np.nan if encoding is None else UNKNOWN)
+            unknown_code = np.nan if encoding is None else UNKNOWN
+            read = partial(read_validation, self, task, unknown_code, budget is not None)
             sets = read_eval_sets(read, eval_set, eval_names, eval_sample_weight, eval_init_score)
             valid = read(VALIDATION, X_val, y_val, sample_weight_val, init_score_val)
             if valid is not None:
                 sets = [*sets, valid]
-            return self._train(train, sets, task, growth, start, encoding, groups, devices)
+            own = (train, sets, task, growth, start, encoding, groups, devices)
+            return self._train(*own, budget=budget)
+
+    def _read_given(
+        self, given: GivenRows, start: Start, budget: "Budget | None"
+    ) -> tuple[Any, GivenRows]:
+        """Return the features as a matrix, and the other arguments of ``fit`` as arrays."""
+        if budget is not None:
+            from sumwise.estimators.boosting.out_of_core import read_source  # few fits need it
+
+            return read_source(self, given, start, budget)
+        matrix, y, self.schema_ = read_training_data(
+            self,
+            given.X,
+            given.y,
+            start.schema,
+            many_targets=not is_classifier(self),
+            unknown_code=np.nan if start.encoder is None else UNKNOWN,
+        )
+        return matrix, given._replace(y=y)
 
     def _fit_rows(
         self,
@@ -253,6 +296,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         table: TrainingTable | None = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
+        budget: "Budget | None" = None,
     ) -> Self:
         """Encode and bin the rows, unless a table is given, and boost."""
         n_jobs = n_jobs or self.n_jobs
@@ -278,12 +322,16 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             # Threads only bin the table, some rows at a time: an interrupt comes in between.
             n_steps = LONG_STEPS - 1
         with (
+            ExitStack() as stack,
             show_progress(bool(self.verbose)) as shown,
             start_team(n_jobs, n_steps, n_grown) as team,
         ):
             told = [*shown, *(self.callbacks or ()), *callbacks]
             if not booster.grows_trees:
                 table = TrainingTable(data.matrices)
+            elif budget is not None:
+                opened = budget.open_table(self, data, settings, team, start.past is not None)
+                table = stack.enter_context(opened)
             elif table is None:
                 table = make_table(self, data, settings, team, devices)
             elif devices:

@@ -130,35 +130,38 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
         check_is_fitted(self)
         return int(self.classes_.size)
 
-    def decision_function(self, X: Any, rounds: Any = None) -> np.ndarray:
+    def decision_function(self, X: Any, rounds: Any = None, *, output: Any = None) -> np.ndarray:
         """Return raw scores: log odds for two classes, one score per class for more.
 
         Parameters
         ----------
-        X, rounds
-            As in :meth:`predict`.
+        X, rounds, output
+            As in :meth:`predict`. Columns of a file are named "score", or "score_" and the class.
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
+        ndarray of shape (n_rows,) or (n_rows, n_classes), or None with ``output``
         """
         model = self._take_rounds(rounds)
-        return model._predict(X, model._scores, model._give_scores)
+        named = (output, "score", getattr(model, "classes_", None))
+        return model._predict(X, model._scores, model._give_scores, *named)
 
-    def predict_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
+    def predict_proba(self, X: Any, rounds: Any = None, *, output: Any = None) -> np.ndarray:
         """Return class probabilities, one column per class in the order of ``classes_``.
 
         Parameters
         ----------
-        X, rounds
-            As in :meth:`predict`. Probabilities of some rounds are not calibrated.
+        X, rounds, output
+            As in :meth:`predict`. Probabilities of some rounds are not calibrated. Columns of a
+            file are named "probability_" and the class.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes), or None with ``output``
         """
         model = self._take_rounds(rounds)
-        return model._predict(X, model._to_probabilities, model._give_mean)
+        named = (output, "probability", getattr(model, "classes_", None))
+        return model._predict(X, model._to_probabilities, model._give_mean, *named)
 
     def predict_log_proba(self, X: Any, rounds: Any = None) -> np.ndarray:
         """Return logarithms of :meth:`predict_proba`, -inf for a probability of 0."""
@@ -166,22 +169,27 @@ class GradientBoostingClassifier(ClassifierMixin, CalibratedClassifierMixin, Bas
 
         return log_probabilities(self.predict_proba(X, rounds))
 
-    def predict(self, X: Any, rounds: Any = None) -> np.ndarray:
+    def predict(self, X: Any, rounds: Any = None, *, output: Any = None) -> np.ndarray:
         """Return the most probable class of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Or rows that are read in batches, as in :meth:`fit`; columns that are no features are
+            ignored.
         rounds : int, pair of int, slice or None, default=None
             Rounds to predict with: the number of first rounds, a pair (first round, round after
             the last) or a slice. None for all.
+        output : path or None, default=None
+            A Parquet file to write, with the column "prediction". It appears when it is
+            complete.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or None with ``output``
         """
         model = self._take_rounds(rounds)
-        return model._predict(X, model._to_labels, model._give_labels)
+        return model._predict(X, model._to_labels, model._give_labels, output)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows whose class is predicted.

@@ -62,11 +62,11 @@ def _list_unsupported(params: BoostingParameters) -> Iterator[str]:
         yield "leaves"
     if getattr(params, "multi_strategy", None) == MULTI_OUTPUT_TREE:
         yield "multi_strategy"
-    if any(is_number(own) and own > MAX_BINS for own in _list_max_bins(params.max_bins)):
+    if any(is_number(own) and own > MAX_BINS for own in list_max_bins(params.max_bins)):
         yield "max_bins"
 
 
-def _list_max_bins(max_bins: Any) -> list[Any]:
+def list_max_bins(max_bins: Any) -> list[Any]:
     """Return the numbers of a parameter that is one, or has one for each feature."""
     if isinstance(max_bins, Mapping):
         return list(max_bins.values())

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sumwise.data.batches.sources import is_source
 from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.on_device import fetch, give, is_on_device
@@ -144,11 +146,22 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
         X: Any,
         on_host: Callable[[np.ndarray], Any],
         on_device: "Callable[[DeviceScores], Any] | None" = None,
+        output: Any = None,
+        name: str = "prediction",
+        labels: Any = None,
     ) -> Any:
         """Return what is made of the raw scores of rows, where the rows are.
 
+        Those of a source are read in batches. With ``output``, columns of this ``name`` (for
+        several outputs, followed by their ``labels``) are written to a Parquet file.
+
         Without ``on_device``, scores of a device are brought to the host for this.
         """
+        if output is not None or is_source(X):
+            from sumwise.estimators.boosting.batch_predictions import predict_source
+
+            predict = partial(self._predict, on_host=on_host, on_device=on_device)
+            return predict_source(self, X, predict, output, name, labels)
         is_known = self._known_scores is not None and X is self._known_scores.X
         if is_known or (self.device == CPU and not is_on_device(X)):
             return on_host(self._predict_raw(X))
@@ -190,6 +203,10 @@ class BaseFittedBoosting(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstim
 
     def _read_scored(self, X: Any, *others: Any) -> tuple[Any, ...]:
         """Return X, y and weights of ``score`` so that predictions are made on the host."""
+        if is_source(X):
+            from sumwise.estimators.boosting.batch_predictions import read_scored_columns
+
+            return X, *read_scored_columns(self, X, *others)
         rows = ReadRows(self._check_input(X)) if is_on_device(X) else X
         return rows, *map(fetch, others)
 

@@ -97,26 +97,34 @@ class GradientBoostingRegressor(RegressorMixin, ConformalRegressorMixin, BaseGra
         check_is_fitted(self)
         return self.ensemble_.n_outputs
 
-    def predict(self, X: Any, rounds: Any = None, raw: bool = False) -> np.ndarray:
+    def predict(
+        self, X: Any, rounds: Any = None, raw: bool = False, *, output: Any = None
+    ) -> np.ndarray:
         """Return the predicted value of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Or rows that are read in batches, as in :meth:`fit`; columns that are no features are
+            ignored.
         rounds : int, pair of int, slice or None, default=None
             Rounds to predict with: the number of first rounds, a pair (first round, round after
             the last) or a slice. None for all.
         raw : bool, default=False
             Whether to return raw scores, before the link: logarithms of means with a log link.
+        output : path or None, default=None
+            A Parquet file to write, with the column "prediction", or
+            "prediction_0" and so on for several outputs. It appears when it is complete.
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_outputs) for several targets or quantiles
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) for several targets or quantiles; None
+        with ``output``
         """
         model = self._take_rounds(rounds)
         if raw:
-            return model._predict(X, model._scores, model._give_scores)
-        return model._predict(X, model._predict_mean, model._give_mean)
+            return model._predict(X, model._scores, model._give_scores, output)
+        return model._predict(X, model._predict_mean, model._give_mean, output)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² (the mean over several targets), or D² of several quantiles.

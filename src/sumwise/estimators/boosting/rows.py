@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,16 @@ from sumwise.training.boost import TrainingRows
 
 # Row numbers are uint32.
 _MOST_ROWS = (1 << 32) - 1
+
+
+class GivenRows(NamedTuple):
+    """Arguments of ``fit``: X and what belongs to its rows."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    init_score: Any = None
+    groups: Any = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,34 @@ class LabeledRows:
     def take(self, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X, y and weights of some rows; X has the type that was passed."""
         weight = None if self.weight is None else self.weight[rows]
-        return take_rows(self.given, rows), self.y[rows], weight
+        own = self.given
+        X = own.take(rows) if isinstance(own, UnreadRows) else take_rows(own, rows)
+        return X, self.y[rows], weight
+
+
+class UnreadRows:
+    """Stands for rows that are read in batches, where a scorer gets them as X.
+
+    A model knows its predictions of them; everything else is an error.
+    """
+
+    def __init__(self, n_rows: int, n_features: int) -> None:
+        self.shape = (n_rows, n_features)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def take(self, rows: np.ndarray) -> "UnreadRows":
+        """Return what stands for some of the rows."""
+        return UnreadRows(rows.size, self.shape[1])
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise DataError(
+            "scoring: the scorer reads the features of X, which is read in batches; use a metric "
+            "of predictions, or read the data into memory"
+        )
+
+    __array__ = __getitem__ = __iter__ = _refuse
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from sumwise.data.batches.sources import is_source
 from sumwise.data.on_device import fetch
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.parameters import BoostingParameters
-from sumwise.estimators.boosting.rows import LabeledRows
+from sumwise.estimators.boosting.rows import GivenRows, LabeledRows
 from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.input.features import KnowsSchema, read_rows
 from sumwise.kernels.runtime import random
@@ -23,6 +24,7 @@ def read_validation(
     model: KnowsSchema,
     task: Task,
     unknown_code: float,
+    in_batches: bool,
     name: str,
     X: Any,
     y: Any,
@@ -32,7 +34,7 @@ def read_validation(
     """Check what ``fit`` got as X_val, y_val and so on; return None if there is no X_val.
 
     ``model`` knows the features of the training data; ``unknown_code`` is the code of categories
-    that these do not have.
+    that these do not have. With ``in_batches``, the training data is not in memory.
     """
     if X is None:
         others = {"y_val": y, "sample_weight_val": sample_weight, "init_score_val": init_score}
@@ -42,7 +44,14 @@ def read_validation(
         return None
     if y is None:
         raise DataError("X_val needs y_val, the target of its rows")
-    matrix = read_rows(model, X, unknown_code)
+    if is_source(X):
+        from sumwise.estimators.boosting.out_of_core import read_source_set  # few fits need it
+
+        given = GivenRows(X, y, sample_weight, init_score)
+        matrix, given = read_source_set(model, given, unknown_code, in_batches)
+        X, y, sample_weight, init_score, _ = given
+    else:
+        matrix = read_rows(model, X, unknown_code)
     labels = task.read(y, "y_val")
     if len(labels) != matrix.shape[0]:
         raise DataError(f"X_val has {matrix.shape[0]} rows, but y_val has {len(labels)}")

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from sumwise.data.batches.sources import is_source
 from sumwise.data.frames.columns import CATEGORY, DATE, DURATION, NUMBER, Column
 from sumwise.data.frames.reading import ColumnFrame, read_input, refuse_repeated_names
 from sumwise.data.matrix import Matrix, check_matrix, rounds_integers
@@ -84,6 +85,7 @@ def read_training_data(
             X, y = read_sparse_training_data(estimator, X, y, many_targets)
         return X, y, FeatureSchema.of_numbers(X.shape[1])
     if not isinstance(X, ColumnFrame):
+        _refuse_source(estimator, X)
         if _are_plain(X, y) and not hasattr(estimator, "feature_names_in_"):
             estimator.n_features_in_ = X.shape[1]  # type: ignore[attr-defined]
         else:
@@ -111,6 +113,15 @@ def read_training_data(
     for message in _find_surprises(X.columns, schema):
         warn_user(message, DataWarning)
     return schema.convert(X, "missing"), y, schema
+
+
+def _refuse_source(estimator: object, X: Any) -> None:
+    """Refuse a file, dataset or function where rows are not read in batches."""
+    if is_source(X):
+        raise DataError(
+            f"{type(estimator).__name__}: X is a {type(X).__name__}, and rows are not read in "
+            "batches here; read the data into memory and pass a frame or an array"
+        )
 
 
 def _are_plain(X: Any, y: Any) -> bool:
@@ -177,6 +188,7 @@ def read_rows(estimator: KnowsSchema, X: Any, unknown_code: float = np.nan) -> A
             refuse_categories(estimator)
         return read_sparse_rows(estimator, X)
     if not isinstance(X, ColumnFrame):
+        _refuse_source(estimator, X)
         X = validate_data(estimator, X, reset=False, dtype="numeric", ensure_all_finite=False)
         check_matrix(X)
         if schema.is_numeric:

@@ -1,0 +1,19 @@
+import numpy as np
+
+from sumwise.data.binning import BinMapper
+from sumwise.data.paged import Page, PagedData
+from sumwise.kernels.runtime.threads import Team
+from sumwise.sampling import Columns
+from sumwise.tree import GrowthSettings, PagedGrower, TreeGrower
+from sumwise.tree.growers import make_grower
+
+
+def test_the_table_decides_which_grower_serves_it():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with Team(1) as team:
+        mapper = BinMapper.fit(X)
+        whole = mapper.transform(X, team)
+        paged = PagedData([Page(0, whole)], whole.table.n_value_bins, whole.usable)
+        shared = (mapper, GrowthSettings(), Columns(), 60, team)
+        assert type(make_grower(whole, *shared)) is TreeGrower
+        assert type(make_grower(paged, *shared)) is PagedGrower
