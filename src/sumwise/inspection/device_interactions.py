@@ -10,8 +10,7 @@ from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
-from sumwise.inspection.device_rows import explain_all
-from sumwise.inspection.device_walks import DeviceWalks
+from sumwise.inspection.device_rows import Explainer, explain_all
 from sumwise.inspection.path_interactions import find_pairs
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.runtime.threads import Team
@@ -24,31 +23,17 @@ def find_path_interactions(
     return explain_all(PairExplainer(device, walks), X, team)
 
 
-class PairExplainer:
-    """Explains coded rows.
-
-    Parameters
-    ----------
-    device : Device
-    walks : TreeWalks
-
-    Attributes
-    ----------
-    device, walks
-        As the parameters.
-    row_shape : tuple of int
-        Of the values of a row.
-    """
+class PairExplainer(Explainer):
+    """Finds the values of pairs: (n_features, n_features, n_outputs) for each row."""
 
     def __init__(self, device: Device, walks: TreeWalks) -> None:
-        self.device, self.walks, model = device, walks, walks.trees
-        self.row_shape: tuple[int, ...] = (model.n_features, model.n_features, model.n_outputs)
-        self._trees = DeviceWalks(device, walks, INTERACTIONS)
+        model = walks.trees
+        shape = (model.n_features, model.n_features, model.n_outputs)
+        super().__init__(device, walks, INTERACTIONS, shape)
         self._pairs, self._pairs_of_trees = self._send_pairs()
         self._features = device.upload(walks.features.astype(np.int32))
 
     def explain(self, codes: DeviceArray, n_rows: int) -> DeviceArray:
-        """Queue finding the values, (n_rows, n_features, n_features, n_outputs)."""
         kernel = self.device.load(INTERACTIONS)["add_shap_interactions"]
         n_blocks, shared, n_slots = self._trees.place_sums(kernel, n_rows)
         pairs = self._pairs.n_pairs, self._pairs_of_trees

@@ -1,17 +1,19 @@
 """Rows that a device explains: coded, and explained batch by batch."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from math import prod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from sumwise.cuda.explain import THREADS
 from sumwise.cuda.runtime import choosing
 from sumwise.cuda.runtime.arrays import DeviceArray
-from sumwise.cuda.runtime.device import Device, Mark
+from sumwise.cuda.runtime.device import Device, Mark, Program
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
+from sumwise.inspection.device_walks import DeviceWalks
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.predict.blocks import BLOCK
 from sumwise.kernels.runtime.threads import Team
@@ -27,13 +29,26 @@ _CODE_BYTES, _RESULT_BYTES = 1 << 26, 1 << 25
 _BUSY_THREADS, _MOST_BYTES, _SHARE_OF_FREE = 16 * THREADS, 1 << 30, 4
 
 
-class Explainer(Protocol):
-    """Explains coded rows."""
+class Explainer(ABC):
+    """Explains coded rows.
 
-    device: Device
-    walks: TreeWalks
-    row_shape: tuple[int, ...]  # of the results of a row
+    Parameters
+    ----------
+    device : Device
+    walks : TreeWalks
+    program : Program
+        Has the kernels that explain.
+    row_shape : tuple of int
+        Of the results of a row.
+    """
 
+    def __init__(
+        self, device: Device, walks: TreeWalks, program: Program, row_shape: tuple[int, ...]
+    ) -> None:
+        self.device, self.walks, self.row_shape = device, walks, row_shape
+        self._trees = DeviceWalks(device, walks, program)
+
+    @abstractmethod
     def explain(self, codes: DeviceArray, n_rows: int) -> DeviceArray:
         """Queue finding the results of rows, (n_rows, *row_shape)."""
 

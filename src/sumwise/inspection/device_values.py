@@ -10,8 +10,7 @@ from sumwise.cuda.runtime.device import Device
 from sumwise.cuda.runtime.structs import pack_struct
 from sumwise.data.device_matrix import DeviceMatrix
 from sumwise.data.matrix import Matrix
-from sumwise.inspection.device_rows import explain_all
-from sumwise.inspection.device_walks import DeviceWalks
+from sumwise.inspection.device_rows import Explainer, explain_all
 from sumwise.inspection.path_values import GOES_LEFT, code_outcomes, find_outcomes
 from sumwise.inspection.tree_walks import TreeWalks
 from sumwise.kernels.explain.outcomes import MAX_TESTS
@@ -29,33 +28,18 @@ def find_path_values(
     return explain_all(ValueExplainer(device, walks), X, team)
 
 
-class ValueExplainer:
-    """Explains coded rows.
-
-    Parameters
-    ----------
-    device : Device
-    walks : TreeWalks
-
-    Attributes
-    ----------
-    device, walks
-        As the parameters.
-    row_shape : tuple of int
-        Of the values of a row.
-    """
+class ValueExplainer(Explainer):
+    """Finds the values of rows: (n_features, n_outputs) for each."""
 
     def __init__(self, device: Device, walks: TreeWalks) -> None:
-        self.device, self.walks, model = device, walks, walks.trees
-        self.row_shape: tuple[int, ...] = (model.n_features, model.n_outputs)
-        self._trees = DeviceWalks(device, walks, EXPLAIN)
+        model = walks.trees
+        super().__init__(device, walks, EXPLAIN, (model.n_features, model.n_outputs))
         self._outcomes = self._tabulate()
         slot_of = np.full(walks.trees.n_features, -1, dtype=np.int32)
         slot_of[walks.features] = np.arange(walks.features.size)
         self._slot_of = device.upload(slot_of)
 
     def explain(self, codes: DeviceArray, n_rows: int) -> DeviceArray:
-        """Queue finding the values of coded rows, (n_rows, n_features, n_outputs)."""
         kernel = self.device.load(EXPLAIN)["add_shap_values"]
         n_blocks, shared, n_slots = self._trees.place_sums(kernel, n_rows)
         n_blocks, scratch = self._trees.allocate_scratch(n_blocks, n_slots)

@@ -1,8 +1,4 @@
-"""DeviceDraws: the rows of a round, drawn on a device: the same ones as on the CPU.
-
-Draws of the samplers of this package are made by kernels. Those of other classes, which must not
-depend on gradients, are made on the host, and their rows are sent.
-"""
+"""DeviceDraws: the rows of a round, drawn on a device: the same ones as on the CPU."""
 
 from typing import Any, cast
 
@@ -61,9 +57,8 @@ class DeviceDraws:
             return _make_draw(self._rows, factor, self._rows[:0])
         if type(sampler) is GroupSubsample:
             return self._draw_groups(sampler, number)
-        if type(sampler) is BootstrapRows:
-            return _make_draw(*self._drawer.draw_bootstrap(key))
-        return self._draw_on_host(number)
+        assert type(sampler) is BootstrapRows, "a fit refuses others"
+        return _make_draw(*self._drawer.draw_bootstrap(key))
 
     @lazy
     def _drawer(self) -> RowDrawer:
@@ -118,15 +113,6 @@ class DeviceDraws:
         numbers, group_of, sizes = found
         upload = self._team.device.upload
         return numbers.astype(np.uint32), sizes, upload(group_of.astype(np.uint32))
-
-    def _draw_on_host(self, number: int) -> DrawnRows:
-        source = self._host.at_draw(number)
-        drawn = self._sampler.draw(source)
-        left_out = drawn.left_out
-        if left_out is None:
-            left_out = np.setdiff1d(source.rows, drawn.rows, assume_unique=True)
-        upload = self._team.device.upload
-        return _make_draw(upload(drawn.rows), upload(drawn.factor), upload(left_out))
 
 
 def _make_draw(rows: Any, factor: Any, left_out: Any) -> DrawnRows:

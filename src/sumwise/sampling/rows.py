@@ -1,6 +1,6 @@
 """The interface of row samplers: what they read, and what they return."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,10 +49,6 @@ class RowSource:
     groups: np.ndarray | None = None
     classes: np.ndarray | None = None
     buffers: dict[str, Any] = field(default_factory=dict)
-
-    def at_draw(self, number: int) -> "RowSource":
-        """Return the source of another draw."""
-        return replace(self, number=number)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class DeviceSession(Session):
         for output, weight in enumerate(self._location_weights):
             own: Any = weight
             if sampler is not None and sampler.has_factors and not weight.size:
-                own = device.allocate(self.rows.n_rows, np.float64)
+                own = device.allocate(self.host_rows.n_rows, np.float64)
                 own.fill(1.0)
             target, rows = take_target(self.rows.target, output), cast(Any, self.rows.train)
             refitters.append(CudaRefitter(self.grower, target, own, rows, self.team))

@@ -69,6 +69,12 @@ def test_losses_of_two_classes(loss):
     assert_same_models(GradientBoostingClassifier, X, y > 0, weight, {"loss": loss})
 
 
+def test_medians_of_several_targets_with_drawn_weights():
+    X, y, _ = make_data(False)
+    params = {"loss": "absolute_error", "sampler": BayesianBootstrap()}
+    assert_same_models(GradientBoostingRegressor, X, np.column_stack([y, np.abs(y)]), None, params)
+
+
 SAMPLERS = [Subsample(0.5), Goss(), BayesianBootstrap(0.5), GroupSubsample(0.6)]
 
 

@@ -135,10 +135,16 @@ def test_trees_that_were_dropped(device, params):
 
 # --- what is refused ---
 
+
+class OwnGoss(sw.Goss):
+    """May draw in a way of its own, which no kernel knows."""
+
+
 REFUSED = [
     {"booster": "linear"},
     {"booster": sw.Ordered()},
     {"sampler": "mvs"},
+    {"sampler": OwnGoss()},
     {"splits": "approx"},
     {"splits": "exact"},
     {"leaves": "linear"},

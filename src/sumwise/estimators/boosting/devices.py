@@ -15,13 +15,21 @@ from sumwise.estimators.boosting.multi_target import MULTI_OUTPUT_TREE
 from sumwise.estimators.boosting.parameters import BoostingParameters
 from sumwise.estimators.input.by_feature import list_items
 from sumwise.parts import is_number
-from sumwise.sampling import Mvs
+from sumwise.sampling import (
+    BayesianBootstrap,
+    ClassSubsample,
+    Goss,
+    GroupSubsample,
+    Subsample,
+)
 from sumwise.training.boosters import Linear, Ordered
 
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.device import Device
 
 CPU = "cpu"
+# Samplers that have kernels for devices; a class derived from them may draw in a way of its own.
+_SAMPLERS = (BayesianBootstrap, ClassSubsample, Goss, GroupSubsample, Subsample)
 
 
 def is_on_device(params: BoostingParameters) -> bool:
@@ -54,7 +62,8 @@ def _list_unsupported(params: BoostingParameters) -> Iterator[str]:
     """Yield the parameters that a GPU cannot serve."""
     if isinstance(resolve_booster(params), (Linear, Ordered)):
         yield "booster"
-    if isinstance(resolve_sampler(params), Mvs):
+    sampler = resolve_sampler(params)
+    if sampler is not None and type(sampler) not in _SAMPLERS:
         yield "sampler"
     if params.splits != "histogram":
         yield "splits"
