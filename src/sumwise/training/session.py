@@ -91,7 +91,8 @@ class BoostingSettings:
 class TrainingRows:
     """Targets, weights and roles of all rows of the table.
 
-    ``target`` has shape (n_rows,) or (n_rows, n_targets), in column order. ``weight`` is empty if
+    ``target`` has shape (n_rows,) or (n_rows, n_targets), in column order; on a device, several
+    targets are a tuple of arrays. ``weight`` is empty if
     all weights are one. ``train`` and ``valid`` are row numbers; rows in neither are not used.
     ``init_score`` has shape (n_outputs, n_rows). ``groups`` has the groups of the first rows of the
     table, at least up to the last training row, and ``classes`` the class labels.
@@ -107,10 +108,12 @@ class TrainingRows:
 
     @property
     def n_rows(self) -> int:
-        return len(self.target)
+        return len(self.target[0] if isinstance(self.target, tuple) else self.target)
 
     @property
     def n_targets(self) -> int:
+        if isinstance(self.target, tuple):
+            return len(self.target)
         return 1 if self.target.ndim == 1 else self.target.shape[1]
 
 

@@ -4,6 +4,7 @@ from sumwise.cuda.runtime import choosing
 from sumwise.cuda.runtime.choosing import open_devices, parse_devices
 from sumwise.cuda.runtime.driver import DriverDevice
 from sumwise.errors import DeviceError, ParameterError
+from tests.cuda.runtime.fake_driver import Code
 
 
 @pytest.mark.parametrize(
@@ -38,10 +39,23 @@ def test_devices_are_closed_if_one_cannot_be_opened(fake):
     assert fake.n_streams == 0
 
 
+def test_gpus_that_do_not_reach_each_other(install, monkeypatch):
+    fake = install(gpus=((9, 0), (9, 0)))
+    monkeypatch.setattr(fake, "cuDeviceCanAccessPeer", lambda number, other: (Code.CUDA_SUCCESS, 0))
+    with pytest.raises(DeviceError, match="GPUs 0 and 1 cannot read each other's memory"):
+        open_devices("cuda:0,1")
+    assert fake.n_streams == 0
+    for device in open_devices("cuda:1,1"):  # a GPU reaches itself
+        device.close()
+
+
 def test_another_kind_of_device(monkeypatch):
     class Other:
         def __init__(self, number):
             self.number = number
+
+        def can_read(self, other):
+            return True
 
     monkeypatch.setattr(choosing, "device_maker", Other)
     assert [device.number for device in open_devices("cuda:0,1")] == [0, 1]

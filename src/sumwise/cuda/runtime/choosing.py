@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from sumwise.cuda.runtime.bindings import SAME_MODEL
 from sumwise.cuda.runtime.device import Device
-from sumwise.errors import ParameterError
+from sumwise.errors import DeviceError, ParameterError
 
 _SPEC = re.compile(r"cuda(?::(\d+(?:,\d+)*))?")
 
@@ -50,8 +51,21 @@ def open_devices(spec: Any) -> list[Device]:
     try:
         for number in parse_devices(spec):
             devices.append(device_maker(number))
+            _check_reach(devices)
     except BaseException:
         for device in devices:
             device.close()
         raise
     return devices
+
+
+def _check_reach(devices: list[Device]) -> None:
+    """Raise DeviceError unless the last device and the others can read each other's sums."""
+    *others, last = devices
+    for other in others:
+        if not (last.can_read(other) and other.can_read(last)):
+            raise DeviceError(
+                f"GPUs {other.number} and {last.number} cannot read each other's memory (neither "
+                "NVLink nor peer access over PCIe), which growing a tree together needs; use one "
+                f"of them, or {SAME_MODEL}"
+            )

@@ -186,6 +186,10 @@ class Device(ABC):
     def mark(self) -> Mark:
         """Mark the end of the work queued so far, for :meth:`wait_for` of other devices."""
 
+    def can_read(self, other: "Device") -> bool:
+        """Whether kernels of this device can read the memory of another one."""
+        return True
+
     @abstractmethod
     def wait_for(self, mark: Mark) -> None:
         """Queue a wait: work queued from now on begins when another device has reached its mark."""

@@ -250,6 +250,9 @@ class DriverDevice(Device):
         self._begin()
         return DriverMark(self)
 
+    def can_read(self, other: Device) -> bool:
+        return other.number in self._gpu.reached
+
     def wait_for(self, mark: Mark) -> None:
         self._begin()
         assert isinstance(mark, DriverMark)

@@ -55,6 +55,7 @@ class Gpu:
         self._programs: dict[Program, dict[str, Kernel]] = {}
         self._loading = threading.Lock()
         self._events: list[Any] = []
+        self.reached = {self.number}  # GPUs whose memory kernels here can read
 
     @property
     def number(self) -> int:
@@ -142,6 +143,7 @@ class Gpu:
         numbers = (call(self.cuda.cuDeviceGet, gpu.number) for gpu in (self, other))
         if not call(self.cuda.cuDeviceCanAccessPeer, *numbers):
             return
+        self.reached.add(other.number)
         self.use()
         (error,) = self.cuda.cuCtxEnablePeerAccess(other.context, 0)
         if error and error != _ALREADY_ENABLED:
