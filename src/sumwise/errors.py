@@ -41,6 +41,10 @@ class DiskSpaceError(SumwiseError, OSError):
     """The folder for temporary files has no room for the pages of a fit."""
 
 
+class PeersError(SumwiseError, ConnectionError):
+    """Another process of a fit was lost, has failed, or has come to another result."""
+
+
 class ModelFileError(SumwiseError, ValueError):
     """A file is not a model that this version can read."""
 

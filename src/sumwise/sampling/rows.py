@@ -7,6 +7,7 @@ import numpy as np
 
 from sumwise.kernels.runtime.threads import Team
 from sumwise.parts import Part
+from sumwise.peers import Shards
 
 
 def no_factors() -> np.ndarray:
@@ -35,6 +36,8 @@ class RowSource:
         Group of each row, if the user passed groups.
     classes : ndarray or None
         Class labels, for a classifier.
+    shards : Shards or None
+        Where the rows are among those of other processes; None if there are none.
     buffers : dict
         Arrays that a sampler reuses in the next draw, which saves the time to allocate them.
     """
@@ -48,6 +51,7 @@ class RowSource:
     team: Team
     groups: np.ndarray | None = None
     classes: np.ndarray | None = None
+    shards: Shards | None = None
     buffers: dict[str, Any] = field(default_factory=dict)
 
 

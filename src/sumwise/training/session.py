@@ -17,6 +17,7 @@ from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.losses.base import take_target
+from sumwise.peers import ALONE, Peers, Shards
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
 from sumwise.training.callbacks import Callback
@@ -95,7 +96,8 @@ class TrainingRows:
     targets are a tuple of arrays. ``weight`` is empty if
     all weights are one. ``train`` and ``valid`` are row numbers; rows in neither are not used.
     ``init_score`` has shape (n_outputs, n_rows). ``groups`` has the groups of the first rows of the
-    table, at least up to the last training row, and ``classes`` the class labels.
+    table, at least up to the last training row, and ``classes`` the class labels. ``shards`` tells
+    where the rows are among those of other processes; None if there are none.
     """
 
     target: np.ndarray
@@ -105,6 +107,12 @@ class TrainingRows:
     init_score: np.ndarray | None = None
     groups: np.ndarray | None = None
     classes: np.ndarray | None = None
+    shards: Shards | None = None
+
+    @property
+    def peers(self) -> Peers:
+        """The processes that have the other rows."""
+        return ALONE if self.shards is None else self.shards.peers
 
     @property
     def n_rows(self) -> int:

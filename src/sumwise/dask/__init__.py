@@ -1,0 +1,1 @@
+"""Estimators that train on a cluster of Dask."""

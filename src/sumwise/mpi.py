@@ -1,0 +1,1 @@
+"""Training by the processes that ``mpiexec`` starts."""

@@ -1,0 +1,1 @@
+"""Peers that are connected by sockets of TCP, with or without TLS."""
