@@ -309,7 +309,7 @@ def find_share(
     """Return the share of the ones among zeros and ones (uint8): their mean under weights."""
     if weight.size or peers.size > 1:
         return weighted_mean(is_one, weight, team, peers)
-    return np.count_nonzero(is_one) / is_one.size
+    return int(np.count_nonzero(is_one)) / is_one.size
 
 
 def at_rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -49,7 +49,7 @@ class Multinomial(Loss):
             sums, total = add_weights(self.n_outputs, labels, weight, peers)
             shares = [own / total for own in sums.tolist()]
         else:
-            shares = (self._count(labels) / labels.size).tolist()
+            shares = [count / labels.size for count in self._count(labels).tolist()]
         return np.array([natural_log(max(share, SMALLEST_PROBABILITY)) for share in shares])
 
     def _count(self, labels: np.ndarray) -> np.ndarray:
