@@ -19,7 +19,7 @@ WEIGHT = RNG.random(N_ROWS)
 
 def find(loss, target, weight=None, offset=None, peers=None, base_score=None):
     """Return the score of a process, which has all rows if there are no peers."""
-    own = np.ones(N_ROWS, dtype=bool) if peers is None else OWNERS == peers.rank
+    own = np.ones(N_ROWS, dtype=bool) if peers is None else peers.rank == OWNERS
     n_rows = np.count_nonzero(own)
     numbers = np.arange(n_rows, dtype=np.uint32)
     rows = TrainingRows(
