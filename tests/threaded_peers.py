@@ -13,8 +13,10 @@ class ThreadedPeers:
     def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier) -> None:
         self.rank, self.size = rank, len(slots)
         self._slots, self._barrier = slots, barrier
+        self.n_messages = 0
 
     def _exchange(self, own: Any) -> list[Any]:
+        self.n_messages += 1
         self._slots[self.rank] = own
         self._barrier.wait()
         every = list(self._slots)

@@ -43,6 +43,8 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.kernels.table.copying import copy_items
 from sumwise.losses import REGRESSION_LOSSES
+from sumwise.losses.peer_sums import add_products, add_weights
+from sumwise.peers import ALONE
 from sumwise.tree import GrowthSettings, PagedGrower
 
 _TYPES = (np.float32, np.float64)
@@ -92,6 +94,9 @@ def _boost_numbers() -> None:
         team.run(multiply_rows, np.arange(1, dtype=np.uint32), np.ones(1), np.ones((1, 1)))
         for values in (np.ones(1, dtype=np.uint8), np.ones(1)):
             sum_exactly(values, np.ones(1), team)
+            add_products([(values, np.ones(1))], ALONE, team)
+        for name in ("uint8", "int64", "float64"):
+            add_weights(1, np.zeros(1, dtype=name), np.ones(1))
         for kind in _TYPES:  # only predictions and fits on a GPU copy rows
             for _, part in read_chunks(np.ones((1, 1), dtype=kind)):
                 team.run(copy_items, part.values, 1, 1, 1, 0, 1, np.empty(1, dtype=kind))

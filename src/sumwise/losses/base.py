@@ -1,7 +1,7 @@
 """Loss: gradient, hessian, value and initial score of a loss function."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +11,9 @@ from sumwise.kernels.losses.influence import CLIPPED
 from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.kernels.runtime.sums import sum_exactly
 from sumwise.kernels.runtime.threads import Team
+from sumwise.losses.peer_sums import NO_WEIGHT, add_products
 from sumwise.parts import Part
+from sumwise.peers import ALONE, Peers, gather_objects
 
 if TYPE_CHECKING:
     from sumwise.cuda.losses.mean import LaterLoss
@@ -37,6 +39,9 @@ class Loss:
 
     Targets are the response, 0 or 1 for two classes, the class index for more. An empty ``weight``
     means that all weights are one.
+
+    With ``peers``, arrays have the rows of this process, and results are those of all processes'
+    rows: every process gets the bits that a single one would find.
     """
 
     link: str
@@ -72,18 +77,32 @@ class Loss:
         run(kernel, target, raw, weight, gradient, hessian, *arguments)
 
     def value(
-        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+        self,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        peers: Peers = ALONE,
     ) -> float:
         """Return the weighted mean loss over ``rows``, independent of their order.
 
         A separable loss returns the mean over the outputs.
         """
+        losses = self._list_losses(target, raw, weight, rows)
+        means = mean_losses(losses, weight, rows, peers)
+        return sum(means) / len(means)
+
+    def _list_losses(
+        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+    ) -> Iterator[np.ndarray]:
+        """Yield the losses of ``rows`` times their weights, for each output if separable."""
         if self.is_separable:
-            values = [loss.value(y, raw[k], weight, rows) for k, loss, y in self._split(target)]
-            return sum(values) / self.n_outputs
+            for k, loss, y in self._split(target):
+                yield from loss._list_losses(y, raw[k], weight, rows)
+            return
         losses = np.empty(rows.size)
         type(self)._value_kernel(target, raw, weight, rows, losses, *self._kernel_arguments())
-        return mean_loss(losses, weight, rows)
+        yield losses
 
     def measure(
         self,
@@ -114,7 +133,12 @@ class Loss:
         return self
 
     def initial_score(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        team: Team | None = None,
+        peers: Peers = ALONE,
     ) -> np.ndarray:
         """Return the constant scores that minimize the loss over ``rows``, one per output.
 
@@ -122,11 +146,14 @@ class Loss:
         """
         if self.is_separable:
             parts = self._split(target)
-            scores = [loss.initial_score(y, weight, rows, team) for _, loss, y in parts]
+            scores = [loss.initial_score(y, weight, rows, team, peers) for _, loss, y in parts]
             return np.concatenate(scores)
-        return np.array([self._find_constant(at_rows(target, rows), at_rows(weight, rows), team)])
+        own = at_rows(target, rows), at_rows(weight, rows)
+        return np.array([self._find_constant(*own, team, peers)])
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+    def _find_constant(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers = ALONE
+    ) -> float:
         """Return the constant score that minimizes the loss of a single output."""
         raise NotImplementedError(f"{type(self).__name__} has no initial score")
 
@@ -136,7 +163,12 @@ class Loss:
             yield slice(k, k + 1), self.at_output(k), take_target(target, k)
 
     def initial_shift(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        init_score: np.ndarray,
+        peers: Peers = ALONE,
     ) -> np.ndarray:
         """Return the constants to add to the user's initial scores, by default zero."""
         return np.zeros(self.n_outputs)
@@ -157,8 +189,11 @@ class Loss:
         """Return the loss of one output of a separable loss."""
         return self
 
-    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
-        """Raise DataError if the loss is not defined for a target with positive weight."""
+    def check_target(self, target: np.ndarray, weight: np.ndarray, peers: Peers = ALONE) -> None:
+        """Raise DataError if the loss is not defined for a target with positive weight.
+
+        All peers raise the same error.
+        """
         return None
 
     @property
@@ -201,17 +236,38 @@ def mean_loss(losses: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> float
     return float(exact_sum(losses) / total)
 
 
+def mean_losses(
+    losses: Iterable[np.ndarray], weight: np.ndarray, rows: np.ndarray, peers: Peers = ALONE
+) -> list[float]:
+    """Return :func:`mean_loss` of each of several losses, over the rows of all peers."""
+    if peers.size == 1:
+        return [mean_loss(own, weight, rows) for own in losses]
+    weights = _ones(rows.size), weight[rows] if weight.size else weight
+    *sums, total = add_products([*((own, NO_WEIGHT) for own in losses), weights], peers)
+    return [own / total for own in sums]
+
+
 def check_range(
-    target: np.ndarray, weight: np.ndarray, is_right: np.ndarray, name: str, rule: str
+    target: np.ndarray,
+    weight: np.ndarray,
+    is_right: np.ndarray,
+    name: str,
+    rule: str,
+    peers: Peers = ALONE,
 ) -> None:
     """Raise DataError for the first invalid target with positive weight."""
     is_wrong = ~is_right & (weight > 0) if weight.size else ~is_right
-    if is_wrong.any():
-        row = int(is_wrong.argmax())
-        raise DataError(
-            f"y[{row}] is {target[row]:g}; loss={name!r} needs {rule} "
-            f"({np.count_nonzero(is_wrong)} of {target.size} targets are not)"
-        )
+    n_wrong = np.count_nonzero(is_wrong)
+    row = int(is_wrong.argmax()) if n_wrong else 0
+    own = (n_wrong, target.size, f"y[{row}]", target[row] if n_wrong else 0.0)
+    every = gather_objects(peers, own)
+    for rank, (n_wrong, _, place, value) in enumerate(every):
+        if n_wrong:
+            where = f" of process {rank}" if peers.size > 1 else ""
+            raise DataError(
+                f"{place}{where} is {value:g}; loss={name!r} needs {rule} "
+                f"({sum(n for n, *_ in every)} of {sum(n for _, n, *_ in every)} targets are not)"
+            )
 
 
 def check_between(part: Part, name: str, low: float, high: float) -> None:
@@ -223,8 +279,14 @@ def check_between(part: Part, name: str, low: float, high: float) -> None:
         raise ParameterError(f"{type(part).__name__}({name}={value!r}): must be {bounds}")
 
 
-def weighted_mean(values: np.ndarray, weight: np.ndarray, team: Team | None = None) -> float:
+def weighted_mean(
+    values: np.ndarray, weight: np.ndarray, team: Team | None = None, peers: Peers = ALONE
+) -> float:
     """Return the mean under weights (all one if empty), independent of the order and the team."""
+    if peers.size > 1:
+        products = [(values, weight), (_ones(values.size), weight)]
+        total, of_weights = add_products(products, peers, team)
+        return total / of_weights
     if team is not None and values.size > _FEW_SCORES:
         total = float(values.size)
         if weight.size:
@@ -236,11 +298,18 @@ def weighted_mean(values: np.ndarray, weight: np.ndarray, team: Team | None = No
     return float(exact_sum(values) / values.size)
 
 
-def find_share(is_one: np.ndarray, weight: np.ndarray, team: Team | None = None) -> float:
+def _ones(n_rows: int) -> np.ndarray:
+    """Return the values whose sum under weights is that of the weights."""
+    return np.ones(n_rows, dtype=np.uint8)
+
+
+def find_share(
+    is_one: np.ndarray, weight: np.ndarray, team: Team | None = None, peers: Peers = ALONE
+) -> float:
     """Return the share of the ones among zeros and ones (uint8): their mean under weights."""
-    if weight.size:
-        return weighted_mean(is_one, weight, team)
-    return np.count_nonzero(is_one) / is_one.size
+    if weight.size or peers.size > 1:
+        return weighted_mean(is_one, weight, team, peers)
+    return int(np.count_nonzero(is_one)) / is_one.size
 
 
 def at_rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

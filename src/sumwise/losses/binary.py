@@ -13,6 +13,7 @@ from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, find_share
+from sumwise.peers import ALONE, Peers
 
 
 class Logistic(Loss):
@@ -24,13 +25,17 @@ class Logistic(Loss):
     _gradient_kernel = kernels.logistic_gradient
     _value_kernel = kernels.logistic_value
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
-        p = self._find_mean(target, weight, team)
+    def _find_constant(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers = ALONE
+    ) -> float:
+        p = self._find_mean(target, weight, team, peers)
         p = min(max(p, SMALLEST_PROBABILITY), 1.0 - SMALLEST_PROBABILITY)
         return self._log_odds * natural_log(p / (1.0 - p))
 
-    def _find_mean(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
-        return find_share(target, weight, team)
+    def _find_mean(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers
+    ) -> float:
+        return find_share(target, weight, team, peers)
 
 
 class Exponential(Logistic):

@@ -11,6 +11,7 @@ from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import check_range, weighted_mean
 from sumwise.losses.binary import Logistic
+from sumwise.peers import ALONE, Peers
 
 
 class CrossEntropy(Logistic):
@@ -20,9 +21,11 @@ class CrossEntropy(Logistic):
     _gradient_kernel = kernels.cross_entropy_gradient
     _value_kernel = kernels.cross_entropy_value
 
-    def _find_mean(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
-        return weighted_mean(target, weight, team)
+    def _find_mean(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers
+    ) -> float:
+        return weighted_mean(target, weight, team, peers)
 
-    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
+    def check_target(self, target: np.ndarray, weight: np.ndarray, peers: Peers = ALONE) -> None:
         is_right = (target >= 0) & (target <= 1)
-        check_range(target, weight, is_right, "cross_entropy", "probabilities in [0, 1]")
+        check_range(target, weight, is_right, "cross_entropy", "probabilities in [0, 1]", peers)

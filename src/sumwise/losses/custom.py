@@ -16,6 +16,9 @@
 
 With one output, ``y`` and ``raw`` have shape (n_rows,); with more, ``raw`` has (n_rows, n_outputs).
 A regressor of several targets needs one output per target, and ``y`` then has the same shape.
+In a cluster, each process calls ``gradient`` and ``value`` on its own rows, if it has any, so
+both must treat rows independently. ``initial_score`` needs the targets of all rows: it is refused
+there, unless ``base_score`` takes its place.
 The object may keep or change these arrays. Weights are applied here, not by the object. The methods
 are called from Python; ``gradient`` is called once per round, on the training rows.
 
@@ -25,15 +28,16 @@ classifier needs. It may have the attribute ``arrays``, too.
 On a device, NumPy arrays are copied from there and back. CuPy arrays are in the device's memory.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
-from sumwise.losses.base import Loss, mean_loss
+from sumwise.losses.base import Loss
 from sumwise.losses.links import LINKS
+from sumwise.peers import ALONE, Peers
 
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.team import DeviceTeam
@@ -121,6 +125,8 @@ class CustomLoss(Loss):
         if self._rows is not None:
             gradient[:], hessian[:] = 0.0, 0.0
         y, scores = self._hand_over(target[rows], raw[:, rows])
+        if not scores.size:  # of a process without training rows
+            return
         result = self.source.gradient(y, scores)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise ParameterError(
@@ -146,11 +152,11 @@ class CustomLoss(Loss):
 
         return DeviceCustomLoss(self, team)
 
-    def value(
+    def _list_losses(
         self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
-    ) -> float:
+    ) -> Iterator[np.ndarray]:
         losses = self.row_values(target[rows], raw[:, rows])
-        return mean_loss(losses * weight[rows] if weight.size else losses, weight, rows)
+        yield losses * weight[rows] if weight.size else losses
 
     def row_values(self, target: np.ndarray, raw: np.ndarray) -> np.ndarray:
         """Return the loss of each row, without weights."""
@@ -162,6 +168,8 @@ class CustomLoss(Loss):
             )
         self._check_arrays()
         y, scores = self._hand_over(target, raw)
+        if not scores.size:  # of a process without such rows
+            return self.library.empty(0)
         return self._read("value", self.source.value(y, scores), y.shape[:1])
 
     @property
@@ -184,10 +192,21 @@ class CustomLoss(Loss):
         return isinstance(self.source, _FunctionLoss)
 
     def initial_score(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        team: Team | None = None,
+        peers: Peers = ALONE,
     ) -> np.ndarray:
         if not callable(getattr(self.source, "initial_score", None)):
             return np.zeros(self.n_outputs)
+        if peers.size > 1:
+            raise ParameterError(
+                f"{self.name}.initial_score(y, weight) needs the targets of all rows, and no "
+                "process of a cluster has them; pass base_score=... to start from a score of "
+                "your own, or remove the method to start from 0"
+            )
         score = self.source.initial_score(target[rows], weight[rows] if weight.size else None)
         if np.ndim(score) == 0 and self.n_outputs == 1:
             score = np.reshape(score, 1)

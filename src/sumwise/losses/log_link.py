@@ -22,7 +22,9 @@ from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.reduce import exact_sum
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Loss, at_rows, check_between, check_range, weighted_mean
+from sumwise.losses.peer_sums import NO_WEIGHT, add_products
 from sumwise.parts import Part
+from sumwise.peers import ALONE, Peers, add_up
 
 # Replaces a mean of zero, whose logarithm is not finite.
 _SMALL_MEAN = 1e-15
@@ -34,11 +36,18 @@ class _LogLink(Loss):
     link = "log"
     _variance_power: float
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
-        return _log_of_mean(weighted_mean(target, weight, team))
+    def _find_constant(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers = ALONE
+    ) -> float:
+        return _log_of_mean(weighted_mean(target, weight, team, peers))
 
     def initial_shift(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        init_score: np.ndarray,
+        peers: Peers = ALONE,
     ) -> np.ndarray:
         offset, weight = np.ascontiguousarray(at_rows(init_score[0], rows)), at_rows(weight, rows)
         factors = np.empty((2, rows.size))
@@ -46,8 +55,12 @@ class _LogLink(Loss):
             exponential(offset, power - float(self._variance_power), out)
         if weight.size:
             factors *= weight
-        mean = exact_sum(at_rows(target, rows) * factors[0]) / exact_sum(factors[1])
-        return np.array([_log_of_mean(mean)])
+        factors[0] *= at_rows(target, rows)
+        if peers.size > 1:
+            above, below = add_products([(own, NO_WEIGHT) for own in factors], peers)
+        else:
+            above, below = map(exact_sum, factors)
+        return np.array([_log_of_mean(above / below)])
 
 
 def _log_of_mean(mean: float) -> float:
@@ -61,8 +74,8 @@ class Poisson(_LogLink):
     _gradient_kernel = kernels.poisson_gradient
     _value_kernel = kernels.poisson_value
 
-    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
-        _check_amounts(target, weight, "poisson")
+    def check_target(self, target: np.ndarray, weight: np.ndarray, peers: Peers = ALONE) -> None:
+        _check_amounts(target, weight, "poisson", peers)
 
 
 class Gamma(_LogLink):
@@ -72,8 +85,8 @@ class Gamma(_LogLink):
     _gradient_kernel = kernels.gamma_gradient
     _value_kernel = kernels.gamma_value
 
-    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
-        check_range(target, weight, target > 0, "gamma", "targets above 0")
+    def check_target(self, target: np.ndarray, weight: np.ndarray, peers: Peers = ALONE) -> None:
+        check_range(target, weight, target > 0, "gamma", "targets above 0", peers)
 
 
 class Tweedie(Part, _LogLink):
@@ -109,8 +122,8 @@ class Tweedie(Part, _LogLink):
             hint = "for 1 use loss='poisson', for 2 use loss='gamma'"
             raise ParameterError(f"{error}; {hint}") from None
 
-    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
-        _check_amounts(target, weight, "tweedie")
+    def check_target(self, target: np.ndarray, weight: np.ndarray, peers: Peers = ALONE) -> None:
+        _check_amounts(target, weight, "tweedie", peers)
 
     @property
     def _variance_power(self) -> float:  # type: ignore[override]
@@ -120,7 +133,8 @@ class Tweedie(Part, _LogLink):
         return (float(self.power),)
 
 
-def _check_amounts(target: np.ndarray, weight: np.ndarray, name: str) -> None:
-    check_range(target, weight, target >= 0, name, "targets of at least 0")
-    if not (target[weight > 0] if weight.size else target).any():
+def _check_amounts(target: np.ndarray, weight: np.ndarray, name: str, peers: Peers) -> None:
+    check_range(target, weight, target >= 0, name, "targets of at least 0", peers)
+    is_positive = (target[weight > 0] if weight.size else target).any()
+    if add_up(peers, int(is_positive)) == [0]:
         raise DataError(f"all targets are 0; loss={name!r} needs a positive one: its mean is e^f")

@@ -12,6 +12,7 @@ import numpy as np
 
 from sumwise.errors import DataError
 from sumwise.losses.base import Location, Loss, take_target
+from sumwise.peers import ALONE, Peers
 
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.team import DeviceTeam
@@ -37,10 +38,15 @@ class MultiTarget(Loss):
         return self._losses[output]
 
     def initial_shift(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, init_score: np.ndarray
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        init_score: np.ndarray,
+        peers: Peers = ALONE,
     ) -> np.ndarray:
         parts = self._split(target)
-        shifts = [loss.initial_shift(y, weight, rows, init_score[k]) for k, loss, y in parts]
+        shifts = [loss.initial_shift(y, weight, rows, init_score[k], peers) for k, loss, y in parts]
         return np.concatenate(shifts)
 
     def adapt(
@@ -61,10 +67,10 @@ class MultiTarget(Loss):
     def on_device(self, team: "DeviceTeam") -> "MultiTarget":
         return MultiTarget([loss.on_device(team) for loss in self._losses])
 
-    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
+    def check_target(self, target: np.ndarray, weight: np.ndarray, peers: Peers = ALONE) -> None:
         for k, loss in enumerate(self._losses):
             try:
-                loss.check_target(take_target(target, k), weight)
+                loss.check_target(take_target(target, k), weight, peers)
             except DataError as error:
                 raise DataError(f"target {k}: {error}") from None
 

@@ -11,7 +11,9 @@ import numpy as np
 from sumwise.kernels.losses import multinomial as kernels
 from sumwise.kernels.runtime.elementary import natural_log
 from sumwise.kernels.runtime.threads import Team
-from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows, find_share
+from sumwise.losses.base import SMALLEST_PROBABILITY, Loss, at_rows
+from sumwise.losses.peer_sums import add_weights
+from sumwise.peers import ALONE, Peers
 
 # Rows counted at a time: their class indices stay in the cache.
 _BLOCK = 1 << 15
@@ -35,14 +37,19 @@ class Multinomial(Loss):
         self.n_outputs = n_classes
 
     def initial_score(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, team: Team | None = None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        team: Team | None = None,
+        peers: Peers = ALONE,
     ) -> np.ndarray:
         labels, weight = at_rows(target, rows), at_rows(weight, rows)
-        if weight.size:
-            is_class = (labels == k for k in range(self.n_outputs))
-            shares = [find_share(mask.view(np.uint8), weight, team) for mask in is_class]
+        if weight.size or peers.size > 1:
+            sums, total = add_weights(self.n_outputs, labels, weight, peers)
+            shares = [own / total for own in sums.tolist()]
         else:
-            shares = (self._count(labels) / labels.size).tolist()
+            shares = [count / labels.size for count in self._count(labels).tolist()]
         return np.array([natural_log(max(share, SMALLEST_PROBABILITY)) for share in shares])
 
     def _count(self, labels: np.ndarray) -> np.ndarray:

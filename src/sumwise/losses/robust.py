@@ -29,6 +29,7 @@ from sumwise.kernels.losses.influence import FAIR, TANH
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Location, Loss, at_rows, check_between, weighted_mean
 from sumwise.parts import Part
+from sumwise.peers import ALONE, Peers
 
 if TYPE_CHECKING:
     from sumwise.cuda.leaves.location import ErrorQuantile
@@ -60,7 +61,9 @@ class _Robust(Loss):
     exact_hessian = False
     hessian_is_weight = True
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+    def _find_constant(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers = ALONE
+    ) -> float:
         assert self.location is not None
         return find_location(target, self.location_weight(target, weight), self.location)
 

@@ -13,6 +13,7 @@ from sumwise.kernels.losses import pointwise as kernels
 from sumwise.kernels.losses.links import log_one_plus
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses.base import Loss, check_range, weighted_mean
+from sumwise.peers import ALONE, Peers
 
 
 class Squared(Loss):
@@ -23,8 +24,10 @@ class Squared(Loss):
     _gradient_kernel = kernels.squared_gradient
     _value_kernel = kernels.squared_value
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
-        return weighted_mean(target, weight, team)
+    def _find_constant(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers = ALONE
+    ) -> float:
+        return weighted_mean(target, weight, team, peers)
 
 
 class SquaredLog(Loss):
@@ -35,10 +38,13 @@ class SquaredLog(Loss):
     _gradient_kernel = kernels.squared_log_gradient
     _value_kernel = kernels.squared_log_value
 
-    def _find_constant(self, target: np.ndarray, weight: np.ndarray, team: Team | None) -> float:
+    def _find_constant(
+        self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers = ALONE
+    ) -> float:
         logs = np.empty(target.size)
         log_one_plus(target, logs)
-        return weighted_mean(logs, weight, team)
+        return weighted_mean(logs, weight, team, peers)
 
-    def check_target(self, target: np.ndarray, weight: np.ndarray) -> None:
-        check_range(target, weight, target > -1, "squared_log_error", "targets above -1")
+    def check_target(self, target: np.ndarray, weight: np.ndarray, peers: Peers = ALONE) -> None:
+        rule = "targets above -1"
+        check_range(target, weight, target > -1, "squared_log_error", rule, peers)

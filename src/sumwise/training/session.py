@@ -532,13 +532,13 @@ def find_base_score(
     settings: BoostingSettings, rows: TrainingRows, team: Team | None = None
 ) -> np.ndarray:
     """Return the constant to start from: the user's, or the best for the loss."""
-    loss = settings.loss
+    loss, peers = settings.loss, rows.peers
     if settings.base_score is not None:
         return settings.base_score
     if rows.init_score is not None:
-        score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score)
+        score = loss.initial_shift(rows.target, rows.weight, rows.train, rows.init_score, peers)
     else:
-        score = loss.initial_score(rows.target, rows.weight, rows.train, team)
+        score = loss.initial_score(rows.target, rows.weight, rows.train, team, peers)
     if not np.isfinite(score).all():
         raise TrainingError(
             "the mean of the targets is not finite: targets or weights are too large in "

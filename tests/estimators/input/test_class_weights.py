@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sumwise import GradientBoostingClassifier, load
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.input.class_weights import find_class_weights
+from sumwise.peers import ALONE
+from tests.threaded_peers import run_together
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
@@ -114,3 +119,58 @@ def test_saved_models_know_their_weights(y, params, tmp_path):
         assert getattr(loaded, name) == value
     assert_same(loaded, model)
     assert_same(loaded.fit(X, y), model)
+
+
+def test_the_order_of_rows_changes_no_weight():
+    indices = np.unique(THREE, return_inverse=True)[1]
+    orders = [RNG.permutation(300) for _ in range(5)]
+    found = [
+        find_class_weights(np.arange(3), "balanced", 1, indices[order], WEIGHT[order])
+        for order in orders
+    ]
+    assert len({weights.tobytes() for weights in found}) == 1
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(300) % 7 + 0.0], ids=["plain", "integers"])
+def test_balanced_weights_of_integers_are_exact(weight):
+    indices = np.unique(THREE, return_inverse=True)[1]
+    totals = np.bincount(indices, weights=weight)
+    found = find_class_weights(np.arange(3), "balanced", 1, indices, weight)
+    assert found.tobytes() == (totals.sum() / (3 * totals)).tobytes()
+
+
+def test_classes_of_low_weight_are_balanced():
+    weight = np.array([1.0, 1e-100, 3e-100])
+    found = find_class_weights(np.arange(2), "balanced", 1, np.array([0, 1, 1]), weight)
+    assert found == pytest.approx([0.5, 1 / 8e-100], rel=1e-15)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 4), st.floats(0.0, 1e100), st.integers(0, 2)), max_size=20
+    ),
+    balance=st.sampled_from(["balanced", {3: 2.0}, None]),
+    weighted=st.booleans(),
+    kind=st.sampled_from([np.uint8, np.intp, np.float64]),
+)
+def test_peers_find_the_weights_of_one_process(rows, balance, weighted, kind):
+    indices, weight, owners = np.array(rows, dtype=np.float64).reshape(-1, 3).T.copy()
+    indices, classes = indices.astype(kind), np.arange(5)
+
+    def find(mask, peers):
+        own = weight[mask] if weighted and mask.any() else None
+        found = find_class_weights(classes, balance, 1, indices[mask], own, peers)
+        return None if found is None else found.tobytes()
+
+    expected = find(owners >= 0, ALONE)
+    found = run_together(3, lambda peers: find(owners == peers.rank, peers))
+    assert found == [expected] * 3
+
+
+def test_balancing_among_peers_takes_two_messages():
+    def work(peers):
+        find_class_weights(np.arange(2), "balanced", 1, np.array([0, 1]), np.ones(2), peers)
+        return peers.n_messages
+
+    assert run_together(2, work) == [2, 2]

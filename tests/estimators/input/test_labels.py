@@ -5,8 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sumwise.estimators.input.labels import look_up, number_labels
+from sumwise.errors import DataError
+from sumwise.estimators.input.labels import look_up, number_labels, unite_classes
+from sumwise.estimators.input.targets import read_target
 from sumwise.kernels.runtime.threads import Team
+from sumwise.peers import ALONE
+from tests.threaded_peers import run_together
 
 TEAM = Team(3)
 
@@ -97,3 +101,44 @@ def test_items_of_a_table(kind, n_rows):
     rng = np.random.default_rng(0)
     table, indices = rng.random(7), rng.integers(0, 7, n_rows)
     assert np.array_equal(look_up(table, indices.astype(kind)), table[indices])
+
+
+def unite(*own):
+    return run_together(len(own), lambda peers: unite_classes(own[peers.rank], peers))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array(["b", "a", "longer", "b"]),
+        np.array(["b", "a", "longer", "b"], dtype=object),
+        np.array([3, -1, 3, 7]),
+        np.array([3, 1, 0, 1], dtype=np.uint8),
+        np.array([True, False, True, True]),
+        np.array([0.5, -1.0, 2.0, 0.5]),
+        np.array([1.0, 2.0, 1.0, 3.0], dtype=np.float32),
+    ],
+    ids=lambda y: str(y.dtype),
+)
+def test_peers_have_the_classes_of_all_rows(y):
+    expected = number_labels(y)[0]
+    for parts in ([y[:2], y[2:]], [y[:0], y[1:], y[:1]], [y, y[:0]], [y[3:], y[:3]]):
+        for found in unite(*(number_labels(part)[0] for part in parts)):
+            assert found.dtype == expected.dtype
+            assert np.array_equal(found, expected)
+    assert unite_classes(expected, ALONE) is expected
+
+
+def test_the_type_of_no_labels_does_not_count():
+    for found in unite(np.empty(0), np.array(["a"]), np.empty(0, dtype=object)):
+        assert found.tolist() == ["a"]
+    assert [found.size for found in unite(np.empty(0), np.empty(0))] == [0, 0]
+
+
+@pytest.mark.parametrize("other", [np.array([1]), np.array([1], dtype=object), np.array([True])])
+def test_strings_beside_other_labels_are_refused_as_in_one_process(other):
+    rule = "y mixes labels of different types: 'a'.* is a string, and .* is of type .*; convert all"
+    with pytest.raises(DataError, match=rule):
+        read_target(["a", *other.tolist()], is_number=False)
+    with pytest.raises(DataError, match=rule):
+        unite(other, np.array(["a"]))

@@ -7,6 +7,8 @@ import numpy as np
 
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.input.parameters import refuse
+from sumwise.losses.peer_sums import NO_WEIGHT, add_weights
+from sumwise.peers import ALONE, Peers
 
 # Rows of so few classes are counted by comparisons.
 _FEW_CLASSES = 4
@@ -18,10 +20,12 @@ def find_class_weights(
     ratio: float,
     class_idx: np.ndarray,
     weight: np.ndarray | None,
+    peers: Peers = ALONE,
 ) -> Any:
     """Return the weight of each class, or None if all are one.
 
-    ``balance`` is a checked ``class_weight``, ``ratio`` is ``scale_pos_weight``.
+    ``balance`` is a checked ``class_weight``, ``ratio`` is ``scale_pos_weight``. ``class_idx`` and
+    ``weight`` have the rows of this process; the result is that of all peers' rows.
     """
     if ratio != 1 and balance is not None:
         raise ParameterError("give either class_weight or scale_pos_weight, not both")
@@ -33,28 +37,35 @@ def find_class_weights(
         )
     if ratio != 1:
         return np.array([1.0, float(ratio)])
-    return weigh_classes(classes, balance, class_idx, weight)
+    return weigh_classes(classes, balance, class_idx, weight, peers)
 
 
 def weigh_classes(
-    classes: np.ndarray, balance: Any, class_idx: np.ndarray, weight: np.ndarray | None
+    classes: np.ndarray,
+    balance: Any,
+    class_idx: np.ndarray,
+    weight: np.ndarray | None,
+    peers: Peers = ALONE,
 ) -> Any:
     """Return the weight of each class by a checked ``class_weight``, or None if all are one."""
     if balance is None:
         return None
     if isinstance(balance, str):
         # Sums of weights, not counts: a weight of two has the effect of two rows.
-        totals = _sum_weights(classes.size, class_idx, weight)
+        totals = _sum_weights(classes.size, class_idx, weight, peers)
         return totals.sum() / (classes.size * np.where(totals > 0, totals, np.inf))
     return _read_class_weights(classes, balance)
 
 
-def _sum_weights(n_classes: int, class_idx: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """Return the sum of the weights of each class."""
-    if weight is None and n_classes <= _FEW_CLASSES:
+def _sum_weights(
+    n_classes: int, class_idx: np.ndarray, weight: np.ndarray | None, peers: Peers
+) -> np.ndarray:
+    """Return the sum of the weights of each class, independent of the order of the rows."""
+    if weight is not None or peers.size > 1:
+        return add_weights(n_classes, class_idx, NO_WEIGHT if weight is None else weight, peers)[0]
+    if n_classes <= _FEW_CLASSES:
         return np.array([np.count_nonzero(class_idx == k) for k in range(n_classes)])
-    numbers = class_idx.astype(np.intp, copy=False)
-    return np.bincount(numbers, weights=weight, minlength=n_classes)
+    return np.bincount(class_idx.astype(np.intp, copy=False), minlength=n_classes)
 
 
 def balance_classes(classes: np.ndarray, class_idx: np.ndarray, weight: np.ndarray) -> np.ndarray:

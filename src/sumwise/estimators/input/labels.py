@@ -1,10 +1,12 @@
 """Labels as numbers: integers are compared and looked up, by several threads; others are sorted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sumwise.errors import DataError
 from sumwise.kernels.runtime.threads import Team
+from sumwise.peers import Peers, gather_objects
 
 # Integers in a range of at most this size are told apart without sorting.
 _FEW_INTEGERS = 1 << 16
@@ -31,6 +33,33 @@ def number_labels(
         return labels.astype(y.dtype), indices
     labels, indices = np.unique(y, return_inverse=True)
     return labels, indices
+
+
+def unite_classes(own_classes: np.ndarray, peers: Peers, name: str = "y") -> np.ndarray:
+    """Return the distinct labels of all peers' rows, sorted, from those of this process.
+
+    A process without rows has any empty array. Strings beside other labels are an error.
+    """
+    if peers.size == 1:
+        return own_classes
+    every = [classes for classes in gather_objects(peers, own_classes) if classes.size]
+    if not every:
+        return own_classes
+    _refuse_mixed_classes(every, name)
+    return np.unique(np.concatenate(every))
+
+
+def _refuse_mixed_classes(every: Sequence[np.ndarray], name: str) -> None:
+    """Raise DataError if only some labels are strings: they cannot be sorted."""
+    labels = [label for classes in every for label in classes.tolist()]
+    strings = [label for label in labels if isinstance(label, str)]
+    if strings and len(strings) < len(labels):
+        other = next(label for label in labels if not isinstance(label, str))
+        raise DataError(
+            f"{name} mixes labels of different types: {strings[0]!r} is a string, and {other!r} is "
+            f"of type {type(other).__name__}; convert all to strings, for example by "
+            f"[str(label) for label in {name}]"
+        )
 
 
 def read_integers(y: np.ndarray) -> np.ndarray | None:
