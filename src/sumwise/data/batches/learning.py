@@ -1,19 +1,22 @@
 """The first pass over a source: the targets of all rows, and the schema of the features."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sumwise.data.batches.agreement import agree
 from sumwise.data.batches.sources import BATCH_ROWS, Batch, Source, refuse_empty
 from sumwise.data.categories.bins import check_number
 from sumwise.data.categories.dictionary import CategoryColumn, Dictionary
-from sumwise.data.frames.columns import CATEGORY, NUMBER, Column, read_series
+from sumwise.data.frames.columns import CATEGORY, NUMBER, Column
 from sumwise.data.frames.factorize import to_objects
-from sumwise.data.frames.reading import ColumnFrame, series_to_array
+from sumwise.data.frames.reading import ColumnFrame
 from sumwise.data.schema import PLURAL, FeatureSchema, is_empty, refuse_strings
 from sumwise.errors import DataError, ParameterError
+from sumwise.peers import ALONE, Peers
 
 # Row numbers are uint32.
 MOST_ROWS = (1 << 32) - 1
@@ -76,16 +79,16 @@ class BatchedTable:
     ) -> "BatchedTable":
         """Find the features: ``columns``, or all columns without another role."""
         known = source.list_columns()
-        repeated = sorted({name for name in known if known.count(name) > 1})
+        repeated = [name for name, count in Counter(known).items() if count > 1]
         if repeated:
-            raise DataError(f"{source.name} has several columns of the name {repeated[0]!r}")
-        taken = set(roles.list_names())
+            raise DataError(f"{source.name} has several columns of the name {min(repeated)!r}")
+        all_names, taken = set(known), set(roles.list_names())
         if columns is None:
             names = [n for n in known if n not in taken and n not in source.index]
         else:
             names = list(columns)
-        for name in (*taken, *names):
-            if name not in known:
+        for name in (*roles.list_names(), *names):
+            if name not in all_names:
                 raise DataError(
                     f"{source.name} has no column {name!r}; it has {', '.join(map(repr, known))}"
                 )
@@ -101,10 +104,10 @@ class BatchedTable:
         n_read = 0
         for batch in self.source.read(columns, self.batch_rows):
             yield n_read, batch
-            n_read += len(batch.frame)
+            n_read += batch.n_rows
             if self.n_rows is not None and n_read > self.n_rows:
                 raise self._refuse_change(f"more than {self.n_rows}")
-        if n_read == 0:
+        if n_read == 0 and not self.source.may_be_empty:
             raise refuse_empty(self.source.name)
         if n_read > MOST_ROWS:
             raise DataError(f"{n_read} rows are too many; the limit is {MOST_ROWS}")
@@ -118,15 +121,6 @@ class BatchedTable:
             f"{self.source.name} had {self.n_rows} rows in the first pass, and {found} in a later "
             "one; every pass must have the same rows in the same order"
         )
-
-    def read_columns(self, batch: Batch) -> ColumnFrame:
-        """Return the features of a batch, labeled with where they come from."""
-        frame = batch.frame.select(self.names)
-        columns = [
-            read_series(f"column {name!r}", series)
-            for name, series in zip(self.names, frame.iter_columns(), strict=True)
-        ]
-        return ColumnFrame(batch.frame, columns, len(batch.frame))
 
 
 @dataclass(frozen=True)
@@ -166,20 +160,26 @@ class LearnedTable:
         for first, batch in self.table.read([*self.table.names, *known]):
             if known:
                 self._compare_target(first, batch)
-            columns = self.table.read_columns(batch)
-            try:
-                matrix = self.schema.convert(columns, unknown_category, unknown_code)
-            except DataError as error:
-                raise DataError(f"{batch.place}: {error}") from None
-            if not isinstance(matrix, np.ndarray):
-                matrix = matrix.convert(0, columns.n_rows)
+            columns = batch.read_columns(self.table.names)
+            matrix = batch.read_matrix(self.table.names) if self.schema.is_numeric else None
+            if matrix is None:
+                try:
+                    matrix = self._convert(columns, unknown_category, unknown_code)
+                except DataError as error:
+                    raise DataError(f"{batch.place}: {error}") from None
             yield first, matrix.astype(self.dtype, copy=False), columns
+
+    def _convert(
+        self, columns: ColumnFrame, unknown_category: str, unknown_code: float
+    ) -> np.ndarray:
+        matrix = self.schema.convert(columns, unknown_category, unknown_code)
+        return matrix if isinstance(matrix, np.ndarray) else matrix.convert(0, columns.n_rows)
 
     def _compare_target(self, first: int, batch: Batch) -> None:
         """Refuse a function that yields its rows in another order than before."""
         assert self.target is not None
         for k, name in enumerate(self.table.roles.list_targets()):
-            now = series_to_array(batch.frame[name].to_native())
+            now = batch.read_values(name)
             known = self.target if self.target.ndim == 1 else self.target[:, k]
             if not np.array_equal(now, known[first : first + len(now)]):
                 raise DataError(
@@ -192,6 +192,7 @@ def learn_table(
     table: BatchedTable,
     is_category: Sequence[bool] | None = None,
     known: FeatureSchema | None = None,
+    peers: Peers = ALONE,
 ) -> LearnedTable:
     """Read the targets of all rows and learn the schema.
 
@@ -204,7 +205,47 @@ def learn_table(
         Which features are categories; None for those that hold strings or categories.
     known : FeatureSchema or None
         A schema to use in place of a new one, for example of a model that training continues.
+    peers : Peers
+        Processes that have other rows of the same table. All learn the same schema, and each has
+        the targets of its own rows.
     """
+    columns = {name: _Gathered() for name in table.roles.list_names()}
+
+    def read() -> _Findings:
+        features = _read_features(table, is_category, known, columns)
+        types = {name: own.find_type() for name, own in columns.items()}
+        return _Findings(table.n_rows or 0, features, types)
+
+    every = agree(peers, read)
+    if not any(found.n_rows for found in every):
+        raise refuse_empty(table.source.name)
+    own_features = zip(*(found.features for found in every), strict=True)
+    features = [_Feature.unite(own) for own in own_features]
+    check_number(np.array([own.values.n_values for own in features]))
+    schema = _make_schema(features) if known is None else known
+    gathered = {
+        name: own.join(_find_common([found.types[name] for found in every]))
+        for name, own in columns.items()
+    }
+    of_rows = (_join(gathered, names) for names in table.roles)
+    return LearnedTable(table, schema, _find_type(features, schema), *of_rows)
+
+
+class _Findings(NamedTuple):
+    """What a process has found in its rows; the types are those of columns with other roles."""
+
+    n_rows: int
+    features: list["_Feature"]
+    types: dict[str, np.dtype | None]
+
+
+def _read_features(
+    table: BatchedTable,
+    is_category: Sequence[bool] | None,
+    known: FeatureSchema | None,
+    gathered: dict[str, "_Gathered"],
+) -> list["_Feature"]:
+    """Return what the batches of this process hold; add to columns with other roles."""
     features = [
         _Feature(f"column {name!r}", None if is_category is None else bool(is_category[f]))
         for f, name in enumerate(table.names)
@@ -212,23 +253,21 @@ def learn_table(
     to_read: Sequence[int] = range(len(features))
     if table.source.has_types:
         for batch in table.source.probe(table.names):
-            for feature, column in zip(features, table.read_columns(batch).columns, strict=True):
+            read = batch.read_columns(table.names).columns
+            for feature, column in zip(features, read, strict=True):
                 feature.see(column, batch)
         to_read = range(0) if known else [f for f in to_read if features[f].is_category]
-    gathered = {name: _Gathered() for name in table.roles.list_names()}
     columns = [*gathered, *(table.names[f] for f in to_read)] or table.names[:1]
     for _, batch in table.read(columns):
         for name, own in gathered.items():
-            own.add(batch.frame[name])
+            own.add(batch.read_values(name))
         for f in to_read:
-            column = read_series(features[f].label, batch.frame[table.names[f]])
+            column = batch.read_column(table.names[f])
             features[f].see(column, batch)
             if known is None:
-                features[f].collect(column, batch.place)
+                features[f].collect(column, batch)
         check_number(np.array([own.values.n_values for own in features]))
-    schema = _make_schema(features) if known is None else known
-    of_rows = (_join(gathered, names) for names in table.roles)
-    return LearnedTable(table, schema, _find_type(features, schema), *of_rows)
+    return features
 
 
 class _Feature:
@@ -239,6 +278,7 @@ class _Feature:
         self.chosen = chosen  # None: a category if it holds strings or categories
         self.kind = NUMBER
         self.is_certain = False  # a value that is not missing has been seen
+        self.number, self.place = -1, ""  # the partition and batch that have this kind
         self.is_single = True
         self.values = _CategoryValues()
 
@@ -251,7 +291,7 @@ class _Feature:
         self.is_single &= column.is_single
         if column.kind == self.kind and self.is_certain:
             return
-        empty = is_empty(column, len(batch.frame))
+        empty = is_empty(column, batch.n_rows)
         if empty and (self.is_certain or column.kind == NUMBER):
             return  # missing values fit every kind
         if self.is_certain:
@@ -260,14 +300,36 @@ class _Feature:
                 f"{PLURAL[self.kind]} before; its type must not change between batches"
             )
         self.kind, self.is_certain = column.kind, not empty
+        self.number, self.place = batch.number, batch.place
 
-    def collect(self, column: Column, place: str) -> None:
+    def collect(self, column: Column, batch: Batch) -> None:
         """Add the category values of a batch; refuse strings in other features."""
         if not self.is_category:
             if column.kind == CATEGORY and CategoryColumn.from_column(column).holds != "nothing":
                 raise refuse_strings(self.label)
             return
-        self.values.add(CategoryColumn.from_column(column), place)
+        self.values.add(CategoryColumn.from_column(column), batch)
+
+    @classmethod
+    def unite(cls, parts: Sequence["_Feature"]) -> "_Feature":
+        """Return what the batches of all peers hold, whoever has them."""
+        if len(parts) == 1:
+            return parts[0]
+        certain = sorted((own for own in parts if own.is_certain), key=lambda own: own.number)
+        # As in :meth:`see`: the first kind that is certain, or else the last one.
+        first = certain[0] if certain else max(parts, key=lambda own: own.number)
+        for own in certain:
+            if own.kind != first.kind:
+                raise DataError(
+                    f"{own.label} holds {PLURAL[own.kind]} in {own.place}, and "
+                    f"{PLURAL[first.kind]} in {first.place}; its type must not change between "
+                    "partitions"
+                )
+        united = cls(first.label, first.chosen)
+        united.kind, united.is_certain = first.kind, first.is_certain
+        united.is_single = all(own.is_single for own in parts)
+        united.values = _CategoryValues.unite(first.label, [own.values for own in parts])
+        return united
 
 
 class _CategoryValues:
@@ -275,6 +337,7 @@ class _CategoryValues:
 
     def __init__(self) -> None:
         self._holds = "nothing"
+        self._number, self._place = -1, ""  # the first partition and batch with values
         self._strings: set[str] = set()
         self._numbers: list[np.ndarray] = []
         self._n_numbers = 0
@@ -283,15 +346,16 @@ class _CategoryValues:
     def n_values(self) -> int:
         return max(len(self._strings), self._n_numbers)
 
-    def add(self, column: CategoryColumn, place: str) -> None:
+    def add(self, column: CategoryColumn, batch: Batch) -> None:
         if column.holds == "nothing":
             return
-        if self._holds not in ("nothing", column.holds):
+        if self._holds == "nothing":
+            self._holds, self._number, self._place = column.holds, batch.number, batch.place
+        elif self._holds != column.holds:
             raise DataError(
-                f"{column.label} has {column.holds} as categories in {place}, and {self._holds} "
-                "before; its type must not change between batches"
+                f"{column.label} has {column.holds} as categories in {batch.place}, and "
+                f"{self._holds} before; its type must not change between batches"
             )
-        self._holds = column.holds
         values = column.learn().values
         if self._holds == "strings":
             self._strings.update(values.tolist())
@@ -300,6 +364,26 @@ class _CategoryValues:
         if len(self._numbers) > 1 and sum(v.size for v in self._numbers) > 2 * self._n_numbers:
             self._numbers = [_unite(column.label, self._numbers)]
             self._n_numbers = self._numbers[0].size
+
+    @classmethod
+    def unite(cls, label: str, parts: Sequence["_CategoryValues"]) -> "_CategoryValues":
+        """Return the values of all peers."""
+        united = cls()
+        held = sorted((own for own in parts if own._holds != "nothing"), key=lambda p: p._number)
+        for own in held:
+            if own._holds != held[0]._holds:
+                raise DataError(
+                    f"{label} has {own._holds} as categories in {own._place}, and "
+                    f"{held[0]._holds} in {held[0]._place}; its type must not change between "
+                    "partitions"
+                )
+            united._holds = own._holds
+            united._strings |= own._strings
+            united._numbers += own._numbers
+        if united._numbers:
+            united._numbers = [_unite(label, united._numbers)]
+            united._n_numbers = united._numbers[0].size
+        return united
 
     def learn(self, label: str) -> Dictionary:
         if self._holds == "numbers":
@@ -345,28 +429,38 @@ class _Gathered:
         self._parts: list[np.ndarray] = []
         self._known: dict[Any, Any] = {}
 
-    def add(self, series: Any) -> None:
-        values = series_to_array(series.to_native())
+    def add(self, values: np.ndarray) -> None:
         if values.dtype == object:
             # One object per distinct label, not one per row.
             keep = self._known.setdefault
             values = to_objects([keep(v, v) if type(v) is str else v for v in values.tolist()])
         self._parts.append(values)
 
-    def join(self) -> np.ndarray:
-        kinds = {part.dtype.kind for part in self._parts}
-        if "O" in kinds and len(kinds) > 1:
-            self._parts = [part.astype(object) for part in self._parts]
-        self._parts = [np.concatenate(self._parts)]
+    def find_type(self) -> np.dtype | None:
+        """Return the type of all rows; None if there are none."""
+        return _find_common([part.dtype for part in self._parts])
+
+    def join(self, dtype: np.dtype | None) -> np.ndarray:
+        """Return all rows in a type that the rows of all peers have."""
+        parts = [part.astype(dtype, copy=False) for part in self._parts]
+        self._parts = [np.concatenate(parts) if parts else np.empty(0, dtype=dtype)]
         return self._parts[0]
 
 
-def _join(gathered: dict[str, _Gathered], names: Names) -> np.ndarray | None:
+def _find_common(dtypes: Sequence[np.dtype | None]) -> np.dtype | None:
+    """Return the type of joined arrays; None stands for no rows."""
+    known = [dtype for dtype in dtypes if dtype is not None]
+    if np.dtype(object) in known:  # NumPy does not join dates and objects
+        return np.dtype(object)
+    return np.result_type(*known) if known else None
+
+
+def _join(gathered: dict[str, np.ndarray], names: Names) -> np.ndarray | None:
     if names is None:
         return None
     if isinstance(names, str):
-        return gathered[names].join()
-    return np.column_stack([gathered[name].join() for name in names])
+        return gathered[names]
+    return np.column_stack([gathered[name] for name in names])
 
 
 def _as_list(names: Names) -> list[str]:

@@ -6,14 +6,16 @@ of narwhals with at most ``batch_rows`` rows.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from sumwise.data.frames.reading import open_frame
+from sumwise.data.frames.columns import Column, read_series
+from sumwise.data.frames.reading import ColumnFrame, is_one_block, open_frame, series_to_array
 from sumwise.errors import DataError
 
 # Rows of a batch, unless there are very many columns.
@@ -25,11 +27,50 @@ _BUFFER = 1 << 20
 _PROBE_ROWS = 1 << 10
 
 
-class Batch(NamedTuple):
-    """A frame of narwhals, and where it comes from, for messages."""
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a source.
+
+    Attributes
+    ----------
+    frame : frame of narwhals
+    place : str
+        Where it comes from, for messages.
+    number : int
+        The number of its partition, if the source has partitions.
+    """
 
     frame: Any
     place: str
+    number: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.frame)
+
+    def read_column(self, name: Any) -> Column:
+        """Return one column, labeled with its name."""
+        return read_series(f"column {name!r}", self.frame.get_column(name))
+
+    def read_columns(self, names: Sequence[Any]) -> ColumnFrame:
+        """Return some columns in this order."""
+        columns = [
+            read_series(f"column {name!r}", series)
+            for name, series in zip(names, select(self.frame, names).iter_columns(), strict=True)
+        ]
+        return ColumnFrame(self.frame, columns, self.n_rows)
+
+    def read_values(self, name: Any) -> np.ndarray:
+        """Return one column as an array, for example the target."""
+        values: np.ndarray = series_to_array(self.frame.get_column(name).to_native())
+        return values
+
+    def read_matrix(self, names: Sequence[Any]) -> np.ndarray | None:
+        """Return columns of numbers that are one matrix in memory; None if they are not."""
+        if not self.frame.implementation.is_pandas_like():
+            return None
+        native = select(self.frame, names).to_native()
+        return native.to_numpy() if is_one_block(native) else None
 
 
 class Source(ABC):
@@ -41,17 +82,20 @@ class Source(ABC):
         The name of the source in messages.
     has_types : bool
         Whether the types of columns are known in advance, and columns can be read alone.
+    may_be_empty : bool
+        Whether there may be no rows here, because other processes have some.
     index : sequence of str
         Columns that pandas has written as the index of a frame; they are no features.
     """
 
     name: str
     has_types: bool = False
+    may_be_empty: bool = False
     index: Sequence[str] = ()
 
     @abstractmethod
-    def list_columns(self) -> list[str]:
-        """Return the names of all columns, in their order."""
+    def list_columns(self) -> list[Any]:
+        """Return the names of all columns, in their order; columns of an array are numbered."""
 
     @abstractmethod
     def read(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Batch]:
@@ -103,7 +147,7 @@ class ParquetSource(Source):
             self._check_columns(path, file.schema_arrow, wanted)
             for part in file.iter_batches(batch_rows, columns=wanted):
                 if part.num_rows:
-                    yield Batch(_open_batch(part, str(path)).select(wanted), str(path))
+                    yield Batch(open_batch(part, str(path)).select(wanted), str(path))
 
     def _check_columns(self, path: Path, schema: Any, wanted: Sequence[str]) -> None:
         """Refuse a file that lacks columns, or has them with other types than the first file."""
@@ -148,7 +192,7 @@ class DatasetSource(Source):
         )
         for part in scanner.to_batches():
             if part.num_rows:
-                yield Batch(_open_batch(part, self.name), self.name)
+                yield Batch(open_batch(part, self.name), self.name)
 
     def probe(self, columns: Sequence[str]) -> Iterator[Batch]:
         yield from islice(self.read(columns, _PROBE_ROWS), 1)
@@ -173,13 +217,13 @@ class CallableSource(Source):
 
     def read(self, columns: Sequence[str] | None, batch_rows: int) -> Iterator[Batch]:
         wanted = self.list_columns() if columns is None else list(columns)
-        for frame, place in self._read_whole():
-            missing = [name for name in wanted if name not in frame.columns]
+        for batch in self._read_whole():
+            missing = [name for name in wanted if name not in batch.frame.columns]
             if missing:
-                raise DataError(f"{place} has no column {missing[0]!r}")
-            chosen = frame.select(wanted)
-            for first in range(0, len(frame), batch_rows):
-                yield Batch(chosen[first : first + batch_rows], place)
+                raise DataError(f"{batch.place} has no column {missing[0]!r}")
+            chosen = batch.frame.select(wanted)
+            for first in range(0, batch.n_rows, batch_rows):
+                yield Batch(chosen[first : first + batch_rows], batch.place)
 
     def _read_whole(self) -> Iterator[Batch]:
         """Yield batches as the function makes them, except for empty ones."""
@@ -200,7 +244,7 @@ class CallableSource(Source):
             self._last, batches = None, self._last
         for number, part in enumerate(batches):
             place = f"batch {number} of {self.name.removeprefix('the batches of ')}"
-            frame = _open_batch(part, place)
+            frame = open_batch(part, place)
             if len(frame):
                 yield Batch(frame, place)
 
@@ -260,6 +304,15 @@ def read_frames(
         raise refuse_empty(source.name)
 
 
+def select(frame: Any, names: Sequence[Any]) -> Any:
+    """Return some columns of a frame of narwhals; without a copy if it has no others."""
+    known = frame.columns
+    if known == list(names):
+        return frame
+    places = {name: k for k, name in enumerate(known)}
+    return frame[:, [places[name] for name in names]]  # pandas has names that are not strings, too
+
+
 def refuse_empty(name: str) -> DataError:
     """Return the error for a source without rows."""
     return DataError(f"{name} is empty: it has 0 sample(s), and at least one row is needed")
@@ -299,15 +352,18 @@ def import_parquet() -> Any:
     return parquet
 
 
-def _open_batch(part: Any, place: str) -> Any:
-    """Return a record batch, table or frame as a frame of narwhals."""
+def open_batch(part: Any, place: str, others: str = "a frame of pandas or polars") -> Any:
+    """Return a record batch, table or frame as a frame of narwhals.
+
+    ``others`` says what else it may be, besides what Arrow has.
+    """
     if type(part).__module__ == "pyarrow.lib" and hasattr(part, "schema"):
         part = _read_arrow(part)
     frame = None if isinstance(part, (str, dict, list, tuple)) else open_frame(part)
     if frame is None:
         raise DataError(
             f"{place} is a {type(part).__name__}, and must be a record batch or table of Arrow, or "
-            "a frame of pandas or polars"
+            f"{others}"
         )
     return frame
 

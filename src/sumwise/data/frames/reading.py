@@ -80,7 +80,7 @@ def read_input(X: Any, keep: Sequence[str] | None = None, sparse: bool = False) 
         frame = frame.select([name for name in names if name in known])
         names = frame.columns
     native = frame.to_native()
-    if frame.implementation.is_pandas_like() and _is_one_block(native):
+    if frame.implementation.is_pandas_like() and is_one_block(native):
         return native
     if sparse and frame.implementation.is_pandas():
         matrix = read_sparse_frame(native)
@@ -191,7 +191,7 @@ def read_list(X: Any) -> Any:
     return array
 
 
-def _is_one_block(frame: Any) -> bool:
+def is_one_block(frame: Any) -> bool:
     """Whether the numbers of a pandas frame are one block in memory."""
     types = set(frame.dtypes)
     if frame.shape[0] == 0 or len(types) != 1:
