@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from sumwise.errors import TrainingError
+import numpy as np
+
+from sumwise.errors import PeersError, TrainingError
 from sumwise.kernels.runtime.threads import Team
-from sumwise.training.boosters import Plain
-from sumwise.training.callbacks import RoundState, call_all
+from sumwise.training.boosters import BoosterRun, Plain
+from sumwise.training.callbacks import RoundState
 from sumwise.training.rounds import BoostingResult, Record
 from sumwise.training.session import (
     BoostingSettings,
@@ -45,14 +47,25 @@ def boost(
 ) -> BoostingResult:
     """Fit an ensemble round by round, up to the number of rounds or until early stopping.
 
-    Rounds of the ``past``, if there are any, come first.
+    Rounds of the ``past``, if there are any, come first. If a peer is lost, the error's attribute
+    ``fitted`` is the model of the rounds so far, from which a fit on the other peers continues; it
+    is None if there are none, or if no fit can continue them.
     """
     booster = settings.booster or Plain()
     settings = booster.adapt(settings)
-    stopping = settings.stopping
     session = open_session(table, rows, settings, team, past)
     run = booster.start(session)
-    rounds = run.rounds
+    try:
+        return _add_rounds(run, past)
+    except PeersError as error:
+        is_continued = not booster.stands_alone
+        error.fitted = _keep_rounds(run, past) if is_continued else None  # type: ignore[attr-defined]
+        raise
+
+
+def _add_rounds(run: BoosterRun, past: BoostingResult | None) -> BoostingResult:
+    session, rounds = run.session, run.rounds
+    settings, stopping = session.settings, session.settings.stopping
     begin = time.perf_counter()
     done = past is not None and _replay(past, rounds, session)
     first, last = rounds.n_rounds, settings.n_rounds
@@ -61,7 +74,7 @@ def boost(
         run.add_round(round_idx)
         scores = _measure_scores(session, rounds, round_idx + 1)
         rounds.record(scores)
-        done = _tell_callbacks(settings, rounds, scores, time.perf_counter() - begin)
+        done = _tell_callbacks(session, rounds, scores, time.perf_counter() - begin)
         if stopping:
             done |= stopping.should_stop(round_idx + 1, scores[stopping.watched])
         if done:
@@ -70,6 +83,21 @@ def boost(
         raise TrainingError("scores have grown without bound; lower learning_rate or raise l2")
     n_kept = stopping.best_round if stopping else rounds.n_rounds
     return BoostingResult(rounds.make_ensemble(n_kept), rounds.make_history())
+
+
+def _keep_rounds(run: BoosterRun, past: BoostingResult | None) -> Any:
+    """Return the model of the rounds that were completed before a peer was lost."""
+    settings, rounds = run.session.settings, run.rounds
+    # A fit that continues it has at least one round to add.
+    n_rounds = min(rounds.n_recorded, settings.n_rounds - 1)
+    n_past = 0 if past is None else past.ensemble.n_rounds
+    if n_rounds <= n_past:
+        return None
+    history, stopping = rounds.make_history(n_rounds), settings.stopping
+    if stopping is not None:
+        # Rounds of the past that were measured on other rows must be left out again.
+        history[stopping.watched][: stopping.first] = np.nan
+    return settings.make_model(BoostingResult(rounds.make_ensemble(n_rounds), history))
 
 
 def _replay(past: BoostingResult, rounds: Record, session: Session) -> bool:
@@ -94,19 +122,19 @@ def _begin_round(session: Session, round_idx: int) -> None:
 
 
 def _tell_callbacks(
-    settings: BoostingSettings, rounds: Record, scores: dict[str, float], seconds: float
+    session: Session, rounds: Record, scores: dict[str, float], seconds: float
 ) -> bool:
     """Call all callbacks with the last round; return whether one of them asks to stop."""
+    settings, n_rounds = session.settings, rounds.n_rounds
     if not settings.callbacks:
         return False
-    n_rounds = rounds.n_rounds
 
     def make_model() -> Any:
         result = BoostingResult(rounds.make_ensemble(n_rounds), rounds.make_history(n_rounds))
         return settings.make_model(result)
 
-    state = RoundState(n_rounds, settings.n_rounds, MappingProxyType(scores), seconds, make_model)
-    return call_all(settings.callbacks, state)
+    own = (n_rounds, settings.n_rounds, MappingProxyType(scores), seconds, make_model)
+    return session.tell_callbacks(RoundState(*own))
 
 
 def _measure_scores(session: Session, rounds: Record, n_rounds: int) -> dict[str, float]:

@@ -40,10 +40,17 @@ def replay_rounds(
 
 
 class Record(ABC):
-    """The scores measured after each round, and the model of the first rounds."""
+    """The scores measured after each round, and the model of the first rounds.
+
+    Attributes
+    ----------
+    n_recorded : int
+        Number of rounds that are complete: all their trees are grown, and their scores measured.
+    """
 
     def __init__(self) -> None:
         self._scores: dict[str, list[float]] = {}
+        self.n_recorded = 0
 
     @property
     @abstractmethod
@@ -55,7 +62,8 @@ class Record(ABC):
         """Return the model as it was after ``n_rounds`` rounds."""
 
     def record(self, scores: Mapping[str, float]) -> None:
-        """Record the scores measured after a round."""
+        """Record the scores measured after a round, which ends it."""
+        self.n_recorded += 1
         for name, value in scores.items():
             self._scores.setdefault(name, []).append(value)
 

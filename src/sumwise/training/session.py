@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.lazy import lazy
 from sumwise.losses import Loss
 from sumwise.losses.base import take_target
-from sumwise.peers import ALONE, Peers, Shards
+from sumwise.peers import ALONE, Peers, Shards, add_up
 from sumwise.sampling import Columns, DrawnRows, RowSampler, RowSource
 from sumwise.sampling.rows import no_factors
-from sumwise.training.callbacks import Callback
+from sumwise.training.callbacks import Callback, RoundState, call_all
 from sumwise.training.rounds import BoostingResult, replay_rounds
 from sumwise.training.stopping import OOB, EarlyStopping
 from sumwise.tree import (
@@ -113,6 +114,21 @@ class TrainingRows:
     def peers(self) -> Peers:
         """The processes that have the other rows."""
         return ALONE if self.shards is None else self.shards.peers
+
+    @property
+    def n_train(self) -> int:
+        """The number of training rows of all processes."""
+        return self._totals[0]
+
+    @property
+    def n_valid(self) -> int:
+        """The number of validation rows of all processes."""
+        return self._totals[1]
+
+    @cached_property
+    def _totals(self) -> list[int]:
+        # All processes must ask for them at the same time, but only once.
+        return add_up(self.peers, self.train.size, self.valid.size)
 
     @property
     def n_rows(self) -> int:
@@ -265,7 +281,8 @@ class Session:
     def grower(self) -> TreeGrower:
         settings, n_rows = self.settings, self.rows.train.size
         columns = settings.columns or Columns()
-        return make_grower(*self.table.binned, settings.growth, columns, n_rows, self.team)
+        options = (settings.growth, columns, n_rows, self.team, self.rows.peers)
+        return make_grower(*self.table.binned, *options)
 
     def make_solver(self) -> "LeafSolver":
         """Return what sets leaves to Newton steps of other gradients."""
@@ -279,16 +296,19 @@ class Session:
 
     @lazy
     def _refitters(self) -> list["LeafRefitter"]:
-        from sumwise.tree import LeafRefitter  # few losses need it
-
         rows, sampler = self.rows, self.settings.sampler
         refitters = []
         for output, weight in enumerate(self._location_weights):
             if sampler is not None and sampler.has_factors and not weight.size:
                 weight = np.ones(rows.n_rows)
             target = take_target(rows.target, output)
-            refitters.append(LeafRefitter(self._own_grower, target, weight, rows.train, self.team))
+            refitters.append(self._make_refitter(target, weight))
         return refitters
+
+    def _make_refitter(self, target: np.ndarray, weight: np.ndarray) -> "LeafRefitter":
+        from sumwise.tree import LeafRefitter  # few losses need it
+
+        return LeafRefitter(self._own_grower, target, weight, self.rows.train, self.team)
 
     @lazy
     def _location_weights(self) -> list[np.ndarray]:
@@ -342,10 +362,14 @@ class Session:
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss of this round."""
-        rows = self.rows
-        loss = self.settings.loss.at_round(rows.target, raw, rows.weight, rows.train)
+        rows, loss = self.rows, self._adapt_loss(raw)
         loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
         return loss
+
+    def _adapt_loss(self, raw: np.ndarray) -> Loss:
+        """Return the loss of a round that begins with these scores."""
+        rows = self.rows
+        return self.settings.loss.at_round(rows.target, raw, rows.weight, rows.train)
 
     def draw_rows(self, number: int) -> Sample:
         """Draw rows, and multiply their gradients and hessians by the factors of the draw."""
@@ -362,6 +386,7 @@ class Session:
             team=self.team,
             groups=rows.groups,
             classes=rows.classes,
+            shards=rows.shards,
             buffers=self._sampler_buffers,
         )
         drawn = sampler.draw(source)
@@ -488,7 +513,8 @@ class Session:
     def begin_left_out(self, sample: Sample, raw: np.ndarray) -> None:
         """Measure the loss of the left-out rows before the round changes their scores."""
         if self.measures_left_out:
-            n = max(1, sample.left_out.size)
+            self._n_left_out = self._count(sample.left_out)
+            n = max(1, self._n_left_out)
             step = 1 if self._stops_by_left_out else -(-n // MOST_LEFT_OUT)
             self._left_out = self._choose_left_out(sample.left_out, step)
             self._loss_left_out = self._find_loss_left_out(raw)
@@ -498,19 +524,28 @@ class Session:
         return self._loss_left_out - self._find_loss_left_out(raw)
 
     def _find_loss_left_out(self, raw: np.ndarray) -> float:
-        rows = self.rows
-        if not self._left_out.size:
+        if not self._n_left_out:
             if self._stops_by_left_out:
                 raise ParameterError(
                     f"early_stopping='oob', but sampler={self.settings.sampler!r} leaves none of "
-                    f"the {rows.train.size} rows out; lower its rate"
+                    f"the {self.rows.n_train} rows out; lower its rate"
                 )
             return np.nan
         return self._find_loss(raw, self._left_out)
 
+    def _count(self, rows: np.ndarray) -> int:
+        """Return the number of rows."""
+        return int(rows.size)
+
     def _choose_left_out(self, left_out: np.ndarray, step: int) -> np.ndarray:
         """Return every ``step``-th of the rows that are left out."""
         return np.ascontiguousarray(left_out[::step])
+
+    # --- callbacks ---
+
+    def tell_callbacks(self, state: RoundState) -> bool:
+        """Call all callbacks after a round; return whether one of them asks to stop."""
+        return call_all(self.settings.callbacks, state)
 
 
 def open_session(
@@ -521,6 +556,10 @@ def open_session(
     past: BoostingResult | None,
 ) -> Session:
     """Return the session of a fit, where its table is."""
+    if rows.shards is not None:
+        from sumwise.training.peer_session import PeerSession  # few fits have peers
+
+        return PeerSession(table, rows, settings, team, past)
     if not table.on_devices:
         return Session(table, rows, settings, team, past)
     from sumwise.training.device_session import DeviceSession  # needs a device

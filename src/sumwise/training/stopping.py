@@ -38,6 +38,7 @@ class EarlyStopping:
         self.lower = watched == LOSS if lower is None else lower
         self.best_score = math.inf if self.lower else -math.inf
         self.best_round = 0
+        self.first = 0  # the first round that is considered
         self._improved = 0.0
 
     def should_stop(self, n_rounds: int, score: float) -> bool:
@@ -56,11 +57,11 @@ class EarlyStopping:
 
         ``measured`` are their scores now, ``recorded`` those when they were trained. If both agree,
         they were measured on the same rows, and early stopping resumes from them. Otherwise it
-        considers new rounds only.
+        considers new rounds only. Rounds that are recorded as nan are not considered.
         """
-        n_rounds = len(measured)
-        resumes = np.array_equal(measured, recorded[:n_rounds])
-        first = 0 if resumes else n_rounds - 1
+        n_rounds, n_others = len(measured), int(np.isnan(recorded).sum())
+        resumes = np.array_equal(measured[n_others:], recorded[n_others:n_rounds])
+        first = self.first = n_others if resumes else n_rounds - 1
         return any(self.should_stop(i + 1, measured[i]) for i in range(first, n_rounds))
 
     def _is_new_best(self, score: float) -> bool:

@@ -1,8 +1,8 @@
 """The base of the gradient boosting estimators: ``fit``, step by step, and ``refit``."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sumwise.data.batches.sources import is_source
 from sumwise.data.categories.target_statistics import TargetStatistics
-from sumwise.errors import DataError, ParameterError
+from sumwise.errors import DataError, ParameterError, PeersError
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosting.boosters import refuse_categories, resolve_booster
 from sumwise.estimators.boosting.categories import name_encoding_part
@@ -47,6 +47,7 @@ from sumwise.estimators.input.jobs import LONG_STEPS, start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
 from sumwise.estimators.input.targets import read_target
 from sumwise.losses import CustomLoss
+from sumwise.peers import Shards
 from sumwise.sampling import ROW_SAMPLERS
 from sumwise.training.boost import BoostingSettings, TrainingTable, boost
 from sumwise.training.boosters import BOOSTERS, Booster
@@ -65,6 +66,23 @@ if TYPE_CHECKING:
 
 # Elementary steps per value of a tree, at least; a second thread pays from about 1,000 x 25 on.
 _STEPS_PER_VALUE = 8
+
+
+def _share_seed(seed: int, shards: Shards | None) -> int:
+    """Return the seed of the first process; ``random_state`` may give each another one."""
+    return seed if shards is None else int(shards.peers.gather(np.array([seed]))[0][0])
+
+
+@contextmanager
+def _knowing_seed(seed: int) -> Iterator[None]:
+    """Give the model that a lost peer leaves the seed of its fit, which goes on elsewhere."""
+    try:
+        yield
+    except PeersError as error:
+        fitted: Any = getattr(error, "fitted", None)
+        if fitted is not None:
+            fitted._seed = seed
+        raise
 
 
 class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
@@ -300,7 +318,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
     ) -> Self:
         """Encode and bin the rows, unless a table is given, and boost."""
         n_jobs = n_jobs or self.n_jobs
-        seed = start.find_seed(self.random_state)
+        seed = _share_seed(start.find_seed(self.random_state), train.shards)
         booster = self._adapt_booster(resolve_booster(self), task)
         refuse_categories(self, booster, self.schema_.n_categories)
         data = collect_rows(self, train, sets, task, groups, seed)
@@ -337,7 +355,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             elif devices:
                 table = move_table(table, data.rows, settings, team, devices)
             settings = replace(settings, callbacks=told, make_model=self._make_model)
-            result = boost(table, data.rows, settings, team, start.past)
+            with _knowing_seed(seed):
+                result = boost(table, data.rows, settings, team, start.past)
         self._keep(result, settings, data)
         return self
 
@@ -363,11 +382,11 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
 
     def _keep(self, result: BoostingResult, settings: BoostingSettings, data: FitData) -> None:
         """Store the result of a fit, and report its best round."""
-        if self.verbose and settings.stopping is not None:
+        if self.verbose and settings.stopping is not None and data.rows.peers.rank == 0:
             watched, n_kept = settings.stopping.watched, result.ensemble.n_rounds
             show_best_round(result.history[watched], n_kept, settings.n_rounds, watched)
         watched, _ = find_watched(self, data.sets)
-        if data.rows.valid.size and watched != (SCORE if SCORE in result.history else LOSS):
+        if data.rows.n_valid and watched != (SCORE if SCORE in result.history else LOSS):
             self._watched = watched
         self.history_ = result.history
         self.ensemble_ = result.ensemble  # last: it marks the estimator as fitted

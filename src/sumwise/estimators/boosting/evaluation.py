@@ -132,7 +132,7 @@ def make_evaluations(
         return EvaluatedRows(name, rows, own)
 
     if not data.sets:
-        return [evaluate(VALIDATION, data.train, valid, 0)] if valid.size else []
+        return [evaluate(VALIDATION, data.train, valid, 0)] if data.rows.n_valid else []
     # The rows of the sets are numbered after those of X, one set after the other.
     firsts = np.cumsum([data.train.n_rows, *(rows.n_rows for rows in data.sets)])
     places = np.searchsorted(valid, firsts)

@@ -43,6 +43,7 @@ from sumwise.estimators.input.by_feature import read_max_bins
 from sumwise.estimators.input.targets import read_target
 from sumwise.kernels.runtime.threads import Team
 from sumwise.parts import is_number
+from sumwise.peers import Peers, add_up
 from sumwise.training.boost import BoostingSettings, TrainingTable
 from sumwise.training.boosters import Linear, Ordered
 
@@ -95,12 +96,15 @@ class Budget:
             native=find_native(model),
             min_rows=settings.growth.min_samples_leaf,
             more=[_refuse_sparse(rows.matrix) for rows in data.sets],
+            shards=data.train.shards,
         ) as (pages, mapper, rounded):
             warn_of_rounding(rounded)
+            peers = data.rows.peers
             if model.verbose:
-                _show_pages(pages, plan)
+                _show_pages(pages, plan, peers)
             # On a single page, trees grow as if all rows had been in memory.
-            table: Any = pages.pages[0].data if len(pages.pages) == 1 else pages
+            is_one = len(pages.pages) == 1 and peers.size == 1
+            table: Any = pages.pages[0].data if is_one else pages
             yield TrainingTable(data.matrices, table, mapper)
 
 
@@ -114,7 +118,7 @@ def check_source_fit(
     if not is_source(X):
         _refuse_budget(memory_limit, cache_dir)
     params._check_parameters()
-    for name in _list_unsupported(params):
+    for name in list_unsupported(params):
         raise ParameterError(
             f"{type(params).__name__}: {name}={getattr(params, name)!r} is not available if X is "
             f"read in batches; choose another {name}, or {_SOLUTION}"
@@ -122,7 +126,8 @@ def check_source_fit(
     return Budget.read(memory_limit, cache_dir)
 
 
-def _list_unsupported(params: BoostingParameters) -> Iterator[str]:
+def list_unsupported(params: BoostingParameters) -> Iterator[str]:
+    """Yield the names of parameters whose values need all rows in one table in memory."""
     if params.splits != "histogram":
         yield "splits"
     if params.leaves != "constant":
@@ -139,13 +144,19 @@ def _list_unsupported(params: BoostingParameters) -> Iterator[str]:
         yield "max_bins"
 
 
-def _refuse_statistics(params: BoostingParameters, schema: FeatureSchema, start: Start) -> None:
+def refuse_statistics(
+    params: BoostingParameters,
+    schema: FeatureSchema,
+    start: Start,
+    when: str = "if X is read in batches",
+    solution: str = _SOLUTION,
+) -> None:
     """Refuse to encode categories by statistics of the target."""
     if find_encoding(params, schema.n_categories, start) is not None:
         raise ParameterError(
             f"{type(params).__name__}: categorical_encoding={params.categorical_encoding!r} "
-            "encodes categories by statistics of the target, which is not available if X is read "
-            f"in batches; use categorical_encoding='native', or {_SOLUTION}"
+            f"encodes categories by statistics of the target, which is not available {when}; use "
+            f"categorical_encoding='native', or {solution}"
         )
 
 
@@ -177,7 +188,7 @@ def read_source(
     target = read_target(learned.target, is_number, f"column {given.y!r}", many=is_number)
     matrix = BatchedMatrix(learned, model.unknown_category)
     rows = _fill_in(given, learned)._replace(X=UnreadRows(*matrix.shape), y=target)
-    _refuse_statistics(model, learned.schema, start)
+    refuse_statistics(model, learned.schema, start)
     return matrix, rows
 
 
@@ -242,7 +253,7 @@ def plan_pages(
 ) -> MemoryPlan:
     """Cut the table of a fit into pages, or leave it in one if that fits into memory."""
     n_rows, n_features = data.rows.n_rows, data.train.matrix.shape[1]
-    n_leaves = settings.growth.limits(data.rows.train.size)[0]
+    n_leaves = settings.growth.limits(data.rows.n_train)[0]
     reserved = min(n_leaves, _MOST_HISTOGRAMS) * n_features * _HISTOGRAM_BYTES
     reserved += n_rows * _ROW_BYTES
     if continues:
@@ -265,11 +276,14 @@ def _refuse_sparse(X: Any) -> Any:
     return X
 
 
-def _show_pages(pages: PagedData, plan: MemoryPlan) -> None:
-    """Report on standard error what was read."""
-    where = "in memory" if plan.keeps_pages else "on disk"
+def _show_pages(pages: PagedData, plan: MemoryPlan, peers: Peers) -> None:
+    """Report on standard error what was read, by all processes."""
+    own = (pages.n_rows, plan.binned_bytes, len(pages.pages), int(not plan.keeps_pages))
+    n_rows, n_bytes, n_pages, n_on_disk = add_up(peers, *own)
+    if peers.rank > 0:
+        return
     sys.stderr.write(
-        f"read {pages.n_rows:,} rows of {pages.n_features:,} features: "
-        f"{show_size(plan.binned_bytes)} of bins {where}, {len(pages.pages):,} page(s)\n"
+        f"read {n_rows:,} rows of {pages.n_features:,} features: {show_size(n_bytes)} of bins "
+        f"{'on disk' if n_on_disk else 'in memory'}, {n_pages:,} page(s)\n"
     )
     sys.stderr.flush()

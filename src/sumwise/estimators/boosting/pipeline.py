@@ -127,7 +127,7 @@ def collect_rows(
                 f"{type(model).__name__}: sampler={model.sampler!r} draws whole groups; pass "
                 "groups=... to fit, one entry per row"
             )
-        rows = replace(rows, groups=number_groups(groups, train.n_rows))
+        rows = replace(rows, groups=number_groups(groups, train.n_rows, rows.peers))
     rows = replace(rows, classes=task.classes)
     return FitData(train, sets, rows, model.schema_.n_categories)
 
@@ -176,7 +176,7 @@ def make_settings(
 ) -> BoostingSettings:
     """Return the settings of training, except for callbacks."""
     rows = data.rows
-    loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score)
+    loss = loss.adapt(rows.target, rows.weight, rows.train, rows.init_score, rows.peers)
     constraints = read_constraints(model, model.schema_.n_categories > 0)
     constraints = encode_constraints(constraints, data.encoder)
     # The training loss takes time; it is measured for progress and callbacks to show.

@@ -12,6 +12,7 @@ from sumwise.data.matrix import Matrix
 from sumwise.errors import DataError
 from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.input.targets import check_init_score, check_sample_weight
+from sumwise.peers import ALONE, Peers, Shards
 from sumwise.training.boost import TrainingRows
 
 # Row numbers are uint32.
@@ -49,6 +50,8 @@ class LabeledRows:
         Numbers of the rows to use, None for all.
     name : str
         The name of a validation set in the history.
+    shards : Shards or None
+        Where the rows are among those of other processes; None if there are none.
     """
 
     given: Any
@@ -59,6 +62,7 @@ class LabeledRows:
     init_score: np.ndarray | None
     rows: np.ndarray | None = None
     name: str = ""
+    shards: Shards | None = None
 
     @classmethod
     def label(
@@ -85,6 +89,11 @@ class LabeledRows:
     def n_rows(self) -> int:
         return len(self.target)
 
+    @property
+    def peers(self) -> Peers:
+        """The processes that have the other rows."""
+        return ALONE if self.shards is None else self.shards.peers
+
     def find_rows(self) -> np.ndarray:
         """Return the numbers of the rows to use: those of weight zero are left out."""
         if self.rows is None:
@@ -93,7 +102,8 @@ class LabeledRows:
 
     def number(self, train: np.ndarray, valid: np.ndarray) -> TrainingRows:
         """Return them for training, with the numbers of training and validation rows."""
-        return TrainingRows(self.target, as_array(self.weight), train, valid, self.init_score)
+        own = (self.target, as_array(self.weight), train, valid, self.init_score)
+        return TrainingRows(*own, shards=self.shards)
 
     def take(self, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X, y and weights of some rows; X has the type that was passed."""
@@ -180,7 +190,8 @@ def join_rows(train: LabeledRows, sets: Sequence[LabeledRows]) -> TrainingRows:
     target = np.concatenate([rows.target for rows in every])
     numbers = _number_rows(len(target), weight)
     n_train = np.searchsorted(numbers, train.n_rows)
-    return TrainingRows(target, as_array(weight), numbers[:n_train], numbers[n_train:], init_score)
+    own = (target, as_array(weight), numbers[:n_train], numbers[n_train:], init_score)
+    return TrainingRows(*own, shards=train.shards)
 
 
 def as_array(weight: np.ndarray | None) -> np.ndarray:

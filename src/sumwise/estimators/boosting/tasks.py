@@ -14,8 +14,10 @@ from sumwise.estimators.input.targets import (
     read_target,
     refuse_bad_weights,
     refuse_continuous,
+    refuse_no_weight,
 )
 from sumwise.losses import Loss
+from sumwise.peers import ALONE, Peers
 
 
 class Task(ABC):
@@ -42,8 +44,13 @@ class Task(ABC):
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return labels as the loss takes them."""
 
-    def weigh(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
-        """Return sample weights times class weights, None if all are one."""
+    def weigh(
+        self, target: np.ndarray, weight: np.ndarray | None, peers: Peers = ALONE
+    ) -> np.ndarray | None:
+        """Return sample weights times class weights, None if all are one.
+
+        ``target`` and ``weight`` have the rows of this process, ``peers`` those of others.
+        """
         return weight
 
 
@@ -63,16 +70,20 @@ class Classification(Task):
         refuse_continuous(y)
         return as_target(encode_labels(name, y, self.classes), self.loss.target_type)
 
-    def weigh(self, target: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+    def weigh(
+        self, target: np.ndarray, weight: np.ndarray | None, peers: Peers = ALONE
+    ) -> np.ndarray | None:
         if self._balance is None and self._ratio == 1:
             return weight
-        by_class = find_class_weights(self.classes, self._balance, self._ratio, target, weight)
+        own = (self._balance, self._ratio, target, weight, peers)
+        by_class = find_class_weights(self.classes, *own)
         if by_class is None:
             return weight
         by_row = look_up(by_class, target)
         if weight is not None:
             by_row *= weight
         refuse_bad_weights(by_row)
+        refuse_no_weight(peers.largest(by_row.max(initial=0.0, keepdims=True))[0])
         return by_row
 
 

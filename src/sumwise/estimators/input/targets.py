@@ -165,6 +165,12 @@ def find_classes(
     """
     refuse_continuous(y)
     classes, indices = number_labels(y, narrow, team)
+    check_classes(classes, at_least)
+    return classes, indices
+
+
+def check_classes(classes: np.ndarray, at_least: int = 2) -> None:
+    """Raise DataError if there are too many classes, or fewer than ``at_least``."""
     if classes.size > MOST_CLASSES:
         raise DataError(
             f"y has {classes.size} classes, and at most {MOST_CLASSES} are supported; if it is a "
@@ -174,7 +180,6 @@ def find_classes(
         raise DataError(
             f"y has only one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes"
         )
-    return classes, indices
 
 
 def refuse_continuous(y: np.ndarray) -> None:
@@ -202,6 +207,13 @@ def check_sample_weight(
     """Return weights as float64, or None if there are none."""
     if sample_weight is None:
         return None
+    weight = read_sample_weight(sample_weight, n_rows, name)
+    refuse_no_weight(weight.max(initial=0.0), name)
+    return weight
+
+
+def read_sample_weight(sample_weight: Any, n_rows: int, name: str) -> np.ndarray:
+    """Return weights as float64, each of them valid; all may be zero."""
     weight = _read_numbers(name, sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_rows, weight[()])
@@ -214,11 +226,15 @@ def check_sample_weight(
 
 
 def refuse_bad_weights(weight: np.ndarray, name: str = "sample_weight") -> None:
-    """Raise DataError unless weights are finite, not negative, and large enough to be summed."""
+    """Raise DataError unless all weights are finite and not negative."""
     low, high = weight.min(initial=0.0), weight.max(initial=0.0)  # nan if a weight is
     if not (low >= 0.0 and high < np.inf):
         row = np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0]
         raise DataError(f"{name}[{row}] is {weight[row]}; weights must be finite and not negative")
+
+
+def refuse_no_weight(high: float, name: str = "sample_weight") -> None:
+    """Raise DataError if the largest weight is zero, or too small for sums."""
     if high == 0.0:
         doing = "learn from" if name == "sample_weight" else "validate with"
         raise DataError(f"all sample weights are zero: there is nothing to {doing}")

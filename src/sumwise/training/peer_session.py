@@ -1,0 +1,66 @@
+"""The session of a fit whose rows are shared out among processes.
+
+Each process has scores, gradients and samples of its own rows. All processes make the same calls:
+what depends on the rows of all of them, they find together.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sumwise.losses import Loss
+from sumwise.peers import Peers, Shards
+from sumwise.training.callbacks import RoundState
+from sumwise.training.session import Session
+
+if TYPE_CHECKING:
+    from sumwise.tree import LeafRefitter
+
+
+class PeerSession(Session):
+    """One fit among peers; see :class:`Session`."""
+
+    @property
+    def _peers(self) -> Peers:
+        return self.rows.peers
+
+    @property
+    def _shards(self) -> Shards:
+        assert self.rows.shards is not None
+        return self.rows.shards
+
+    def has_finite_scores(self) -> bool:
+        """Whether the scores of all processes are finite."""
+        is_bad = self.raw.size > 0 and not super().has_finite_scores()
+        return not self._peers.largest(np.array([float(is_bad)]))[0]
+
+    def _find_loss(self, raw: np.ndarray, rows: np.ndarray) -> float:
+        own = self.rows
+        return self.settings.loss.value(own.target, raw, own.weight, rows, self._peers)
+
+    def _adapt_loss(self, raw: np.ndarray) -> Loss:
+        own = self.rows
+        return self.settings.loss.at_round(own.target, raw, own.weight, own.train, self._peers)
+
+    def _make_refitter(self, target: np.ndarray, weight: np.ndarray) -> "LeafRefitter":
+        from sumwise.tree import LeafRefitter  # few losses need it
+
+        own = (self._own_grower, target, weight, self.rows.train, self.team)
+        return LeafRefitter(*own, peers=self._peers)
+
+    def _count(self, rows: np.ndarray) -> int:
+        return self._shards.count(rows)
+
+    def _choose_left_out(self, left_out: np.ndarray, step: int) -> np.ndarray:
+        """Return those whose number among the left-out rows of all processes divides by step."""
+        if step == 1:
+            return left_out
+        taken = [
+            left_out[own][-first % step :: step] for own, first in self._shards.place(left_out)
+        ]
+        return np.concatenate([left_out[:0], *taken])
+
+    def tell_callbacks(self, state: RoundState) -> bool:
+        """Let the first process call the callbacks; all of them learn whether to stop."""
+        stops = self._peers.rank == 0 and super().tell_callbacks(state)
+        return bool(self._peers.largest(np.array([float(stops)]))[0])
