@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,7 +124,7 @@ class TrainingRows:
         """The number of validation rows of all processes."""
         return self._totals[1]
 
-    @cached_property
+    @lazy
     def _totals(self) -> list[int]:
         # All processes must ask for them at the same time, but only once.
         return add_up(self.peers, self.train.size, self.valid.size)
