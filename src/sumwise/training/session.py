@@ -362,9 +362,13 @@ class Session:
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss of this round."""
-        rows, loss = self.rows, self._adapt_loss(raw)
-        loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
+        loss = self._adapt_loss(raw)
+        self._fill_gradient(loss, raw)
         return loss
+
+    def _fill_gradient(self, loss: Loss, raw: np.ndarray) -> None:
+        rows = self.rows
+        loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
 
     def _adapt_loss(self, raw: np.ndarray) -> Loss:
         """Return the loss of a round that begins with these scores."""
