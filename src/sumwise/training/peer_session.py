@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sumwise.data.batches.agreement import do_alike
+from sumwise.errors import ParameterError
+from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import CustomLoss, Loss
 from sumwise.losses.base import mean_losses
 from sumwise.peers import Peers, Shards
+from sumwise.sampling import ROW_SAMPLERS, DrawnRows
 from sumwise.training.callbacks import RoundState
-from sumwise.training.session import Session
+from sumwise.training.rounds import BoostingResult
+from sumwise.training.session import BoostingSettings, Session, TrainingRows, TrainingTable
 
 if TYPE_CHECKING:
     from sumwise.tree import LeafRefitter
@@ -21,6 +25,23 @@ if TYPE_CHECKING:
 
 class PeerSession(Session):
     """One fit among peers; see :class:`Session`."""
+
+    def __init__(
+        self,
+        table: TrainingTable,
+        rows: TrainingRows,
+        settings: BoostingSettings,
+        team: Team,
+        past: BoostingResult | None,
+    ) -> None:
+        sampler = settings.sampler
+        if sampler is not None and not sampler.works_among_peers:
+            names = ", ".join(kind.__name__ for kind in ROW_SAMPLERS if kind.works_among_peers)
+            raise ParameterError(
+                f"sampler={sampler!r} draws from the rows of a single process only, and here "
+                f"several processes have rows; use one of {names}"
+            )
+        super().__init__(table, rows, settings, team, past)
 
     @property
     def _peers(self) -> Peers:
@@ -60,6 +81,14 @@ class PeerSession(Session):
 
         own = (self._own_grower, target, weight, self.rows.train, self.team)
         return LeafRefitter(*own, peers=self._peers)
+
+    def _has_factors(self, drawn: DrawnRows) -> bool:
+        # A process from whose rows none are drawn has no factors to show, so all ask the others.
+        sampler = self.settings.sampler
+        if sampler is None or not sampler.has_factors:
+            return False
+        has_own = np.array([float(drawn.factor.size > 0)])
+        return bool(self._peers.largest(has_own)[0])
 
     def _count(self, rows: np.ndarray) -> int:
         return self._shards.count(rows)
