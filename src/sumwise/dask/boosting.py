@@ -66,8 +66,7 @@ def _make_init(plain: type) -> Callable[..., None]:
     scikit-learn reads them from the signature.
     """
     defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(plain).parameters.items()
+        name: parameter.default for name, parameter in inspect.signature(plain).parameters.items()
     }
 
     @extend_parameters(plain)
@@ -304,7 +303,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseDaskBoosting):
     >>> bool(model.score(X, y) > 0.95)
     True
     >>> model.predict(X)
-    dask.array<_RowFunction, shape=(1000,), dtype=int64, chunksize=(250,), chunktype=numpy.ndarray>
+    dask.array<predict, shape=(1000,), dtype=int64, chunksize=(250,), chunktype=numpy.ndarray>
     >>> client.close()
     """
 

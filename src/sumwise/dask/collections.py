@@ -78,21 +78,22 @@ def list_partitions(
     given = _take_columns(given, suffix)
     if is_array(given.X) and given.X.ndim != 2:
         raise DataError(f"X{suffix}: Expected 2D array, got {given.X.ndim}D array instead")
-    columns = [
-        _split(own, f"{field}{suffix}") for field, own in zip(Sources._fields, given, strict=True)
-    ]
-    n_partitions = len(columns[0])
-    for field, own in zip(Sources._fields, columns, strict=True):
-        if own is not None and len(own) != n_partitions:
+    columns = {
+        field: _split(own, f"{field}{suffix}")
+        for field, own in zip(Sources._fields, given, strict=True)
+        if own is not None
+    }
+    n_partitions = len(columns["X"])
+    for field, own in columns.items():
+        if len(own) != n_partitions:
             raise DataError(
                 f"X{suffix} has {n_partitions} partitions, and {field}{suffix} has {len(own)}: "
                 "each partition of X needs its own. Take them from the same DataFrame, or give "
                 "Arrays the same chunks by rechunk"
             )
-    return [
-        Sources(*(None if own is None else own[number] for own in columns))
-        for number in range(n_partitions)
-    ]
+    nothing = [None] * n_partitions
+    every = [columns.get(field, nothing) for field in Sources._fields]
+    return [Sources(*own) for own in zip(*every, strict=True)]
 
 
 def _take_columns(given: Sources, suffix: str) -> Sources:
@@ -120,10 +121,8 @@ def _take_columns(given: Sources, suffix: str) -> Sources:
     return Sources(X.drop(columns=list(dict.fromkeys(taken))) if taken else X, *values)
 
 
-def _split(values: Any, name: str) -> Sequence[Any] | None:
+def _split(values: Any, name: str) -> Sequence[Any]:
     """Return the partitions of a collection as delayed values."""
-    if values is None:
-        return None
     if is_array(values):
         if values.ndim not in (1, 2):
             raise DataError(f"{name} has {values.ndim} dimensions; expected 1 or 2")
@@ -158,9 +157,7 @@ class Output(NamedTuple):
     columns: Sequence[Any] | None = None
 
 
-def map_rows(
-    function: Callable[[Any, Any], np.ndarray], X: Any, model: Any, output: Output
-) -> Any:
+def map_rows(function: Callable[[Any, Any], np.ndarray], X: Any, model: Any, output: Output) -> Any:
     """Return a lazy collection of ``function(model, rows)`` for the partitions of X.
 
     For a DataFrame it is a Series or DataFrame with the same index, for an Array it is an Array.
@@ -184,6 +181,7 @@ class _RowFunction:
 
     def __init__(self, function: Callable[[Any, Any], np.ndarray], output: Output) -> None:
         self.function, self.output = function, output
+        self.__name__ = "predict"  # what dashboards and representations show
 
     def __call__(self, rows: Any, model: Any) -> Any:
         if len(rows) == 0:
@@ -200,7 +198,7 @@ class _RowFunction:
     def _wrap(self, values: np.ndarray, rows: Any) -> Any:
         if not is_dataframe_like(rows):
             return values
-        import pandas as pd  # a DataFrame of Dask is one of pandas
+        import pandas as pd  # type: ignore[import-untyped]  # as the partitions of Dask
 
         # Otherwise pandas would turn objects into strings, depending on the partition.
         dtype = object if values.dtype == object else None

@@ -7,6 +7,7 @@ results, and watches the workers.
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -173,10 +174,8 @@ class _Ranks:
 
     def _fetch_outcome(self, rank: int, outcomes: dict[int, Outcome]) -> None:
         # Otherwise the worker was lost since, and another rank may have the model.
-        try:
+        with suppress(_Loss):
             outcomes[rank] = self._fetch(self._futures[rank], self._addresses[rank])
-        except _Loss:
-            pass
 
     def _conclude(self, outcomes: Mapping[int, Outcome], pending: set[int]) -> Any:
         for future in self._futures:

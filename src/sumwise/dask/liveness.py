@@ -7,6 +7,7 @@ whose machine is unreachable, for minutes. A fit must not wait for those.
 import inspect
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from distributed import CancelledError, Client, Future, wait
@@ -94,10 +95,8 @@ class Workers:
             reason = str(error) or f"no answer for {SCHEDULER_TIMEOUT:g} seconds"
             raise PeersError(f"the scheduler of Dask was lost: {reason}") from error
 
-    def wait(self, futures: Sequence[Future], seconds: float = _PAUSE) -> None:
-        """Wait until all futures are done or some time has passed, and look at the workers."""
-        try:
-            wait(list(futures), timeout=min(seconds, self._pause))
-        except (DaskTimeoutError, CancelledError):
-            pass
+    def wait(self, futures: Sequence[Future]) -> None:
+        """Wait until all futures are done, but not for long, and look at the workers."""
+        with suppress(DaskTimeoutError, CancelledError):
+            wait(list(futures), timeout=self._pause)
         self.look()

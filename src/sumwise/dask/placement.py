@@ -120,7 +120,12 @@ class Partitions:
         if not inputs:
             return
         has = self._workers.ask(client.scheduler.who_has, keys=list(inputs))
-        stuck = {address for own in has.values() if own and not alive.intersection(own) for address in own}
+        stuck = {
+            address
+            for own in has.values()
+            if own and not alive.intersection(own)
+            for address in own
+        }
         if stuck:
             named = ", ".join(map(self._workers.explain, sorted(stuck)))
             raise PeersError(

@@ -165,7 +165,11 @@ def run_rank(
     peers = None
     try:
         peers = _connect(worker, job, rank, port.listener, addresses)
-        with peers, _aborting_if_forgotten(worker, key, peers), granting_cpus(worker.state.nthreads):
+        with (
+            peers,
+            _aborting_if_forgotten(worker, key, peers),
+            granting_cpus(worker.state.nthreads),
+        ):
             return Outcome(_fit(worker, job, parts, sets, peers))
     except PeersError as error:
         if peers is None:

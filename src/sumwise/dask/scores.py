@@ -57,11 +57,9 @@ def score_rows(client: Client, model: Any, parts: Sequence[Sources]) -> float:
         weights, hits = np.sum(found, axis=0)
         return float(hits / weights)
     if measure is _predict:
-        y, predicted, weight = (
-            None if column[0] is None else np.concatenate(column)
-            for column in zip(*found, strict=True)
-        )
-        return float(score_quantiles(model.loss, y, predicted, weight))
+        ys, predicted, weights = zip(*found, strict=True)
+        weight = None if weights[0] is None else np.concatenate(weights)
+        return score_quantiles(model.loss, np.concatenate(ys), np.concatenate(predicted), weight)
     spread = found[0]
     for own in found[1:]:
         spread = spread.add(own)
