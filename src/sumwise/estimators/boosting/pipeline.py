@@ -5,6 +5,8 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.base_score import find_base_score
 from sumwise.estimators.boosting.boosters import resolve_booster, resolve_sampler, stops_by_oob
@@ -115,6 +117,10 @@ def collect_rows(
     """Choose training and validation rows; rows of weight zero are in neither."""
     if sets:
         rows = join_rows(train, sets)
+    elif train.measured:
+        rows = train.number(
+            train.find_rows(), np.unique(np.concatenate([*train.measured.values()]))
+        )
     elif holds_out(model, sets):
         rows = split_rows(model, train, task.classes is not None, groups, seed)
     else:
