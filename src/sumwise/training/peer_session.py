@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sumwise.data.batches.agreement import do_alike
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
-from sumwise.losses import Loss
+from sumwise.losses import CustomLoss, Loss
+from sumwise.losses.base import mean_losses
 from sumwise.peers import Peers, Shards
 from sumwise.sampling import ROW_SAMPLERS, DrawnRows
 from sumwise.training.callbacks import RoundState
@@ -56,8 +58,19 @@ class PeerSession(Session):
         return not self._peers.largest(np.array([float(is_bad)]))[0]
 
     def _find_loss(self, raw: np.ndarray, rows: np.ndarray) -> float:
-        own = self.rows
-        return self.settings.loss.value(own.target, raw, own.weight, rows, self._peers)
+        own, loss, peers = self.rows, self.settings.loss, self._peers
+        if not isinstance(loss, CustomLoss):
+            return loss.value(own.target, raw, own.weight, rows, peers)
+        # The user's method may fail on the rows of one process.
+        values = do_alike(peers, lambda: loss.row_values(own.target[rows], raw[:, rows]))
+        values = values * own.weight[rows] if own.weight.size else values
+        return mean_losses([values], own.weight, rows, peers)[0]
+
+    def _fill_gradient(self, loss: Loss, raw: np.ndarray) -> None:
+        if isinstance(loss, CustomLoss):
+            do_alike(self._peers, lambda: super(PeerSession, self)._fill_gradient(loss, raw))
+        else:
+            super()._fill_gradient(loss, raw)
 
     def _adapt_loss(self, raw: np.ndarray) -> Loss:
         own = self.rows
