@@ -22,7 +22,10 @@ from sumwise import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     BaggingRegressor,
+    BayesianBootstrap,
+    ClassSubsample,
     Columns,
+    Goss,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -45,7 +48,9 @@ from sumwise.kernels.table.copying import copy_items
 from sumwise.losses import REGRESSION_LOSSES, Location
 from sumwise.losses.peer_locations import find_location
 from sumwise.losses.peer_sums import add_products, add_weights
-from sumwise.peers import ALONE
+from sumwise.peers import ALONE, Shards
+from sumwise.sampling import RowSource
+from sumwise.sampling.bootstrap import BootstrapRows
 from sumwise.tree import GrowthSettings, PagedGrower
 from sumwise.tree.peer_refit import PeerLocationFinder
 
@@ -154,6 +159,26 @@ def _grow_pages() -> None:
     find_location(np.zeros(1 << 17), np.empty(0), Location(0.5), ALONE)
 
 
+def _draw_among_peers() -> None:
+    """Draw rows as among peers, here of a single process."""
+    n_rows = 64
+    with Team(1) as team:
+        source = RowSource(
+            rows=np.arange(n_rows, dtype=np.uint32),
+            seed=0,
+            number=0,
+            gradient=np.ones((1, n_rows)),
+            hessian=np.ones((1, n_rows)),
+            target=np.zeros(n_rows),
+            team=team,
+            classes=np.arange(2),
+            shards=Shards.of_sizes(ALONE, [0], [n_rows]),
+        )
+        samplers = (Subsample(), ClassSubsample(), Goss(), BayesianBootstrap(), BootstrapRows())
+        for sampler in samplers:
+            sampler.draw(source)
+
+
 def _boost_with_losses() -> None:
     X, _, _, total, _ = _make_data()
     y = np.minimum(total / 3.0, 1.0)
@@ -254,6 +279,7 @@ def list_steps() -> list[dict[str, Callable[[], None]]]:
             "boosters, samplers, target statistics": _boost_in_other_ways,
             **{table: partial(_grow, table) for table in _TABLES},
             "tables in pages": _grow_pages,
+            "draws among processes": _draw_among_peers,
             "losses": _boost_with_losses,
             "AdaBoost": _reweigh,
             "explanations": _explain,
