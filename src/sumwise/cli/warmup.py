@@ -45,7 +45,7 @@ from sumwise.kernels.table.copying import copy_items
 from sumwise.losses import REGRESSION_LOSSES
 from sumwise.losses.peer_sums import add_products, add_weights
 from sumwise.peers import ALONE
-from sumwise.tree import GrowthSettings, PagedGrower
+from sumwise.tree import GrowthSettings, PagedGrower, VotingGrower
 
 _TYPES = (np.float32, np.float64)
 # Level-wise trees use the same grower as leaf-wise trees.
@@ -125,8 +125,24 @@ def _grow(table: str) -> None:
             model.predict(X[:n_rows])
 
 
+class _Echo:
+    """Peers for a process that is alone: another one has the same rows."""
+
+    rank, size = 0, 2
+
+    def add(self, *arrays: np.ndarray) -> None:
+        for array in arrays:
+            array *= 2
+
+    def largest(self, values: np.ndarray) -> np.ndarray:
+        return values
+
+    def gather(self, array: np.ndarray) -> list[np.ndarray]:
+        return [array, array]
+
+
 def _grow_pages() -> None:
-    """Grow a tree on two pages of rows; with so few, histograms sum exact values."""
+    """Grow trees on two pages of rows; with so few, histograms sum exact values."""
     X, _, _, total, _ = _make_data()
     bins, n_value_bins = np.floor(9 * X.T).astype(np.uint8) + 1, np.full(3, 9)
     usable, rows = np.ones(3, dtype=np.uint8), np.arange(200, dtype=np.uint32)
@@ -138,9 +154,10 @@ def _grow_pages() -> None:
         ]
         data = PagedData(pages, n_value_bins, usable)
         for growth in _GROWTHS:
-            grower = PagedGrower(data, mapper, GrowthSettings(growth), Columns(), 200, team)
+            shared = (data, mapper, GrowthSettings(growth), Columns(), 200, team)
             gradients = total[:200] - total[:200].mean(), np.ones(200)
-            grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
+            for grower in PagedGrower(*shared), VotingGrower(*shared, peers=_Echo(), top_k=1):
+                grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
 
 
 def _boost_with_losses() -> None:
