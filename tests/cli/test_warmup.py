@@ -38,6 +38,7 @@ from tests.partitions import SCATTERED
 from tests.properties.test_boosting_among_peers import LOSSES, Problem
 from tests.sampling.test_peer_draws import SAMPLERS, Rows
 from tests.tree.test_paged_grower import grow_both, make_categories
+from tests.tree.test_voting_grower import draw_rows, grow_together
 
 
 def count_signatures():
@@ -62,7 +63,10 @@ def warm():
 def test_nothing_is_left_to_compile_for_pages(warm, growth):
     for n_threads, tail in ((1, 1.0), (2, 1e9)):
         settings = GrowthSettings(growth=growth)
-        grow_both(make_categories(0, 3000), settings, [500, 2000], n_threads, tail=tail)
+        table = make_categories(0, 3000)
+        grow_both(table, settings, [500, 2000], n_threads, tail=tail)
+        given = draw_rows(0, table, (0, 1000, 3000), tail)
+        grow_together(table, settings, given, top_k=1, n_threads=n_threads, cuts=[500, 2000])
     assert count_signatures() == warm
 
 

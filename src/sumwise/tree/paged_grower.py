@@ -123,8 +123,8 @@ class PagedGrower(TreeGrower):
         while work.control[layout.STATUS] == layout.GROWING:
             team.run(sum_pages, jobs, page_jobs, pages, self._goes_back, reads_ahead)
             self._goes_back = not self._goes_back
-            self._exchange_histograms()
-            team.run(plan_round, jobs, pages)
+            planners = self._exchange_histograms(jobs)
+            team.run(plan_round, planners, pages)
         team.run(sum_page_leaves, jobs, page_jobs, pages, rows)
         n_nodes = int(work.control[layout.N_NODES])
         self._peers.add(work.sums[0, :n_nodes])
@@ -183,10 +183,13 @@ class PagedGrower(TreeGrower):
         heavy_h = max_h * (1.0 / self._units[3]) * n_rows > layout.HEAVY_TAIL * sum_h
         return bool(n_rows <= self._exact_rows or heavy_g or heavy_h)
 
-    def _exchange_histograms(self) -> None:
-        """Add the other processes' histograms to those of the round, for the tree's features."""
+    def _exchange_histograms(self, jobs: TupleMemory) -> TupleMemory:
+        """Add the other processes' histograms to those of the round, for the tree's features.
+
+        Return the jobs that know the sums of all processes, and so can score the round.
+        """
         if self._peers.size == 1:
-            return
+            return jobs
         own, allowed = self._work.plan, self._work.allowed
         families = own.families[: own.sizes[plan.N_FAMILIES]]
         small, mode = families[:, plan.F_SMALL], families[:, plan.F_MODE]
@@ -196,13 +199,14 @@ class PagedGrower(TreeGrower):
         histograms = [self._work.histograms[slot] for slot in slots]
         if np.array_equal(allowed[layout.TREE], allowed[layout.USABLE]):
             self._peers.add(*histograms)
-            return
+            return jobs
         n_sums = layout.N_STATS * np.diff(self._data.table.bin_start)
         is_drawn = np.repeat(allowed[layout.TREE] != 0, n_sums)
         drawn = [histogram[: is_drawn.size][is_drawn] for histogram in histograms]
         self._peers.add(*drawn)
         for histogram, sums in zip(histograms, drawn, strict=True):
             histogram[: is_drawn.size][is_drawn] = sums
+        return jobs
 
     # --- pages ---
 
