@@ -224,7 +224,12 @@ class Huber(Part, _Robust):
         check_between(self, "quantile", 0.0, 1.0)
 
     def adapt(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        scores: np.ndarray | None,
+        peers: Peers = ALONE,
     ) -> "Huber":
         if self.delta is not None:
             return self
@@ -257,7 +262,12 @@ class _MovingHuber(Huber):
     """Huber's loss with a new delta in every round; its own delta is that of the first round."""
 
     def at_round(
-        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+        self,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        peers: Peers = ALONE,
     ) -> Huber:
         return Huber(self._find_delta(target, raw, weight, rows))
 

@@ -10,6 +10,7 @@ from sumwise.kernels.leaves.location import N_DIGIT_VALUES, weigh_in_units
 from sumwise.kernels.leaves.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Location
+from sumwise.peers import ALONE, Peers
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
 
@@ -138,6 +139,7 @@ class LeafRefitter:
         weight: np.ndarray,
         rows: np.ndarray,
         team: Team,
+        peers: Peers = ALONE,
     ) -> None:
         self._grower, self._team = grower, team
         n_nodes = 2 * grower.settings.limits(rows.size)[0] - 1

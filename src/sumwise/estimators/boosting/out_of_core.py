@@ -261,9 +261,11 @@ def plan_pages(
     sizes = (n_rows, n_features, settings.loss.n_outputs, reserved, team.n_threads)
     plan = plan_memory(budget.limit, *sizes)
     # A page takes twice its room while it is made.
-    if plan.keeps_pages and 4 * plan.binned_bytes <= budget.limit:
-        return replace(plan, page_rows=n_rows)
-    return plan
+    if not plan.keeps_pages or 4 * plan.binned_bytes > budget.limit:
+        return plan
+    # Without peers, trees grow on one page as on any table; otherwise a thread works on a page.
+    n_pages = 1 if data.rows.peers.size == 1 else team.n_threads
+    return replace(plan, page_rows=max(1, -(-n_rows // n_pages)))
 
 
 def _refuse_sparse(X: Any) -> Any:
