@@ -1,4 +1,4 @@
-"""What the ranks of tests do: ``mpiexec -n 3 python -m tests.mpi_ranks check_exchanges``."""
+"""What the ranks of tests do: ``mpiexec -n 3 python -m tests.mpi.exchanges NAME``."""
 
 import os
 import signal
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-import sumwise.mpi
 from sumwise.errors import PeersError
 from sumwise.mpi import MpiPeers
+from sumwise.mpi import peers as module
 from sumwise.peers import Peers, add_up, gather_objects
 
 RANK, SIZE = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
@@ -34,7 +34,7 @@ def check_exchanges() -> None:
 
 def check_pieces() -> None:
     """All of this again where messages are cut."""
-    sumwise.mpi._MOST_NUMBERS = 100
+    module._MOST_NUMBERS = 100
     check_exchanges()
 
 
@@ -126,7 +126,7 @@ def interrupt_a_message() -> None:
         raise MemoryError("no room for the array of another rank")
 
     if RANK == 1:
-        sumwise.mpi.parse_form = parse_form
+        module.parse_form = parse_form
     with MpiPeers() as peers:
         peers.gather(np.zeros(3))
         peers.gather(np.zeros(5000))

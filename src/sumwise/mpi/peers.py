@@ -1,4 +1,4 @@
-"""Training by the processes that ``mpiexec`` starts."""
+"""The processes of an MPI communicator as peers."""
 
 import struct
 import sys
@@ -91,6 +91,8 @@ class MpiPeers:
         The number of this process, from 0 on.
     size : int
         How many processes there are.
+    neighbors : list of int
+        The ranks on the same machine, this one included.
     n_exchanges : int
         How many sums, maxima and gathered arrays there have been.
 
@@ -110,6 +112,9 @@ class MpiPeers:
             raise TypeError(f"comm={comm!r} must be an intracommunicator of mpi4py, or None")
         self._mpi, self._comm = mpi, given.Dup()
         self.rank, self.size = int(self._comm.rank), int(self._comm.size)
+        node = self._comm.Split_type(mpi.COMM_TYPE_SHARED)
+        self.neighbors = node.allgather(self.rank)
+        node.Free()
         self.n_exchanges = 0
         self._checksum = 0
         self._failure: str | None = None
@@ -232,7 +237,7 @@ class MpiPeers:
         size = sum(view.nbytes for view in views)
         step = self.n_exchanges & 0xFFFFFFFF
         head = _Head(kind, has_nan, step, self._checksum, form_size, size)
-        own = memoryview(self._block)
+        own = self._block.data
         _HEAD.pack_into(own, 0, *head)
         if size <= self._room:
             first = _HEAD.size
@@ -241,7 +246,7 @@ class MpiPeers:
                 first += view.nbytes
         blocks = np.empty((self.size, self._block.size), dtype=np.uint8)
         self._comm.Allgather(self._block, blocks)
-        heads = [_Head(*_HEAD.unpack_from(block)) for block in blocks]
+        heads = [_Head(*_HEAD.unpack_from(block.data)) for block in blocks]
         problem = _find_problem(heads, blocks)
         if problem is not None:
             raise self._fail(problem)
@@ -259,7 +264,7 @@ class MpiPeers:
         for rank, head in enumerate(heads):
             data = large.get(rank)
             if data is None:  # a copy, because the block has no room for alignment
-                data = blocks[rank, _HEAD.size : _HEAD.size + head.size].copy()
+                data = _find_payload(blocks[rank], head).copy()
             dtype, shape = parse_form(data[: head.form_size].tobytes())
             arrays.append(np.ndarray(shape, dtype, buffer=data, offset=head.form_size))
         self._end(arrays)
@@ -271,7 +276,9 @@ class MpiPeers:
         """Return the bytes that ranks have sent; those of size 0 send nothing."""
         own = np.empty(sizes[self.rank], dtype=np.uint8)
         if own.size:
-            np.concatenate([np.frombuffer(v, np.uint8) for p in pieces for v in view_bytes(p)], out=own)
+            np.concatenate(
+                [np.frombuffer(v, np.uint8) for p in pieces for v in view_bytes(p)], out=own
+            )
         if sum(sizes) <= _MOST_NUMBERS:
             aligned = [size + -size % _ALIGNMENT for size in sizes]
             firsts = [sum(aligned[:k]) for k in range(self.size)]
@@ -316,19 +323,26 @@ def import_mpi() -> Any:
     try:
         from mpi4py import MPI
     except ImportError as error:
-        raise ImportError(f"fits by mpiexec need mpi4py ({error}); pip install 'sumwise[mpi]'") from None
+        raise ImportError(
+            f"fits by mpiexec need mpi4py ({error}); pip install 'sumwise[mpi]'"
+        ) from None
     except RuntimeError as error:  # mpi4py is there, and the library is not
         raise ImportError(
-            f"mpi4py finds no MPI library; install one, or pip install 'sumwise[mpi]' on Linux: {error}"
+            f"mpi4py finds no MPI library ({error}); pip install 'sumwise[mpi]' on Linux"
         ) from None
     return MPI
+
+
+def _find_payload(block: np.ndarray, head: _Head) -> np.ndarray:
+    """Return what follows the head of a message."""
+    return block[_HEAD.size : _HEAD.size + head.size]
 
 
 def _find_problem(heads: Sequence[_Head], blocks: np.ndarray) -> str | None:
     """Return why the processes cannot go on, the same text on all of them."""
     for rank, head in enumerate(heads):
         if head.kind == _Kind.LEAVE and head.size:
-            text = blocks[rank, _HEAD.size : _HEAD.size + head.size].tobytes()
+            text = _find_payload(blocks[rank], head).tobytes()
             return f"rank {rank} has failed: {text.decode(errors='ignore')}"
     first = heads[0]
     for rank, head in enumerate(heads):
