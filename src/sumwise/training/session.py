@@ -281,8 +281,9 @@ class Session:
     def grower(self) -> TreeGrower:
         settings, n_rows = self.settings, self.rows.train.size
         columns = settings.columns or Columns()
+        data, mapper = self.table.binned
         options = (settings.growth, columns, n_rows, self.team, self.rows.peers)
-        return make_grower(*self.table.binned, *options)
+        return make_grower(data, mapper, *options)
 
     def make_solver(self) -> "LeafSolver":
         """Return what sets leaves to Newton steps of other gradients."""
