@@ -73,12 +73,12 @@ def check_sources() -> None:
         fit(model, own, "label", sample_weight=np.ones(3))
     several = GradientBoostingRegressor(**params)
     features = own if RANK else (lambda: iter([_own(frame)]))
-    chosen = _save(fit(several, features, ["a", "b"], init_score=np.zeros(len(_own(frame)))))
+    zeros = np.zeros((len(frame), 2))
+    chosen = _save(fit(several, features, ["b", "c"], init_score=_own(zeros)))
     if RANK == 0:
         whole = GradientBoostingClassifier(**params)
         assert mine == _save(whole.fit(folder, "label", **sources, X_val=folder))
-        zeros = np.zeros((len(frame), 2))
-        assert chosen == _save(several.fit(folder, ["a", "b"], init_score=zeros))
+        assert chosen == _save(several.fit(folder, ["b", "c"], init_score=zeros))
     COMM.Barrier()
     own.unlink()
     COMM.Barrier()
@@ -119,13 +119,16 @@ def check_errors() -> None:
         fit(None if last else model, X, y)
     with pytest.raises(ParameterError, match="scoring"):
         fit(GradientBoostingClassifier(scoring="accuracy"), X, y)
-    fit(model.set_params(n_jobs=RANK + 1, verbose=last and 0), X, y)
+    fit(model.set_params(n_jobs=RANK + 1), X, y)
     if SIZE > 1:
         other = GradientBoostingClassifier(n_estimators=2, random_state=RANK)
         with pytest.raises(ParameterError, match="random_state is 0 on rank 0 and 1 on rank 1;"):
             fit(other, X, y)
         with pytest.raises(ParameterError, match="init_model is a model on rank 0 and None on"):
             fit(model, X, y, init_model=None if RANK else model)
+        other = GradientBoostingClassifier(callbacks=None if RANK else [_divide])
+        with pytest.raises(ParameterError, match="callbacks is given on rank 0 and not given on"):
+            fit(other, X, y)
         with pytest.raises(PeersError if RANK else ZeroDivisionError) as error:
             fit(GradientBoostingClassifier(callbacks=[_divide]), X, y)
         assert RANK == 0 or "rank 0 has failed: ZeroDivisionError" in str(error.value)
@@ -150,8 +153,7 @@ def check_share() -> None:
 def fail_in_a_fit() -> None:
     """An exception that nobody catches; the exit code of the program is that of Python."""
     X = np.arange(40.0).reshape(-1, 2)
-    callbacks = [_divide] if RANK == 0 else []
-    fit(GradientBoostingRegressor(n_estimators=20, callbacks=callbacks), X, X[:, 0])
+    fit(GradientBoostingRegressor(n_estimators=20, callbacks=[_divide]), X, X[:, 0])
 
 
 # --- parts of the checks ---

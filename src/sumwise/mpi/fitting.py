@@ -21,8 +21,6 @@ from sumwise.peers import Peers, add_up
 
 # Rows of a file that make one partition.
 _PART_ROWS = 1 << 20
-# Parameters that ranks may have of their own.
-_OWN_PARAMETERS = {"callbacks", "n_jobs", "verbose"}
 
 Model = TypeVar("Model", bound=BaseGradientBoosting)
 
@@ -52,7 +50,8 @@ def fit(
     Parameters
     ----------
     model : GradientBoostingClassifier or GradientBoostingRegressor
-        Has the same parameters on all ranks, except for ``n_jobs`` and ``verbose``.
+        Has the same parameters on all ranks, except for ``n_jobs``. Progress is shown, and
+        callbacks are called, on rank 0 only.
     X : frame, array-like of shape (n_rows, n_features), or a source of batches; or None
         The rows of this rank, in the same columns as those of the others; None if it has no rows. A
         Parquet file or folder, a ``pyarrow.dataset.Dataset``, or a function that returns an
@@ -121,7 +120,10 @@ def fit(
 
 
 def _refuse_differences(peers: Peers, model: Any, init_model: Any) -> None:
-    """Raise ParameterError if the ranks have different parameters; those without a text may be."""
+    """Raise ParameterError if the ranks have different parameters.
+
+    Objects whose text is an address, such as functions, are not compared.
+    """
 
     def describe() -> dict[str, str]:
         if not isinstance(model, BaseGradientBoosting):
@@ -130,11 +132,11 @@ def _refuse_differences(peers: Peers, model: Any, init_model: Any) -> None:
             )
         start = None if init_model is None else "a model"
         shown = {"model": type(model).__name__, "init_model": str(start)}
-        for name, value in model.get_params(deep=False).items():
-            text = repr(value)
-            if name not in _OWN_PARAMETERS and " at 0x" not in text:
-                shown[name] = text
-        return shown
+        params = model.get_params(deep=False)
+        del params["n_jobs"]
+        shown["callbacks"] = "given" if params.pop("callbacks") else "not given"
+        texts = {name: repr(value) for name, value in params.items()}
+        return shown | {name: text for name, text in texts.items() if " at 0x" not in text}
 
     first, *others = agree(peers, describe)
     for rank, other in enumerate(others, 1):
