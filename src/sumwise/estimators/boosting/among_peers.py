@@ -69,6 +69,7 @@ def fit_among_peers(
     init_model: Any = None,
     memory_limit: int | str | None = None,
     cache_dir: Any = None,
+    n_jobs: int | None = None,
 ) -> "BaseGradientBoosting":
     """Fit a model on the rows of all peers, each of which makes this call.
 
@@ -85,6 +86,8 @@ def fit_among_peers(
         Model to continue, the same on all peers.
     memory_limit, cache_dir
         As for ``fit`` on rows that are read in batches, for this process.
+    n_jobs : int, default=None
+        The number of threads of this process, in place of the parameter of the model.
 
     Returns
     -------
@@ -121,7 +124,8 @@ def fit_among_peers(
             encode = partial(task.encode, set_rows.labels.y, "y_val")
             labeled.append(_label(model, task, set_rows, do_alike(peers, encode), name))
         groups = rows.labels.groups
-        model._train(train, labeled, task, growth, start, None, groups, (), budget=budget)
+        options: dict[str, Any] = {"n_jobs": n_jobs, "budget": budget}
+        model._train(train, labeled, task, growth, start, None, groups, (), **options)
     return model
 
 
