@@ -576,6 +576,10 @@ def open_session(
         from sumwise.training.peer_session import PeerSession  # few fits have peers
 
         return PeerSession(table, rows, settings, team, past)
+    if settings.parallel.peers.size > 1:
+        from sumwise.training.peer_session import FeatureSession
+
+        return FeatureSession(table, rows, settings, team, past)
     if not table.on_devices:
         return Session(table, rows, settings, team, past)
     from sumwise.training.device_session import DeviceSession  # needs a device
