@@ -291,7 +291,8 @@ class PagedGrower(TreeGrower):
             work = work._replace(partial=partial)
         if self._options.growth == layout.SYMMETRIC:
             fitting = _SCRATCH_BYTES // max(1, 8 * n_sums)
-            n_scratch = max(min(self._shape[1], fitting), int(work.plan.rules[plan.N_SCRATCH]))
+            # Rounds must not depend on threads, of which each process may have another number.
+            n_scratch = max(min(self._shape[1], fitting), 2)
             work.plan.rules[plan.N_SCRATCH] = n_scratch
             n_histograms = work.free_slots.size + n_scratch
             if work.histograms.shape[0] < n_histograms:
