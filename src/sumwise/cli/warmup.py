@@ -155,7 +155,7 @@ def _grow_pages() -> None:
     """
     X, _, _, total, _ = _make_data()
     bins, n_value_bins = np.floor(9 * X.T).astype(np.uint8) + 1, np.full(3, 9)
-    usable, rows = np.ones(3, dtype=np.uint8), np.arange(200, dtype=np.uint32)
+    usable, rows = np.ones(3, dtype=np.uint8), np.arange(100, dtype=np.uint32)
     mapper = BinMapper([np.arange(0.1, 0.9, 0.1)] * 3)
     with Team(1) as team:
         pages = [
@@ -166,7 +166,11 @@ def _grow_pages() -> None:
         for growth in _GROWTHS:
             shared = (data, mapper, GrowthSettings(growth), Columns(), 200, team)
             gradients = total[:200] - total[:200].mean(), np.ones(200)
-            for grower in PagedGrower(*shared), VotingGrower(*shared, peers=_Echo(), top_k=1):
+            peers = _Echo()
+            for grower in (
+                PagedGrower(*shared, peers=peers),
+                VotingGrower(*shared, peers=peers, top_k=1),
+            ):
                 tree = grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
                 # Among peers, leaves are refitted in steps; so many equal values need counters.
                 finder = PeerLocationFinder(total, total, rows, tree.n_nodes, team, ALONE)
