@@ -4,7 +4,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.paged import Page, PagedData
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import Columns
-from sumwise.tree import GrowthSettings, PagedGrower, TreeGrower
+from sumwise.tree import GrowthSettings, PagedGrower, Parallel, TreeGrower, VotingGrower
 from sumwise.tree.growers import make_grower
 
 
@@ -17,3 +17,7 @@ def test_the_table_decides_which_grower_serves_it():
         shared = (mapper, GrowthSettings(), Columns(), 60, team)
         assert type(make_grower(whole, *shared)) is TreeGrower
         assert type(make_grower(paged, *shared)) is PagedGrower
+        voting = make_grower(paged, *shared, parallel=Parallel("voting", 2))
+        assert type(voting) is VotingGrower
+        assert voting._poll.features.shape[1] == 2
+        assert type(make_grower(whole, *shared, parallel=Parallel("voting"))) is TreeGrower

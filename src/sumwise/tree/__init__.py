@@ -9,6 +9,7 @@ from sumwise.tree.grower import TreeGrower
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.leaf_models import LeafModeler, LinearLeaves
 from sumwise.tree.linear import LinearEnsemble
+from sumwise.tree.parallel import Parallel
 from sumwise.tree.tree import LeafModels, Tree
 from sumwise.tree.trees import Trees
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sumwise.tree.refit import LeafRefitter, LocationFinder
     from sumwise.tree.solve import LeafSolver, StepFinder, smooth_paths
     from sumwise.tree.vector_grower import VectorGrower
+    from sumwise.tree.voting_grower import VotingGrower
 
 # The model of boosting, and the model of any estimator that can be saved.
 Ensemble = TreeEnsemble | LinearEnsemble
@@ -34,6 +36,7 @@ __all__ = [
     "LocationFinder",
     "Model",
     "PagedGrower",
+    "Parallel",
     "StepFinder",
     "Tree",
     "TreeConstraints",
@@ -41,6 +44,7 @@ __all__ = [
     "TreeGrower",
     "Trees",
     "VectorGrower",
+    "VotingGrower",
     "smooth_paths",
 ]
 
@@ -54,6 +58,7 @@ __getattr__ = import_on_use(
         "PagedGrower": "sumwise.tree.paged_grower",
         "StepFinder": "sumwise.tree.solve",
         "VectorGrower": "sumwise.tree.vector_grower",
+        "VotingGrower": "sumwise.tree.voting_grower",
         "smooth_paths": "sumwise.tree.solve",
     },
 )

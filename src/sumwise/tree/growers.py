@@ -1,4 +1,4 @@
-"""Which grower serves a table."""
+"""Which grower serves a table, and how processes share the work."""
 
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
@@ -8,6 +8,7 @@ from sumwise.peers import ALONE, Peers
 from sumwise.sampling.columns import Columns
 from sumwise.tree.grower import TreeGrower
 from sumwise.tree.growth import GrowthSettings
+from sumwise.tree.parallel import DATA, Parallel
 
 
 def make_grower(
@@ -18,10 +19,17 @@ def make_grower(
     n_rows: int,
     team: Team,
     peers: Peers = ALONE,
+    parallel: Parallel = DATA,
 ) -> TreeGrower:
     """Return what grows trees on up to ``n_rows`` rows of a table; ``peers`` have the others."""
     if not isinstance(data, PagedData):
         return TreeGrower(data, mapper, settings, columns, n_rows, team)
-    from sumwise.tree.paged_grower import PagedGrower  # few fits need it
+    shared = (data, mapper, settings, columns, n_rows, team)
+    # Few fits need any of the others.
+    if parallel.kind == "voting":
+        from sumwise.tree.voting_grower import VotingGrower
 
-    return PagedGrower(data, mapper, settings, columns, n_rows, team, peers=peers)
+        return VotingGrower(*shared, peers=peers, top_k=parallel.top_k)
+    from sumwise.tree.paged_grower import PagedGrower
+
+    return PagedGrower(*shared, peers=peers)

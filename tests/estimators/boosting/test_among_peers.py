@@ -358,3 +358,33 @@ def test_a_failed_fit_leaves_no_attributes():
     with pytest.raises(DataError, match="contains NaN"):
         run_together(2, work)
     assert not any(hasattr(model, "classes_") for model in models)
+
+
+# Ways to share the work
+
+
+def fit_parallel(X, y, params, n_peers=3, **options):
+    ends, owners = (100, 100, 250), (0, 1, 2, 0)
+    parts = cut(X, y, ends, owners, n_peers)
+
+    def work(peers):
+        model = make(GradientBoostingClassifier, params)
+        return fit_among_peers(model, parts[peers.rank], peers, **options)
+
+    return run_together(n_peers, work)
+
+
+def test_voting_on_all_features_is_exact():
+    alone = make(GradientBoostingClassifier, {}).fit(FRAME, LABEL)
+    assert_same(alone, fit_parallel(FRAME, LABEL, {}, parallel="voting", top_k=3))
+
+
+def test_voting_is_an_approximation_that_all_share():
+    models = fit_parallel(FRAME, LABEL, {"n_estimators": 20}, parallel="voting", top_k=1)
+    assert len({save(model) for model in models}) == 1
+    assert models[0].score(VALID, VALID_TARGETS["label"]) > 0.7
+
+
+def test_unknown_ways_are_refused():
+    with pytest.raises(ParameterError, match="parallel='rows' must be one of data, voting"):
+        fit_parallel(FRAME, LABEL, {}, parallel="rows")
