@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mpi4py import MPI
+from sklearn.base import clone
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.errors import DataError, ParameterError, PeersError
@@ -51,6 +52,12 @@ def check_same_bytes() -> None:
     _compare(longer, numbers, targets[:, 0], **scores, init_model=model)
     _compare(stopping, X, y, groups=np.arange(len(X)) // 7)
     assert stopping.n_jobs is None
+    by_feature = GradientBoostingRegressor(**params).fit(numbers, targets[:, 0])
+    by_votes = GradientBoostingRegressor(**params)
+    own = _own(numbers), _own(targets[:, 0])
+    assert _save(by_feature) == _save(fit(clone(by_feature), *own, parallel="feature"))
+    every = COMM.allgather(_save(fit(by_votes, *own, parallel="voting", top_k=1)))
+    assert len(set(every)) == 1
 
 
 def check_sources() -> None:
@@ -129,7 +136,7 @@ def check_errors() -> None:
         other = GradientBoostingClassifier(n_estimators=2, random_state=RANK)
         with pytest.raises(ParameterError, match="random_state is 0 on rank 0 and 1 on rank 1;"):
             fit(other, X, y)
-        with pytest.raises(ParameterError, match="init_model is a model on rank 0 and None on"):
+        with pytest.raises(ParameterError, match="init_model is given on rank 0 and not given"):
             fit(model, X, y, init_model=None if RANK else model)
         other = GradientBoostingClassifier(callbacks=None if RANK else [_divide])
         with pytest.raises(ParameterError, match="callbacks is given on rank 0 and not given on"):

@@ -19,10 +19,10 @@ from sumwise.estimators.boosting.evaluation import VALIDATION
 from sumwise.estimators.input.parts import Part
 from sumwise.mpi.peers import MpiPeers
 from sumwise.peers import Peers, add_up
+from sumwise.tree.parallel import Parallel
 
 # Rows of a file that make one partition.
 _PART_ROWS = 1 << 20
-_PARALLEL = ("data", "voting", "feature")
 
 Model = TypeVar("Model", bound=BaseGradientBoosting)
 
@@ -41,6 +41,7 @@ def fit(
     init_score_val: Any = None,
     init_model: Any = None,
     parallel: str = "data",
+    top_k: int = 20,
     comm: Any = None,
     memory_limit: int | str | None = None,
     cache_dir: Any = None,
@@ -69,8 +70,11 @@ def fit(
     init_model : fitted estimator or path of a model file, default=None
         Model to continue, the same on all ranks.
     parallel : {"data", "voting", "feature"}, default="data"
-        What ranks exchange. "data": the histograms of all features, and the model has the same
-        bytes as a fit of one process. See ``docs/guide/scale.md`` for the others.
+        How ranks share the work of growing a tree. With "data" and "feature" the model has the same
+        bytes as a fit of one process; with "feature" all ranks receive all rows. See
+        ``docs/guide/scale.md``.
+    top_k : int, default=20
+        Features that a rank votes for, with "voting".
     comm : mpi4py.MPI.Intracomm, default=None
         The ranks that train together; None for all: ``MPI.COMM_WORLD``.
     memory_limit : int, str or None, default=None
@@ -107,13 +111,12 @@ def fit(
             model.save("model.sumwise")
     """
     with MpiPeers(comm) as peers:
-        _refuse_differences(peers, model, init_model, parallel)
+        _refuse_differences(peers, model, init_model, parallel, top_k)
         parts = _number_parts(peers, X, y, sample_weight, init_score, groups)
         own_val = (X_val, y_val, sample_weight_val, init_score_val, None)
         parts_val = _number_parts(peers, *own_val, suffix="_val")
         has_val = add_up(peers, len(parts_val))[0] > 0
         share = _find_share(peers)
-        options = {} if parallel == "data" else {"parallel": parallel}
         fit_among_peers(
             model,
             parts,
@@ -123,12 +126,15 @@ def fit(
             memory_limit=share.memory if memory_limit is None else memory_limit,
             cache_dir=cache_dir,
             n_jobs=share.n_threads if model.n_jobs is None else None,
-            **options,
+            parallel=parallel,
+            top_k=top_k,
         )
     return model
 
 
-def _refuse_differences(peers: Peers, model: Any, init_model: Any, parallel: str) -> None:
+def _refuse_differences(
+    peers: Peers, model: Any, init_model: Any, parallel: str, top_k: int
+) -> None:
     """Raise ParameterError if the ranks have different parameters.
 
     Objects whose text is an address, such as functions, are not compared.
@@ -139,13 +145,14 @@ def _refuse_differences(peers: Peers, model: Any, init_model: Any, parallel: str
             raise ParameterError(
                 f"model={model!r} must be a GradientBoostingClassifier or GradientBoostingRegressor"
             )
-        start = None if init_model is None else "a model"
-        if parallel not in _PARALLEL:
-            raise ParameterError(f"parallel={parallel!r} must be one of {', '.join(_PARALLEL)}")
-        shown = {"model": type(model).__name__, "init_model": str(start), "parallel": parallel}
-        params = model.get_params(deep=False)
+        Parallel(parallel, top_k)  # checks them
+        params = model.get_params(deep=False) | {"parallel": parallel, "top_k": top_k}
         del params["n_jobs"]
-        shown["callbacks"] = "given" if params.pop("callbacks") else "not given"
+        shown = {
+            "model": type(model).__name__,
+            "init_model": "not given" if init_model is None else "given",
+            "callbacks": "given" if params.pop("callbacks") else "not given",
+        }
         texts = {name: repr(value) for name, value in params.items()}
         return shown | {name: text for name, text in texts.items() if " at 0x" not in text}
 
