@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mpi4py import MPI
+from sklearn.base import clone
 
 from sumwise import GradientBoostingClassifier, GradientBoostingRegressor
 from sumwise.errors import DataError, ParameterError, PeersError
@@ -51,6 +52,12 @@ def check_same_bytes() -> None:
     _compare(longer, numbers, targets[:, 0], **scores, init_model=model)
     _compare(stopping, X, y, groups=np.arange(len(X)) // 7)
     assert stopping.n_jobs is None
+    by_feature = GradientBoostingRegressor(**params).fit(numbers, targets[:, 0])
+    by_votes = GradientBoostingRegressor(**params)
+    own = _own(numbers), _own(targets[:, 0])
+    assert _save(by_feature) == _save(fit(clone(by_feature), *own, parallel="feature"))
+    every = COMM.allgather(_save(fit(by_votes, *own, parallel="voting", top_k=1)))
+    assert len(set(every)) == 1
 
 
 def check_sources() -> None:
@@ -65,8 +72,8 @@ def check_sources() -> None:
     sources = {"sample_weight": "weight", "y_val": "label", "sample_weight_val": "weight"}
     model = GradientBoostingClassifier(**params)
     mine = _save(fit(model, own, "label", **sources, X_val=own))
-    with pytest.raises(DataError, match=r"0\.parquet has no column 'lable'"):
-        fit(model, own, "lable")
+    with pytest.raises(DataError, match=r"0\.parquet has no column 'brand'"):
+        fit(model, own, "brand")
     with pytest.raises(DataError, match="y must be the name of a column"):
         fit(model, own, frame["label"])
     with pytest.raises(DataError, match=r"0\.parquet has \d+ rows, but sample_weight 3"):
@@ -74,11 +81,12 @@ def check_sources() -> None:
     several = GradientBoostingRegressor(**params)
     features = own if RANK else (lambda: iter([_own(frame)]))
     zeros = np.zeros((len(frame), 2))
-    chosen = _save(fit(several, features, ["b", "c"], init_score=_own(zeros)))
+    weight = _own(frame["weight"])  # a series
+    chosen = _save(fit(several, features, ["b", "c"], weight, _own(zeros)))
     if RANK == 0:
         whole = GradientBoostingClassifier(**params)
         assert mine == _save(whole.fit(folder, "label", **sources, X_val=folder))
-        assert chosen == _save(several.fit(folder, ["b", "c"], init_score=zeros))
+        assert chosen == _save(several.fit(folder, ["b", "c"], frame["weight"], zeros))
     COMM.Barrier()
     own.unlink()
     COMM.Barrier()
@@ -107,8 +115,8 @@ def check_errors() -> None:
     X, y = np.arange(40.0).reshape(-1, 2) + 40 * RANK, np.arange(20) % 2
     model = GradientBoostingClassifier(n_estimators=2, random_state=0)
     last = RANK == SIZE - 1
-    with pytest.raises(DataError, match=f"{SIZE - 1}"):
-        fit(model, X, y[last:])
+    with pytest.raises(DataError, match=f"partition {SIZE - 1} has 20 rows in X, and 19 in y"):
+        fit(model, X if last or RANK == 0 else None, y[last:] if last or RANK == 0 else None)
     with pytest.raises(DataError, match="y belongs to X, which is missing"):
         fit(model, None if last else X, y)
     with pytest.raises(DataError, match="y_val belongs to X_val, which is missing"):
@@ -119,12 +127,16 @@ def check_errors() -> None:
         fit(None if last else model, X, y)
     with pytest.raises(ParameterError, match="scoring"):
         fit(GradientBoostingClassifier(scoring="accuracy"), X, y)
+    with pytest.raises(
+        ParameterError, match="parallel='rows' must be one of data, voting, feature"
+    ):
+        fit(model, X, y, parallel="rows" if last else "data")
     fit(model.set_params(n_jobs=RANK + 1), X, y)
     if SIZE > 1:
         other = GradientBoostingClassifier(n_estimators=2, random_state=RANK)
         with pytest.raises(ParameterError, match="random_state is 0 on rank 0 and 1 on rank 1;"):
             fit(other, X, y)
-        with pytest.raises(ParameterError, match="init_model is a model on rank 0 and None on"):
+        with pytest.raises(ParameterError, match="init_model is given on rank 0 and not given"):
             fit(model, X, y, init_model=None if RANK else model)
         other = GradientBoostingClassifier(callbacks=None if RANK else [_divide])
         with pytest.raises(ParameterError, match="callbacks is given on rank 0 and not given on"):
@@ -159,36 +171,37 @@ def fail_in_a_fit() -> None:
 # --- parts of the checks ---
 
 
-def _own(rows):
-    """Return this rank's share of rows: the second of several ranks has none."""
-    ends = np.linspace(0, len(rows), SIZE + 1).astype(int)
+def _find_ends(n_rows):
+    """Return where the rows of each rank end: the second of several ranks has none."""
+    ends = np.linspace(0, n_rows, SIZE + 1).astype(int)
     if SIZE > 2:
         ends[2] = ends[1]
-    begin, end = ends[RANK : RANK + 2]
+    return ends
+
+
+def _own(rows):
+    begin, end = _find_ends(len(rows))[RANK : RANK + 2]
     return rows.iloc[begin:end] if hasattr(rows, "iloc") else rows[begin:end]
 
 
 def _compare(model, X, y, init_model=None, **others):
-    """Fit a model among the ranks, and compare it with a plain fit; return it."""
+    """Fit a model among the ranks, and compare it with a plain fit; return it.
+
+    The last of several ranks leaves its validation rows out.
+    """
     given = {name: _own(values) for name, values in {"X": X, "y": y, **others}.items()}
-    if RANK == SIZE - 1 and "X_val" in others and SIZE > 1:
-        given |= {name: None for name in given if name.endswith("_val")}
+    if "X_val" in others and SIZE > 1:
+        n_kept = _find_ends(len(others["X_val"]))[-2]
+        for name in [name for name in others if name.endswith("_val")]:
+            others[name] = others[name][:n_kept]
+            if RANK == SIZE - 1:
+                given[name] = None
     if len(given["X"]) == 0:
         given = dict.fromkeys(given)
-    fitted = fit(model, **given, init_model=init_model)
-    assert fitted is model
-    own = _save(fitted)
-    if "X_val" in others and SIZE > 1:  # the last rank has none
-        n_kept = len(others["X_val"]) - len(_last(others["X_val"]))
-        others |= {name: others[name][:n_kept] for name in others if name.endswith("_val")}
+    assert fit(model, **given, init_model=init_model) is model
     plain = type(model)(**model.get_params(deep=False))
-    assert own == _save(plain.fit(X, y, **others, init_model=init_model))
-    return fitted
-
-
-def _last(rows):
-    ends = np.linspace(0, len(rows), SIZE + 1).astype(int)
-    return rows[ends[-2] :]
+    assert _save(model) == _save(plain.fit(X, y, **others, init_model=init_model))
+    return model
 
 
 def _save(model) -> bytes:

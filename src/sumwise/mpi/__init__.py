@@ -4,8 +4,8 @@ A rank program calls :func:`fit` with its rows::
 
     mpiexec -n 4 --bind-to none python -m mpi4py train.py
 
-All ranks get the same model: it has the same bytes as a fit of one process on all rows, in the
-order of the ranks. See ``docs/guide/scale.md``.
+All ranks get the same model. It has the same bytes as a fit of one process on all rows, in the
+order of the ranks. See ``docs/guide/scale.md``. Needs ``pip install "sumwise[mpi]"``.
 """
 
 from sumwise.mpi.fitting import fit

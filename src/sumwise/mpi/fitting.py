@@ -11,6 +11,7 @@ import numpy as np
 from sumwise.data.batches.agreement import agree, do_alike
 from sumwise.data.batches.memory import find_free_memory
 from sumwise.data.batches.sources import is_source, open_source
+from sumwise.data.frames.reading import read_array
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.among_peers import fit_among_peers
 from sumwise.estimators.boosting.base import BaseGradientBoosting
@@ -18,6 +19,7 @@ from sumwise.estimators.boosting.evaluation import VALIDATION
 from sumwise.estimators.input.parts import Part
 from sumwise.mpi.peers import MpiPeers
 from sumwise.peers import Peers, add_up
+from sumwise.tree.parallel import Parallel
 
 # Rows of a file that make one partition.
 _PART_ROWS = 1 << 20
@@ -38,6 +40,8 @@ def fit(
     sample_weight_val: Any = None,
     init_score_val: Any = None,
     init_model: Any = None,
+    parallel: str = "data",
+    top_k: int = 20,
     comm: Any = None,
     memory_limit: int | str | None = None,
     cache_dir: Any = None,
@@ -65,6 +69,12 @@ def fit(
         This rank's rows of the validation set; some ranks may have none.
     init_model : fitted estimator or path of a model file, default=None
         Model to continue, the same on all ranks.
+    parallel : {"data", "voting", "feature"}, default="data"
+        How ranks share the work of growing a tree. With "data" and "feature" the model has the same
+        bytes as a fit of one process; with "feature" all ranks receive all rows. See
+        ``docs/guide/scale.md``.
+    top_k : int, default=20
+        Features that a rank votes for, with "voting".
     comm : mpi4py.MPI.Intracomm, default=None
         The ranks that train together; None for all: ``MPI.COMM_WORLD``.
     memory_limit : int, str or None, default=None
@@ -101,13 +111,13 @@ def fit(
             model.save("model.sumwise")
     """
     with MpiPeers(comm) as peers:
-        _refuse_differences(peers, model, init_model)
+        _refuse_differences(peers, model, init_model, parallel, top_k)
         parts = _number_parts(peers, X, y, sample_weight, init_score, groups)
         own_val = (X_val, y_val, sample_weight_val, init_score_val, None)
         parts_val = _number_parts(peers, *own_val, suffix="_val")
         has_val = add_up(peers, len(parts_val))[0] > 0
         share = _find_share(peers)
-        return fit_among_peers(
+        fit_among_peers(
             model,
             parts,
             peers,
@@ -116,10 +126,15 @@ def fit(
             memory_limit=share.memory if memory_limit is None else memory_limit,
             cache_dir=cache_dir,
             n_jobs=share.n_threads if model.n_jobs is None else None,
+            parallel=parallel,
+            top_k=top_k,
         )
+    return model
 
 
-def _refuse_differences(peers: Peers, model: Any, init_model: Any) -> None:
+def _refuse_differences(
+    peers: Peers, model: Any, init_model: Any, parallel: str, top_k: int
+) -> None:
     """Raise ParameterError if the ranks have different parameters.
 
     Objects whose text is an address, such as functions, are not compared.
@@ -130,11 +145,14 @@ def _refuse_differences(peers: Peers, model: Any, init_model: Any) -> None:
             raise ParameterError(
                 f"model={model!r} must be a GradientBoostingClassifier or GradientBoostingRegressor"
             )
-        start = None if init_model is None else "a model"
-        shown = {"model": type(model).__name__, "init_model": str(start)}
-        params = model.get_params(deep=False)
+        Parallel(parallel, top_k)  # checks them
+        params = model.get_params(deep=False) | {"parallel": parallel, "top_k": top_k}
         del params["n_jobs"]
-        shown["callbacks"] = "given" if params.pop("callbacks") else "not given"
+        shown = {
+            "model": type(model).__name__,
+            "init_model": "not given" if init_model is None else "given",
+            "callbacks": "given" if params.pop("callbacks") else "not given",
+        }
         texts = {name: repr(value) for name, value in params.items()}
         return shown | {name: text for name, text in texts.items() if " at 0x" not in text}
 
@@ -152,10 +170,12 @@ def _refuse_differences(peers: Peers, model: Any, init_model: Any) -> None:
 
 
 def _number_parts(peers: Peers, X: Any, *others: Any, suffix: str = "") -> list[Part]:
-    """Return the partitions of this rank, numbered in the order of the ranks."""
+    """Return the partitions of this rank, numbered in the order of the ranks.
+
+    If none has more than one, they have the numbers of the ranks.
+    """
     parts = do_alike(peers, lambda: list(_read_parts(X, *others, suffix=suffix)))
-    counts = np.concatenate(peers.gather(np.array([len(parts)])))
-    first = int(counts[: peers.rank].sum())
+    first = peers.rank * int(peers.largest(np.array([len(parts)]))[0])
     return [part._replace(number=first + k) for k, part in enumerate(parts)]
 
 
@@ -178,14 +198,15 @@ def _read_parts(X: Any, *others: Any, suffix: str) -> Iterator[Part]:
     for name in sorted(names.difference(columns)):
         raise DataError(f"{source.name} has no column {name!r}")
     features = [name for name in columns if name not in names and name not in source.index]
+    others = tuple(_read_values(value) for value in others)
     first = 0
     for batch in source.read(None, _PART_ROWS):
         rows = slice(first, first + batch.n_rows)
         own = [_take(value, batch.frame, rows) for value in others]
         yield Part(0, batch.frame.select(features).to_native(), *own)
         first = rows.stop
-    for field, value in named.items():
-        if value is not None and not _list_names(value) and len(value) != first:
+    for field, value in zip(named, others, strict=True):
+        if isinstance(value, np.ndarray) and len(value) != first:
             raise DataError(f"{source.name} has {first} rows, but {field}{suffix} {len(value)}")
 
 
@@ -194,6 +215,12 @@ def _list_names(value: Any) -> list[str]:
     names = [value] if isinstance(value, str) else value
     is_named = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
     return list(names) if is_named else []
+
+
+def _read_values(value: Any) -> Any:
+    """Return an argument as an array, unless it names columns or is None."""
+    is_array = value is not None and not _list_names(value)
+    return np.atleast_1d(read_array(value)) if is_array else value
 
 
 def _take(value: Any, frame: Any, rows: slice) -> Any:
