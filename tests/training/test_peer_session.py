@@ -21,7 +21,8 @@ from sumwise.sampling import (
 )
 from sumwise.sampling.bootstrap import BootstrapRows
 from sumwise.training import session as session_module
-from sumwise.training.session import BoostingSettings, TrainingRows, TrainingTable, open_session
+from sumwise.training.session import BoostingSettings, TrainingRows, TrainingTable
+from sumwise.training.sessions import open_session
 from sumwise.training.stopping import OOB, EarlyStopping
 from sumwise.tree import GrowthSettings
 from tests.partitions import SCATTERED, Partition, partitions

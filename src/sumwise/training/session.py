@@ -564,29 +564,6 @@ class Session:
         return call_all(self.settings.callbacks, state)
 
 
-def open_session(
-    table: TrainingTable,
-    rows: TrainingRows,
-    settings: BoostingSettings,
-    team: Team,
-    past: BoostingResult | None,
-) -> Session:
-    """Return the session of a fit, where its table is."""
-    if rows.shards is not None:
-        from sumwise.training.peer_session import PeerSession  # few fits have peers
-
-        return PeerSession(table, rows, settings, team, past)
-    if settings.parallel.peers.size > 1:
-        from sumwise.training.peer_session import FeatureSession
-
-        return FeatureSession(table, rows, settings, team, past)
-    if not table.on_devices:
-        return Session(table, rows, settings, team, past)
-    from sumwise.training.device_session import DeviceSession  # needs a device
-
-    return DeviceSession(table, rows, settings, team, past)
-
-
 def find_base_score(
     settings: BoostingSettings, rows: TrainingRows, team: Team | None = None
 ) -> np.ndarray:
