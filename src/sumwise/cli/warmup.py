@@ -45,7 +45,7 @@ from sumwise.kernels.table.copying import copy_items
 from sumwise.losses import REGRESSION_LOSSES
 from sumwise.losses.peer_sums import add_products, add_weights
 from sumwise.peers import ALONE
-from sumwise.tree import GrowthSettings, PagedGrower, VotingGrower
+from sumwise.tree import FeatureGrower, GrowthSettings, PagedGrower, VotingGrower
 
 _TYPES = (np.float32, np.float64)
 # Level-wise trees use the same grower as leaf-wise trees.
@@ -142,7 +142,10 @@ class _Echo:
 
 
 def _grow_pages() -> None:
-    """Grow trees on two pages of rows; with so few, histograms sum exact values."""
+    """Grow trees on two pages of rows, and as several processes would.
+
+    With so few rows, histograms sum exact values.
+    """
     X, _, _, total, _ = _make_data()
     bins, n_value_bins = np.floor(9 * X.T).astype(np.uint8) + 1, np.full(3, 9)
     usable, rows = np.ones(3, dtype=np.uint8), np.arange(200, dtype=np.uint32)
@@ -153,10 +156,15 @@ def _grow_pages() -> None:
             for first, own in ((0, bins[:, :100].copy()), (100, bins[:, 100:200].copy()))
         ]
         data = PagedData(pages, n_value_bins, usable)
+        whole = BinnedData.from_columns(bins[:, :200].copy(), n_value_bins, team)
         for growth in _GROWTHS:
             shared = (data, mapper, GrowthSettings(growth), Columns(), 200, team)
             gradients = total[:200] - total[:200].mean(), np.ones(200)
-            for grower in PagedGrower(*shared), VotingGrower(*shared, peers=_Echo(), top_k=1):
+            for grower in (
+                PagedGrower(*shared),
+                VotingGrower(*shared, peers=_Echo(), top_k=1),
+                FeatureGrower(whole, *shared[1:], peers=ALONE),
+            ):
                 grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
 
 
