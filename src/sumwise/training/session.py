@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,7 +127,7 @@ class TrainingRows:
         """The number of validation rows of all processes."""
         return self._totals[1]
 
-    @cached_property
+    @lazy
     def _totals(self) -> list[int]:
         # All processes must ask for them at the same time, but only once.
         return add_up(self.peers, self.train.size, self.valid.size)
@@ -372,9 +371,13 @@ class Session:
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss of this round."""
-        rows, loss = self.rows, self._adapt_loss(raw)
-        loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
+        loss = self._adapt_loss(raw)
+        self._fill_gradient(loss, raw)
         return loss
+
+    def _fill_gradient(self, loss: Loss, raw: np.ndarray) -> None:
+        rows = self.rows
+        loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
 
     def _adapt_loss(self, raw: np.ndarray) -> Loss:
         """Return the loss of a round that begins with these scores."""
@@ -410,13 +413,16 @@ class Session:
         return Sample(drawn.rows, unseen, left_out, drawn.factor)
 
     def _apply_factors(self, drawn: DrawnRows) -> None:
-        if not drawn.factor.size:
-            return
-        for values in (self.gradient, self.hessian):
-            self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
-        if self.settings.loss.location is not None:
+        if drawn.factor.size:
+            for values in (self.gradient, self.hessian):
+                self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
+        if self.settings.loss.location is not None and self._has_factors(drawn):
             for refitter, weight in zip(self._refitters, self._location_weights, strict=True):
                 refitter.weigh(drawn.rows, weight, drawn.factor)
+
+    def _has_factors(self, drawn: DrawnRows) -> bool:
+        """Whether a draw has factors other than one."""
+        return drawn.factor.size > 0
 
     def grow_tree(
         self, loss: Loss, output: int, number: int, sample: Sample, scores: np.ndarray
@@ -556,25 +562,6 @@ class Session:
     def tell_callbacks(self, state: RoundState) -> bool:
         """Call all callbacks after a round; return whether one of them asks to stop."""
         return call_all(self.settings.callbacks, state)
-
-
-def open_session(
-    table: TrainingTable,
-    rows: TrainingRows,
-    settings: BoostingSettings,
-    team: Team,
-    past: BoostingResult | None,
-) -> Session:
-    """Return the session of a fit, where its table is."""
-    if rows.shards is not None:
-        from sumwise.training.peer_session import PeerSession  # few fits have peers
-
-        return PeerSession(table, rows, settings, team, past)
-    if not table.on_devices:
-        return Session(table, rows, settings, team, past)
-    from sumwise.training.device_session import DeviceSession  # needs a device
-
-    return DeviceSession(table, rows, settings, team, past)
 
 
 def find_base_score(

@@ -9,6 +9,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.paged import Page, PagedData
 from sumwise.kernels.grow import layout, plan
 from sumwise.kernels.grow.linking import bind_jobs
+from sumwise.kernels.grow.messages import copy_sums, lay_out_sums
 from sumwise.kernels.grow.page_jobs import bind_page_jobs
 from sumwise.kernels.grow.pages import (
     LOCK_STEP,
@@ -190,22 +191,18 @@ class PagedGrower(TreeGrower):
         """
         if self._peers.size == 1:
             return jobs
-        own, allowed = self._work.plan, self._work.allowed
+        own, team = self._work.plan, self._team
         families = own.families[: own.sizes[plan.N_FAMILIES]]
         small, mode = families[:, plan.F_SMALL], families[:, plan.F_MODE]
         large = 2 * families[:, plan.LEFT] + 1 - small
         built = [small[mode != layout.NO_HISTOGRAMS], large[mode == layout.BUILD_BOTH]]
-        slots = self._nodes["slot"][np.concatenate(built)]
-        histograms = [self._work.histograms[slot] for slot in slots]
-        if np.array_equal(allowed[layout.TREE], allowed[layout.USABLE]):
-            self._peers.add(*histograms)
-            return jobs
-        n_sums = layout.N_STATS * np.diff(self._data.table.bin_start)
-        is_drawn = np.repeat(allowed[layout.TREE] != 0, n_sums)
-        drawn = [histogram[: is_drawn.size][is_drawn] for histogram in histograms]
-        self._peers.add(*drawn)
-        for histogram, sums in zip(histograms, drawn, strict=True):
-            histogram[: is_drawn.size][is_drawn] = sums
+        nodes = np.concatenate(built).astype(np.int64)
+        start = np.empty(nodes.size + 1, dtype=np.int64)
+        lay_out_sums(jobs, nodes, start)
+        message = np.empty(start[-1], dtype=np.int64)
+        team.run(copy_sums, jobs, nodes, start, message, False)
+        self._peers.add(message)
+        team.run(copy_sums, jobs, nodes, start, message, True)
         return jobs
 
     # --- pages ---

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sumwise.data.paged import PagedData
 from sumwise.kernels.grow import layout, plan
+from sumwise.kernels.grow.messages import PAIR_ROWS
 from sumwise.kernels.grow.pages import find_page_maxima
 from sumwise.kernels.grow.voting import _rank, copy_elected_sums, elect
 from sumwise.kernels.runtime.jit import kernel
@@ -117,6 +118,7 @@ def test_only_sums_of_elected_features_are_sent(n_threads):
     polling = Polling(8, 1, n_threads)
     poll, histograms, nodes = polling.poll, polling.work.histograms, polling.nodes
     nodes["splittable"][2], nodes["packed"][3] = 0, 1
+    polling.work.totals[:, layout.COUNT] = PAIR_ROWS + 1  # the others are sent as they are
     features = np.arange(4 * N_FAMILIES).reshape(2, -1, 1) % 8
     starts = np.append(0, (polling.n_value_bins + 1).cumsum())
     histograms[:] = np.arange(histograms.size).reshape(histograms.shape)

@@ -32,11 +32,11 @@ from sumwise.kernels.grow.layout import (
     COUNT,
     LEVEL_FIRST,
     LEVEL_SIZE,
-    N_STATS,
     SUBTRACT,
     SYMMETRIC,
     YET_TO_SCORE,
 )
+from sumwise.kernels.grow.messages import choose_form, copy_bins, count_words
 from sumwise.kernels.grow.packed import unpack_sums
 from sumwise.kernels.grow.plan import (
     F_MODE,
@@ -298,13 +298,6 @@ def _elect(job, poll, place, features, gains):
 
 
 @inlined
-def _count_sums(job, node, f):
-    """Numbers of a feature's histogram of a node."""
-    n_bins = job.table.n_value_bins[f] + 1
-    return n_bins if job.nodes[node].packed else N_STATS * n_bins
-
-
-@inlined
 def _lay_out_message(job, poll):
     """Say where the sums of each node are in the message of a round."""
     length = ZERO
@@ -312,9 +305,10 @@ def _lay_out_message(job, poll):
         first, last = _find_nodes(job, place)
         for node in range(first, last):
             if job.nodes[node].splittable:
-                poll.start[node] = length
+                poll.start[node], form = length, choose_form(job, node)
                 for i in range(poll.n_elected[place]):
-                    length += _count_sums(job, node, poll.elected[place, i])
+                    f = poll.elected[place, i]
+                    length += count_words(form, job.table.n_value_bins[f] + 1)
     poll.length[0] = length
 
 
@@ -329,17 +323,6 @@ def elect(thread, n_threads, sync, jobs, poll, features, gains):
         _lay_out_message(job, poll)
 
 
-@routine
-def _copy_bins(bins, part, reads):
-    """Copy bins to a part of a message, or from it."""
-    if reads:
-        for i in range(part.size):
-            bins[i] = part[i]
-    else:
-        for i in range(part.size):
-            part[i] = bins[i]
-
-
 @kernel
 def copy_elected_sums(thread, n_threads, sync, jobs, poll, message, reads):
     """Write the sums of elected features to the message of a round, or read them from it."""
@@ -352,9 +335,9 @@ def copy_elected_sums(thread, n_threads, sync, jobs, poll, message, reads):
             turn += 1
             if turn % n_threads != thread:
                 continue
-            begin = poll.start[node]
+            begin, form = poll.start[node], choose_form(job, node)
             for i in range(poll.n_elected[place]):
                 f = poll.elected[place, i]
-                end = begin + _count_sums(job, node, f)
-                _copy_bins(feature_bins(job, node, f), message[begin:end], reads)
+                end = begin + count_words(form, job.table.n_value_bins[f] + 1)
+                copy_bins(job, node, f, form, message[begin:end], reads)
                 begin = end
