@@ -37,6 +37,7 @@ from sumwise.tree import GrowthSettings
 from tests.partitions import SCATTERED
 from tests.properties.test_boosting_among_peers import LOSSES, Problem
 from tests.sampling.test_peer_draws import SAMPLERS, Rows
+from tests.tree.test_feature_grower import grow_both as grow_shared
 from tests.tree.test_paged_grower import grow_both, make_categories
 from tests.tree.test_voting_grower import draw_rows, grow_together
 
@@ -67,6 +68,7 @@ def test_nothing_is_left_to_compile_for_pages(warm, growth):
         grow_both(table, settings, [500, 2000], n_threads, tail=tail)
         given = draw_rows(0, table, (0, 1000, 3000), tail)
         grow_together(table, settings, given, top_k=1, n_threads=n_threads, cuts=[500, 2000])
+        grow_shared(table.make_whole, table.mapper, settings, given.gradients, n_peers=2)
     assert count_signatures() == warm
 
 

@@ -51,7 +51,7 @@ from sumwise.losses.peer_sums import add_products, add_weights
 from sumwise.peers import ALONE, Shards
 from sumwise.sampling import RowSource
 from sumwise.sampling.bootstrap import BootstrapRows
-from sumwise.tree import GrowthSettings, PagedGrower, VotingGrower
+from sumwise.tree import FeatureGrower, GrowthSettings, PagedGrower, VotingGrower
 from sumwise.tree.peer_refit import PeerLocationFinder
 
 _TYPES = (np.float32, np.float64)
@@ -149,7 +149,7 @@ class _Echo:
 
 
 def _grow_pages() -> None:
-    """Grow trees on two pages of rows, and refit their leaves as among peers.
+    """Grow trees on two pages of rows, as processes do, and refit their leaves as among peers.
 
     With so few rows, histograms sum exact values.
     """
@@ -163,6 +163,7 @@ def _grow_pages() -> None:
             for first, own in ((0, bins[:, :100].copy()), (100, bins[:, 100:200].copy()))
         ]
         data = PagedData(pages, n_value_bins, usable)
+        whole = BinnedData.from_columns(bins[:, :200].copy(), n_value_bins, team)
         for growth in _GROWTHS:
             shared = (data, mapper, GrowthSettings(growth), Columns(), 200, team)
             gradients = total[:200] - total[:200].mean(), np.ones(200)
@@ -170,6 +171,7 @@ def _grow_pages() -> None:
             for grower in (
                 PagedGrower(*shared, peers=peers),
                 VotingGrower(*shared, peers=peers, top_k=1),
+                FeatureGrower(whole, *shared[1:], peers=ALONE),
             ):
                 tree = grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
                 # Among peers, leaves are refitted in steps; so many equal values need counters.

@@ -14,6 +14,7 @@ from sumwise.tree.tree import LeafModels, Tree
 from sumwise.tree.trees import Trees
 
 if TYPE_CHECKING:
+    from sumwise.tree.feature_grower import FeatureGrower
     from sumwise.tree.paged_grower import PagedGrower
     from sumwise.tree.refit import LeafRefitter, LocationFinder
     from sumwise.tree.solve import LeafSolver, StepFinder, smooth_paths
@@ -26,6 +27,7 @@ Model = Trees | LinearEnsemble
 
 __all__ = [
     "Ensemble",
+    "FeatureGrower",
     "GrowthSettings",
     "LeafModeler",
     "LeafModels",
@@ -52,6 +54,7 @@ __all__ = [
 __getattr__ = import_on_use(
     __name__,
     {
+        "FeatureGrower": "sumwise.tree.feature_grower",
         "LeafRefitter": "sumwise.tree.refit",
         "LeafSolver": "sumwise.tree.solve",
         "LocationFinder": "sumwise.tree.refit",

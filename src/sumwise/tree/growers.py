@@ -3,6 +3,7 @@
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.paged import PagedData
+from sumwise.errors import ParameterError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.peers import ALONE, Peers
 from sumwise.sampling.columns import Columns
@@ -21,11 +22,24 @@ def make_grower(
     peers: Peers = ALONE,
     parallel: Parallel = DATA,
 ) -> TreeGrower:
-    """Return what grows trees on up to ``n_rows`` rows of a table; ``peers`` have the others."""
+    """Return what grows trees on up to ``n_rows`` rows of a table; ``peers`` have the others.
+
+    Where processes share the features, each has all rows; see :class:`Parallel`.
+    """
+    if parallel.kind == "feature" and peers.size > 1:
+        raise ParameterError(
+            "parallel='feature' needs all rows in every process, but each has some of them; give "
+            "all rows to all, or choose parallel='data'"
+        )
+    # Few fits need any other than TreeGrower.
+    if parallel.kind == "feature" and parallel.peers.size > 1:
+        from sumwise.tree.feature_grower import FeatureGrower
+
+        own = (data, mapper, settings, columns, n_rows, team)
+        return FeatureGrower(*own, peers=parallel.peers)
     if not isinstance(data, PagedData):
         return TreeGrower(data, mapper, settings, columns, n_rows, team)
     shared = (data, mapper, settings, columns, n_rows, team)
-    # Few fits need any of the others.
     if parallel.kind == "voting":
         from sumwise.tree.voting_grower import VotingGrower
 
