@@ -388,3 +388,36 @@ def test_voting_is_an_approximation_that_all_share():
 def test_unknown_ways_are_refused():
     with pytest.raises(ParameterError, match="parallel='rows' must be one of data, voting"):
         fit_parallel(FRAME, LABEL, {}, parallel="rows")
+
+
+@pytest.mark.parametrize("name", ["leaf", "depth", "symmetric", "held out", "columns", "goss"])
+def test_feature_parallel_is_exact(name):
+    params, names = CLASSIFIERS[name]
+    alone = make(GradientBoostingClassifier, params).fit(FRAME, LABEL, **name_arguments(names))
+    parts = cut(FRAME, LABEL, (100, 300), (0, 1), 3, **name_arguments(names))
+    told = []
+
+    def work(peers):
+        model = make(GradientBoostingClassifier, params)
+        model.set_params(callbacks=[lambda state: told.append(peers.rank)])
+        fit_among_peers(model, parts[peers.rank], peers, parallel="feature")
+        return model.set_params(callbacks=None)
+
+    models = run_together(3, work)
+    for model in models:
+        model.history_ = {key: model.history_[key] for key in alone.history_}
+    assert_same(alone, models)
+    assert set(told) == {0}
+
+
+def test_feature_parallel_with_a_random_seed_and_validation_rows():
+    parts = cut(FRAME, LABEL, (200,), (0, 1), 2)
+    sets = [{"validation": own} for own in cut(VALID, VALID_TARGETS["label"], (70,), (1, 0), 2)]
+
+    def work(peers):
+        model = make(GradientBoostingClassifier, {"random_state": None, "sampler": "subsample"})
+        own = {"sets": sets[peers.rank], "parallel": "feature"}
+        return fit_among_peers(model, parts[peers.rank], peers, **own)
+
+    first, second = run_together(2, work)
+    assert save(first) == save(second)

@@ -199,4 +199,5 @@ def _label(
     sizes = (len(target), task.loss.n_outputs, f"init_score{suffix}")
     scores = do_alike(peers, lambda: check_init_score(labels.init_score, *sizes))
     own = (UnreadRows(*matrix.shape), matrix, labels.y, target, weight, scores)
-    return LabeledRows(*own, name=name, shards=rows.shards)
+    # A single process has all rows, as in any other fit.
+    return LabeledRows(*own, name=name, shards=rows.shards if peers.size > 1 else None)
