@@ -48,7 +48,7 @@ from sumwise.estimators.input.jobs import LONG_STEPS, start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
 from sumwise.estimators.input.targets import read_target
 from sumwise.losses import CustomLoss
-from sumwise.peers import Shards
+from sumwise.peers import Peers
 from sumwise.sampling import ROW_SAMPLERS
 from sumwise.training.boost import BoostingSettings, TrainingTable, boost
 from sumwise.training.boosters import BOOSTERS, Booster
@@ -57,6 +57,7 @@ from sumwise.training.progress import show_best_round, show_progress
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, SCORE
 from sumwise.tree import GrowthSettings
+from sumwise.tree.parallel import DATA, Parallel
 
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.device import Device
@@ -69,9 +70,12 @@ if TYPE_CHECKING:
 _STEPS_PER_VALUE = 8
 
 
-def _share_seed(seed: int, shards: Shards | None) -> int:
+def _share_seed(seed: int, *all_peers: Peers) -> int:
     """Return the seed of the first process; ``random_state`` may give each another one."""
-    return seed if shards is None else int(shards.peers.gather(np.array([seed]))[0][0])
+    for peers in all_peers:
+        if peers.size > 1:
+            seed = int(peers.gather(np.array([seed]))[0][0])
+    return seed
 
 
 @contextmanager
@@ -325,10 +329,11 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
         budget: "Budget | None" = None,
+        parallel: Parallel = DATA,
     ) -> Self:
         """Encode and bin the rows, unless a table is given, and boost."""
         n_jobs = n_jobs or self.n_jobs
-        seed = _share_seed(start.find_seed(self.random_state), train.shards)
+        seed = _share_seed(start.find_seed(self.random_state), train.peers, parallel.peers)
         booster = self._adapt_booster(resolve_booster(self), task)
         refuse_categories(self, booster, self.schema_.n_categories)
         data = collect_rows(self, train, sets, task, groups, seed)
@@ -342,6 +347,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         check_support(self, data, loss, booster)
         settings = make_settings(self, data, loss, growth, booster, seed)
+        settings = replace(settings, parallel=parallel)
         n_values = data.train.matrix.size
         n_steps, n_grown = _STEPS_PER_VALUE * n_values, None
         if not devices:
@@ -392,7 +398,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
 
     def _keep(self, result: BoostingResult, settings: BoostingSettings, data: FitData) -> None:
         """Store the result of a fit, and report its best round."""
-        if self.verbose and settings.stopping is not None and data.rows.peers.rank == 0:
+        is_first = data.rows.peers.rank == settings.parallel.peers.rank == 0
+        if self.verbose and settings.stopping is not None and is_first:
             watched, n_kept = settings.stopping.watched, result.ensemble.n_rounds
             show_best_round(result.history[watched], n_kept, settings.n_rounds, watched)
         watched, _ = find_watched(self, data.sets)
