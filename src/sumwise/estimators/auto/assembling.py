@@ -30,6 +30,9 @@ from sumwise.estimators.auto.leaderboard import (
 from sumwise.estimators.auto.pooling import LogPool
 from sumwise.estimators.auto.search import Candidate, Search
 
+# The measure of diversity of regressors.
+_ERRORS = "correlation of errors"
+
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
@@ -72,6 +75,9 @@ def assemble(search: Search, kind: str) -> Assembly:
         search.metric,
         None if data.groups is None else data.groups[rows],
     )
+    is_constant = (held_out.y == held_out.y[0]).all()
+    if not is_constant and np.isneginf(held_out.score_members()).all():
+        search.metric.require_score(held_out.predictions[0], held_out.y, held_out.weight)
     choice = choose_combination(held_out, kind, search.seed, lambda: search.budget.is_over)
     needed = np.flatnonzero(choice.combined.coef).tolist() or [0]
     combined = take_members(choice.combined, needed)
@@ -125,9 +131,13 @@ def _make_leaderboard(search: Search, held_out: HeldOut, choice: Choice) -> Lead
 
 def _measure_diversity(held_out: HeldOut, names: Sequence[str]) -> PairwiseMatrix:
     """Return the kappa of each pair of classifiers, or the correlation of regressors' errors."""
-    if held_out.is_class:
-        labels = held_out.predictions.argmax(axis=2)
-        return pairwise_matrix(labels.T, measure="kappa", labels=names)
+    if held_out.is_class and len(names) > 1:
+        labels = held_out.predictions.argmax(axis=2).T
+        return pairwise_matrix(labels, measure="kappa", labels=names, sample_weight=held_out.weight)
+    if len(names) == 1:
+        return PairwiseMatrix(
+            tuple(names), np.ones((1, 1)), "kappa" if held_out.is_class else _ERRORS
+        )
     errors = held_out.predictions - held_out.y
     errors = errors - average(errors.T, held_out.weight)[:, None]
     roots = 1.0 if held_out.weight is None else np.sqrt(held_out.weight)
@@ -136,7 +146,7 @@ def _measure_diversity(held_out: HeldOut, names: Sequence[str]) -> PairwiseMatri
     unit = errors / np.where(lengths > 0.0, lengths, 1.0)[:, None]
     values = unit @ unit.T
     np.fill_diagonal(values, 1.0)
-    return PairwiseMatrix(tuple(names), values, "correlation of errors")
+    return PairwiseMatrix(tuple(names), values, _ERRORS)
 
 
 def _decompose(held_out: HeldOut, weights: np.ndarray, combined: Combined) -> Ambiguity:

@@ -1,8 +1,9 @@
 """How members are combined: candidates are compared by cross-validation of their predictions.
 
 The members' out-of-fold predictions are split again. Weights are learned from one part and judged
-on the other, so that a combination with more freedom wins only if that pays. The best single
-member is a candidate, too: if nothing beats it, it is the model.
+on the other, so that a combination with more freedom wins only if that pays. The best single member
+is chosen and judged in the same way: the score of the best of many is too good by chance. If no
+combination beats it, it is the model.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +98,7 @@ class Choice:
     combined : Average, LinearPool or LogPool
         With a coefficient for every member, 0 for those that are not needed.
     score : float
-        Of predictions whose weights were learned from other rows.
+        Of predictions whose weights, or whose choice of the best member, came from other rows.
     std_error : float
     """
 
@@ -134,21 +135,20 @@ def choose_combination(
     n_used = _MOST_MEMBERS if held_out.metric.is_quick else _SLOW_MEMBERS
     used = np.sort(order[:n_used])
     own = held_out.take_members(used)
-    kinds = KINDS if kind == "auto" else dict.fromkeys((BEST, kind))
+    kinds = [each for each in KINDS if each != BEST and kind in ("auto", each)]
     parts = _split(held_out, seed)
-    best: tuple[float, str, np.ndarray] | None = None
-    for each in kinds if n_members > 1 else [BEST]:
-        if best is not None and is_over():
+    chosen, predicted = BEST, _cross_predict(own, BEST, parts)
+    score = held_out.score(predicted)
+    for each in kinds if n_members > 1 else []:
+        if is_over():
             break
-        predicted = _cross_predict(own, each, parts)
-        score = held_out.score(predicted)
-        if best is None or score > best[0]:
-            best = score, each, predicted
-    assert best is not None
-    score, chosen, predicted = best
+        own_predicted = _cross_predict(own, each, parts)
+        own_score = held_out.score(own_predicted)
+        if own_score > score:
+            chosen, score, predicted = each, own_score, own_predicted
     error = held_out.metric.estimate_error(predicted, held_out.y, held_out.weight)
     combined = _place(_fit(own, chosen), used, n_members)
-    return Choice(chosen, combined, score, error)
+    return Choice(chosen, combined, float(score), error)
 
 
 def _split(held_out: HeldOut, seed: int) -> np.ndarray:

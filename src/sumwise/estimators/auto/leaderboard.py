@@ -88,7 +88,10 @@ class Leaderboard(Sequence[LeaderboardEntry]):
 
     def to_frame(self) -> Any:
         """Return a frame of pandas."""
-        import pandas as pd  # type: ignore[import-untyped]  # only needed here
+        try:
+            import pandas as pd  # type: ignore[import-untyped]
+        except ImportError:
+            raise ImportError("to_frame needs pandas; to_dict has the same columns") from None
 
         return pd.DataFrame(self.to_dict())
 

@@ -23,7 +23,7 @@ _LEAF_SHARE = 20
 # Distances in more features say little, and networks get slow.
 _MOST_LEVELS = 30
 # Epochs of networks: fewer for more rows.
-_EPOCH_ROWS, _MOST_EPOCHS, _FEWEST_EPOCHS = 1_000_000, 200, 10
+_EPOCH_ROWS, _MOST_EPOCHS, _FEWEST_EPOCHS = 1_000_000, 60, 10
 
 
 def make_seed(seed: int, name: str, fold_idx: int = 0) -> int:
@@ -141,7 +141,8 @@ def _make_neighbors(recipe: Recipe, is_class: bool, n_train: int) -> Any:
 
     kind = KNeighborsClassifier if is_class else KNeighborsRegressor
     n_neighbors = max(1, min(int(recipe.params["n_neighbors"]), n_train // 3))
-    return kind(n_neighbors=n_neighbors, weights="distance")
+    # Neighbors of great weight would make probabilities of 0 and 1.
+    return kind(n_neighbors=n_neighbors, weights="uniform" if is_class else "distance")
 
 
 def _make_network(recipe: Recipe, is_class: bool, n_train: int, seed: int) -> Any:
@@ -151,8 +152,8 @@ def _make_network(recipe: Recipe, is_class: bool, n_train: int, seed: int) -> An
     n_epochs = int(np.clip(_EPOCH_ROWS // n_train, _FEWEST_EPOCHS, _MOST_EPOCHS))
     return kind(
         hidden_layer_sizes=recipe.params["hidden"],
-        alpha=1e-2,
-        learning_rate_init=2e-3,
+        alpha=float(recipe.params["penalty"]),
+        learning_rate_init=3e-3,
         max_iter=n_epochs,
         random_state=seed,
     )

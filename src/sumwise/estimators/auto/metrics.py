@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sumwise.combine.bayes import score_classes
-from sumwise.errors import ParameterError
+from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.scoring import (
     KnownClassifier,
     KnownRegressor,
@@ -61,6 +61,14 @@ class Metric:
         except ValueError:  # for example, an area under the curve of a single class
             return -np.inf
         return value if np.isfinite(value) else -np.inf
+
+    def require_score(
+        self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        """Raise an error that says why predictions have no score."""
+        value = self.function(self.compact(predictions, y), y, weight)
+        if not np.isfinite(value):
+            raise DataError(f"metric {self.name!r} gives {value} for the out-of-fold predictions")
 
     def show(self, score: float) -> float:
         """Return a score as users know the metric."""

@@ -171,17 +171,13 @@ class Search:
         family, measured = candidate.recipe.family, None
         for place, tasks in enumerate(waves):
             n_left = len(waves) - place + self.refits  # each is fitted once more on all rows
-            if not is_first and not self.budget.allows(family, n_left, measured):
+            # The first two times decide; then it is finished, if need be with fewer rounds.
+            if not is_first and place < 2 and not self.budget.allows(family, n_left, measured):
                 candidate.drop(TIME)
                 break
-            if is_first or place == 0:
-                seconds = self.budget.share_out(n_left, is_first)
-            else:
-                seconds = self.budget.remaining
-            wave = self.run(tasks, seconds, is_first)
+            wave = self.run(tasks, self.budget.share_out(n_left, is_first), is_first)
             measured = wave.seconds
-            is_last = place == len(waves) - 1
-            if wave.was_cut and not is_last and not is_first:
+            if wave.was_cut and place == 0 and len(waves) > 1 and not is_first:
                 candidate.drop(TIME)
             if candidate.reason:
                 break
