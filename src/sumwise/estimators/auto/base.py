@@ -339,7 +339,8 @@ class BaseAutoEnsemble(ExplainMixin, NotSavedMixin, BaseEstimator):
         return ReadTable.of(read_rows(self, read_members_rows(X)))
 
     def _combine(self, X: Any) -> np.ndarray:
-        return self._combined.combine(self._collect(X))
+        predictions = self._collect(X)
+        return self._combined.combine(predictions)
 
     def _list_models(self, is_shared: bool) -> list[WeightedMember]:
         """Return the models that were fitted on the shared table, or the others, with weights."""

@@ -88,7 +88,8 @@ class AutoEnsembleClassifier(LogProbabilitiesMixin, ClassifierMixin, BaseAutoEns
         {rows}
         ndarray of shape (n_rows,)
         """
-        return self.classes_[self._combine(X).argmax(axis=1)]
+        probabilities = self._combine(X)
+        return self.classes_[probabilities.argmax(axis=1)]
 
     @document_rows
     def decision_function(self, X: Any) -> np.ndarray:

@@ -27,7 +27,7 @@ _N_STEPS, _N_START = 40, 3
 # equal distances.
 _MOST_MEMBERS, _MOST_NUMBERS = 30, 20_000_000
 # A metric of milliseconds is asked less often.
-_SLOW_MEMBERS, _SLOW_ROWS, _SLOW_STEPS = 12, 5_000, 15
+_SLOW_MEMBERS, _SLOW_ROWS, _SLOW_STEPS = 8, 5_000, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +139,9 @@ def choose_combination(
     parts = _split(held_out, seed)
     chosen, predicted = BEST, _cross_predict(own, BEST, parts)
     score = held_out.score(predicted)
-    for each in kinds if n_members > 1 else []:
-        if is_over():
+    for each in kinds:
+        # With a single part, weights could only be judged by the rows they come from.
+        if n_members == 1 or not parts.any() or is_over():
             break
         own_predicted = _cross_predict(own, each, parts)
         own_score = held_out.score(own_predicted)
@@ -167,7 +168,7 @@ def _cross_predict(held_out: HeldOut, kind: str, parts: np.ndarray) -> np.ndarra
     predicted = np.empty(held_out.predictions.shape[1:])
     for part in range(int(parts.max()) + 1):
         is_own = parts == part
-        # With a single part (one group, one row), there is nothing else to learn from.
+        # With a single part (one group, one row), the best member is that of its own rows.
         rows = np.flatnonzero(is_own if is_own.all() else ~is_own)
         combined = _fit(held_out.take(rows), kind)
         predicted[is_own] = combined.combine(held_out.predictions[:, is_own])

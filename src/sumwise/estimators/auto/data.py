@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
 from sumwise.data.frames.selection import take_rows
 from sumwise.data.matrix import ColumnMatrix, Matrix
@@ -100,12 +101,14 @@ class TrainingData:
         y = read_target(y, is_number=not is_class)
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
+        check_consistent_length(X, y)
+        if len(y) == 0:
+            raise DataError("Found array with 0 sample(s) while a minimum of 2 is required")
         weight = check_sample_weight(sample_weight, len(y))
         group_numbers = None if groups is None else number_groups(groups, len(y))
         kept, arguments = None, GivenRows(X, y, weight, None, groups)
         if weight is not None:
             if (weight == 0.0).any():
-                _refuse_other_length(X, len(y))
                 kept = np.flatnonzero(weight)
                 X, y, weight = take_rows(X, kept), y[kept], weight[kept]
                 group_numbers = None if group_numbers is None else group_numbers[kept]
@@ -204,9 +207,3 @@ def _can_weigh_networks() -> bool:
     from sklearn.utils.validation import has_fit_parameter
 
     return bool(has_fit_parameter(MLPClassifier, "sample_weight"))
-
-
-def _refuse_other_length(X: Any, n_rows: int) -> None:
-    found = X.shape[0] if hasattr(X, "shape") else len(X)
-    if found != n_rows:
-        raise DataError(f"X has {found} rows, but y has {n_rows}")

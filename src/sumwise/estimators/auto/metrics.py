@@ -83,6 +83,8 @@ class Metric:
     ) -> float:
         """Return the standard error of the score over rows, by a jackknife of blocks."""
         n_blocks = min(_N_BLOCKS, y.size)
+        if n_blocks < 2:
+            return np.nan
         compact = self.compact(predictions, y)
         block = np.arange(y.size) % n_blocks
         scores = np.array(
@@ -91,7 +93,7 @@ class Metric:
                 for own in (block != k for k in range(n_blocks))
             ]
         )
-        if n_blocks < 2 or not np.isfinite(scores).all():
+        if not np.isfinite(scores).all():
             return np.nan
         return float(np.sqrt((n_blocks - 1) / n_blocks * ((scores - scores.mean()) ** 2).sum()))
 

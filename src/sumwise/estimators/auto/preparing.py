@@ -44,7 +44,8 @@ class NumericInputs(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn medians, scales and frequent categories."""
-        if sparse.issparse(X):
+        self.is_sparse_ = bool(sparse.issparse(X))
+        if self.is_sparse_:
             largest = abs(_fill_sparse(X)).max(axis=0).toarray().ravel()
             self.scale_ = np.where(largest > 0.0, largest, 1.0)
             return self
@@ -81,9 +82,9 @@ class NumericInputs(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return the columns, as an array or as a CSR matrix."""
-        if sparse.issparse(X):
-            return _fill_sparse(X).multiply(1.0 / self.scale_).tocsr()
-        X = np.asarray(X)
+        if self.is_sparse_:
+            return _fill_sparse(sparse.csr_matrix(X)).multiply(1.0 / self.scale_).tocsr()
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X)
         numbers = X[:, self.n_categories == 0].astype(np.float64)
         with np.errstate(over="ignore"):
             scaled = (self._fill(numbers) - self.center_) / self.scale_
