@@ -124,10 +124,15 @@ def test_boosting_stops_when_all_must():
 
 
 def test_a_forest_gets_as_many_trees_as_fit():
-    # Ten trees take a second by this clock: there is time for 40, less what predictions take.
-    fit = fit_fold(make(False, clock=FakeClock(step=1.0)), BY_NAME["forest"], 0, 5.0)
-    assert fit.n_rounds == 40
+    # Ten trees take a second by this clock, and half of the time is for the forest.
+    fit = fit_fold(make(False, clock=FakeClock(step=1.0)), BY_NAME["forest"], 0, 6.0)
+    assert fit.n_rounds == 30
     assert fit.was_cut
+    assert fit.is_poor
+    more = fit_fold(make(False, clock=FakeClock(step=1.0)), BY_NAME["forest"], 0, 12.0)
+    assert more.n_rounds == 60
+    assert more.was_cut
+    assert not more.is_poor
     whole = fit_fold(make(False), BY_NAME["forest"], 0, 5.0)  # the clock stands still
     unlimited = fit_fold(make(False), BY_NAME["forest"], 0, INF)
     assert whole.n_rounds == unlimited.n_rounds == 200

@@ -38,7 +38,7 @@ def fits(monkeypatch):
         taken = min(slow.get(recipe.name, 1.0), seconds)
         terms.clock.now += taken
         output = terms.data.y[terms.folds.test[fold_idx]] + number
-        return FoldFit("model", output, taken, 5, taken < slow.get(recipe.name, 1.0))
+        return FoldFit("model", output, taken, 5, *[taken < slow.get(recipe.name, 1.0)] * 2)
 
     slow = {}
     monkeypatch.setattr(search_module, "fit_fold", fit)

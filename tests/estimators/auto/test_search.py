@@ -32,7 +32,9 @@ def fake_fits(monkeypatch):
         taken = min(needed, seconds)
         terms.clock.now += taken
         test = terms.folds.test[fold_idx]
-        return FoldFit(recipe.name, terms.data.y[test] + 0.0, taken, 9, taken < needed)
+        return FoldFit(
+            recipe.name, terms.data.y[test] + 0.0, taken, 9, taken < needed, taken < needed
+        )
 
     monkeypatch.setattr(search_module, "fit_fold", fit)
     return durations
@@ -152,7 +154,7 @@ def test_if_the_first_member_fails_the_next_one_is_the_first(fake_fits):
 def test_members_that_need_too_much_memory_are_left_out(monkeypatch):
     needs = {"leaf_quick": MemoryNeed(10, 50), "linear": MemoryNeed(60, 0)}
     monkeypatch.setattr(
-        search_module, "estimate_memory", lambda recipe, *_: needs.get(recipe.name, (1, 1))
+        search_module, "estimate_memory", lambda recipe, *_: needs.get(recipe.name, MemoryNeed(1, 1))
     )
     search = make(memory=100)
     search.try_all(FEW[:2])

@@ -348,7 +348,7 @@ class BaseAutoEnsemble(ExplainMixin, NotSavedMixin, BaseEstimator):
             WeightedMember(f"member {bag.name!r}", model, float(coef) / len(bag.models))
             for bag, coef in zip(self.estimators_, self._combined.coef, strict=True)
             for model in bag.models
-            if bag.is_shared is is_shared and coef
+            if bag.is_shared is is_shared
         ]
 
     # --- refit and distill ---

@@ -28,8 +28,9 @@ from sumwise.estimators.warn import warn_nothing
 
 # Members that cannot be stopped are first timed with so many rows.
 _PROBED_ROWS = 1_000
-# Trees of a forest that are timed first.
-_PROBED_TREES = 10
+# Trees of a forest that are timed first; those that are worth having; and the share of the time
+# that a forest takes, because more trees are soon of little use.
+_PROBED_TREES, _ENOUGH_TREES, _FOREST_SHARE = 10, 50, 0.5
 
 
 class TooSlowError(Exception):
@@ -50,6 +51,8 @@ class FoldFit:
         Rounds of boosting, trees of a forest; 0 for other models.
     was_cut : bool
         Whether it was stopped before its end, for lack of time.
+    is_poor : bool
+        Whether that makes it much worse.
     """
 
     model: Any
@@ -57,6 +60,7 @@ class FoldFit:
     seconds: float
     n_rounds: int
     was_cut: bool
+    is_poor: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,9 @@ def fit_fold(
             output = _fit_numeric(terms, recipe, model, train, test, limit)
     if not np.isfinite(output).all():
         raise DataError("its predictions of held-out rows are not finite")
-    return FoldFit(model, output, terms.clock() - begin, count_trained(model), was_cut)
+    n_rounds = count_trained(model)
+    is_poor = was_cut and (recipe.family == portfolio.BOOSTING or n_rounds < _ENOUGH_TREES)
+    return FoldFit(model, output, terms.clock() - begin, n_rounds, was_cut, is_poor)
 
 
 def fit_all(terms: FitTerms, recipe: Recipe, n_rounds: int) -> Any:
@@ -249,8 +255,8 @@ def _fit_forest(terms: FitTerms, model: Any, train: np.ndarray, seconds: float) 
     begin = terms.clock()
     model.set_params(n_estimators=_PROBED_TREES, warm_start=True).fit(X, y, weight)
     taken = terms.clock() - begin
-    # The probe counts, too, and predictions take time.
-    n_fitting = n_trees if taken <= 0.0 else int(0.8 * seconds / taken * _PROBED_TREES)
+    affordable = _FOREST_SHARE * seconds * _PROBED_TREES
+    n_fitting = n_trees if taken <= 0.0 else int(affordable / taken)
     n_own = min(n_trees, max(n_fitting, _PROBED_TREES))
     if n_own > _PROBED_TREES:
         model.set_params(n_estimators=n_own).fit(X, y, weight)

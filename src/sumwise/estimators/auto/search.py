@@ -13,7 +13,7 @@ from sumwise.estimators.auto.budget import Budget
 from sumwise.estimators.auto.checkpoint import Checkpoint
 from sumwise.estimators.auto.data import TrainingData
 from sumwise.estimators.auto.fold_fits import FitTerms, FoldFit, TooSlowError, fit_fold
-from sumwise.estimators.auto.memory import estimate_memory
+from sumwise.estimators.auto.memory import MemoryNeed, estimate_memory
 from sumwise.estimators.auto.metrics import Metric
 from sumwise.estimators.auto.portfolio import Recipe
 from sumwise.estimators.auto.progress import MemberState, Report
@@ -84,13 +84,13 @@ class Task(NamedTuple):
 
 
 class Wave(NamedTuple):
-    """What has come of fits that ran side by side: how long they took, and whether one was cut.
+    """What has come of fits that ran side by side: how long they took, and whether one is poor.
 
     ``seconds`` is None if all of them were known from the checkpoint.
     """
 
     seconds: float | None
-    was_cut: bool
+    is_poor: bool
 
 
 @dataclass(eq=False)
@@ -157,7 +157,7 @@ class Search:
     def start(self, recipe: Recipe) -> Candidate:
         """Return a new candidate; it is left out at once if it needs too much memory."""
         candidate = Candidate(recipe)
-        need = estimate_memory(recipe, self.data, self.folds, self.n_threads)
+        need = self._estimate_memory(recipe)
         if self.complete and self._kept_bytes + need.kept + need.training > self.memory:
             candidate.drop(MEMORY)
             self._show(candidate)
@@ -177,16 +177,19 @@ class Search:
                 break
             wave = self.run(tasks, self.budget.share_out(n_left, is_first), is_first)
             measured = wave.seconds
-            if wave.was_cut and place == 0 and len(waves) > 1 and not is_first:
+            if wave.is_poor and place == 0 and len(waves) > 1 and not is_first:
                 candidate.drop(TIME)
             if candidate.reason:
                 break
         if not candidate.reason:
-            own = estimate_memory(candidate.recipe, self.data, self.folds, self.n_threads)
-            self._kept_bytes += own.kept
+            self._kept_bytes += self._estimate_memory(candidate.recipe).kept
             if self.refits:
                 self.budget.reserved += max(fit.seconds for fit in candidate.fits.values())
         self._show(candidate)
+
+    def _estimate_memory(self, recipe: Recipe) -> MemoryNeed:
+        n_beside = min(self.n_threads, len(self.folds.test))
+        return estimate_memory(recipe, self.data, self.folds, n_beside)
 
     def make_waves(self, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
         """Yield fits that run side by side."""
@@ -220,7 +223,7 @@ class Search:
         begin = self.budget.clock()
         results = self._fit(terms, missing, seconds, must)
         own = Wave(
-            self.budget.clock() - begin, any(fit.was_cut for fit in results if fit is not None)
+            self.budget.clock() - begin, any(fit.is_poor for fit in results if fit is not None)
         )
         for family in {task.candidate.recipe.family for task in missing}:
             self.budget.learn(family, own.seconds or 0.0)
