@@ -1,7 +1,8 @@
 """Test metrics at equal settings, fold by fold, compared with one rival per growth strategy.
 
 `python -m benchmarks.accuracy` reads its data sets from the folder in the environment variable
-`SUMWISE_DATA`; see `--help`.
+`SUMWISE_DATA`; see `--help`. With `--suite`, libraries are compared at their defaults on many data
+sets: see :mod:`benchmarks.suite`.
 """
 
 import argparse
@@ -230,7 +231,13 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the duels, print the table, write the files."""
+    """Run the duels, print the table, write the files; or (``--suite``) run the suite."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if "--suite" in arguments:
+        from benchmarks import suite
+
+        suite.main([argument for argument in arguments if argument != "--suite"])
+        return
     parsed = parse_arguments(arguments)
     differences: list[Difference] = []
     skipped: dict[str, str] = {}

@@ -39,7 +39,7 @@ class ThreadedPeers:
 
 def run_together(n: int, work: Callable[[ThreadedPeers], Any]) -> list[Any]:
     """Return what ``work`` returns for each of ``n`` peers; raise what the first of them raises."""
-    barrier, slots = threading.Barrier(n, timeout=120), [None] * n
+    barrier, slots = threading.Barrier(n, timeout=60), [None] * n
     results: list[Any] = [None] * n
     errors: list[tuple[int, BaseException]] = []
 

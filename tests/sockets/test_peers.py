@@ -1,18 +1,11 @@
 """Sums, maxima and arrays of peers that are connected by sockets."""
 
-import gc
-import threading
-import time
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sumwise.errors import PeersError
-from sumwise.peers import Peers, add_up, gather_objects
-from sumwise.sockets import Listener, SocketPeers
-from tests.sockets.clusters import HOST, connect_threads, run_threads
+from sumwise.peers import Peers
+from tests.sockets.clusters import run_threads
 
 LENGTHS = st.lists(st.sampled_from([0, 1, 2, 3, 7, 100, 5000]), max_size=3)
 

@@ -28,6 +28,7 @@ from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.binning import GROUP, map_to_bins
 from sumwise.kernels.table.category_bins import count_categories, map_categories
 from sumwise.kernels.table.tiles import interleave_columns
+from sumwise.peers import Peers
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,11 @@ class CategoryCounts(NamedTuple):
         if self.features.size:
             for first, part, _, own in read_rows(X, rows):
                 team.run(count_categories, part, first, own, *self)
+
+    def unite(self, peers: Peers) -> None:
+        """Add the counts of all peers: 8 bytes per category."""
+        if self.features.size:
+            peers.add(self.counts)
 
     def make_bins(self, native: Native, only_bytes: bool = False) -> dict[int, CategoryBins]:
         """Return the bins of each feature; see :meth:`BinMapper.fit`."""

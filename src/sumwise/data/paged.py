@@ -3,7 +3,6 @@
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from sumwise.kernels.table.layout import (
     Lanes,
     Table,
 )
+from sumwise.lazy import lazy
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class PagedData:
         if not same:
             raise ValueError("all pages need the same bins, usable features and categories")
 
-    @cached_property
+    @lazy
     def head(self) -> BinnedData:
         """The table without its rows: what all pages share."""
         members = np.flatnonzero(self.usable)

@@ -13,7 +13,9 @@ from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.sort import N_DIGIT_VALUES
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.lowest_hashes import draw_lowest
+from sumwise.kernels.sampling.peer_lowest import draw_lowest_among
 from sumwise.kernels.table import binning as kernels
+from sumwise.peers import Peers, Shards, add_up
 
 # The most bins that one byte can number, besides bin 0 for missing values.
 MAX_BINS = 255
@@ -42,16 +44,36 @@ class ThresholdRows(NamedTuple):
 
     @classmethod
     def draw(
-        cls, rows: np.ndarray, sample_weight: np.ndarray | None, seed: int, team: Team
+        cls,
+        rows: np.ndarray,
+        sample_weight: np.ndarray | None,
+        seed: int,
+        team: Team,
+        shards: Shards | None = None,
     ) -> "ThresholdRows":
-        """Drop rows without weight, and draw a sample if there are many rows."""
+        """Drop rows without weight, and draw a sample if there are many rows.
+
+        With ``shards``, the sample is drawn from the rows of all peers; each has its own rows of
+        it.
+        """
         if sample_weight is not None and not sample_weight.min(initial=np.inf) > 0:
             rows = rows[sample_weight[rows] > 0]
+        n_rows, is_weighted = rows.size, sample_weight is not None
+        if shards is not None:
+            n_rows, n_weighted = add_up(shards.peers, n_rows, int(is_weighted))
+            is_weighted = n_weighted > 0
         sample = rows
-        if rows.size > SAMPLE_ROWS:
+        if n_rows > SAMPLE_ROWS:
             key = random.make_key(seed, random.BINNING, 0)
-            sample = draw_lowest(key, rows, SAMPLE_ROWS, team).rows
-        return cls(rows, sample, np.empty(0) if sample_weight is None else sample_weight[sample])
+            if shards is None:
+                sample = draw_lowest(key, rows, SAMPLE_ROWS, team).rows
+            else:
+                sample = draw_lowest_among(key, rows, SAMPLE_ROWS, shards, team).rows
+        if sample_weight is not None:
+            weight = sample_weight[sample]
+        else:  # other peers may have weights
+            weight = np.ones(sample.size if is_weighted else 0)
+        return cls(rows, sample, weight)
 
 
 def threshold_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -163,6 +185,22 @@ class DistinctValues(NamedTuple):
     def drop_tables(self) -> "DistinctValues":
         """Return the values without the hash tables, which only :meth:`add` needs."""
         return self._replace(tables=self.tables[:0].copy(), values=self.values[:1].copy())
+
+    def unite(self, peers: Peers) -> "DistinctValues":
+        """Return the values of all peers, up to one more than bins; no rows can be added to them.
+
+        Each peer sends ``max_bins + 1`` values per column.
+        """
+        if peers.size == 1:
+            return self
+        every = np.sort(np.concatenate(peers.gather(self.values[0]), axis=1), axis=1)
+        is_new = ~np.isnan(every)  # which are at the end
+        is_new[:, 1:] &= every[:, 1:] != every[:, :-1]
+        is_new &= is_new.cumsum(axis=1) <= self.max_bins + 1
+        n_values = np.count_nonzero(is_new, axis=1)
+        values = np.full_like(self.values[:1], np.nan)
+        values[0, np.arange(self.max_bins + 1) < n_values[:, None]] = every[is_new]
+        return self._replace(tables=self.tables[:0], values=values, n_values=n_values[None])
 
     def place_thresholds(self, cut: Callable[[np.ndarray], Neighbors]) -> list[np.ndarray]:
         """Return the thresholds of each column; see :func:`place_thresholds`."""

@@ -174,13 +174,23 @@ class Loss:
         return np.zeros(self.n_outputs)
 
     def adapt(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        scores: np.ndarray | None,
+        peers: Peers = ALONE,
     ) -> "Loss":
         """Return the loss with parameters found from the training rows and the initial scores."""
         return self
 
     def at_round(
-        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+        self,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        peers: Peers = ALONE,
     ) -> "Loss":
         """Return the loss for one round, if its parameters depend on the scores."""
         return self

@@ -105,7 +105,12 @@ class CustomLoss(Loss):
         self.arrays = self._read_arrays()
 
     def adapt(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        scores: np.ndarray | None,
+        peers: Peers = ALONE,
     ) -> "CustomLoss":
         return CustomLoss(
             self.source, self._default_link, rows if rows.size < len(target) else None

@@ -50,19 +50,29 @@ class MultiTarget(Loss):
         return np.concatenate(shifts)
 
     def adapt(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        scores: np.ndarray | None,
+        peers: Peers = ALONE,
     ) -> "MultiTarget":
         adapted = [
-            loss.adapt(y, weight, rows, None if scores is None else scores[k])
+            loss.adapt(y, weight, rows, None if scores is None else scores[k], peers)
             for k, loss, y in self._split(target)
         ]
         return MultiTarget(adapted)
 
     def at_round(
-        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+        self,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        peers: Peers = ALONE,
     ) -> "MultiTarget":
         parts = self._split(target)
-        return MultiTarget([loss.at_round(y, raw[k], weight, rows) for k, loss, y in parts])
+        return MultiTarget([loss.at_round(y, raw[k], weight, rows, peers) for k, loss, y in parts])
 
     def on_device(self, team: "DeviceTeam") -> "MultiTarget":
         return MultiTarget([loss.on_device(team) for loss in self._losses])

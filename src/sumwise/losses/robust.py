@@ -36,8 +36,14 @@ if TYPE_CHECKING:
     from sumwise.cuda.runtime.team import DeviceTeam
 
 
-def find_location(values: np.ndarray, weight: np.ndarray, location: Location) -> float:
-    """Return the quantile or robust location of values, independent of their order."""
+def find_location(
+    values: np.ndarray, weight: np.ndarray, location: Location, peers: Peers = ALONE
+) -> float:
+    """Return the quantile or robust location of all peers' values, independent of their order."""
+    if peers.size > 1:
+        from sumwise.losses import peer_locations  # few fits have peers
+
+        return peer_locations.find_location(values, weight, location, peers)
     units = np.empty(weight.size, dtype=np.int64)
     location_kernels.weigh_in_units(weight, units)
     return float(
@@ -65,7 +71,8 @@ class _Robust(Loss):
         self, target: np.ndarray, weight: np.ndarray, team: Team | None, peers: Peers = ALONE
     ) -> float:
         assert self.location is not None
-        return find_location(target, self.location_weight(target, weight), self.location)
+        weight = self.location_weight(target, weight)
+        return find_location(target, weight, self.location, peers)
 
 
 class Absolute(_Robust):
@@ -224,25 +231,36 @@ class Huber(Part, _Robust):
         check_between(self, "quantile", 0.0, 1.0)
 
     def adapt(
-        self, target: np.ndarray, weight: np.ndarray, rows: np.ndarray, scores: np.ndarray | None
+        self,
+        target: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        scores: np.ndarray | None,
+        peers: Peers = ALONE,
     ) -> "Huber":
         if self.delta is not None:
             return self
         if scores is None:
-            start = find_location(at_rows(target, rows), at_rows(weight, rows), Location(0.5))
+            own = at_rows(target, rows), at_rows(weight, rows)
+            start = find_location(*own, Location(0.5), peers)
             scores = np.full((1, target.size), start)
-        delta = self._find_delta(target, scores, weight, rows)
+        delta = self._find_delta(target, scores, weight, rows, peers)
         return _MovingHuber(delta, self.quantile)
 
     def _find_delta(
-        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+        self,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        peers: Peers,
     ) -> float:
         """Return the quantile of the absolute errors."""
         errors = np.abs(at_rows(target, rows) - at_rows(raw[0], rows))
         weight = at_rows(weight, rows)
-        delta = find_location(errors, weight, Location(float(self.quantile)))
+        delta = find_location(errors, weight, Location(float(self.quantile)), peers)
         # If most errors are zero, their mean still gives the scale of the target.
-        return delta or weighted_mean(errors, weight) or 1.0
+        return delta or weighted_mean(errors, weight, None, peers) or 1.0
 
     @property
     def location(self) -> Location:
@@ -257,9 +275,14 @@ class _MovingHuber(Huber):
     """Huber's loss with a new delta in every round; its own delta is that of the first round."""
 
     def at_round(
-        self, target: np.ndarray, raw: np.ndarray, weight: np.ndarray, rows: np.ndarray
+        self,
+        target: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray,
+        rows: np.ndarray,
+        peers: Peers = ALONE,
     ) -> Huber:
-        return Huber(self._find_delta(target, raw, weight, rows))
+        return Huber(self._find_delta(target, raw, weight, rows, peers))
 
     def on_device(self, team: "DeviceTeam") -> "_DeviceHuber":
         from sumwise.cuda.leaves.location import ErrorQuantile  # only a device needs it
@@ -274,13 +297,13 @@ class _DeviceHuber(_MovingHuber):
 
     errors: "ErrorQuantile"
 
-    def _find_delta(self, target: Any, raw: Any, weight: Any, rows: Any) -> float:
+    def _find_delta(self, target: Any, raw: Any, weight: Any, rows: Any, peers: Peers) -> float:
         delta = self.errors.find(target, raw, weight, rows, float(self.quantile))
         if delta:
             return delta
         # Most errors are zero; the host knows what to do.
-        arrays = (array.to_host() for array in (target, raw, weight, rows))
-        return super()._find_delta(*arrays)
+        own = [array.to_host() for array in (target, raw, weight, rows)]
+        return super()._find_delta(own[0], own[1], own[2], own[3], peers)
 
 
 class Fair(Part, _Robust):

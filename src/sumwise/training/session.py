@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,7 +124,7 @@ class TrainingRows:
         """The number of validation rows of all processes."""
         return self._totals[1]
 
-    @cached_property
+    @lazy
     def _totals(self) -> list[int]:
         # All processes must ask for them at the same time, but only once.
         return add_up(self.peers, self.train.size, self.valid.size)
@@ -281,8 +280,9 @@ class Session:
     def grower(self) -> TreeGrower:
         settings, n_rows = self.settings, self.rows.train.size
         columns = settings.columns or Columns()
+        data, mapper = self.table.binned
         options = (settings.growth, columns, n_rows, self.team, self.rows.peers)
-        return make_grower(*self.table.binned, *options)
+        return make_grower(data, mapper, *options)
 
     def make_solver(self) -> "LeafSolver":
         """Return what sets leaves to Newton steps of other gradients."""

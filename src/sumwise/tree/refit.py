@@ -10,6 +10,7 @@ from sumwise.kernels.leaves.location import N_DIGIT_VALUES, weigh_in_units
 from sumwise.kernels.leaves.refit import RefitBuffers, RefitRule, add_leaf_values, refit_leaves
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import Location
+from sumwise.peers import ALONE, Peers, add_up
 from sumwise.tree.growth import GrowthSettings
 from sumwise.tree.tree import Tree
 
@@ -48,11 +49,10 @@ class LocationFinder:
         team: Team,
     ) -> None:
         self._target, self._team = target, team
-        self._units = np.zeros(weight.size, dtype=np.int64)
-        if weight.size:
-            self.weigh(rows, weight[rows])
+        self._units = np.empty(0, dtype=np.int64)
+        self.weigh(rows, weight[rows] if weight.size else weight)
         n_rows = rows.size
-        n_weights = n_rows if weight.size else 0
+        n_weights = n_rows if self._units.size else 0
         self._buffers = RefitBuffers(
             residual=np.empty(n_rows),
             units=np.empty(n_weights, dtype=np.int64),
@@ -66,10 +66,18 @@ class LocationFinder:
         )
 
     def weigh(self, rows: np.ndarray, weight: np.ndarray) -> None:
-        """Change the weights of rows from now on."""
-        own = np.empty(rows.size, dtype=np.int64)
-        weigh_in_units(weight, own)
-        self._units[rows] = own
+        """Change the weights of rows from now on; empty if all are one and have been."""
+        own = self._make_units(weight, rows.size)
+        if own.size:
+            if not self._units.size:
+                self._units = np.zeros(self._target.size, dtype=np.int64)
+            self._units[rows] = own
+
+    def _make_units(self, weight: np.ndarray, n_rows: int) -> np.ndarray:
+        """Return the weights of ``n_rows`` as integers; none if all are one."""
+        units = np.empty(weight.size, dtype=np.int64)
+        weigh_in_units(weight, units)
+        return units
 
     def find(
         self,
@@ -108,11 +116,23 @@ class LocationFinder:
         )
         value = np.empty((left.size, 1))
         tree = leaf, left, anchor, node_weight
-        known = self._target, self._units, rule, self._buffers
-        self._team.run(refit_leaves, rows, tree, *known, scores, value)
+        self._find_values(location, rule, rows, tree, scores, value)
         if not np.isfinite(value).all():
             raise TrainingError("a leaf's value is not finite: targets are too large in magnitude")
         return value
+
+    def _find_values(
+        self,
+        location: Location,
+        rule: RefitRule,
+        rows: np.ndarray,
+        tree: tuple[np.ndarray, ...],
+        scores: np.ndarray,
+        value: np.ndarray,
+    ) -> None:
+        """Write the values of all nodes to ``value``; ``tree`` is as in ``refit_leaves``."""
+        known = self._target, self._units, rule, self._buffers
+        self._team.run(refit_leaves, rows, tree, *known, scores, value)
 
 
 class LeafRefitter:
@@ -129,6 +149,8 @@ class LeafRefitter:
     rows : ndarray
         The rows that trees are grown on or drawn from.
     team : Team
+    peers : Peers
+        The processes that have the other rows, if there are any. Each makes the same calls.
     """
 
     def __init__(
@@ -138,10 +160,17 @@ class LeafRefitter:
         weight: np.ndarray,
         rows: np.ndarray,
         team: Team,
+        peers: Peers = ALONE,
     ) -> None:
         self._grower, self._team = grower, team
-        n_nodes = 2 * grower.settings.limits(rows.size)[0] - 1
-        self._finder = LocationFinder(target, weight, rows, n_nodes, team)
+        n_rows = add_up(peers, rows.size)[0]
+        own = (target, weight, rows, 2 * grower.settings.limits(n_rows)[0] - 1, team)
+        if peers.size == 1:
+            self._finder = LocationFinder(*own)
+            return
+        from sumwise.tree.peer_refit import PeerLocationFinder  # few fits have peers
+
+        self._finder = PeerLocationFinder(*own, peers)
 
     def weigh(self, rows: np.ndarray, weight: np.ndarray, factor: np.ndarray) -> None:
         """Change the weights of rows for the next trees: to factors, times weights if any."""

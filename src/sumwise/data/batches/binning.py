@@ -3,17 +3,30 @@
 Bins and pages are the same as if all rows were in memory. The sample that quantiles come from is
 drawn by the numbers of rows, and distinct values, counts of categories and counts of bins are
 added up.
+
+Among peers, each process reads its own rows and writes pages of them, and all find the bins of all
+rows. What they exchange does not grow with the number of rows:
+
+- the draw of the sample: about 80 kB in all (:mod:`~sumwise.kernels.sampling.peer_lowest`);
+- errors, and columns with rounded integers: a few bytes;
+- distinct values: 2 kB per feature from each peer, 32 features in a message;
+- the sample: 1.6 MB per feature with many values in all (:mod:`~sumwise.data.batches.peer_sample`);
+- counts of categories: 8 bytes each;
+- counts of bins: 2 kB for each feature that no peer could split by its own rows.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
 
+from sumwise.data.batches.agreement import agree, do_alike
 from sumwise.data.batches.learning import LearnedTable
 from sumwise.data.batches.memory import MemoryPlan
+from sumwise.data.batches.peer_sample import PeerSample
 from sumwise.data.batches.storage import PlainStorage, open_storage
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper, CategoryCounts
@@ -33,6 +46,7 @@ from sumwise.data.thresholds import (
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.table.layout import Categories
+from sumwise.peers import ALONE, Peers, Shards
 
 _CODES = 256
 # Features whose distinct values are collected together: once all have many, no more are needed.
@@ -63,6 +77,7 @@ def open_pages(
     min_rows: int = 1,
     more: Sequence[Matrix | StreamedMatrix | LearnedTable] = (),
     unknown_code: float = np.nan,
+    shards: Shards | None = None,
 ) -> Iterator[BinnedPages]:
     """Find the bins of a table and write its pages, which are deleted at the end of the context.
 
@@ -70,11 +85,16 @@ def open_pages(
     those of :func:`find_bins` and :func:`write_pages`; ``cache_dir`` is the folder of files, None
     for the system's folder of temporary files.
     """
+    peers = ALONE if shards is None else shards.peers
+
+    def open_own(keeps: bool, n_bytes: int) -> PlainStorage:
+        return do_alike(peers, lambda: open_storage(keeps, n_bytes, cache_dir))
+
     of_bins = (max_bins, sample_weight, rows, seed, team, native, only_bytes)
-    with open_storage(plan.keeps_sample, plan.sample_bytes, cache_dir) as storage:
-        found = find_bins(learned, *of_bins, storage, unknown_code)
-    with open_storage(plan.keeps_pages, plan.binned_bytes, cache_dir) as storage:
-        layout = (storage, plan.page_rows, team, rows, min_rows, more, unknown_code)
+    with open_own(plan.keeps_sample, plan.sample_bytes) as storage:
+        found = find_bins(learned, *of_bins, storage, unknown_code, shards)
+    with open_own(plan.keeps_pages, plan.binned_bytes) as storage:
+        layout = (storage, plan.page_rows, team, rows, min_rows, more, unknown_code, shards)
         yield BinnedPages(write_pages(learned, found.mapper, *layout), *found)
 
 
@@ -96,10 +116,13 @@ def find_bins(
     only_bytes: bool = False,
     storage: PlainStorage | None = None,
     unknown_code: float = np.nan,
+    shards: Shards | None = None,
 ) -> FoundBins:
     """Find the bins that :meth:`BinMapper.fit` would find, given all rows in memory.
 
-    ``storage`` holds the sample that quantiles come from: up to 200,000 rows.
+    ``storage`` holds the sample that quantiles come from: up to 200,000 rows. ``shards`` tells
+    where the rows are among those of other processes, which make the same call; None if there are
+    none.
     """
     team, native = team or Team(1), native or Native()
     storage = storage or PlainStorage()
@@ -114,13 +137,19 @@ def find_bins(
             "per feature"
         )
     rows = np.arange(learned.n_rows, dtype=np.uint32) if rows is None else rows
-    found_from = ThresholdRows.draw(rows, sample_weight, seed, team)
+    shards = None if shards is None or shards.peers.size == 1 else shards
+    found_from = ThresholdRows.draw(rows, sample_weight, seed, team, shards)
     counts = CategoryCounts.allocate(n_categories)
     survey = _Survey(learned, found_from, most, counts, storage, team)
-    rounded = survey.read(unknown_code)
-    thresholds = survey.place_thresholds()
-    categories = survey.categories.make_bins(native, only_bytes)
-    return FoundBins(BinMapper(thresholds, categories, native), rounded)
+    peers = ALONE if shards is None else shards.peers
+    every = agree(peers, lambda: survey.read(unknown_code))
+    rounded = {f: label for own in every for f, label in own.items()}
+    if shards is not None:  # no matter in which batch they were found
+        rounded = dict(sorted(rounded.items()))
+    thresholds = survey.place_thresholds(shards)
+    counts.unite(peers)
+    categories = counts.make_bins(native, only_bytes)
+    return FoundBins(BinMapper(thresholds, categories, native), list(rounded.values()))
 
 
 class _Survey:
@@ -136,32 +165,37 @@ class _Survey:
         team: Team,
     ) -> None:
         self._learned, self._from, self._team = learned, found_from, team
-        self.categories = categories
-        # Runs of features with the same number of bins; those without bins are categories.
-        self._runs = [
-            _Run(first, last, int(max_bins[first]), learned.dtype, found_from, storage)
-            for first, last in find_runs(max_bins, _FEATURES)
-            if max_bins[first]
-        ]
+        self._max_bins, self._categories, self._storage = max_bins, categories, storage
+        self._runs: list[_Run] = []
 
-    def read(self, unknown_code: float) -> list[str]:
-        """Read all batches; return the features whose integers are rounded."""
+    def read(self, unknown_code: float) -> dict[int, str]:
+        """Read all batches; return the features whose integers are rounded, and their columns."""
+        # Runs of features with the same number of bins; those without bins are categories.
+        memory = (self._learned.dtype, self._from, self._storage, self._team)
+        self._runs = [
+            _Run(first, last, int(self._max_bins[first]), *memory)
+            for first, last in find_runs(self._max_bins, _FEATURES)
+            if self._max_bins[first]
+        ]
         kinds, rounded = self._learned.schema.kinds, {}
         for first, X, columns in self._learned.read_matrices("missing", unknown_code):
-            for column, kind in zip(columns.columns, kinds, strict=True):
-                if kind == NUMBER and column.label not in rounded and column.rounds_integers():
-                    rounded[column.label] = True
+            for f, (column, kind) in enumerate(zip(columns.columns, kinds, strict=True)):
+                if kind == NUMBER and f not in rounded and column.rounds_integers():
+                    rounded[f] = column.label
             rows, _ = _take_range(self._from.rows, first, first + X.shape[0])
-            self.categories.add(X, rows, self._team)
+            self._categories.add(X, rows, self._team)
             for run in self._runs:
                 run.add(X, rows, first, self._team)
-        return list(rounded)
+        return rounded
 
-    def place_thresholds(self) -> list[np.ndarray]:
+    def place_thresholds(self, shards: Shards | None) -> list[np.ndarray]:
         """Return the thresholds of all features, empty for categories."""
         thresholds = [np.empty(0)] * self._learned.schema.n_features
+        sample = None
+        if shards is not None and self._runs:
+            sample = PeerSample.open(self._from, shards)
         for run in self._runs:
-            thresholds[run.first : run.last] = run.place_thresholds(self._team)
+            thresholds[run.first : run.last] = run.place_thresholds(sample, self._team)
         return thresholds
 
 
@@ -176,18 +210,17 @@ class _Run:
         dtype: np.dtype,
         found_from: ThresholdRows,
         storage: PlainStorage,
+        team: Team,
     ) -> None:
         self.first, self.last = first, last
         self._max_bins, self._from = max_bins, found_from
-        self._distinct: DistinctValues | None = None
+        self._distinct = DistinctValues.allocate(last - first, max_bins, dtype, team)
         # By column: quantiles are found one column after the other.
         self._sample = storage.allocate((last - first, found_from.sample.size), dtype)
 
     def add(self, X: np.ndarray, rows: np.ndarray, first_row: int, team: Team) -> None:
         """Add a batch; ``rows`` are counted from its first row."""
         X = X[:, self.first : self.last]
-        if self._distinct is None:
-            self._distinct = DistinctValues.allocate(X.shape[1], self._max_bins, X.dtype, team)
         if not self._distinct.is_full:
             self._distinct.add(X, rows, team)
             if self._distinct.is_full:  # the hash tables are large, and not needed any more
@@ -195,16 +228,28 @@ class _Run:
         sampled, begin = _take_range(self._from.sample, first_row, first_row + X.shape[0])
         self._sample[:, begin : begin + sampled.size] = X[sampled].T
 
-    def place_thresholds(self, team: Team) -> list[np.ndarray]:
-        """Return the thresholds of these features."""
-        assert self._distinct is not None
+    def place_thresholds(self, sample: PeerSample | None, team: Team) -> list[np.ndarray]:
+        """Return the thresholds of these features, from the rows of all peers if there are any."""
+        if sample is None:
+            return self._distinct.place_thresholds(partial(self._cut, team))
+        united = self._distinct.unite(sample.peers)
+        return united.place_thresholds(partial(self._cut_among, sample, team))
+
+    def _cut(self, team: Team, many: np.ndarray) -> Neighbors:
         numbers = np.arange(self._sample.shape[1], dtype=np.uint32)
+        of_rows = (numbers, self._from.weight)
+        return cut_quantiles(self._sample.T, many, *of_rows, self._max_bins, team)
 
-        def cut(many: np.ndarray) -> Neighbors:
-            of_rows = (numbers, self._from.weight)
-            return cut_quantiles(self._sample.T, many, *of_rows, self._max_bins, team)
-
-        return self._distinct.place_thresholds(cut)
+    def _cut_among(self, sample: PeerSample, team: Team, many: np.ndarray) -> Neighbors:
+        numbers = np.arange(sample.n_rows, dtype=np.uint32)
+        low, high, sizes = zip(
+            *(
+                cut_quantiles(X.T, np.arange(len(X)), numbers, sample.weight, self._max_bins, team)
+                for X in sample.gather(self._sample, many)
+            ),
+            strict=True,
+        )
+        return np.concatenate(low), np.concatenate(high), np.concatenate(sizes)
 
 
 def _take_range(rows: np.ndarray, first: int, last: int) -> tuple[np.ndarray, int]:
@@ -224,6 +269,7 @@ def write_pages(
     min_rows: int = 1,
     more: Sequence[Matrix | StreamedMatrix | LearnedTable] = (),
     unknown_code: float = np.nan,
+    shards: Shards | None = None,
 ) -> PagedData:
     """Map all rows to bins and return them in pages, followed by the rows of ``more``.
 
@@ -245,6 +291,9 @@ def write_pages(
         Rows that are only scored, such as validation sets. A table must have the same schema.
     unknown_code : float
         The code of categories that the schema does not know.
+    shards : Shards or None
+        Where the training rows are among those of other processes, which make the same call. Each
+        gets pages of its own rows, none if it has no rows. None if there are no other processes.
     """
     refuse_wide(learned, mapper)
     n_features, n_value_bins = learned.schema.n_features, mapper.count_bins()
@@ -254,27 +303,38 @@ def write_pages(
     screen = _Screen(n_value_bins + 1, fewest)
     tables = (learned, *more)
     n_rows = sum(own.n_rows if isinstance(own, LearnedTable) else own.shape[0] for own in tables)
-    columns = []
-    parts = _cut(_read_parts(tables, unknown_code), page_rows)
-    for first in range(0, n_rows, page_rows):
-        own = storage.allocate((n_features, min(page_rows, n_rows - first)), np.uint8)
-        none = np.empty((0, own.shape[1]), dtype=np.uint32)
-        begin = 0
-        while begin < own.shape[1]:
-            part = next(parts)
-            mapper.write_bins(part, own, none, begin, team)
-            begin += part.shape[0]
-        screen.add(own, _take_range(rows, first, first + begin)[0])
-        columns.append(own)
-    for _ in parts:  # ends the pass, which compares the number of rows
-        pass
+    peers = ALONE if shards is None else shards.peers
+
+    def read() -> list[np.ndarray]:
+        columns = []
+        parts = _cut(_read_parts(tables, unknown_code), page_rows)
+        for first in range(0, n_rows, page_rows):
+            own = storage.allocate((n_features, min(page_rows, n_rows - first)), np.uint8)
+            none = np.empty((0, own.shape[1]), dtype=np.uint32)
+            begin = 0
+            while begin < own.shape[1]:
+                part = next(parts)
+                mapper.write_bins(part, own, none, begin, team)
+                begin += part.shape[0]
+            screen.add(own, _take_range(rows, first, first + begin)[0])
+            columns.append(own)
+        for _ in parts:  # ends the pass, which compares the number of rows
+            pass
+        return columns
+
+    columns = do_alike(peers, read)
+    screen.unite(peers)
     categories = _collect(mapper, n_features)
-    pages, first = [], 0
-    for own in columns:
-        data = _lay_out(own, n_value_bins, screen.usable, categories, storage, team)
-        pages.append(Page(first, data))
-        first += own.shape[1]
-    return PagedData(pages, n_value_bins, screen.usable, categories)
+
+    def lay_out() -> list[Page]:
+        pages, first = [], 0
+        for own in columns:
+            data = _lay_out(own, n_value_bins, screen.usable, categories, storage, team)
+            pages.append(Page(first, data))
+            first += own.shape[1]
+        return pages
+
+    return PagedData(do_alike(peers, lay_out), n_value_bins, screen.usable, categories)
 
 
 def refuse_wide(learned: LearnedTable, mapper: BinMapper) -> None:
@@ -326,6 +386,20 @@ class _Screen:
         for f in np.flatnonzero(self.usable == 0).tolist():
             self._counts[f] += np.bincount(columns[f][rows], minlength=_CODES)
             self.usable[f] = self._can_split(f)
+
+    def unite(self, peers: Peers) -> None:
+        """Find the features that the rows of all peers can split together."""
+        if peers.size == 1:
+            return
+        n_usable = self.usable.astype(np.int64)
+        peers.add(n_usable)
+        self.usable[n_usable > 0] = 1
+        open_features = np.flatnonzero(n_usable == 0)  # whose bins have all been counted
+        if open_features.size:
+            counts = self._counts[open_features]
+            peers.add(counts)
+            self._counts[open_features] = counts
+            self.usable[open_features] = [self._can_split(f) for f in open_features.tolist()]
 
     def _can_split(self, f: int) -> bool:
         counts, fewest = self._counts[f, : self._n_bins[f]], self._fewest[f]

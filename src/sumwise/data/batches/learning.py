@@ -224,7 +224,7 @@ def learn_table(
     check_number(np.array([own.values.n_values for own in features]))
     schema = _make_schema(features) if known is None else known
     gathered = {
-        name: own.join(_find_common([found.types[name] for found in every]))
+        name: own.join(find_common_type([found.types[name] for found in every]))
         for name, own in columns.items()
     }
     of_rows = (_join(gathered, names) for names in table.roles)
@@ -438,7 +438,7 @@ class _Gathered:
 
     def find_type(self) -> np.dtype | None:
         """Return the type of all rows; None if there are none."""
-        return _find_common([part.dtype for part in self._parts])
+        return find_common_type([part.dtype for part in self._parts])
 
     def join(self, dtype: np.dtype | None) -> np.ndarray:
         """Return all rows in a type that the rows of all peers have."""
@@ -447,7 +447,7 @@ class _Gathered:
         return self._parts[0]
 
 
-def _find_common(dtypes: Sequence[np.dtype | None]) -> np.dtype | None:
+def find_common_type(dtypes: Sequence[np.dtype | None]) -> np.dtype | None:
     """Return the type of joined arrays; None stands for no rows."""
     known = [dtype for dtype in dtypes if dtype is not None]
     if np.dtype(object) in known:  # NumPy does not join dates and objects

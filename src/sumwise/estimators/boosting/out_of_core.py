@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import is_classifier
 
+from sumwise.data.batches.agreement import do_alike
 from sumwise.data.batches.binning import open_pages
 from sumwise.data.batches.learning import BatchedTable, LearnedTable, Names, Roles, learn_table
 from sumwise.data.batches.matrix import BatchedMatrix
@@ -82,6 +83,7 @@ class Budget:
         continues: bool,
     ) -> Iterator[TrainingTable]:
         """Read the table of a fit, which may continue a model; its pages end with the context."""
+        peers = data.rows.peers
         plan = plan_pages(self, data, settings, team, continues)
         train: Any = data.train.matrix
         with open_pages(
@@ -98,8 +100,7 @@ class Budget:
             more=[_refuse_sparse(rows.matrix) for rows in data.sets],
             shards=data.train.shards,
         ) as (pages, mapper, rounded):
-            warn_of_rounding(rounded)
-            peers = data.rows.peers
+            warn_of_rounding(rounded, peers)
             if model.verbose:
                 _show_pages(pages, plan, peers)
             # On a single page, trees grow as if all rows had been in memory.
@@ -259,11 +260,13 @@ def plan_pages(
     if continues:
         reserved += n_rows * n_features  # codes of the rows, for the old trees
     sizes = (n_rows, n_features, settings.loss.n_outputs, reserved, team.n_threads)
-    plan = plan_memory(budget.limit, *sizes)
+    plan = do_alike(data.rows.peers, lambda: plan_memory(budget.limit, *sizes))
     # A page takes twice its room while it is made.
-    if plan.keeps_pages and 4 * plan.binned_bytes <= budget.limit:
-        return replace(plan, page_rows=n_rows)
-    return plan
+    if not plan.keeps_pages or 4 * plan.binned_bytes > budget.limit:
+        return plan
+    # Without peers, trees grow on one page as on any table; otherwise a thread works on a page.
+    n_pages = 1 if data.rows.peers.size == 1 else team.n_threads
+    return replace(plan, page_rows=max(1, -(-n_rows // n_pages)))
 
 
 def _refuse_sparse(X: Any) -> Any:

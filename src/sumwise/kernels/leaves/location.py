@@ -87,7 +87,8 @@ def _sort_few(keys, mass, n):
 
 
 @routine
-def _value_of_key(key):
+def value_of_key(key):
+    """The float that a key of 64 bits stands for."""
     return np.uint64(bits_of_key(key, 64)).view(np.float64)
 
 
@@ -111,10 +112,10 @@ def _quantile(values, units, total, level, keys, mass, counters):
         if below >= goal and (place + 1 == n or keys[place + 1] > keys[place]):
             break
         place += 1
-    value = _value_of_key(keys[place])
+    value = value_of_key(keys[place])
     if np.float64(below) == goal:
         following = keys[place + 1] if place + 1 < n else above
-        value = 0.5 * value + 0.5 * _value_of_key(following)
+        value = 0.5 * value + 0.5 * value_of_key(following)
     return value
 
 

@@ -67,7 +67,37 @@ def _lay_out_groups(left, n_threads, buffers):
 
 
 @inlined
-def _pass_over_empty_nodes(left, n_rows, anchor):
+def count_rows(thread, n_threads, sync, rows, leaf, left, buffers):
+    """Find where the rows of each node begin in the groups, and how many there are."""
+    first, last = share(rows.size, thread, n_threads)
+    place = buffers.place[thread]
+    for node in range(left.size):
+        place[node] = 0
+    for i in range(first, last):
+        place[leaf[rows[i]]] += 1
+    wait_for_all(sync, n_threads)
+    if thread == 0:
+        _lay_out_groups(left, n_threads, buffers)
+    wait_for_all(sync, n_threads)
+
+
+@inlined
+def move_rows(thread, n_threads, sync, rows, leaf, target, row_units, buffers, scores):
+    """Put the residuals and weights of rows into their groups, once rows are counted."""
+    first, last = share(rows.size, thread, n_threads)
+    place, has_units = buffers.place[thread], row_units.size > 0
+    for i in range(first, last):
+        row = rows[i]
+        node = leaf[row]
+        buffers.residual[place[node]] = target[row] - scores[row]
+        if has_units:
+            buffers.units[place[node]] = row_units[row]
+        place[node] += 1
+    wait_for_all(sync, n_threads)
+
+
+@inlined
+def pass_over_empty_nodes(left, n_rows, anchor):
     """Thread 0: a node whose anchor has no rows takes the anchor of its parent."""
     for node in range(left.size):  # parents come before children
         child = left[node]
@@ -94,7 +124,7 @@ def _locate_node(node, rule, buffers, counters):
 
 
 @inlined
-def _set_values(left, anchor, weight, rule, buffers, value):
+def set_values(left, anchor, weight, rule, buffers, value):
     """Thread 0: set values of leaves; an inner node has the weighted mean of its leaves."""
     for node in range(left.size - 1, -1, -1):
         child = left[node]
@@ -121,26 +151,12 @@ def refit_leaves(
     An anchor without rows is replaced.
     """
     leaf, left, anchor, weight = tree
-    first, last = share(rows.size, thread, n_threads)
-    place, n_nodes = buffers.place[thread], left.size
-    for node in range(n_nodes):
-        place[node] = 0
-    for i in range(first, last):
-        place[leaf[rows[i]]] += 1
-    wait_for_all(sync, n_threads)
+    count_rows(thread, n_threads, sync, rows, leaf, left, buffers)
     if thread == 0:
-        _lay_out_groups(left, n_threads, buffers)
-        _pass_over_empty_nodes(left, buffers.n_rows, anchor)
-    wait_for_all(sync, n_threads)
-    has_units = row_units.size > 0
-    for i in range(first, last):
-        row = rows[i]
-        node = leaf[row]
-        buffers.residual[place[node]] = target[row] - scores[row]
-        if has_units:
-            buffers.units[place[node]] = row_units[row]
-        place[node] += 1
-    wait_for_all(sync, n_threads)
+        pass_over_empty_nodes(left, buffers.n_rows, anchor)
+    move_rows(thread, n_threads, sync, rows, leaf, target, row_units, buffers, scores)
+    first, last = share(rows.size, thread, n_threads)
+    n_nodes = left.size
     counters = buffers.counters[thread]
     for node in range(n_nodes):
         # A group belongs to the thread among whose rows it begins.
@@ -153,7 +169,7 @@ def refit_leaves(
         for node in range(n_nodes):
             if left[node] < 0 and anchor[node] != node:
                 _locate_node(anchor[node], rule, buffers, counters)
-        _set_values(left, anchor, weight, rule, buffers, value)
+        set_values(left, anchor, weight, rule, buffers, value)
 
 
 @kernel
