@@ -26,6 +26,17 @@ def test_parameters_are_the_arguments_of_init():
     assert list(part.get_params(deep=False)) == ["kind", "rate", "inner"]
 
 
+def test_a_part_without_init_has_no_parameters():
+    class Plain(Part):
+        """A part that inherits all."""
+
+    assert Plain().get_params() == {}
+    assert repr(Plain()) == "Plain()"
+    assert Plain() == Plain()
+    with pytest.raises(ParameterError, match="Plain has no parameter 'rate'"):
+        Plain(rate=1)
+
+
 def test_set_params_sets_and_returns_itself():
     part = Columns()
     assert part.set_params(by_tree=0.5, by_node=0.25) is part

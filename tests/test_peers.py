@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sumwise.peers import ALONE, Alone, Peers, Shards, add_up, gather_objects
+from tests.partitions import partitions
 from tests.threaded_peers import deal, run_together
 
 
@@ -58,6 +59,15 @@ def test_rows_have_the_same_numbers_wherever_they_are(sizes, n_peers, d):
     found = sorted(pair for own, _ in results for pair in own)
     assert found == [(row, numbers[row]) for row in np.flatnonzero(chosen)]
     assert {count for _, count in results} == {np.count_nonzero(chosen)}
+
+
+@given(partitions())
+def test_rows_know_their_numbers_in_the_whole_data(partition):
+    def work(shards, own):
+        sizes = np.diff(shards.ends, prepend=0)
+        assert own.tolist() == (np.arange(own.size) + shards.find_offsets().repeat(sizes)).tolist()
+
+    partition.run(work)
 
 
 def test_an_error_of_one_peer_ends_all():

@@ -47,6 +47,8 @@ class Part:
     @classmethod
     @cache
     def _defaults(cls) -> Mapping[str, Any]:
+        if cls.__init__ is object.__init__:  # whose signature has *args and **kwargs
+            return {}
         parameters = inspect.signature(cls.__init__).parameters
         return {name: p.default for name, p in parameters.items() if name != "self"}
 

@@ -131,12 +131,20 @@ class Shards:
         """
         ends = np.searchsorted(rows, self.ends.astype(rows.dtype))
         sizes = np.diff(ends, prepend=0)
-        known = np.concatenate(self.peers.gather(np.stack([self.numbers, sizes], axis=1)))
-        known = known[np.argsort(known[:, 0], kind="stable")]
-        first = known[:, 1].cumsum() - known[:, 1]
-        own = first[np.searchsorted(known[:, 0], self.numbers)]
-        begins = ends - sizes
+        begins, numbers = ends - sizes, self._count_before(sizes)
         return [
             (slice(int(begin), int(end)), int(number))
-            for begin, end, number in zip(begins, ends, own, strict=True)
+            for begin, end, number in zip(begins, ends, numbers, strict=True)
         ]
+
+    def find_offsets(self) -> np.ndarray:
+        """Return for each shard of this process what its row numbers lack to those of all data."""
+        sizes = np.diff(self.ends, prepend=0)
+        return self._count_before(sizes) - (self.ends - sizes)
+
+    def _count_before(self, sizes: np.ndarray) -> np.ndarray:
+        """Return how much is before each shard of this process, given how much is in each."""
+        known = np.concatenate(self.peers.gather(np.stack([self.numbers, sizes], axis=1)))
+        known = known[np.argsort(known[:, 0], kind="stable")]
+        before = known[:, 1].cumsum() - known[:, 1]
+        return before[np.searchsorted(known[:, 0], self.numbers)]

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sumwise.data.thresholds import find_runs, threshold_between
+from sumwise.data.thresholds import DistinctValues, find_runs, threshold_between
 from sumwise.kernels.predict.coding import round_down
+from sumwise.kernels.runtime.threads import Team
+from sumwise.peers import ALONE
 from tests.naive import binning as naive
+from tests.threaded_peers import run_together
 
 INF, LARGEST = np.inf, np.finfo(np.float64).max
 NUMBERS = [
@@ -68,3 +71,44 @@ def test_thresholds_are_rounded_down(threshold):
         with np.errstate(over="ignore"):
             assert float(np.nextafter(rounded[0], np.float32(INF))) > threshold
     assert round_down(np.array([threshold]), np.dtype(np.float64)).tolist() == [threshold]
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(
+                st.sampled_from([*range(6), -0.0, -INF, INF, np.nan]), st.floats(-5, 5, width=16)
+            ),
+            max_size=12,
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(1, 3),
+)
+def test_distinct_values_of_all_peers(parts, dtype, n_threads):
+    """Up to one more than bins, whichever: then quantiles place the thresholds."""
+    arrays = [np.array(part, dtype=dtype).reshape(-1, 2) for part in parts]
+
+    def work(peers):
+        own = arrays[peers.rank]
+        with Team(n_threads) as team:
+            values = DistinctValues.allocate(2, 4, dtype, team)
+            values.add(own, np.arange(len(own), dtype=np.uint32), team)
+            if values.is_full:
+                values = values.drop_tables()
+            assert values.unite(ALONE) is values
+            return values.unite(peers)
+
+    for found in run_together(len(arrays), work):
+        for f in range(2):
+            expected = set(np.concatenate(arrays)[:, f].tolist())
+            expected = {value for value in expected if value == value}
+            n, own = found.n_values[0, f], found.values[0, f]
+            assert n == min(len(expected), 5)
+            assert len(set(own[:n].tolist())) == n
+            assert set(own[:n].tolist()) <= expected
+            assert np.isnan(own[n:]).all()
+        assert found.is_full == (found.n_values[0] == 5).all()

@@ -86,11 +86,11 @@ def find_location(
 ) -> float:
     """Return the location of all peers' values, as ``robust.find_location`` of one process."""
     units = weigh_in_units(weight, values.size, peers)
-    size = np.array([values.size])
+    size = np.array([values.size], dtype=np.int64)
     own = Groups(np.ascontiguousarray(values), units.own, np.zeros_like(size), size)
-    n_values = totals = np.array([units.n_rows])
+    n_values = totals = np.array([units.n_rows], dtype=np.int64)
     if units.is_weighted:
-        totals = np.array([units.own.sum()])
+        totals = np.array([units.own.sum()], dtype=np.int64)
         peers.add(totals)
     groups = SharedGroups(own, units.is_weighted, n_values, totals)
     return float(find_locations(groups, location, peers, Team(1))[0])
@@ -145,16 +145,17 @@ class _Search:
         prefix, shift = self._candidates
         n_bits = min(DIGIT_BITS, int(shift[which[0]]))
         masses = np.zeros((which.size, N_DIGIT_VALUES), dtype=np.int64)
-        counts = np.zeros_like(masses) if self._groups.is_weighted else masses[:0]
+        is_weighted = self._groups.is_weighted
+        counts = np.zeros_like(masses) if is_weighted else masses[:0]
         own = self._own, self._candidates, which
         self._team.run(kernels.count_digits, *own, n_bits, masses, counts)
-        self._peers.add(masses, counts)
+        self._peers.add(*((masses, counts) if is_weighted else (masses,)))
         up_to = masses.cumsum(axis=1) + self._below[which, None]
         digit = np.count_nonzero(up_to.astype(np.float64) < self._goal[which, None], axis=1)
         found = np.arange(which.size), digit
         self._inside[which] = masses[found]
         self._below[which] = up_to[found] - masses[found]
-        self._n_candidates[which] = (counts if counts.size else masses)[found]
+        self._n_candidates[which] = (counts if is_weighted else masses)[found]
         prefix[which] = (prefix[which] << np.uint64(n_bits)) | digit.astype(np.uint64)
         shift[which] -= n_bits
 

@@ -5,6 +5,7 @@ import numpy as np
 from sumwise.kernels.runtime import random
 from sumwise.kernels.sampling.by_gradient import draw_bayesian_weights
 from sumwise.parts import check_number
+from sumwise.sampling.peer_draws import number_rows
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
 # -log(u) is at most 37. Its power, and sums of many powers, must be finite.
@@ -35,6 +36,7 @@ class BayesianBootstrap(RowSampler):
     has_factors = True
     gives_counts = False
     leaves_rows_out = False
+    works_among_peers = True
 
     def __init__(self, temperature: float = 1.0) -> None:
         self.temperature = temperature
@@ -43,10 +45,11 @@ class BayesianBootstrap(RowSampler):
         check_number(self, "temperature", 0.0, _HOTTEST)
 
     def draw(self, source: RowSource) -> DrawnRows:
-        return DrawnRows(source.rows, self.draw_weights(source.rows, source.seed, source.number))
+        numbers = source.rows if source.shards is None else number_rows(source, source.shards)
+        return DrawnRows(source.rows, self.draw_weights(numbers, source.seed, source.number))
 
     def draw_weights(self, rows: np.ndarray, seed: int, number: int) -> np.ndarray:
-        """Return one weight per row."""
+        """Return one weight per row; it depends on the row's number in the whole data."""
         return self._draw(random.make_key(seed, random.ROWS, number), rows)
 
     def draw_member(

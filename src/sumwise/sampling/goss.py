@@ -5,7 +5,10 @@ import numpy as np
 from sumwise.errors import ParameterError
 from sumwise.kernels.runtime import random
 from sumwise.kernels.sampling.by_gradient import N_DIGIT_VALUES, choose_by_gradient
+from sumwise.kernels.sampling.peer_by_gradient import choose_by_gradient_among
 from sumwise.parts import check_number, check_rate
+from sumwise.peers import Shards
+from sumwise.sampling.peer_draws import count_candidates, find_runs, keep_keys
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
 
@@ -33,6 +36,7 @@ class Goss(RowSampler):
     """
 
     has_factors = True
+    works_among_peers = True
 
     def __init__(self, top_rate: float = 0.2, other_rate: float = 0.1) -> None:
         self.top_rate = top_rate
@@ -58,6 +62,8 @@ class Goss(RowSampler):
         return float((1 - self.top_rate) / self.other_rate)
 
     def draw(self, source: RowSource) -> DrawnRows:
+        if source.shards is not None:
+            return self._draw_among(source, source.shards)
         n, n_threads = source.rows.size, source.team.n_threads
         n_top, n_other = self.count_drawn(n)
         n_chosen = n_top + n_other
@@ -80,3 +86,18 @@ class Goss(RowSampler):
             out,
         )
         return DrawnRows(*out)
+
+    def _draw_among(self, source: RowSource, shards: Shards) -> DrawnRows:
+        """Return this process's rows of the draw that one process with all rows would make."""
+        found = choose_by_gradient_among(
+            source.gradient,
+            source.rows,
+            *self.count_drawn(count_candidates(source, shards)),
+            self.amplify,
+            random.make_key(source.seed, random.ROWS, source.number),
+            find_runs(source, shards),
+            keep_keys(source),
+            shards,
+            source.team,
+        )
+        return DrawnRows(*found)

@@ -39,7 +39,8 @@ class RowSource:
     shards : Shards or None
         Where the rows are among those of other processes; None if there are none.
     buffers : dict
-        Arrays that a sampler reuses in the next draw, which saves the time to allocate them.
+        What a sampler keeps for the next draw of the fit: arrays, which saves the time to allocate
+        them, and what it knows of the rows of other processes.
     """
 
     rows: np.ndarray
@@ -88,6 +89,14 @@ class RowSampler(Part):
     has_factors: ClassVar[bool] = False
     needs_groups: ClassVar[bool] = False
     needs_classes: ClassVar[bool] = False
+    # Whether processes that have ``shards`` of the rows draw those that one process with all rows
+    # would draw. A class that overrides ``draw`` has to say so again.
+    works_among_peers: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "draw" in vars(cls) and "works_among_peers" not in vars(cls):
+            cls.works_among_peers = False
 
     def check(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""

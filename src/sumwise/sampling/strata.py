@@ -8,7 +8,9 @@ import numpy as np
 from sumwise.errors import DataError, ParameterError
 from sumwise.kernels.runtime import random
 from sumwise.kernels.sampling.lowest_hashes import draw_strata
+from sumwise.kernels.sampling.peer_lowest import draw_strata_among
 from sumwise.parts import check_flag
+from sumwise.sampling.peer_draws import add_counts, unite_groups
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource, no_factors
 from sumwise.sampling.subsample import Subsample
 
@@ -35,6 +37,7 @@ class ClassSubsample(RowSampler):
     leaves_out_alike = True
     has_factors = True
     needs_classes = True
+    works_among_peers = True
 
     def __init__(self, rates: Any = "balanced", reweigh: bool = False) -> None:
         self.rates = rates
@@ -62,9 +65,15 @@ class ClassSubsample(RowSampler):
         class_idx = source.target[source.rows].astype(np.intp)
         assert source.classes is not None
         counts = np.bincount(class_idx, minlength=source.classes.size)
+        if source.shards is not None:
+            counts = add_counts(source, source.shards, counts)
         n_drawn = self.count_drawn(source.classes, counts)
         key = random.make_key(source.seed, random.ROWS, source.number)
-        rows, others = draw_strata(key, source.rows, class_idx, n_drawn, source.team)
+        what = (key, source.rows, class_idx, n_drawn)
+        if source.shards is None:
+            rows, others = draw_strata(*what, source.team)
+        else:
+            rows, others = draw_strata_among(*what, source.shards, source.team)
         factor = no_factors()
         if self.reweigh:
             factor = find_factors(counts, n_drawn)[source.target[rows].astype(np.intp)]
@@ -118,10 +127,12 @@ class GroupSubsample(Subsample):
     """
 
     needs_groups = True
+    works_among_peers = True
 
     def draw(self, source: RowSource) -> DrawnRows:
         assert source.groups is not None
-        own = source.groups[source.rows]
-        chosen = self.sample(np.unique(own).astype(np.uint32), source.seed, source.number)
+        own, shards = source.groups[source.rows], source.shards
+        groups = np.unique(own) if shards is None else unite_groups(source, shards, own)
+        chosen = self.sample(groups.astype(np.uint32), source.seed, source.number)
         is_drawn = np.isin(own, chosen)
         return DrawnRows(source.rows[is_drawn], left_out=source.rows[~is_drawn])

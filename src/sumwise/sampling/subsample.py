@@ -5,7 +5,9 @@ import numpy as np
 from sumwise.kernels.runtime import random
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.lowest_hashes import Drawn, draw_lowest
+from sumwise.kernels.sampling.peer_lowest import draw_lowest_among
 from sumwise.parts import check_rate
+from sumwise.sampling.peer_draws import count_candidates
 from sumwise.sampling.rows import DrawnRows, RowSampler, RowSource
 
 
@@ -25,6 +27,7 @@ class Subsample(RowSampler):
     """
 
     leaves_out_alike = True
+    works_among_peers = True
 
     def __init__(self, rate: float = 0.8) -> None:
         self.rate = rate
@@ -33,7 +36,13 @@ class Subsample(RowSampler):
         check_rate(self, "rate")
 
     def draw(self, source: RowSource) -> DrawnRows:
-        rows, left_out = self._split(source.rows, source.seed, source.number, source.team)
+        if source.shards is None:
+            rows, left_out = self._split(source.rows, source.seed, source.number, source.team)
+        else:
+            key = random.make_key(source.seed, random.ROWS, source.number)
+            n_drawn = self.count_drawn(count_candidates(source, source.shards))
+            own = (source.rows, n_drawn, source.shards, source.team)
+            rows, left_out = draw_lowest_among(key, *own)
         return DrawnRows(rows, left_out=left_out)
 
     def sample(self, rows: np.ndarray, seed: int, round_idx: int) -> np.ndarray:

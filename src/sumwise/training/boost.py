@@ -157,7 +157,7 @@ def _measure_scores(session: Session, rounds: Record, n_rounds: int) -> dict[str
 
 
 def _list_evaluated(session: Session) -> Sequence[EvaluatedRows]:
-    evaluated, valid = session.settings.evaluated, session.rows.valid
+    evaluated, rows = session.settings.evaluated, session.rows
     if evaluated is not None:
         return evaluated
-    return [EvaluatedRows("validation", valid)] if valid.size else []
+    return [EvaluatedRows("validation", rows.valid)] if rows.n_valid else []

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sumwise.losses import Loss
+from sumwise.data.batches.agreement import do_alike
+from sumwise.errors import ParameterError
+from sumwise.kernels.runtime.threads import Team
+from sumwise.losses import CustomLoss, Loss
+from sumwise.losses.base import mean_losses
 from sumwise.peers import Peers, Shards
+from sumwise.sampling import ROW_SAMPLERS, DrawnRows
 from sumwise.training.callbacks import RoundState
-from sumwise.training.session import Session
+from sumwise.training.rounds import BoostingResult
+from sumwise.training.session import BoostingSettings, Session, TrainingRows, TrainingTable
 
 if TYPE_CHECKING:
     from sumwise.tree import LeafRefitter
@@ -19,6 +25,23 @@ if TYPE_CHECKING:
 
 class PeerSession(Session):
     """One fit among peers; see :class:`Session`."""
+
+    def __init__(
+        self,
+        table: TrainingTable,
+        rows: TrainingRows,
+        settings: BoostingSettings,
+        team: Team,
+        past: BoostingResult | None,
+    ) -> None:
+        sampler = settings.sampler
+        if sampler is not None and not sampler.works_among_peers:
+            names = ", ".join(kind.__name__ for kind in ROW_SAMPLERS if kind.works_among_peers)
+            raise ParameterError(
+                f"sampler={sampler!r} draws from the rows of a single process only, and here "
+                f"several processes have rows; use one of {names}"
+            )
+        super().__init__(table, rows, settings, team, past)
 
     @property
     def _peers(self) -> Peers:
@@ -35,8 +58,19 @@ class PeerSession(Session):
         return not self._peers.largest(np.array([float(is_bad)]))[0]
 
     def _find_loss(self, raw: np.ndarray, rows: np.ndarray) -> float:
-        own = self.rows
-        return self.settings.loss.value(own.target, raw, own.weight, rows, self._peers)
+        own, loss, peers = self.rows, self.settings.loss, self._peers
+        if not isinstance(loss, CustomLoss):
+            return loss.value(own.target, raw, own.weight, rows, peers)
+        # The user's method may fail on the rows of one process.
+        values = do_alike(peers, lambda: loss.row_values(own.target[rows], raw[:, rows]))
+        values = values * own.weight[rows] if own.weight.size else values
+        return mean_losses([values], own.weight, rows, peers)[0]
+
+    def _fill_gradient(self, loss: Loss, raw: np.ndarray) -> None:
+        if isinstance(loss, CustomLoss):
+            do_alike(self._peers, lambda: super(PeerSession, self)._fill_gradient(loss, raw))
+        else:
+            super()._fill_gradient(loss, raw)
 
     def _adapt_loss(self, raw: np.ndarray) -> Loss:
         own = self.rows
@@ -47,6 +81,14 @@ class PeerSession(Session):
 
         own = (self._own_grower, target, weight, self.rows.train, self.team)
         return LeafRefitter(*own, peers=self._peers)
+
+    def _has_factors(self, drawn: DrawnRows) -> bool:
+        # A process from whose rows none are drawn has no factors to show, so all ask the others.
+        sampler = self.settings.sampler
+        if sampler is None or not sampler.has_factors:
+            return False
+        has_own = np.array([float(drawn.factor.size > 0)])
+        return bool(self._peers.largest(has_own)[0])
 
     def _count(self, rows: np.ndarray) -> int:
         return self._shards.count(rows)

@@ -362,9 +362,13 @@ class Session:
 
     def take_gradient(self, raw: np.ndarray) -> Loss:
         """Fill gradient and hessian at these scores; return the loss of this round."""
-        rows, loss = self.rows, self._adapt_loss(raw)
-        loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
+        loss = self._adapt_loss(raw)
+        self._fill_gradient(loss, raw)
         return loss
+
+    def _fill_gradient(self, loss: Loss, raw: np.ndarray) -> None:
+        rows = self.rows
+        loss.gradient(self.team, rows.target, raw, rows.weight, self.gradient, self.hessian)
 
     def _adapt_loss(self, raw: np.ndarray) -> Loss:
         """Return the loss of a round that begins with these scores."""
@@ -400,13 +404,16 @@ class Session:
         return Sample(drawn.rows, unseen, left_out, drawn.factor)
 
     def _apply_factors(self, drawn: DrawnRows) -> None:
-        if not drawn.factor.size:
-            return
-        for values in (self.gradient, self.hessian):
-            self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
-        if self.settings.loss.location is not None:
+        if drawn.factor.size:
+            for values in (self.gradient, self.hessian):
+                self.team.run(multiply_rows, drawn.rows, drawn.factor, values)
+        if self.settings.loss.location is not None and self._has_factors(drawn):
             for refitter, weight in zip(self._refitters, self._location_weights, strict=True):
                 refitter.weigh(drawn.rows, weight, drawn.factor)
+
+    def _has_factors(self, drawn: DrawnRows) -> bool:
+        """Whether a draw has factors other than one."""
+        return drawn.factor.size > 0
 
     def grow_tree(
         self, loss: Loss, output: int, number: int, sample: Sample, scores: np.ndarray

@@ -137,7 +137,7 @@ def fit_both(kind, params, target, names="", ends=(100, 100, 250), owners=(0, 1,
     if "validation" in names:
         y_val = VALID_TARGETS[target]
         valid = {"X_val": VALID, "y_val": y_val}
-        cut_sets = cut(VALID, y_val, (70,), owners[1:], n_peers)
+        cut_sets = cut(VALID, y_val, (70,), owners[::-1], n_peers)
         sets = [{"validation": parts} for parts in cut_sets]
     alone = make(kind, params).fit(FRAME, y, **own, **valid)
     parts = cut(FRAME, y, ends, owners, n_peers, **own)

@@ -9,6 +9,7 @@ import textwrap
 import time
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ from sumwise import (
 )
 from sumwise.errors import DataError, DataWarning, MemoryLimitError, ParameterError
 from sumwise.estimators.boosting import out_of_core
+from sumwise.tree import GrowthSettings
+from tests.threaded_peers import run_together
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.dataset as ds  # noqa: E402
@@ -573,3 +576,19 @@ def test_saved_models_load(path, small_pages, tmp_path):
     found.save(tmp_path / "model.sumwise")
     again = load(tmp_path / "model.sumwise")
     assert np.array_equal(again.predict_proba(path), found.predict_proba(path))
+
+
+def test_peers_plan_their_own_pages_and_fail_alike():
+    settings = SimpleNamespace(growth=GrowthSettings(), loss=SimpleNamespace(n_outputs=1))
+
+    def plan(limit, peers):
+        n_rows = 1000 * peers.rank
+        rows = SimpleNamespace(n_rows=n_rows, n_train=1000, peers=peers)
+        data = SimpleNamespace(rows=rows, train=SimpleNamespace(matrix=np.empty((n_rows, 3))))
+        budget = out_of_core.Budget(limit * (1 + 99 * (1 - peers.rank)), None)
+        team = SimpleNamespace(n_threads=2)
+        return out_of_core.plan_pages(budget, data, settings, team, False).page_rows
+
+    assert run_together(2, partial(plan, 1 << 24)) == [1, 500]
+    with pytest.raises(MemoryLimitError, match="1000 rows of 3 features"):
+        run_together(2, partial(plan, 1 << 17))

@@ -36,14 +36,8 @@ def read_validation(
     ``model`` knows the features of the training data; ``unknown_code`` is the code of categories
     that these do not have. With ``in_batches``, the training data is not in memory.
     """
-    if X is None:
-        others = {"y_val": y, "sample_weight_val": sample_weight, "init_score_val": init_score}
-        useless = [other for other, value in others.items() if value is not None]
-        if useless:
-            raise DataError(f"{useless[0]} belongs to X_val, which is missing")
+    if not is_given(X, y, sample_weight, init_score):
         return None
-    if y is None:
-        raise DataError("X_val needs y_val, the target of its rows")
     if is_source(X):
         from sumwise.estimators.boosting.out_of_core import read_source_set  # few fits need it
 
@@ -57,6 +51,19 @@ def read_validation(
         raise DataError(f"X_val has {matrix.shape[0]} rows, but y_val has {len(labels)}")
     target = task.encode(labels, "y_val")
     return LabeledRows.label(task, X, matrix, labels, target, sample_weight, init_score, name)
+
+
+def is_given(X: Any, y: Any, sample_weight: Any, init_score: Any) -> bool:
+    """Whether there is a validation set; refuse parts of one."""
+    if X is None:
+        others = {"y_val": y, "sample_weight_val": sample_weight, "init_score_val": init_score}
+        useless = [other for other, value in others.items() if value is not None]
+        if useless:
+            raise DataError(f"{useless[0]} belongs to X_val, which is missing")
+        return False
+    if y is None:
+        raise DataError("X_val needs y_val, the target of its rows")
+    return True
 
 
 def split_rows(

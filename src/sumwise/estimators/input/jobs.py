@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from math import isqrt
 from typing import Any
@@ -24,6 +25,10 @@ _VALUES_PER_THREAD = 4_300
 # A single kernel of a fit with more steps may take seconds: it must react to an interrupt. Others
 # are interrupted between kernels.
 LONG_STEPS = 10_000_000_000
+
+
+# CPUs that the work of a Python thread was granted.
+_granted: ContextVar[int | None] = ContextVar("granted", default=None)
 
 
 class _Taken:
@@ -92,9 +97,26 @@ def count_growers(n_values: int) -> int:
     return max(1, isqrt(n_values // _VALUES_PER_THREAD))
 
 
+@contextmanager
+def granting_cpus(n_cpus: int) -> Iterator[None]:
+    """Let this Python thread use so many CPUs, whatever the limits for libraries say.
+
+    A scheduler of tasks sets those limits to 1 for the sake of tasks that use one thread each, and
+    tells a larger task in its own way how many it may use.
+    """
+    token = _granted.set(n_cpus)
+    try:
+        yield
+    finally:
+        _granted.reset(token)
+
+
 def count_cpus() -> int:
     """Return the available CPUs by affinity, container quota, joblib and threadpoolctl."""
     count = int(joblib.cpu_count())
+    granted = _granted.get()
+    if granted is not None:
+        return max(1, min(count, granted))
     for name in _LIMITS:
         value = os.environ.get(name, "")
         if value.isdigit() and int(value) > 0:

@@ -1,0 +1,174 @@
+"""The partitions of a fit on the workers: computed, kept there, and given to ranks."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dask import delayed
+from distributed import Future, futures_of
+
+from sumwise.dask.collections import Sources
+from sumwise.dask.liveness import Workers
+from sumwise.dask.ranks import make_part
+from sumwise.errors import PeersError
+
+# Seconds to wait for a first worker: machines of a cloud take minutes to start.
+NO_WORKERS_TIMEOUT = 600.0
+
+# The training rows among the sets of partitions.
+TRAIN = ""
+# A partition: the name of its set, and its number.
+Key = tuple[str, int]
+
+
+class Share(NamedTuple):
+    """The partitions of one rank: of the training rows, and of each validation set."""
+
+    parts: list[Future]
+    sets: dict[str, list[Future]]
+
+
+class Partitions:
+    """The partitions of all sets of a fit.
+
+    Each is made by one task: so all columns of a partition are on one worker. Dask makes those of a
+    worker that has ended once more elsewhere. It does not know when a worker was stopped; then the
+    partitions are submitted again for the others.
+    """
+
+    def __init__(
+        self, workers: Workers, train: Sequence[Sources], sets: Mapping[str, Sequence[Sources]]
+    ) -> None:
+        self._workers = workers
+        self._set_names = list(sets)
+        self._sources = {
+            (name, number): own
+            for name, sources in {TRAIN: train, **sets}.items()
+            for number, own in enumerate(sources)
+        }
+        self._futures: dict[Key, Future] = {}
+
+    def place(self) -> dict[str, Share]:
+        """Compute the partitions that are missing; return who trains on which.
+
+        The workers that have training rows or validation rows are the ranks, by their addresses.
+        """
+        while True:
+            self._compute()
+            has = self._find_holders()
+            lacking = [key for key, holders in has.items() if not holders]
+            if not lacking:
+                return self._share_out(has)
+            # Held by workers that were stopped just now, or not held any more.
+            self._drop(key for key in lacking if self._futures[key].status == "finished")
+
+    def close(self) -> None:
+        """Let Dask forget the partitions."""
+        self._drop(list(self._futures))
+
+    def _drop(self, keys: Iterator[Key] | Sequence[Key]) -> None:
+        for key in list(keys):
+            self._futures.pop(key).release()
+
+    def _compute(self) -> None:
+        """Wait until all partitions are computed."""
+        known_silent = set(self._workers.silent)
+        self._submit_missing()
+        since = time.monotonic()
+        while True:
+            pending = []
+            for key, future in self._futures.items():
+                if future.status in ("error", "cancelled"):
+                    raise _explain(future)
+                if future.status != "finished":
+                    pending.append(key)
+            if not pending:
+                return
+            self._workers.wait([self._futures[key] for key in pending])
+            if self._workers.present:
+                since = time.monotonic()
+            elif time.monotonic() - since > NO_WORKERS_TIMEOUT:
+                raise PeersError(
+                    f"the cluster has had no workers for {NO_WORKERS_TIMEOUT:g} seconds"
+                )
+            if set(self._workers.silent) - known_silent:
+                # Partitions, or what they are made from, may be waiting for those workers.
+                known_silent = set(self._workers.silent)
+                self._drop(pending)
+                self._submit_missing()
+
+    def _submit_missing(self) -> None:
+        missing = [key for key in self._sources if key not in self._futures]
+        if not missing:
+            return
+        is_restricted = bool(self._workers.silent)
+        if is_restricted:
+            self._check_inputs(missing)
+        client, version = self._workers.client, sys.modules["sumwise"].__version__
+        make = delayed(make_part, pure=False, traverse=False)
+        parts = [make(version, key[1], *self._sources[key]) for key in missing]
+        options: dict[str, Any] = {"workers": self._workers.alive} if is_restricted else {}
+        futures = client.compute(parts, **options)
+        self._futures |= dict(zip(missing, futures, strict=True))
+
+    def _check_inputs(self, missing: Sequence[Key]) -> None:
+        """Refuse to wait for inputs that only workers without a sign of life have."""
+        client, alive = self._workers.client, set(self._workers.alive)
+        sources = [own for key in missing for own in self._sources[key]]
+        inputs = {future.key for future in futures_of(sources)}
+        if not inputs:
+            return
+        has = self._workers.ask(client.scheduler.who_has, keys=list(inputs))
+        stuck = {
+            address
+            for own in has.values()
+            if own and not alive.intersection(own)
+            for address in own
+        }
+        if stuck:
+            named = ", ".join(map(self._workers.explain, sorted(stuck)))
+            raise PeersError(
+                f"some of the data is only on {named}. Dask computes it again elsewhere once that "
+                "worker has ended or was removed from the cluster; then fit again"
+            )
+
+    def _find_holders(self) -> dict[Key, list[str]]:
+        """Return the workers that have each partition, without those that are lost."""
+        workers = self._workers
+        workers.look(at_once=True)
+        keys = {future.key: key for key, future in self._futures.items()}
+        found = workers.ask(workers.client.scheduler.who_has, keys=list(keys))
+        return {
+            key: [address for address in found.get(name) or () if not workers.is_lost(address)]
+            for name, key in keys.items()
+        }
+
+    def _share_out(self, has: Mapping[Key, Sequence[str]]) -> dict[str, Share]:
+        """Give every partition to one of the workers that have it, as evenly as possible."""
+        shares: dict[str, Share] = {}
+        # Those that few workers have come first, then there is a choice for the others.
+        for key in sorted(has, key=lambda key: len(has[key])):
+            name, _ = key
+            own = min(has[key], key=lambda address: _count(shares.get(address), name))
+            if own not in shares:
+                shares[own] = Share([], {each: [] for each in self._set_names})
+            share = shares[own]
+            (share.parts if name == TRAIN else share.sets[name]).append(self._futures[key])
+        return shares
+
+
+def _count(share: Share | None, name: str) -> int:
+    if share is None:
+        return 0
+    return len(share.parts if name == TRAIN else share.sets[name])
+
+
+def _explain(future: Future) -> BaseException:
+    """Return why a partition could not be computed."""
+    if future.status == "cancelled":
+        return PeersError("the partitions of this fit were cancelled, or the cluster restarted")
+    error = future.exception()
+    if isinstance(error, ImportError) and "sumwise" in str(error):
+        return PeersError(f"a worker lacks sumwise, or has another version: {error}")
+    return error
