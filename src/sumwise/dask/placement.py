@@ -63,6 +63,21 @@ class Partitions:
             # Held by workers that were stopped just now, or not held any more.
             self._drop(key for key in lacking if self._futures[key].status == "finished")
 
+    def gather(self) -> list[Future]:
+        """Compute the training rows that are missing; return all, in the order of partitions."""
+        self.place()
+        return [self._futures[key] for key in self._sources if key[0] == TRAIN]
+
+    def forget_silent(self) -> None:
+        """Forget partitions that workers without a sign of life have, if others have them or not.
+
+        Dask might ask any of these workers for them.
+        """
+        keys = {future.key: key for key, future in self._futures.items()}
+        found = self._workers.ask(self._workers.client.scheduler.who_has, keys=list(keys))
+        lost = [k for name, k in keys.items() if any(map(self._workers.is_lost, found[name] or ()))]
+        self._drop(lost)
+
     def close(self) -> None:
         """Let Dask forget the partitions."""
         self._drop(list(self._futures))
