@@ -3,6 +3,7 @@ import pkgutil
 import re
 from functools import partial
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -31,8 +32,9 @@ from sumwise.estimators.input import jobs
 from sumwise.inspection.shap import shap_interactions, shap_values
 from sumwise.kernels.runtime.jit import Kernel, Verb
 from sumwise.kernels.runtime.threads import Team
-from sumwise.losses import REGRESSION_LOSSES
+from sumwise.losses import REGRESSION_LOSSES, peer_locations
 from sumwise.tree import GrowthSettings
+from tests.properties.test_boosting_among_peers import LOSSES, Problem
 from tests.tree.test_paged_grower import grow_both, make_categories
 
 
@@ -59,6 +61,15 @@ def test_nothing_is_left_to_compile_for_pages(warm, growth):
     for n_threads, tail in ((1, 1.0), (2, 1e9)):
         settings = GrowthSettings(growth=growth)
         grow_both(make_categories(0, 3000), settings, [500, 2000], n_threads, tail=tail)
+    assert count_signatures() == warm
+
+
+@pytest.mark.parametrize("loss", ["quantile", "huber", "poisson", "multinomial", "two hubers"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nothing_is_left_to_compile_among_peers(warm, loss, weighted):
+    for n_threads, few_keys in ((1, 0), (2, 1 << 16)):
+        with patch.multiple(peer_locations, _FEW_KEYS=few_keys, _MOST_KEYS=few_keys):
+            Problem(1, LOSSES[loss], weighted).compare([0, 0, 150, 260], [200], n_threads)
     assert count_signatures() == warm
 
 

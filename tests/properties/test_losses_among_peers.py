@@ -130,13 +130,39 @@ def test_mean_losses_have_the_bits_of_one_process(name, n_rows, seed, weighted, 
 @given(**EACH_CASE)
 def test_initial_scores_have_the_bits_of_one_process(name, n_rows, seed, weighted):
     loss = LOSSES[name]
-    if isinstance(loss, _Robust):
-        return
 
     def find(target, raw, weight, rows, *peers):
         return loss.initial_score(target, weight, rows, None, *peers)
 
-    Data(loss, n_rows, seed, weighted).compare(find)
+    data = Data(loss, n_rows, seed, weighted)
+    if data.is_used.any() or not isinstance(loss, _Robust):  # there is no location of no rows
+        data.compare(find)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    loss=st.sampled_from([Huber(), Huber(quantile=0.3), MultiTarget([Huber(), Huber()])]),
+    n_rows=st.integers(1, 40),
+    seed=st.integers(0, 2**32 - 1),
+    weighted=st.booleans(),
+    offset=st.booleans(),
+    share_of_zeros=st.sampled_from([0.0, 0.95, 1.0]),
+)
+def test_deltas_have_the_bits_of_one_process(loss, n_rows, seed, weighted, offset, share_of_zeros):
+    """If most errors are zero, their mean is taken; if all are, it is one."""
+    data = Data(loss, n_rows, seed, weighted)
+    data.is_used[0] = True
+    if isinstance(loss, MultiTarget):
+        data.raw = np.repeat(data.raw[:1], 2, axis=0)
+    is_zero = np.random.default_rng(seed).random(n_rows) < share_of_zeros
+    data.target[is_zero] = data.raw.T.reshape(data.target.shape)[is_zero]
+
+    def find(target, raw, weight, rows, *peers):
+        adapted = loss.adapt(target, weight, rows, raw if offset else None, *peers)
+        moved = adapted.at_round(target, raw, weight, rows, *peers)
+        return [own.at_output(k).delta for own in (adapted, moved) for k in range(loss.n_outputs)]
+
+    data.compare(find)
 
 
 @pytest.mark.parametrize("name", ["squared_error", "logistic", "multinomial", "cross_entropy"])

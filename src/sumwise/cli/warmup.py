@@ -42,10 +42,12 @@ from sumwise.kernels.runtime.sums import sum_exactly
 from sumwise.kernels.runtime.threads import Team
 from sumwise.kernels.sampling.by_gradient import multiply_rows
 from sumwise.kernels.table.copying import copy_items
-from sumwise.losses import REGRESSION_LOSSES
+from sumwise.losses import REGRESSION_LOSSES, Location
+from sumwise.losses.peer_locations import find_location
 from sumwise.losses.peer_sums import add_products, add_weights
 from sumwise.peers import ALONE
 from sumwise.tree import GrowthSettings, PagedGrower
+from sumwise.tree.peer_refit import PeerLocationFinder
 
 _TYPES = (np.float32, np.float64)
 # Level-wise trees use the same grower as leaf-wise trees.
@@ -126,7 +128,10 @@ def _grow(table: str) -> None:
 
 
 def _grow_pages() -> None:
-    """Grow a tree on two pages of rows; with so few, histograms sum exact values."""
+    """Grow trees on two pages of rows, and refit their leaves as among peers.
+
+    With so few rows, histograms sum exact values.
+    """
     X, _, _, total, _ = _make_data()
     bins, n_value_bins = np.floor(9 * X.T).astype(np.uint8) + 1, np.full(3, 9)
     usable, rows = np.ones(3, dtype=np.uint8), np.arange(200, dtype=np.uint32)
@@ -140,7 +145,13 @@ def _grow_pages() -> None:
         for growth in _GROWTHS:
             grower = PagedGrower(data, mapper, GrowthSettings(growth), Columns(), 200, team)
             gradients = total[:200] - total[:200].mean(), np.ones(200)
-            grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
+            tree = grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
+            # Among peers, leaves are refitted in steps; so many equal values need counters.
+            finder = PeerLocationFinder(total, total, rows, tree.n_nodes, team, ALONE)
+            leaf, anchor = grower.get_leaves(tree)
+            nodes = leaf, tree.left, anchor, tree.weight
+            finder.find(grower.settings, rows, *nodes, total, Location(0.5, 1.0))
+    find_location(np.zeros(1 << 17), np.empty(0), Location(0.5), ALONE)
 
 
 def _boost_with_losses() -> None:

@@ -103,18 +103,7 @@ class BaseDaskEstimator(NamedParametersMixin, BaseEstimator):
             raise DataError(f"X is a {type(X).__name__}; pass a Dask DataFrame or a Dask Array")
         return map_rows(function, X, model, output())
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score of the plain estimator: the accuracy, or R² of a regressor.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in :meth:`fit`, or all in memory.
-
-        Returns
-        -------
-        float
-        """
+    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
         model = self.to_local()
         if not is_dask_collection(X):
             return float(model.score(X, y, sample_weight))

@@ -145,8 +145,10 @@ class BaseDaskBoosting(BaseDaskEstimator):
 
         With ``warm_start``, both are one.
         """
-        if init_model is None and hasattr(self, "_local"):
+        if init_model is None and self.__sklearn_is_fitted__():
             plain = self.to_local()
+        if isinstance(init_model, BaseDaskBoosting):
+            init_model = init_model.to_local()
         found = find_start(plain, init_model)
         start = Start() if found is None else found._make_start()
         model = copy(plain)
@@ -243,6 +245,20 @@ class GradientBoostingClassifier(ClassifierMixin, BaseDaskBoosting):
 
         return self._apply("decision_function", X, describe, rounds=rounds)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`, or all in memory.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)
+
 
 @_document
 class GradientBoostingRegressor(RegressorMixin, BaseDaskBoosting):
@@ -295,6 +311,20 @@ class GradientBoostingRegressor(RegressorMixin, BaseDaskBoosting):
             return Output(_FLOAT, None if n_outputs == 1 else range(n_outputs))
 
         return self._apply("predict", X, describe, rounds=rounds, raw=raw)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² (the mean over several targets), or D² of several quantiles.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`, or all in memory.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)
 
 
 def _read_set(

@@ -164,6 +164,20 @@ class BaseDaskForestClassifier(ClassifierMixin, BaseDaskForest):
         """Return the logarithm of :meth:`predict_proba`, -inf for a probability of 0."""
         return self._apply_by_class("predict_log_proba", X)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`, or all in memory.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)
+
     def _apply_by_class(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
         classes = self.classes_
@@ -196,6 +210,20 @@ class BaseDaskForestRegressor(RegressorMixin, BaseDaskForest):
             return Output(_FLOAT, None if n_outputs == 1 else range(n_outputs))
 
         return self._apply("predict", X, describe)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the mean over several targets.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`, or all in memory.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)
 
 
 @_document

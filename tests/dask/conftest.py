@@ -1,0 +1,49 @@
+"""A cluster of real processes, shared by all tests of this folder, and a time limit for each."""
+
+import faulthandler
+import signal
+import threading
+
+import pytest
+from distributed import Client, LocalCluster
+
+N_WORKERS = 3
+# Seconds that a test may take; far more than it needs.
+LIMIT = 100
+
+
+@pytest.fixture(autouse=True)
+def limited_time():
+    """Interrupt a test that hangs; if even that hangs, end the process."""
+
+    def interrupt(*_):
+        raise TimeoutError(f"the test has taken more than {LIMIT} seconds")
+
+    assert threading.current_thread() is threading.main_thread()
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(LIMIT)
+    faulthandler.dump_traceback_later(LIMIT + 30, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(n_workers=N_WORKERS, **options) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def shared_client(cluster):
+    with Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def client(shared_client):
+    """The default client of a cluster whose workers are all there."""
+    shared_client.wait_for_workers(N_WORKERS, timeout=LIMIT)
+    return shared_client
