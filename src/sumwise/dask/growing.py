@@ -128,8 +128,12 @@ class _Tasks:
 
     def forget(self) -> None:
         """Let Dask forget all tasks."""
-        for task in self._tasks.values():
-            task.future.release()
+        while self._tasks:
+            self._drop(next(iter(self._tasks)))
+
+    def _drop(self, name: Hashable) -> None:
+        # The scheduler has to forget it now, not with the last reference to it.
+        self._tasks.pop(name).future.release()
 
     # --- submitting ---
 
@@ -232,12 +236,20 @@ class _Tasks:
             key = task.future.key
             stuck.add(key)
             others = [address for address in holders.get(key) or () if address in alive]
-            del self._tasks[name]
             if others:
                 kept = self._client.submit(give, task.future, pure=False, workers=others)
+                self._drop(name)
                 self._tasks[name] = _Task(kept, [key], others)
             elif name == _ROWS:
-                self._partitions.forget_silent()
+                # The scheduler lets a silent worker have tasks that it knows: so it must forget
+                # all that partitions are made from, and thus all that is made from them.
+                self.forget()
+                self._partitions.close()
+                break
+            else:
+                self._drop(name)
+        if stuck:
+            workers.settle()
 
 
 def _is_stuck(

@@ -62,21 +62,12 @@ class Partitions:
                 return self._share_out(has)
             # Held by workers that were stopped just now, or not held any more.
             self._drop(key for key in lacking if self._futures[key].status == "finished")
+            self._workers.settle()
 
     def gather(self) -> list[Future]:
         """Compute the training rows that are missing; return all, in the order of partitions."""
         self.place()
         return [self._futures[key] for key in self._sources if key[0] == TRAIN]
-
-    def forget_silent(self) -> None:
-        """Forget partitions that workers without a sign of life have, if others have them or not.
-
-        Dask might ask any of these workers for them.
-        """
-        keys = {future.key: key for key, future in self._futures.items()}
-        found = self._workers.ask(self._workers.client.scheduler.who_has, keys=list(keys))
-        lost = [k for name, k in keys.items() if any(map(self._workers.is_lost, found[name] or ()))]
-        self._drop(lost)
 
     def close(self) -> None:
         """Let Dask forget the partitions."""
@@ -111,6 +102,7 @@ class Partitions:
                 # Partitions, or what they are made from, may be waiting for those workers.
                 known_silent = set(self._workers.silent)
                 self._drop(pending)
+                self._workers.settle()
                 self._submit_missing()
 
     def _submit_missing(self) -> None:
