@@ -3,7 +3,9 @@
 import faulthandler
 import signal
 import threading
+from contextlib import suppress
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
@@ -30,16 +32,17 @@ def limited_time():
 
 
 @pytest.fixture(scope="session")
-def cluster():
+def shared_client():
+    # Where workers are killed, the cluster loses track of them. It would then end others, and says
+    # so when it is closed; a client that is not made of the cluster asks the scheduler.
+    never = {"distributed.deploy.lost-worker-timeout": "1 day"}
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(n_workers=N_WORKERS, **options) as started:
-        yield started
-
-
-@pytest.fixture(scope="session")
-def shared_client(cluster):
-    with Client(cluster) as client:
-        yield client
+    with dask.config.set(never):
+        cluster = LocalCluster(n_workers=N_WORKERS, **options)
+        with Client(cluster.scheduler_address) as client:
+            yield client
+        with suppress(KeyError):
+            cluster.close()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def test_renamed_tasks_compute_the_same(client):
     held, held_array = frame.persist(), array.persist()
     wait([held, held_array])
     for collection in (frame, frame[["a"]] + 1, array, held, held[["b"]], held_array, -held_array):
-        whole = collection.to_delayed(optimize_graph=False).ravel()
+        whole = np.ravel(collection.to_delayed(optimize_graph=False))
         values = [delayed(count)(own) for own in whole]
         graph, names = rename_tasks(values)
         futures = client.get(graph, names, sync=False)

@@ -50,6 +50,10 @@ class Partitions:
             for number, own in enumerate(sources)
         }
         self._futures: dict[Key, Future] = {}
+        # Workers that did not answer when partitions were submitted last, and if there were any,
+        # the others.
+        self._avoided: set[str] = set()
+        self._allowed: set[str] | None = None
 
     def place(self) -> dict[str, Share]:
         """Compute the partitions that are missing; return who trains on which.
@@ -76,7 +80,6 @@ class Partitions:
 
     def _compute(self) -> None:
         """Wait until all partitions are computed."""
-        silent = set(self._workers.silent)
         self._submit_missing()
         n_pending, since = len(self._sources), time.monotonic()
         while True:
@@ -88,14 +91,16 @@ class Partitions:
                     raise _explain(future)
             if not pending:
                 return
+            silent = self._workers.silent
             if self._workers.present and (not silent or len(pending) < n_pending):
                 n_pending, since = len(pending), time.monotonic()
             elif time.monotonic() - since > PATIENCE:
                 raise self._give_up(silent)
             self._workers.wait(list(pending.values()))
-            if set(self._workers.silent) - silent:
-                # Partitions, or what they are made from, may be waiting for those workers.
-                silent = set(self._workers.silent)
+            alive = set(self._workers.alive)
+            is_stuck = self._allowed is not None and not alive & self._allowed
+            if alive and (is_stuck or set(self._workers.silent) - self._avoided):
+                # Partitions, or what they are made from, may be waiting for the other workers.
                 self._drop(pending)
                 self._submit_missing()
 
@@ -113,10 +118,11 @@ class Partitions:
         client, version = self._workers.client, sys.modules["sumwise"].__version__
         make = delayed(make_part, pure=False, traverse=False)
         parts = [make(version, key[1], *self._sources[key]) for key in missing]
-        if self._workers.silent:
+        self._avoided = set(self._workers.silent)
+        self._allowed = set(self._workers.alive) if self._avoided else None
+        if self._allowed:
             self._check_inputs(missing)
-            alive = self._workers.alive
-            futures = client.get(*rename_tasks(parts), workers=alive, sync=False)
+            futures = client.get(*rename_tasks(parts), workers=list(self._allowed), sync=False)
         else:
             futures = client.compute(parts)
         self._futures |= dict(zip(missing, futures, strict=True))
