@@ -24,6 +24,7 @@ from sumwise.sampling import Columns, Subsample
 from sumwise.training.boost import BoostingSettings, TrainingTable, boost
 from sumwise.tree import FeatureGrower, GrowthSettings, Parallel, TreeGrower, workspace
 from sumwise.tree.sampled_table import sampling_pays
+from tests.sockets.clusters import run_threads
 from tests.threaded_peers import run_together
 from tests.training.test_boost import make_data, make_rows
 from tests.tree.test_category_growth import WIDTHS, Problem
@@ -266,6 +267,24 @@ def test_turning_between_tables():
                 assert_equal_bytes(*trees)
 
     run_together(3, work)
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_over_sockets(growth):
+    table = make_categories(8, 500)
+    given = draw_gradients(np.random.default_rng(0), table)
+    shape = (table.mapper, GrowthSettings(growth=growth, min_samples_leaf=4), Columns(), 500)
+    with Team(1) as team:
+        one = grow(TreeGrower(table.make_whole(team), *shape, team), given)
+
+    def work(peers):
+        with Team(1) as team:
+            data = table.make_whole(team)
+            return grow(FeatureGrower(data, *shape, team, peers=peers), given)
+
+    for other in run_threads(3, work):
+        for tree, same in zip(one.trees, other.trees, strict=True):
+            assert_equal_bytes(tree, same)
 
 
 @pytest.mark.parametrize("growth", GROWTHS)

@@ -13,14 +13,14 @@ def open_session(
     past: BoostingResult | None,
 ) -> Session:
     """Return the session of a fit, where its table is."""
-    if rows.shards is not None:
-        from sumwise.training.peer_session import PeerSession  # few fits have peers
-
-        return PeerSession(table, rows, settings, team, past)
     if settings.parallel.peers.size > 1:
-        from sumwise.training.peer_session import FeatureSession
+        from sumwise.training.peer_session import FeatureSession  # few fits have peers
 
         return FeatureSession(table, rows, settings, team, past)
+    if rows.shards is not None:
+        from sumwise.training.peer_session import PeerSession
+
+        return PeerSession(table, rows, settings, team, past)
     if not table.on_devices:
         return Session(table, rows, settings, team, past)
     from sumwise.training.device_session import DeviceSession  # needs a device

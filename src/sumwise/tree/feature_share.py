@@ -19,8 +19,8 @@ def divide_features(usable: np.ndarray, n_shares: int) -> list[np.ndarray]:
     Examples
     --------
     >>> import numpy as np
-    >>> divide_features(np.array([1, 1, 0, 1, 1, 1]), 2)  # doctest: +NORMALIZE_WHITESPACE
-    [array([1, 1, 0, 0, 0, 0], dtype=uint8), array([0, 0, 0, 1, 1, 1], dtype=uint8)]
+    >>> [own.tolist() for own in divide_features(np.array([1, 1, 0, 1, 1]), 2)]
+    [[1, 1, 0, 0, 0], [0, 0, 0, 1, 1]]
     """
     shares = np.zeros((n_shares, usable.size), dtype=np.uint8)
     for own, features in zip(shares, np.array_split(np.flatnonzero(usable), n_shares), strict=True):

@@ -220,7 +220,7 @@ def _offer_level(job, offer):
 
 @inlined
 def _take_level_offer(job, every):
-    """Make the best of all offers the only candidate of the level; return the process it is of."""
+    """Make the best of all offers the only candidate of the level."""
     work, rank = job.work, _find_best_offer(every, ZERO)
     work.allowed[CHILD, :] = 0
     if rank >= 0:
@@ -241,7 +241,8 @@ def score_shared_level(thread, n_threads, sync, jobs, offers):
 
     Otherwise plan the next round.
     """
-    job, control = item(jobs, thread), item(jobs, thread).work.control
+    job = item(jobs, thread)
+    control = job.work.control
     move_all(job)
     build_all(job)
     _finish_all(job)
