@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster
 
 N_WORKERS = 3
 # Seconds that a test may take; far more than it needs.
-LIMIT = 100
+LIMIT = 60
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def limited_time():
     """Interrupt a test that hangs; if even that hangs, end the process."""
 
     def interrupt(*_):
-        raise TimeoutError(f"the test has taken more than {LIMIT} seconds")
+        pytest.fail(f"the test has taken more than {LIMIT} seconds")
 
     assert threading.current_thread() is threading.main_thread()
     previous = signal.signal(signal.SIGALRM, interrupt)

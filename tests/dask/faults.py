@@ -33,7 +33,10 @@ class CountingPeers:
 
 
 def fit_with_fault(folder, rank, step, act, times, model, parts, peers, **options):
-    """Fit; before an exchange, one rank acts, up to a number of times in all attempts."""
+    """Fit; before an exchange, one rank acts, up to a number of times in all attempts.
+
+    If there are fewer ranks, it is the rank modulo their number.
+    """
 
     def maybe_act():
         done = len(list(Path(folder).glob("act-*")))
@@ -41,7 +44,7 @@ def fit_with_fault(folder, rank, step, act, times, model, parts, peers, **option
             (Path(folder) / f"act-{done}").write_text(str(os.getpid()))
             act()
 
-    if rank == peers.rank or peers.size == 1:
+    if peers.rank == rank % peers.size:
         peers = CountingPeers(peers, step, maybe_act)
     return fit_among_peers(model, parts, peers, **options)
 
