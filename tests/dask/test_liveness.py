@@ -68,5 +68,5 @@ def test_a_lost_scheduler_is_an_error(monkeypatch, error):
     scheduler = Scheduler(monkeypatch)
     workers = Workers(scheduler, silence=4.0)
     scheduler.error = error
-    with pytest.raises(PeersError, match="the scheduler of Dask was lost: (closed|no answer)"):
+    with pytest.raises(PeersError, match=r"the scheduler of Dask was lost: (closed|no answer)"):
         workers.look(at_once=True)
