@@ -138,7 +138,10 @@ class Shards:
         ]
 
     def find_offsets(self) -> np.ndarray:
-        """Return for each shard of this process what its row numbers lack to those of all data."""
+        """Return for each shard of this process by how much its row numbers are too low.
+
+        A row number of this process plus the offset of its shard is the number in the whole data.
+        """
         sizes = np.diff(self.ends, prepend=0)
         return self._count_before(sizes) - (self.ends - sizes)
 

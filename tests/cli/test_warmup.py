@@ -34,8 +34,12 @@ from sumwise.kernels.runtime.jit import Kernel, Verb
 from sumwise.kernels.runtime.threads import Team
 from sumwise.losses import REGRESSION_LOSSES, peer_locations
 from sumwise.tree import GrowthSettings
+from tests.partitions import SCATTERED
 from tests.properties.test_boosting_among_peers import LOSSES, Problem
+from tests.sampling.test_peer_draws import SAMPLERS, Rows
+from tests.tree.test_feature_grower import grow_both as grow_shared
 from tests.tree.test_paged_grower import grow_both, make_categories
+from tests.tree.test_voting_grower import draw_rows, grow_together
 
 
 def count_signatures():
@@ -60,7 +64,11 @@ def warm():
 def test_nothing_is_left_to_compile_for_pages(warm, growth):
     for n_threads, tail in ((1, 1.0), (2, 1e9)):
         settings = GrowthSettings(growth=growth)
-        grow_both(make_categories(0, 3000), settings, [500, 2000], n_threads, tail=tail)
+        table = make_categories(0, 3000)
+        grow_both(table, settings, [500, 2000], n_threads, tail=tail)
+        given = draw_rows(0, table, (0, 1000, 3000), tail)
+        grow_together(table, settings, given, top_k=1, n_threads=n_threads, cuts=[500, 2000])
+        grow_shared(table.make_whole, table.mapper, settings, given.gradients, n_peers=2)
     assert count_signatures() == warm
 
 
@@ -70,6 +78,15 @@ def test_nothing_is_left_to_compile_among_peers(warm, loss, weighted):
     for n_threads, few_keys in ((1, 0), (2, 1 << 16)):
         with patch.multiple(peer_locations, _FEW_KEYS=few_keys, _MOST_KEYS=few_keys):
             Problem(1, LOSSES[loss], weighted).compare([0, 0, 150, 260], [200], n_threads)
+    assert count_signatures() == warm
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_nothing_is_left_to_compile_for_draws_among_peers(warm, sampler):
+    for n_threads in (1, 2):
+        Rows(SCATTERED.n_rows, 0, n_outputs=2).draw_together(
+            sampler, SCATTERED, n_threads=n_threads
+        )
     assert count_signatures() == warm
 
 

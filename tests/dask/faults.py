@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,10 @@ class CountingPeers:
 
 
 def fit_with_fault(folder, rank, step, act, times, model, parts, peers, **options):
-    """Fit; before an exchange, one rank acts, up to a number of times in all attempts."""
+    """Fit; before an exchange, one rank acts, up to a number of times in all attempts.
+
+    If there are fewer ranks, it is the rank modulo their number.
+    """
 
     def maybe_act():
         done = len(list(Path(folder).glob("act-*")))
@@ -41,7 +45,7 @@ def fit_with_fault(folder, rank, step, act, times, model, parts, peers, **option
             (Path(folder) / f"act-{done}").write_text(str(os.getpid()))
             act()
 
-    if rank == peers.rank or peers.size == 1:
+    if peers.rank == rank % peers.size:
         peers = CountingPeers(peers, step, maybe_act)
     return fit_among_peers(model, parts, peers, **options)
 
@@ -62,3 +66,10 @@ stop = partial(send_signal, signal.SIGSTOP)
 def list_pids(folder: Any) -> list[int]:
     """Return the processes that have acted."""
     return [int(path.read_text()) for path in sorted(Path(folder).glob("act-*"))]
+
+
+def wait_until(is_true, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -1,5 +1,6 @@
 import io
 import pickle
+from itertools import pairwise
 
 import dask.array as da
 import dask.dataframe as dd
@@ -47,7 +48,7 @@ FEATURES = ["a", "b", "color"]
 def cut(frame, ends):
     """Return a Dask DataFrame whose partitions end at these rows; some may be empty."""
     bounds = [0, *ends, len(frame)]
-    parts = [frame[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    parts = [frame[begin:end] for begin, end in pairwise(bounds)]
     return dd.from_delayed([delayed(part) for part in parts], meta=frame[:0], verify_meta=False)
 
 
@@ -57,11 +58,11 @@ def save(model):
     return file.getvalue()
 
 
-def fit_both(kind, params, X, y, plain_X, plain_y, fit, plain_fit):
+def fit_both(kind, params, X, y, rows, target, fit, plain_fit):
     """Return the model of the cluster, after comparing its bytes with the plain one."""
     params = {"n_estimators": 5, "random_state": 4, **params}
     model = kind(**params).fit(X, y, **fit)
-    plain = PLAIN[kind](**params).fit(plain_X, plain_y, **plain_fit)
+    plain = PLAIN[kind](**params).fit(rows, target, **plain_fit)
     assert save(model.to_local()) == save(plain)
     return model, plain
 

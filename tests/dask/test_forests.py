@@ -2,12 +2,8 @@
 
 import io
 import itertools
-import os
 import pickle
-import signal
-import time
 import warnings
-from contextlib import suppress
 from functools import partial
 
 import dask.array as da
@@ -27,7 +23,6 @@ import sumwise
 from sumwise import dask as on_dask
 from sumwise.dask import growing, placement
 from sumwise.errors import DataError, DataWarning, ParameterError, PeersError, UnknownParameterError
-from tests.dask.conftest import N_WORKERS
 from tests.dask.faults import kill, list_pids, stop
 from tests.dask.forest_faults import fail, run_with_fault
 
@@ -311,23 +306,6 @@ def test_bad_data_and_parameters_are_refused(client):
 
 
 @pytest.fixture
-def fit_with_faults(cluster, shared_client):
-    """Fit as in this process, on workers that Dask would all start again."""
-    deadline = time.monotonic() + 60
-    while not is_steady(cluster, shared_client):
-        assert time.monotonic() < deadline, "Dask has not started all workers again"
-        time.sleep(0.05)
-    return partial(check_fit, client=shared_client)
-
-
-def is_steady(cluster, client):
-    nannies = cluster.workers.values()
-    found = [nanny.process is not None and nanny.process.status.name for nanny in nannies]
-    known = client.scheduler_info()["workers"]
-    return found == ["running"] * N_WORKERS and {own.worker_address for own in nannies} == {*known}
-
-
-@pytest.fixture
 def break_task(tmp_path, monkeypatch):
     """Let the first workers that run a task act before."""
 
@@ -336,15 +314,6 @@ def break_task(tmp_path, monkeypatch):
         monkeypatch.setattr(growing, step, fault)
 
     return replace
-
-
-@pytest.fixture
-def stopped(tmp_path):
-    """The processes that have acted; they are ended after the test, and Dask starts others."""
-    yield partial(list_pids, tmp_path)
-    for pid in list_pids(tmp_path):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def check_fit(**options):
@@ -360,45 +329,47 @@ def check_fit(**options):
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_killed_worker_does_not_change_the_forest(fit_with_faults, break_task, tmp_path, step):
+def test_a_killed_worker_does_not_change_the_forest(healing, break_task, tmp_path, step):
     break_task(step, kill)
-    fit_with_faults()
+    check_fit()
     assert len(list_pids(tmp_path)) == 1
 
 
-def test_two_killed_workers(fit_with_faults, break_task, tmp_path):
+def test_two_killed_workers(healing, break_task, tmp_path):
     break_task("grow_trees", kill, times=2)
-    fit_with_faults()
+    check_fit()
     assert len(list_pids(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_stopped_worker_does_not_change_the_forest(fit_with_faults, break_task, stopped, step):
+def test_a_stopped_worker_does_not_change_the_forest(healing, break_task, tmp_path, step):
     break_task(step, stop)
-    fit_with_faults(silence=1.5)
-    (pid,) = stopped()
+    check_fit(silence=1.5)
+    (pid,) = list_pids(tmp_path)
     assert read_state(pid) == "T"  # the fit went on without it
 
 
-def test_tasks_that_fail_are_repeated(fit_with_faults, break_task, tmp_path):
+def test_tasks_that_fail_are_repeated(healing, break_task, tmp_path):
     break_task("grow_trees", fail, times=2)
-    fit_with_faults()
+    check_fit()
     assert len(list_pids(tmp_path)) == 2
 
 
-def test_a_task_that_always_fails(fit_with_faults, break_task):
+def test_a_task_that_always_fails(healing, break_task):
     break_task("bin_rows", fail, times=9)
     with pytest.raises(OSError, match="a disk has failed"):
-        fit_with_faults()
+        check_fit()
 
 
 def test_a_cluster_without_workers(monkeypatch):
-    monkeypatch.setattr(placement, "NO_WORKERS_TIMEOUT", 0.5)
+    monkeypatch.setattr(placement, "PATIENCE", 0.5)
     options = {"n_workers": 0, "processes": False, "dashboard_address": None}
     with (
         LocalCluster(**options) as cluster,
         Client(cluster, set_as_default=False) as client,
-        pytest.raises(PeersError, match=r"no workers for 0\.5 seconds"),
+        pytest.raises(
+            PeersError, match="because the cluster has had no workers"
+        ),
     ):
         check_fit(client=client)
 

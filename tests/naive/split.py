@@ -263,15 +263,18 @@ def find_level_split(
     bounds: Bounds = FREE,
     centers: Sequence[float] | None = None,
     number: int = 0,
+    may_split: Sequence[bool] | None = None,
 ) -> Split | None:
     """Return the best accepted split shared by the nodes of a level.
 
     `level` holds the rows of each node, left to right, and `centers` their values where paths are
     smoothed. Nodes with too few rows for any split take no part in the choice, not even in where
-    missing rows go. `number` is that of the first node: what is random depends on it.
+    missing rows go; `may_split` tells the others, if it does not follow from their rows. `number`
+    is that of the first node: what is random depends on it.
     """
     centers = [0.0] * len(level) if centers is None else centers
-    may_split = [len(rows) >= 2 * options.min_rows for rows in level]
+    if may_split is None:
+        may_split = [len(rows) >= 2 * options.min_rows for rows in level]
     chosen = [rows for rows, may in zip(level, may_split, strict=True) if may]
     chosen_centers = [center for center, may in zip(centers, may_split, strict=True) if may]
     key = 0 if options.random_key is None else options.random_key

@@ -289,6 +289,29 @@ def test_turning_between_tables():
             assert_equal_bytes(*trees)
 
 
+def test_rounds_do_not_depend_on_threads(monkeypatch):
+    """Also if there is no memory for the histograms of many small nodes."""
+    monkeypatch.setattr(paged_grower, "_SCRATCH_BYTES", 1)
+    table, settings = make_table(3, 3000), GrowthSettings(growth="symmetric", max_leaves=256)
+    n_rounds = []
+    for n_threads in (1, 6):
+        with Team(n_threads) as team:
+            data = table.cut([1000], team)
+            grower = PagedGrower(data, table.mapper, settings, Columns(), 3000, team)
+            g, h = draw_gradients(np.random.default_rng(0), table)
+            rows, run, kernels = np.arange(3000, dtype=np.uint32), Team.run, []
+
+            def run_and_count(team, kernel, *args, run=run, kernels=kernels):
+                kernels.append(kernel.__name__)
+                run(team, kernel, *args)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Team, "run", run_and_count)
+                grower.grow_on_gradients(g, h, rows, np.uint64(0), np.zeros(3000))
+        n_rounds.append(kernels.count("sum_pages"))
+    assert n_rounds[0] == n_rounds[1] > 8
+
+
 # Several processes
 
 

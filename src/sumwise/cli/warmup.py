@@ -22,7 +22,10 @@ from sumwise import (
     AdaBoostClassifier,
     AdaBoostRegressor,
     BaggingRegressor,
+    BayesianBootstrap,
+    ClassSubsample,
     Columns,
+    Goss,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -45,8 +48,10 @@ from sumwise.kernels.table.copying import copy_items
 from sumwise.losses import REGRESSION_LOSSES, Location
 from sumwise.losses.peer_locations import find_location
 from sumwise.losses.peer_sums import add_products, add_weights
-from sumwise.peers import ALONE
-from sumwise.tree import GrowthSettings, PagedGrower
+from sumwise.peers import ALONE, Shards
+from sumwise.sampling import RowSource
+from sumwise.sampling.bootstrap import BootstrapRows
+from sumwise.tree import FeatureGrower, GrowthSettings, PagedGrower, VotingGrower
 from sumwise.tree.peer_refit import PeerLocationFinder
 
 _TYPES = (np.float32, np.float64)
@@ -127,14 +132,30 @@ def _grow(table: str) -> None:
             model.predict(X[:n_rows])
 
 
+class _Echo:
+    """Peers for a process that is alone: another one has the same rows."""
+
+    rank, size = 0, 2
+
+    def add(self, *arrays: np.ndarray) -> None:
+        for array in arrays:
+            array *= 2
+
+    def largest(self, values: np.ndarray) -> np.ndarray:
+        return values
+
+    def gather(self, array: np.ndarray) -> list[np.ndarray]:
+        return [array, array]
+
+
 def _grow_pages() -> None:
-    """Grow trees on two pages of rows, and refit their leaves as among peers.
+    """Grow trees on two pages of rows, as processes do, and refit their leaves as among peers.
 
     With so few rows, histograms sum exact values.
     """
     X, _, _, total, _ = _make_data()
     bins, n_value_bins = np.floor(9 * X.T).astype(np.uint8) + 1, np.full(3, 9)
-    usable, rows = np.ones(3, dtype=np.uint8), np.arange(200, dtype=np.uint32)
+    usable, rows = np.ones(3, dtype=np.uint8), np.arange(100, dtype=np.uint32)
     mapper = BinMapper([np.arange(0.1, 0.9, 0.1)] * 3)
     with Team(1) as team:
         pages = [
@@ -142,16 +163,43 @@ def _grow_pages() -> None:
             for first, own in ((0, bins[:, :100].copy()), (100, bins[:, 100:200].copy()))
         ]
         data = PagedData(pages, n_value_bins, usable)
+        whole = BinnedData.from_columns(bins[:, :200].copy(), n_value_bins, team)
         for growth in _GROWTHS:
-            grower = PagedGrower(data, mapper, GrowthSettings(growth), Columns(), 200, team)
+            shared = (data, mapper, GrowthSettings(growth), Columns(), 200, team)
             gradients = total[:200] - total[:200].mean(), np.ones(200)
-            tree = grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
-            # Among peers, leaves are refitted in steps; so many equal values need counters.
-            finder = PeerLocationFinder(total, total, rows, tree.n_nodes, team, ALONE)
-            leaf, anchor = grower.get_leaves(tree)
-            nodes = leaf, tree.left, anchor, tree.weight
-            finder.find(grower.settings, rows, *nodes, total, Location(0.5, 1.0))
+            peers = _Echo()
+            for grower in (
+                PagedGrower(*shared, peers=peers),
+                VotingGrower(*shared, peers=peers, top_k=1),
+                FeatureGrower(whole, *shared[1:], peers=ALONE),
+            ):
+                tree = grower.grow_on_gradients(*gradients, rows, np.uint64(0), np.zeros(200))
+                # Among peers, leaves are refitted in steps; so many equal values need counters.
+                finder = PeerLocationFinder(total, total, rows, tree.n_nodes, team, ALONE)
+                leaf, anchor = grower.get_leaves(tree)
+                nodes = leaf, tree.left, anchor, tree.weight
+                finder.find(grower.settings, rows, *nodes, total, Location(0.5, 1.0))
     find_location(np.zeros(1 << 17), np.empty(0), Location(0.5), ALONE)
+
+
+def _draw_among_peers() -> None:
+    """Draw rows as among peers, here of a single process."""
+    n_rows = 64
+    with Team(1) as team:
+        source = RowSource(
+            rows=np.arange(n_rows, dtype=np.uint32),
+            seed=0,
+            number=0,
+            gradient=np.ones((1, n_rows)),
+            hessian=np.ones((1, n_rows)),
+            target=np.zeros(n_rows),
+            team=team,
+            classes=np.arange(2),
+            shards=Shards.of_sizes(ALONE, [0], [n_rows]),
+        )
+        samplers = (Subsample(), ClassSubsample(), Goss(), BayesianBootstrap(), BootstrapRows())
+        for sampler in samplers:
+            sampler.draw(source)
 
 
 def _boost_with_losses() -> None:
@@ -254,6 +302,7 @@ def list_steps() -> list[dict[str, Callable[[], None]]]:
             "boosters, samplers, target statistics": _boost_in_other_ways,
             **{table: partial(_grow, table) for table in _TABLES},
             "tables in pages": _grow_pages,
+            "draws among processes": _draw_among_peers,
             "losses": _boost_with_losses,
             "AdaBoost": _reweigh,
             "explanations": _explain,

@@ -24,7 +24,7 @@ from sumwise.dask.forest_tasks import (
     predict_fold,
 )
 from sumwise.dask.liveness import Workers
-from sumwise.dask.placement import NO_WORKERS_TIMEOUT, Partitions
+from sumwise.dask.placement import PATIENCE, Partitions
 from sumwise.errors import PeersError
 from sumwise.estimators.forests.base_forest import BaseForest
 from sumwise.estimators.forests.ranges import divide, list_folds, list_numbers
@@ -132,7 +132,6 @@ class _Tasks:
             self._drop(next(iter(self._tasks)))
 
     def _drop(self, name: Hashable) -> None:
-        # The scheduler has to forget it now, not with the last reference to it.
         self._tasks.pop(name).future.release()
 
     # --- submitting ---
@@ -203,10 +202,10 @@ class _Tasks:
         """Raise an error if there has been no worker for long."""
         if self._workers.alive:
             self._heard_at = time.monotonic()
-        elif time.monotonic() - self._heard_at > NO_WORKERS_TIMEOUT:
+        elif time.monotonic() - self._heard_at > PATIENCE:
             named = "; ".join(map(self._workers.explain, self._workers.silent))
             raise PeersError(
-                f"the cluster has had no workers for {NO_WORKERS_TIMEOUT:g} seconds"
+                f"the cluster has had no workers for {PATIENCE:g} seconds"
                 + (f", except {named}" if named else "")
             )
 
@@ -240,16 +239,10 @@ class _Tasks:
                 kept = self._client.submit(give, task.future, pure=False, workers=others)
                 self._drop(name)
                 self._tasks[name] = _Task(kept, [key], others)
-            elif name == _ROWS:
-                # The scheduler lets a silent worker have tasks that it knows: so it must forget
-                # all that partitions are made from, and thus all that is made from them.
-                self.forget()
+                continue
+            self._drop(name)
+            if name == _ROWS:  # silent workers may have some of these, too
                 self._partitions.close()
-                break
-            else:
-                self._drop(name)
-        if stuck:
-            workers.settle()
 
 
 def _is_stuck(

@@ -95,14 +95,6 @@ class Workers:
             reason = str(error) or f"no answer for {SCHEDULER_TIMEOUT:g} seconds"
             raise PeersError(f"the scheduler of Dask was lost: {reason}") from error
 
-    def settle(self) -> None:
-        """Return when the scheduler knows which futures were released.
-
-        It would be told about tasks that are submitted at once before it hears of the release, and
-        tasks that it still knows may stay with workers that new tasks must avoid.
-        """
-        self.look(at_once=True)
-
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until all futures are done, but not for long, and look at the workers."""
         with suppress(DaskTimeoutError, CancelledError):

@@ -24,8 +24,8 @@ from sumwise.training.session import (
     TrainingRows,
     TrainingTable,
     ValidationScorer,
-    open_session,
 )
+from sumwise.training.sessions import open_session
 from sumwise.training.stopping import OOB
 
 __all__ = [

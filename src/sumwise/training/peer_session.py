@@ -4,6 +4,7 @@ Each process has scores, gradients and samples of its own rows. All processes ma
 what depends on the rows of all of them, they find together.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,5 +105,19 @@ class PeerSession(Session):
 
     def tell_callbacks(self, state: RoundState) -> bool:
         """Let the first process call the callbacks; all of them learn whether to stop."""
-        stops = self._peers.rank == 0 and super().tell_callbacks(state)
-        return bool(self._peers.largest(np.array([float(stops)]))[0])
+        return _tell_first(self._peers, lambda: super(PeerSession, self).tell_callbacks(state))
+
+
+class FeatureSession(Session):
+    """One fit among peers that all have all rows, and share the features."""
+
+    def tell_callbacks(self, state: RoundState) -> bool:
+        """Let the first process call the callbacks; all of them learn whether to stop."""
+        peers = self.settings.parallel.peers
+        return _tell_first(peers, lambda: super(FeatureSession, self).tell_callbacks(state))
+
+
+def _tell_first(peers: Peers, tell: Callable[[], bool]) -> bool:
+    """Let the first process ``tell``; return its result on all."""
+    stops = peers.rank == 0 and tell()
+    return bool(peers.largest(np.array([float(stops)]))[0])

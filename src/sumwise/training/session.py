@@ -33,6 +33,7 @@ from sumwise.tree import (
     TreeGrower,
 )
 from sumwise.tree.growers import make_grower
+from sumwise.tree.parallel import DATA, Parallel
 
 if TYPE_CHECKING:
     from sumwise.data.device_table import DeviceTable
@@ -68,7 +69,8 @@ class BoostingSettings:
     defines a round; None for plain boosting. ``leaves`` asks for linear models in leaves; None for
     constant values. ``base_score`` has the raw scores to start from; None for the best constant.
     ``evaluated`` are sets of validation rows that are measured separately; None for one set of all.
-    ``make_model`` makes the model that callbacks see.
+    ``make_model`` makes the model that callbacks see. ``parallel`` tells how several processes
+    share the work of growing a tree.
     """
 
     loss: Loss
@@ -86,6 +88,7 @@ class BoostingSettings:
     evaluated: Sequence[EvaluatedRows] | None = None
     callbacks: Sequence[Callback] = ()
     make_model: Callable[[BoostingResult], Any] = lambda result: result
+    parallel: Parallel = DATA
 
 
 @dataclass(frozen=True)
@@ -278,11 +281,17 @@ class Session:
 
     @lazy
     def grower(self) -> TreeGrower:
-        settings, n_rows = self.settings, self.rows.train.size
-        columns = settings.columns or Columns()
-        data, mapper = self.table.binned
-        options = (settings.growth, columns, n_rows, self.team, self.rows.peers)
-        return make_grower(data, mapper, *options)
+        settings, (data, mapper) = self.settings, self.table.binned
+        return make_grower(
+            data,
+            mapper,
+            settings.growth,
+            settings.columns or Columns(),
+            self.rows.train.size,
+            self.team,
+            self.rows.peers,
+            settings.parallel,
+        )
 
     def make_solver(self) -> "LeafSolver":
         """Return what sets leaves to Newton steps of other gradients."""
@@ -553,25 +562,6 @@ class Session:
     def tell_callbacks(self, state: RoundState) -> bool:
         """Call all callbacks after a round; return whether one of them asks to stop."""
         return call_all(self.settings.callbacks, state)
-
-
-def open_session(
-    table: TrainingTable,
-    rows: TrainingRows,
-    settings: BoostingSettings,
-    team: Team,
-    past: BoostingResult | None,
-) -> Session:
-    """Return the session of a fit, where its table is."""
-    if rows.shards is not None:
-        from sumwise.training.peer_session import PeerSession  # few fits have peers
-
-        return PeerSession(table, rows, settings, team, past)
-    if not table.on_devices:
-        return Session(table, rows, settings, team, past)
-    from sumwise.training.device_session import DeviceSession  # needs a device
-
-    return DeviceSession(table, rows, settings, team, past)
 
 
 def find_base_score(

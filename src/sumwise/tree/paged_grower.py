@@ -9,6 +9,7 @@ from sumwise.data.binning import BinMapper
 from sumwise.data.paged import Page, PagedData
 from sumwise.kernels.grow import layout, plan
 from sumwise.kernels.grow.linking import bind_jobs
+from sumwise.kernels.grow.messages import copy_sums, lay_out_sums
 from sumwise.kernels.grow.page_jobs import bind_page_jobs
 from sumwise.kernels.grow.pages import (
     LOCK_STEP,
@@ -123,8 +124,8 @@ class PagedGrower(TreeGrower):
         while work.control[layout.STATUS] == layout.GROWING:
             team.run(sum_pages, jobs, page_jobs, pages, self._goes_back, reads_ahead)
             self._goes_back = not self._goes_back
-            self._exchange_histograms()
-            team.run(plan_round, jobs, pages)
+            planners = self._exchange_histograms(jobs)
+            team.run(plan_round, planners, pages)
         team.run(sum_page_leaves, jobs, page_jobs, pages, rows)
         n_nodes = int(work.control[layout.N_NODES])
         self._peers.add(work.sums[0, :n_nodes])
@@ -183,26 +184,26 @@ class PagedGrower(TreeGrower):
         heavy_h = max_h * (1.0 / self._units[3]) * n_rows > layout.HEAVY_TAIL * sum_h
         return bool(n_rows <= self._exact_rows or heavy_g or heavy_h)
 
-    def _exchange_histograms(self) -> None:
-        """Add the other processes' histograms to those of the round, for the tree's features."""
+    def _exchange_histograms(self, jobs: TupleMemory) -> TupleMemory:
+        """Add the other processes' histograms to those of the round, for the tree's features.
+
+        Return the jobs that know the sums of all processes, and so can score the round.
+        """
         if self._peers.size == 1:
-            return
-        own, allowed = self._work.plan, self._work.allowed
+            return jobs
+        own, team = self._work.plan, self._team
         families = own.families[: own.sizes[plan.N_FAMILIES]]
         small, mode = families[:, plan.F_SMALL], families[:, plan.F_MODE]
         large = 2 * families[:, plan.LEFT] + 1 - small
         built = [small[mode != layout.NO_HISTOGRAMS], large[mode == layout.BUILD_BOTH]]
-        slots = self._nodes["slot"][np.concatenate(built)]
-        histograms = [self._work.histograms[slot] for slot in slots]
-        if np.array_equal(allowed[layout.TREE], allowed[layout.USABLE]):
-            self._peers.add(*histograms)
-            return
-        n_sums = layout.N_STATS * np.diff(self._data.table.bin_start)
-        is_drawn = np.repeat(allowed[layout.TREE] != 0, n_sums)
-        drawn = [histogram[: is_drawn.size][is_drawn] for histogram in histograms]
-        self._peers.add(*drawn)
-        for histogram, sums in zip(histograms, drawn, strict=True):
-            histogram[: is_drawn.size][is_drawn] = sums
+        nodes = np.concatenate(built).astype(np.int64)
+        start = np.empty(nodes.size + 1, dtype=np.int64)
+        lay_out_sums(jobs, nodes, start)
+        message = np.empty(start[-1], dtype=np.int64)
+        team.run(copy_sums, jobs, nodes, start, message, False)
+        self._peers.add(message)
+        team.run(copy_sums, jobs, nodes, start, message, True)
+        return jobs
 
     # --- pages ---
 
@@ -287,7 +288,8 @@ class PagedGrower(TreeGrower):
             work = work._replace(partial=partial)
         if self._options.growth == layout.SYMMETRIC:
             fitting = _SCRATCH_BYTES // max(1, 8 * n_sums)
-            n_scratch = max(min(self._shape[1], fitting), int(work.plan.rules[plan.N_SCRATCH]))
+            # Rounds must not depend on threads, of which each process may have another number.
+            n_scratch = max(min(self._shape[1], fitting), 2)
             work.plan.rules[plan.N_SCRATCH] = n_scratch
             n_histograms = work.free_slots.size + n_scratch
             if work.histograms.shape[0] < n_histograms:

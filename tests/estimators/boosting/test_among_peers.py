@@ -358,3 +358,66 @@ def test_a_failed_fit_leaves_no_attributes():
     with pytest.raises(DataError, match="contains NaN"):
         run_together(2, work)
     assert not any(hasattr(model, "classes_") for model in models)
+
+
+# Ways to share the work
+
+
+def fit_parallel(X, y, params, n_peers=3, **options):
+    ends, owners = (100, 100, 250), (0, 1, 2, 0)
+    parts = cut(X, y, ends, owners, n_peers)
+
+    def work(peers):
+        model = make(GradientBoostingClassifier, params)
+        return fit_among_peers(model, parts[peers.rank], peers, **options)
+
+    return run_together(n_peers, work)
+
+
+def test_voting_on_all_features_is_exact():
+    alone = make(GradientBoostingClassifier, {}).fit(FRAME, LABEL)
+    assert_same(alone, fit_parallel(FRAME, LABEL, {}, parallel="voting", top_k=3))
+
+
+def test_voting_is_an_approximation_that_all_share():
+    models = fit_parallel(FRAME, LABEL, {"n_estimators": 20}, parallel="voting", top_k=1)
+    assert len({save(model) for model in models}) == 1
+    assert models[0].score(VALID, VALID_TARGETS["label"]) > 0.7
+
+
+def test_unknown_ways_are_refused():
+    with pytest.raises(ParameterError, match="parallel='rows' must be one of data, voting"):
+        fit_parallel(FRAME, LABEL, {}, parallel="rows")
+
+
+@pytest.mark.parametrize("name", ["leaf", "depth", "symmetric", "held out", "columns", "goss"])
+def test_feature_parallel_is_exact(name):
+    params, names = CLASSIFIERS[name]
+    alone = make(GradientBoostingClassifier, params).fit(FRAME, LABEL, **name_arguments(names))
+    parts = cut(FRAME, LABEL, (100, 300), (0, 1), 3, **name_arguments(names))
+    told = []
+
+    def work(peers):
+        model = make(GradientBoostingClassifier, params)
+        model.set_params(callbacks=[lambda state: told.append(peers.rank)])
+        fit_among_peers(model, parts[peers.rank], peers, parallel="feature")
+        return model.set_params(callbacks=None)
+
+    models = run_together(3, work)
+    for model in models:
+        model.history_ = {key: model.history_[key] for key in alone.history_}
+    assert_same(alone, models)
+    assert set(told) == {0}
+
+
+def test_feature_parallel_with_a_random_seed_and_validation_rows():
+    parts = cut(FRAME, LABEL, (200,), (0, 1), 2)
+    sets = [{"validation": own} for own in cut(VALID, VALID_TARGETS["label"], (70,), (1, 0), 2)]
+
+    def work(peers):
+        model = make(GradientBoostingClassifier, {"random_state": None, "sampler": "subsample"})
+        own = {"sets": sets[peers.rank], "parallel": "feature"}
+        return fit_among_peers(model, parts[peers.rank], peers, **own)
+
+    first, second = run_together(2, work)
+    assert save(first) == save(second)

@@ -5,6 +5,7 @@ same bytes as if one process had all rows, in the order of their partitions.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +29,8 @@ from sumwise.estimators.input.batches import learn_training_data
 from sumwise.estimators.input.labels import unite_classes
 from sumwise.estimators.input.parts import Labels, Part, read_labels
 from sumwise.estimators.input.targets import check_classes, check_init_score, find_classes
-from sumwise.peers import Peers, Shards
+from sumwise.peers import ALONE, Peers, Shards, gather_objects
+from sumwise.tree.parallel import Parallel
 
 if TYPE_CHECKING:
     from sumwise.estimators.boosting.base import BaseGradientBoosting
@@ -69,6 +71,9 @@ def fit_among_peers(
     init_model: Any = None,
     memory_limit: int | str | None = None,
     cache_dir: Any = None,
+    n_jobs: int | None = None,
+    parallel: str = "data",
+    top_k: int = 20,
 ) -> "BaseGradientBoosting":
     """Fit a model on the rows of all peers, each of which makes this call.
 
@@ -85,6 +90,13 @@ def fit_among_peers(
         Model to continue, the same on all peers.
     memory_limit, cache_dir
         As for ``fit`` on rows that are read in batches, for this process.
+    n_jobs : int, default=None
+        The number of threads of this process, in place of the parameter of the model.
+    parallel : {"data", "voting", "feature"}, default="data"
+        How processes share the work of growing a tree; see :class:`sumwise.tree.parallel.Parallel`.
+        With "feature", all peers receive all partitions.
+    top_k : int, default=20
+        Features that a process votes for, with "voting".
 
     Returns
     -------
@@ -98,6 +110,10 @@ def fit_among_peers(
         peers that continue it as ``init_model`` get the model of a fit without a loss.
     """
     check_peer_fit(model)
+    shared = Parallel(parallel, top_k)
+    if parallel == "feature":
+        parts, sets = _gather_parts(parts, sets, peers)
+        shared, peers = replace(shared, peers=peers), ALONE
     found = find_start(model, init_model)
     start = Start() if found is None else found._make_start()
     budget = Budget.read(memory_limit, cache_dir)
@@ -121,8 +137,19 @@ def fit_among_peers(
             encode = partial(task.encode, set_rows.labels.y, "y_val")
             labeled.append(_label(model, task, set_rows, do_alike(peers, encode), name))
         groups = rows.labels.groups
-        model._train(train, labeled, task, growth, start, None, groups, (), budget=budget)
+        options: dict[str, Any] = {"n_jobs": n_jobs, "budget": budget, "parallel": shared}
+        model._train(train, labeled, task, growth, start, None, groups, (), **options)
     return model
+
+
+def _gather_parts(
+    parts: Sequence[Part], sets: Mapping[str, Sequence[Part]] | None, peers: Peers
+) -> tuple[list[Part], dict[str, list[Part]]]:
+    """Return the partitions of all peers."""
+    every = gather_objects(peers, (list(parts), dict(sets or {})))
+    names = dict.fromkeys(name for _, own in every for name in own)
+    of_sets = {name: [part for _, own in every for part in own.get(name, ())] for name in names}
+    return [part for own, _ in every for part in own], of_sets
 
 
 def _read_rows(
@@ -172,4 +199,5 @@ def _label(
     sizes = (len(target), task.loss.n_outputs, f"init_score{suffix}")
     scores = do_alike(peers, lambda: check_init_score(labels.init_score, *sizes))
     own = (UnreadRows(*matrix.shape), matrix, labels.y, target, weight, scores)
-    return LabeledRows(*own, name=name, shards=rows.shards)
+    # A single process has all rows, as in any other fit.
+    return LabeledRows(*own, name=name, shards=rows.shards if peers.size > 1 else None)

@@ -1,7 +1,7 @@
 """The base of the gradient boosting estimators: ``fit``, step by step, and ``refit``."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
@@ -15,11 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.batches.sources import is_source
 from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.errors import DataError, ParameterError, PeersError
+from sumwise.estimators.boosting.automatic import PLAIN_VALUES, resolve_automatic, with_values
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosting.boosters import refuse_categories, resolve_booster
 from sumwise.estimators.boosting.categories import name_encoding_part
 from sumwise.estimators.boosting.constraints import read_directions
-from sumwise.estimators.boosting.continuing import Start, check_start, find_start
+from sumwise.estimators.boosting.continuing import (
+    Start,
+    check_chosen_rounds,
+    check_start,
+    find_start,
+)
 from sumwise.estimators.boosting.devices import open_devices
 from sumwise.estimators.boosting.encoding import encode_categories, find_encoding
 from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
@@ -34,6 +40,7 @@ from sumwise.estimators.boosting.pipeline import (
     draws_held_out,
     find_watched,
     make_settings,
+    stops_early,
 )
 from sumwise.estimators.boosting.refitting import check_decay, check_loss, check_refittable
 from sumwise.estimators.boosting.rows import FitData, GivenRows, LabeledRows, as_array
@@ -47,7 +54,7 @@ from sumwise.estimators.input.jobs import LONG_STEPS, start_team
 from sumwise.estimators.input.parameters import check_nested, name_part
 from sumwise.estimators.input.targets import read_target
 from sumwise.losses import CustomLoss
-from sumwise.peers import Shards
+from sumwise.peers import Peers
 from sumwise.sampling import ROW_SAMPLERS
 from sumwise.training.boost import BoostingSettings, TrainingTable, boost
 from sumwise.training.boosters import BOOSTERS, Booster
@@ -56,6 +63,7 @@ from sumwise.training.progress import show_best_round, show_progress
 from sumwise.training.rounds import BoostingResult
 from sumwise.training.stopping import LOSS, SCORE
 from sumwise.tree import GrowthSettings
+from sumwise.tree.parallel import DATA, Parallel
 
 if TYPE_CHECKING:
     from sumwise.cuda.runtime.device import Device
@@ -68,9 +76,17 @@ if TYPE_CHECKING:
 _STEPS_PER_VALUE = 8
 
 
-def _share_seed(seed: int, shards: Shards | None) -> int:
+def _share_seed(seed: int, *all_peers: Peers) -> int:
     """Return the seed of the first process; ``random_state`` may give each another one."""
-    return seed if shards is None else int(shards.peers.gather(np.array([seed]))[0][0])
+    for peers in all_peers:
+        if peers.size > 1:
+            seed = int(peers.gather(np.array([seed]))[0][0])
+    return seed
+
+
+def _take_growth(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that :class:`GrowthSettings` has, too."""
+    return {name: value for name, value in chosen.items() if name != "n_estimators"}
 
 
 @contextmanager
@@ -88,7 +104,7 @@ def _knowing_seed(seed: int) -> Iterator[None]:
 class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
     """Shared by classifier and regressor."""
 
-    _fitted_privately = ("_custom_link", "_encoder", "_seed", "_watched")
+    _fitted_privately = ("_chosen", "_custom_link", "_encoder", "_seed", "_watched")
     schema_: FeatureSchema
 
     @abstractmethod
@@ -315,10 +331,11 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
         budget: "Budget | None" = None,
+        parallel: Parallel = DATA,
     ) -> Self:
         """Encode and bin the rows, unless a table is given, and boost."""
         n_jobs = n_jobs or self.n_jobs
-        seed = _share_seed(start.find_seed(self.random_state), train.shards)
+        seed = _share_seed(start.find_seed(self.random_state), train.peers, parallel.peers)
         booster = self._adapt_booster(resolve_booster(self), task)
         refuse_categories(self, booster, self.schema_.n_categories)
         data = collect_rows(self, train, sets, task, groups, seed)
@@ -327,11 +344,14 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         if encoding is not None:
             data = encode_categories(self, booster, data, encoding, start.encoder, seed, n_jobs)
             self._encoder = data.encoder
+        chosen = self._choose_automatic(data, task, start)
+        growth = replace(growth, **_take_growth(chosen))
         # The model keeps the loss without its rows. Scorers and callbacks need it while training.
         loss = task.loss
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         check_support(self, data, loss, booster)
-        settings = make_settings(self, data, loss, growth, booster, seed)
+        settings = make_settings(with_values(self, chosen), data, loss, growth, booster, seed)
+        settings = replace(settings, parallel=parallel)
         n_values = data.train.matrix.size
         n_steps, n_grown = _STEPS_PER_VALUE * n_values, None
         if not devices:
@@ -362,6 +382,20 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
 
     # --- steps of a fit ---
 
+    def _choose_automatic(self, data: FitData, task: Task, start: Start) -> dict[str, Any]:
+        """Choose the automatic parameters; a model to continue must have fewer rounds."""
+        stops = stops_early(self, data.sets)
+        self._chosen = resolve_automatic(self, data.rows.n_train, task.loss, stops)
+        if "n_estimators" in self._chosen:
+            check_chosen_rounds(self._chosen["n_estimators"], start)
+        return self._chosen
+
+    @property
+    def resolved_params_(self) -> dict[str, Any]:
+        """The parameters that may be "auto", with the values that ``fit`` used."""
+        check_is_fitted(self)
+        return {name: getattr(self, name) for name in PLAIN_VALUES} | getattr(self, "_chosen", {})
+
     def _make_start(self) -> Start:
         """Return what another fit needs to continue this model."""
         return Start(
@@ -382,7 +416,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
 
     def _keep(self, result: BoostingResult, settings: BoostingSettings, data: FitData) -> None:
         """Store the result of a fit, and report its best round."""
-        if self.verbose and settings.stopping is not None and data.rows.peers.rank == 0:
+        is_first = data.rows.peers.rank == settings.parallel.peers.rank == 0
+        if self.verbose and settings.stopping is not None and is_first:
             watched, n_kept = settings.stopping.watched, result.ensemble.n_rounds
             show_best_round(result.history[watched], n_kept, settings.n_rounds, watched)
         watched, _ = find_watched(self, data.sets)
@@ -440,7 +475,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         check_is_fitted(self)
         share = check_decay(decay)
         model = self._drop_calibration()
-        growth = model._check_parameters()
+        params = with_values(model, getattr(self, "_chosen", {}))
+        growth = params._check_parameters()
         directions = read_directions(model, model.schema_.n_categories > 0)
         ensemble = check_refittable(model.ensemble_, directions)
         matrix = model._check_input(X)
@@ -457,7 +493,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         settings = BoostingSettings(
             loss=loss,
             growth=growth,
-            rates=find_rates(model),
+            rates=find_rates(params),
             booster=resolve_booster(model),
             base_score=find_base_score(model, loss),
         )

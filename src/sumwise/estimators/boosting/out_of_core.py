@@ -101,7 +101,7 @@ class Budget:
             shards=data.train.shards,
         ) as (pages, mapper, rounded):
             warn_of_rounding(rounded, peers)
-            if model.verbose:
+            if model.verbose and settings.parallel.peers.rank == 0:
                 _show_pages(pages, plan, peers)
             # On a single page, trees grow as if all rows had been in memory.
             is_one = len(pages.pages) == 1 and peers.size == 1

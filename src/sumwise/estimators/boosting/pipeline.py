@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sumwise.errors import ParameterError
+from sumwise.estimators.boosting.automatic import with_plain_values
 from sumwise.estimators.boosting.base_score import find_base_score
 from sumwise.estimators.boosting.boosters import resolve_booster, resolve_sampler, stops_by_oob
 from sumwise.estimators.boosting.categories import find_native
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 def check_parameters(params: BoostingParameters) -> GrowthSettings:
     """Check all shared parameters before any data is read; return those of growth."""
+    params = with_plain_values(params)
     find_native(params)
     resolve_booster(params)
     resolve_sampler(params)

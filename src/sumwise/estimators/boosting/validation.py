@@ -17,6 +17,7 @@ from sumwise.estimators.boosting.tasks import Task
 from sumwise.estimators.input.features import KnowsSchema, read_rows
 from sumwise.kernels.runtime import random
 from sumwise.kernels.sampling.lowest_hashes import HELD_OUT, draw_lowest, draw_strata, hash_numbers
+from sumwise.peers import ALONE, Peers, Shards
 from sumwise.training.boost import TrainingRows
 
 
@@ -82,10 +83,11 @@ def split_rows(
                 f"{type(params).__name__}: validation_rows='last' holds out rows by their number, "
                 "and groups as a whole: pass only one of them"
             )
-        own_groups = number_groups(groups, train.n_rows)[rows]
+        own_groups = number_groups(groups, train.n_rows, train.peers)[rows]
     labels = train.target[rows] if is_classification else None
     fraction, which = params.validation_fraction, params.validation_rows
-    return train.number(*hold_out_rows(rows, fraction, which, own_groups, labels, seed))
+    what = (rows, fraction, which, own_groups, labels, seed)
+    return train.number(*hold_out_rows(*what, shards=train.shards))
 
 
 def hold_out_rows(
@@ -95,6 +97,7 @@ def hold_out_rows(
     groups: np.ndarray | None,
     labels: np.ndarray | None,
     seed: int,
+    shards: Shards | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Split ascending row numbers into those that train and those that validate.
 
@@ -109,48 +112,66 @@ def hold_out_rows(
     labels : ndarray or None
         Class of each of ``rows``, to stratify by if there are enough rows.
     seed : int
+    shards : Shards or None
+        Where the rows are among those of other processes, which make the same call and raise the
+        same errors; None if there are none.
     """
-    n_valid = int(np.ceil(fraction * rows.size))
-    if n_valid >= rows.size:
-        raise DataError(
-            f"early stopping with validation_fraction={fraction} would "
-            f"hold out {n_valid} of {rows.size} rows (n_samples={rows.size}) and leave none to "
-            "train on"
+    if shards is not None:
+        from sumwise.estimators.boosting.peer_validation import (  # few fits have peers
+            hold_out_among,
         )
+
+        return hold_out_among(rows, fraction, which, groups, labels, seed, shards)
+    n_valid = count_held_out(rows.size, fraction)
     if which == "last" and groups is None:
         return rows[:-n_valid], rows[-n_valid:]
     key = random.make_key(seed, HELD_OUT, 0)
     if groups is not None:
-        is_valid = _choose_groups(groups, n_valid, key)
+        _, group_idx, counts = np.unique(groups, return_inverse=True, return_counts=True)
+        is_valid = np.isin(group_idx, choose_groups(counts, n_valid, key))
         return rows[~is_valid], rows[is_valid]
     if labels is not None:
         _, class_idx, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        if counts.min() >= 2 and counts.size <= min(n_valid, rows.size - n_valid):
-            valid, train = draw_strata(key, rows, class_idx, _share_out(n_valid, counts))
+        n_drawn = share_out(n_valid, counts)
+        if n_drawn is not None:
+            valid, train = draw_strata(key, rows, class_idx, n_drawn)
             return train, valid
     valid, train = draw_lowest(key, rows, n_valid)
     return train, valid
 
 
-def _share_out(n_valid: int, counts: np.ndarray) -> np.ndarray:
+def count_held_out(n_rows: int, fraction: float) -> int:
+    """Return how many of some rows are held out."""
+    n_valid = int(np.ceil(fraction * n_rows))
+    if n_valid >= n_rows:
+        raise DataError(
+            f"early stopping with validation_fraction={fraction} would "
+            f"hold out {n_valid} of {n_rows} rows (n_samples={n_rows}) and leave none to "
+            "train on"
+        )
+    return n_valid
+
+
+def share_out(n_valid: int, counts: np.ndarray) -> np.ndarray | None:
     """Return how many rows of each class are held out, in proportion to their numbers of rows.
 
     Training rows are rounded down. The classes with the largest remainders train on one row more;
-    of equal ones, the first.
+    of equal ones, the first. None if there are too few rows for all classes to be on both sides.
     """
     n_rows = int(counts.sum())
+    if counts.min() < 2 or counts.size > min(n_valid, n_rows - n_valid):
+        return None
     n_train, remainder = np.divmod(counts * (n_rows - n_valid), n_rows)
     n_missing = n_rows - n_valid - int(n_train.sum())
     n_train[np.argsort(-remainder, kind="stable")[:n_missing]] += 1
     return counts - n_train
 
 
-def _choose_groups(groups: np.ndarray, n_valid: int, key: np.uint64) -> np.ndarray:
-    """Return whether each row is held out: those of the groups with the lowest hashes.
+def choose_groups(counts: np.ndarray, n_valid: int, key: np.uint64) -> np.ndarray:
+    """Return the groups with the lowest hashes, given the numbers of rows of all groups.
 
     They are so many that about ``n_valid`` rows are held out.
     """
-    _, group_idx, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.size < 2:
         raise DataError(
             "all rows belong to one group: to hold some out for early stopping, groups must have "
@@ -159,15 +180,34 @@ def _choose_groups(groups: np.ndarray, n_valid: int, key: np.uint64) -> np.ndarr
     order = np.argsort(hash_numbers(key, counts.size))
     totals = np.cumsum(counts[order])[:-1]  # at least one group trains
     n_groups = int(np.abs(totals - n_valid).argmin()) + 1
-    return np.isin(group_idx, order[:n_groups])
+    return order[:n_groups]
 
 
-def number_groups(groups: Any, n_rows: int) -> np.ndarray:
-    """Return the groups of rows as numbers."""
+def number_groups(groups: Any, n_rows: int, peers: Peers = ALONE) -> np.ndarray:
+    """Return the groups of rows as numbers.
+
+    Among peers, groups have the same numbers on all of them, and all raise the same errors.
+    """
+    if peers.size > 1:
+        from sumwise.estimators.boosting.peer_validation import (  # few fits have peers
+            number_groups_among,
+        )
+
+        return number_groups_among(groups, n_rows, peers)
+    return find_groups(groups, n_rows)[1]
+
+
+def find_groups(groups: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different groups, ascending, and the place of each row's group among them."""
     values = np.asarray(fetch(groups))
     if values.shape != (n_rows,):
         raise DataError(f"groups has shape {values.shape}, expected ({n_rows},), one per row")
     try:
-        return np.unique(values, return_inverse=True)[1]
+        return np.unique(values, return_inverse=True)
     except TypeError:
-        raise DataError("groups must be of one kind: all numbers or all strings") from None
+        raise mixed_groups() from None
+
+
+def mixed_groups() -> DataError:
+    """Return the error for groups that cannot be compared with each other."""
+    return DataError("groups must be of one kind: all numbers or all strings")

@@ -1,1 +1,0 @@
-"""Training by the processes that ``mpiexec`` starts."""
