@@ -367,9 +367,7 @@ def test_a_cluster_without_workers(monkeypatch):
     with (
         LocalCluster(**options) as cluster,
         Client(cluster, set_as_default=False) as client,
-        pytest.raises(
-            PeersError, match="because the cluster has had no workers"
-        ),
+        pytest.raises(PeersError, match="because the cluster has had no workers"),
     ):
         check_fit(client=client)
 
