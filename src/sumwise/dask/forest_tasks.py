@@ -108,7 +108,7 @@ def _join(parts: Sequence[Part], name: str) -> Any:
     if is_dataframe_like(first) or is_series_like(first) or is_index_like(first):
         from dask.dataframe.dispatch import concat  # unites categories, unlike pandas
 
-        return concat(values, ignore_index=True)
+        return concat(values)
     return np.concatenate(values)
 
 

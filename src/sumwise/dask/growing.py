@@ -241,8 +241,8 @@ class _Tasks:
                 self._tasks[name] = _Task(kept, [key], others)
                 continue
             self._drop(name)
-            if name == _ROWS:  # silent workers may have some of these, too
-                self._partitions.close()
+            if name == _ROWS or name in self._folds:
+                self._partitions.close()  # silent workers may have some of them, too
 
 
 def _is_stuck(
