@@ -29,13 +29,12 @@ from sumwise.estimators.boosting.validation import is_given
 from sumwise.estimators.fitted_state import starting_anew
 from sumwise.estimators.input.parameters import (
     NamedParametersMixin,
-    check_choice,
     check_number,
     extend_parameters,
 )
 from sumwise.export.files import Target
+from sumwise.tree.parallel import Parallel
 
-_PARALLEL = ("data", "voting", "feature")
 _FLOAT = np.dtype(np.float64)
 
 _document = fill_docstring(
@@ -44,12 +43,17 @@ client : distributed.Client or None, default=None
     The client of the cluster; None for the default client. It is neither copied nor pickled with
     the estimator.
 parallel : {"data", "voting", "feature"}, default="data"
-    What workers exchange. "data": the histograms of all features, and the model has the same bytes
-    as a fit in one process. See ``docs/guide/scale.md`` for the others.
+    How workers share the work of growing a tree. "data": the histograms of all features are added
+    up, and the model has the same bytes as a fit in one process. "voting": only those of features
+    that the workers elect, which sends less if there are many features; the model is an
+    approximation, and depends on the placement of the rows. "feature": each worker gets all rows
+    and has a share of the features; the model is that of one process.
+top_k : int, default=20
+    With ``parallel="voting"``, how many features a worker votes for; twice as many are elected.
 silence : float, default=30.0
     Seconds without a sign of life after which a worker is lost. The fit then goes on without it,
-    once, with the rounds so far: what it has are computed again elsewhere. A worker whose process
-    has ended is noticed at once.
+    once, with the rounds so far; its partitions are computed again elsewhere. A worker whose
+    process has ended is noticed at once.
 **shared
     All parameters of the estimator of the same name in ``sumwise``. Those that need all rows in one
     process are refused. Callbacks are called, and progress is shown, by one of the workers: what
@@ -75,11 +79,13 @@ def _make_init(plain: type) -> Callable[..., None]:
         *,
         client: Any = None,
         parallel: str = "data",
+        top_k: int = 20,
         silence: float = 30.0,
         **shared: Any,
     ) -> None:
         self.client = client
         self.parallel = parallel
+        self.top_k = top_k
         self.silence = silence
         for name, value in (defaults | shared).items():
             setattr(self, name, value)
@@ -91,11 +97,12 @@ class BaseDaskBoosting(NamedParametersMixin, BaseEstimator):
     """Shared by classifier and regressor: ``fit``, and what concerns scikit-learn."""
 
     _plain: ClassVar[type[BaseGradientBoosting]]
-    _own = ("client", "parallel", "silence")
+    _own = ("client", "parallel", "top_k", "silence")
     _fitted_privately = ("_local",)
 
     client: Any
     parallel: str
+    top_k: int
     silence: float
 
     def fit(
@@ -149,7 +156,7 @@ class BaseDaskBoosting(NamedParametersMixin, BaseEstimator):
             another fit may continue (``init_model``), or None.
         """
         plain = self._make_plain()
-        check_choice(self, "parallel", _PARALLEL)
+        Parallel(self.parallel, self.top_k)  # checks them
         silence = check_number(self, "silence", 0.0, open_low=True)
         check_peer_fit(plain)
         name = f"sumwise.{self._plain.__name__}"
@@ -165,7 +172,7 @@ class BaseDaskBoosting(NamedParametersMixin, BaseEstimator):
             job = Job(
                 model=plain,
                 fit=fit_among_peers,
-                options={} if self.parallel == "data" else {"parallel": self.parallel},
+                options={"parallel": self.parallel, "top_k": self.top_k},
                 init_model=known,
                 token=secrets.token_bytes(32),
                 silence=silence,
