@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 
 N_WORKERS = 3
 # Seconds that a test may take; far more than it needs.
-LIMIT = 60
+LIMIT = 120
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from dask import delayed
 from distributed import get_worker
 from hypothesis import HealthCheck, given, settings
@@ -268,7 +269,10 @@ def test_clones_share_the_client_and_pickles_have_none(client):
     X = da.ones((20, 1), chunks=10).cumsum(axis=0)
     model = GradientBoostingRegressor(client=client, n_estimators=2, min_samples_leaf=2)
     model.fit(X, X[:, 0])
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.set_fit_request(sample_weight=True)
     again = clone(model)
+    assert again.get_metadata_routing().fit.requests["sample_weight"] is True
     assert again.client is client
     assert not hasattr(again, "ensemble_")
     known = pickle.loads(pickle.dumps(model))

@@ -104,24 +104,25 @@ def test_a_fit_goes_on_without_a_killed_worker(healing, tmp_path, expected, rank
 
 
 def test_a_fit_goes_on_without_a_stopped_worker(healing, tmp_path, expected):
-    job = make_job(failing(tmp_path, 1, 40, stop), silence=4.0)
+    job = make_job(failing(tmp_path, 1, 40, stop), silence=5.0)
     assert save(train(healing, job, make_parts())) == expected
     assert len(list_pids(tmp_path)) == 1
 
 
-def read_or_stop(number, folder):
+def read_or_act(number, folder, act):
     if number == 1:
         # X and y come from two tasks, which may run at the same time.
         with suppress(FileExistsError), open(Path(folder) / "act-0", "x") as file:
             file.write(str(os.getpid()))
             file.flush()
-            stop()
+            act()
     return FRAME[40 * number :][:40]
 
 
-def test_partitions_are_computed_without_a_stopped_worker(healing, tmp_path, expected):
-    frame = dd.from_map(read_or_stop, range(6), folder=str(tmp_path), meta=FRAME[:0])
-    job = make_job(silence=3.0)
+@pytest.mark.parametrize("act", [stop, kill])
+def test_partitions_are_computed_without_a_lost_worker(healing, tmp_path, expected, act):
+    frame = dd.from_map(read_or_act, range(6), folder=str(tmp_path), act=act, meta=FRAME[:0])
+    job = make_job(silence=4.0)
     assert save(train(healing, job, list_partitions(frame, "y"))) == expected
     assert len(list_pids(tmp_path)) == 1
 
@@ -134,7 +135,7 @@ def test_data_that_only_a_stopped_worker_has_is_an_error(healing, tmp_path):
     (tmp_path / "act-0").write_text(str(pid))
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(PeersError, match=f"some of the data is only on {address}"):
-        train(healing, make_job(silence=2.0), list_partitions(frame, "y"))
+        train(healing, make_job(silence=3.0), list_partitions(frame, "y"))
 
 
 def test_after_a_second_loss_the_error_has_the_rounds_so_far(healing, tmp_path, expected):

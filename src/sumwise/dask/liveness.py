@@ -15,8 +15,9 @@ from distributed import TimeoutError as DaskTimeoutError
 
 from sumwise.errors import PeersError
 
-# Seconds between two looks at the workers, at most.
-_PAUSE = 1.0
+# Seconds between two looks at the workers: longer if there are more than a hundred, but several
+# looks before a worker is lost.
+_PAUSE, _PAUSE_PER_WORKER, _LOOKS = 1.0, 0.01, 4
 # Seconds in which the scheduler has to answer; a large graph keeps it busy for some time.
 SCHEDULER_TIMEOUT = 300.0
 
@@ -33,7 +34,7 @@ class Workers:
     def __init__(self, client: Client, silence: float) -> None:
         self.client, self.silence = client, silence
         self.present: Mapping[str, Any] = {}
-        self._pause = min(_PAUSE, silence / 4)
+        self._pause = min(_PAUSE, silence / _LOOKS)
         # The last sign of life of each worker, and for how long it was the last.
         self._signs: dict[str, float] = {}
         self._quiet: dict[str, float] = {}
@@ -52,6 +53,8 @@ class Workers:
         found = self.ask(self.client.scheduler.identity, **self._options)
         self._looked_at = now
         self.present = found["workers"]
+        longest = max(_PAUSE, _PAUSE_PER_WORKER * len(self.present))
+        self._pause = min(longest, self.silence / _LOOKS)
         for address, about in self.present.items():
             sign = about["last_seen"]
             if self._signs.get(address) == sign:
