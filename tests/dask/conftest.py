@@ -1,6 +1,7 @@
 """A cluster of real processes, shared by all tests of this folder, and a time limit for each."""
 
 import faulthandler
+import os
 import signal
 import threading
 from contextlib import suppress
@@ -8,6 +9,8 @@ from contextlib import suppress
 import dask
 import pytest
 from distributed import Client, LocalCluster
+
+from tests.dask.faults import list_pids, wait_until
 
 N_WORKERS = 3
 # Seconds that a test may take; far more than it needs.
@@ -50,3 +53,16 @@ def client(shared_client):
     """The default client of a cluster whose workers are all there."""
     shared_client.wait_for_workers(N_WORKERS, timeout=LIMIT)
     return shared_client
+
+
+@pytest.fixture
+def healing(client, tmp_path):
+    """Kill the workers that the test has stopped, so that the cluster starts new ones."""
+    yield client
+    pids = list_pids(tmp_path)
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(
+        lambda: not set(pids).intersection(client.run(os.getpid, on_error="ignore").values())
+    )

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,3 +66,10 @@ stop = partial(send_signal, signal.SIGSTOP)
 def list_pids(folder: Any) -> list[int]:
     """Return the processes that have acted."""
     return [int(path.read_text()) for path in sorted(Path(folder).glob("act-*"))]
+
+
+def wait_until(is_true, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -25,10 +25,11 @@ from sumwise.dask import GradientBoostingRegressor, launch
 from sumwise.dask.collections import list_partitions
 from sumwise.dask.launch import train
 from sumwise.dask.liveness import Workers
+from sumwise.dask.placement import Share
 from sumwise.dask.ranks import Job
 from sumwise.errors import PeersError
 from sumwise.estimators.boosting.among_peers import fit_among_peers
-from tests.dask.faults import failing, kill, list_pids, stop
+from tests.dask.faults import failing, kill, list_pids, stop, wait_until
 
 N_ROWS, FEATURES = 240, ["a", "b"]
 PARAMS = {"n_estimators": 8, "random_state": 3, "sampler": "subsample"}
@@ -58,26 +59,6 @@ def save(model):
 def expected():
     model = sumwise.GradientBoostingRegressor(**PARAMS)
     return save(model.fit(FRAME[FEATURES], FRAME.y))
-
-
-@pytest.fixture
-def healing(client, tmp_path):
-    """Kill the workers that the test has stopped, so that the cluster starts new ones."""
-    yield client
-    pids = list_pids(tmp_path)
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    wait_until(
-        lambda: not set(pids).intersection(client.run(os.getpid, on_error="ignore").values())
-    )
-
-
-def wait_until(is_true, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def count_rank_threads():
@@ -198,7 +179,7 @@ def test_busy_workers_are_named(client):
     ranks = launch._Ranks(workers, list(workers.present))
     try:
         with pytest.raises(PeersError, match=r"within 0.5 seconds, because they.*tcp://"):
-            ranks.start(make_job(start_timeout=0.5), [])
+            ranks.start(make_job(start_timeout=0.5), [Share([], {})] * len(workers.present))
     finally:
         ranks.forget()
         event.set()

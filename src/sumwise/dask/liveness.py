@@ -4,6 +4,7 @@ The scheduler removes a worker whose connection has ended, but believes in one t
 whose machine is unreachable, for minutes. A fit must not wait for those.
 """
 
+import asyncio
 import inspect
 import time
 from collections.abc import Mapping, Sequence
@@ -97,6 +98,24 @@ class Workers:
                 raise
             reason = str(error) or f"no answer for {SCHEDULER_TIMEOUT:g} seconds"
             raise PeersError(f"the scheduler of Dask was lost: {reason}") from error
+
+    def call(self, addresses: Sequence[str], function: Any, *args: Any) -> dict[str, Any]:
+        """Return what a function returns on workers; those that do not answer soon are left out.
+
+        It runs beside their tasks, at once, and must take no time.
+        """
+
+        async def call_one(address: str) -> Any:
+            options = {"workers": [address], "on_error": "raise", "asynchronous": True}
+            found = await self.client.run(function, *args, **options)
+            return found[address]
+
+        async def call_all() -> list[Any]:
+            calls = [asyncio.wait_for(call_one(a), self._pause) for a in addresses]
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        found = zip(addresses, self.ask(call_all), strict=True)
+        return {own: result for own, result in found if not isinstance(result, BaseException)}
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until all futures are done, but not for long, and look at the workers."""

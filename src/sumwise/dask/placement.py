@@ -69,6 +69,11 @@ class Partitions:
             # Their workers do not answer, or have ended just now.
             self._drop(lacking)
 
+    def gather(self) -> list[Future]:
+        """Compute the training rows that are missing; return all, in the order of partitions."""
+        self.place()
+        return [self._futures[key] for key in self._sources if key[0] == TRAIN]
+
     def close(self) -> None:
         """Let Dask forget the partitions."""
         self._drop(self._sources)

@@ -74,6 +74,14 @@ class GrownForest:
     forest: BinnedForest
     in_bag: np.ndarray
 
+    @classmethod
+    def join(cls, parts: "Sequence[GrownForest]") -> "GrownForest":
+        """Return the trees of all parts, in their order, as if they had grown together."""
+        if len(parts) == 1:
+            return parts[0]
+        forest = BinnedForest.join([part.forest for part in parts])
+        return cls(forest, np.concatenate([part.in_bag for part in parts]))
+
 
 def grow_forest(
     table: Table,
@@ -87,6 +95,7 @@ def grow_forest(
 ) -> GrownForest:
     """Grow trees on the rows of a table.
 
+    Trees grown in several ranges of numbers and joined equal those grown in one.
     ``sample_weight`` affects which rows are drawn; ``row_weight`` multiplies the weights of drawn
     rows (class weights). ``shown`` are called after each tree.
     """

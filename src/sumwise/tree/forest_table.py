@@ -1,6 +1,7 @@
 """The binned tables that all trees of a forest share: one byte per value, or entries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +62,10 @@ class RowTable:
     def n_features(self) -> int:
         return int(self.bins.shape[1])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what is derived from them is not pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @lazy
     def by_column(self) -> np.ndarray:
         """All bins, column after column."""
@@ -116,6 +121,10 @@ class EntryTable:
     @property
     def n_features(self) -> int:
         return self.entries.n_features
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what is derived from them is not pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @lazy
     def by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
