@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import dask.dataframe as dd
@@ -29,7 +30,7 @@ from sumwise.dask.placement import Share
 from sumwise.dask.ranks import Job
 from sumwise.errors import PeersError
 from sumwise.estimators.boosting.among_peers import fit_among_peers
-from tests.dask.faults import failing, kill, list_pids, stop, wait_until
+from tests.dask.faults import act_before_start, failing, kill, list_pids, stop, wait_until
 
 N_ROWS, FEATURES = 240, ["a", "b"]
 PARAMS = {"n_estimators": 8, "random_state": 3, "sampler": "subsample"}
@@ -87,6 +88,12 @@ def test_a_fit_goes_on_without_a_killed_worker(healing, tmp_path, expected, rank
 def test_a_fit_goes_on_without_a_stopped_worker(healing, tmp_path, expected):
     job = make_job(failing(tmp_path, 1, 40, stop), silence=5.0)
     assert save(train(healing, job, make_parts())) == expected
+    assert len(list_pids(tmp_path)) == 1
+
+
+def test_a_fit_starts_without_a_stopped_worker(healing, tmp_path, monkeypatch, expected):
+    monkeypatch.setattr(launch, "run_rank", partial(act_before_start, str(tmp_path), stop))
+    assert save(train(healing, make_job(silence=4.0), make_parts())) == expected
     assert len(list_pids(tmp_path)) == 1
 
 
