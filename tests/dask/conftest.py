@@ -14,7 +14,7 @@ from tests.dask.faults import list_pids, wait_until
 
 N_WORKERS = 3
 # Seconds that a test may take; far more than it needs.
-LIMIT = 60
+LIMIT = 120
 
 
 @pytest.fixture(autouse=True)

@@ -3,10 +3,12 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sumwise.dask.ranks import run_rank
 from sumwise.estimators.boosting.among_peers import fit_among_peers
 
 
@@ -48,6 +50,16 @@ def fit_with_fault(folder, rank, step, act, times, model, parts, peers, **option
     if peers.rank == rank % peers.size:
         peers = CountingPeers(peers, step, maybe_act)
     return fit_among_peers(model, parts, peers, **options)
+
+
+def act_before_start(folder, act, job, rank, *others):
+    """Run a rank; before that, one that is not the first acts, once."""
+    if rank > 0:
+        with suppress(FileExistsError), open(Path(folder) / "act-0", "x") as file:
+            file.write(str(os.getpid()))
+            file.flush()
+            act()
+    return run_rank(job, rank, *others)
 
 
 def failing(folder: Any, rank: int, step: int, act: Any, times: int = 1) -> Any:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import dask.dataframe as dd
@@ -25,10 +26,11 @@ from sumwise.dask import GradientBoostingRegressor, launch
 from sumwise.dask.collections import list_partitions
 from sumwise.dask.launch import train
 from sumwise.dask.liveness import Workers
+from sumwise.dask.placement import Share
 from sumwise.dask.ranks import Job
 from sumwise.errors import PeersError
 from sumwise.estimators.boosting.among_peers import fit_among_peers
-from tests.dask.faults import failing, kill, list_pids, stop, wait_until
+from tests.dask.faults import act_before_start, failing, kill, list_pids, stop, wait_until
 
 N_ROWS, FEATURES = 240, ["a", "b"]
 PARAMS = {"n_estimators": 8, "random_state": 3, "sampler": "subsample"}
@@ -84,24 +86,31 @@ def test_a_fit_goes_on_without_a_killed_worker(healing, tmp_path, expected, rank
 
 
 def test_a_fit_goes_on_without_a_stopped_worker(healing, tmp_path, expected):
-    job = make_job(failing(tmp_path, 1, 40, stop), silence=4.0)
+    job = make_job(failing(tmp_path, 1, 40, stop), silence=5.0)
     assert save(train(healing, job, make_parts())) == expected
     assert len(list_pids(tmp_path)) == 1
 
 
-def read_or_stop(number, folder):
+def test_a_fit_starts_without_a_stopped_worker(healing, tmp_path, monkeypatch, expected):
+    monkeypatch.setattr(launch, "run_rank", partial(act_before_start, str(tmp_path), stop))
+    assert save(train(healing, make_job(silence=4.0), make_parts())) == expected
+    assert len(list_pids(tmp_path)) == 1
+
+
+def read_or_act(number, folder, act):
     if number == 1:
         # X and y come from two tasks, which may run at the same time.
         with suppress(FileExistsError), open(Path(folder) / "act-0", "x") as file:
             file.write(str(os.getpid()))
             file.flush()
-            stop()
+            act()
     return FRAME[40 * number :][:40]
 
 
-def test_partitions_are_computed_without_a_stopped_worker(healing, tmp_path, expected):
-    frame = dd.from_map(read_or_stop, range(6), folder=str(tmp_path), meta=FRAME[:0])
-    job = make_job(silence=3.0)
+@pytest.mark.parametrize("act", [stop, kill])
+def test_partitions_are_computed_without_a_lost_worker(healing, tmp_path, expected, act):
+    frame = dd.from_map(read_or_act, range(6), folder=str(tmp_path), act=act, meta=FRAME[:0])
+    job = make_job(silence=4.0)
     assert save(train(healing, job, list_partitions(frame, "y"))) == expected
     assert len(list_pids(tmp_path)) == 1
 
@@ -114,7 +123,7 @@ def test_data_that_only_a_stopped_worker_has_is_an_error(healing, tmp_path):
     (tmp_path / "act-0").write_text(str(pid))
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(PeersError, match=f"some of the data is only on {address}"):
-        train(healing, make_job(silence=2.0), list_partitions(frame, "y"))
+        train(healing, make_job(silence=3.0), list_partitions(frame, "y"))
 
 
 def test_after_a_second_loss_the_error_has_the_rounds_so_far(healing, tmp_path, expected):
@@ -177,7 +186,7 @@ def test_busy_workers_are_named(client):
     ranks = launch._Ranks(workers, list(workers.present))
     try:
         with pytest.raises(PeersError, match=r"within 0.5 seconds, because they.*tcp://"):
-            ranks.start(make_job(start_timeout=0.5), [])
+            ranks.start(make_job(start_timeout=0.5), [Share([], {})] * len(workers.present))
     finally:
         ranks.forget()
         event.set()

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from copy import copy
+from copy import copy, deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -123,7 +123,11 @@ class BaseDaskEstimator(NamedParametersMixin, BaseEstimator):
         params = self.get_params(deep=False)
         client = params.pop("client")
         own = {name: clone(value, safe=False) for name, value in params.items()}
-        return type(self)(client=client, **own)
+        copied = type(self)(client=client, **own)
+        requests = vars(self).get("_metadata_request")  # of set_fit_request
+        if requests is not None:
+            copied._metadata_request = deepcopy(requests)
+        return copied
 
     def __getstate__(self) -> Any:
         return {**super().__getstate__(), "client": None}

@@ -23,26 +23,28 @@ from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
 from sumwise.estimators.boosting.regressor import GradientBoostingRegressor as PlainRegressor
 from sumwise.estimators.boosting.validation import is_given
 from sumwise.estimators.fitted_state import starting_anew
-from sumwise.estimators.input.parameters import (
-    check_choice,
-    check_number,
-)
+from sumwise.estimators.input.parameters import check_number
+from sumwise.tree.parallel import Parallel
 
-_PARALLEL = ("data", "voting", "feature")
 _FLOAT = np.dtype(np.float64)
 
-_OWN = {"client": None, "parallel": "data", "silence": 30.0}
+_OWN = {"client": None, "parallel": "data", "top_k": 20, "silence": 30.0}
 
 _document = fill_docstring(
     parameters=CLIENT
     + """
 parallel : {"data", "voting", "feature"}, default="data"
-    What workers exchange. "data": the histograms of all features, and the model has the same bytes
-    as a fit in one process. See ``docs/guide/scale.md`` for the others.
+    How workers share the work of growing a tree. "data": the histograms of all features are added
+    up, and the model has the same bytes as a fit in one process. "voting": only those of features
+    that the workers elect, which sends less if there are many features; the model is an
+    approximation, and depends on the placement of the rows. "feature": each worker gets all rows
+    and has a share of the features; the model is that of one process.
+top_k : int, default=20
+    With ``parallel="voting"``, how many features a worker votes for; twice as many are elected.
 silence : float, default=30.0
     Seconds without a sign of life after which a worker is lost. The fit then goes on without it,
-    once, with the rounds so far: what it has are computed again elsewhere. A worker whose process
-    has ended is noticed at once.
+    once, with the rounds so far; its partitions are computed again elsewhere. A worker whose
+    process has ended is noticed at once.
 **shared
     All parameters of the estimator of the same name in ``sumwise``. Those that need all rows in one
     process are refused. Callbacks are called, and progress is shown, by one of the workers: what
@@ -60,6 +62,7 @@ class BaseDaskBoosting(BaseDaskEstimator):
     _own = tuple(_OWN)
 
     parallel: str
+    top_k: int
     silence: float
 
     def fit(
@@ -113,7 +116,7 @@ class BaseDaskBoosting(BaseDaskEstimator):
             another fit may continue (``init_model``), or None.
         """
         plain = self._make_plain()
-        check_choice(self, "parallel", _PARALLEL)
+        Parallel(self.parallel, self.top_k)  # checks them
         silence = check_number(self, "silence", 0.0, open_low=True)
         check_peer_fit(plain)
         name = f"sumwise.{self._plain.__name__}"
@@ -129,7 +132,7 @@ class BaseDaskBoosting(BaseDaskEstimator):
             job = Job(
                 model=plain,
                 fit=fit_among_peers,
-                options={} if self.parallel == "data" else {"parallel": self.parallel},
+                options={"parallel": self.parallel, "top_k": self.top_k},
                 init_model=known,
                 token=secrets.token_bytes(32),
                 silence=silence,

@@ -14,9 +14,9 @@ from sumwise.dask.ranks import make_part
 from sumwise.dask.renaming import rename_tasks
 from sumwise.errors import PeersError
 
-# Seconds to wait for a first worker, because machines of a cloud take minutes to start; and for a
-# partition while some workers do not answer, because Dask removes them after five minutes.
-PATIENCE = 900.0
+# Seconds to wait for a first worker, because machines may have to be started; and for a partition
+# while some workers do not answer, although Dask removes those after five minutes.
+PATIENCE = 3600.0
 
 # The training rows among the sets of partitions.
 TRAIN = ""
@@ -50,10 +50,10 @@ class Partitions:
             for number, own in enumerate(sources)
         }
         self._futures: dict[Key, Future] = {}
-        # Workers that did not answer when partitions were submitted last, and if there were any,
-        # the others.
+        # Workers that did not answer when partitions were submitted last, and the workers that may
+        # compute a partition, if they are not all.
         self._avoided: set[str] = set()
-        self._allowed: set[str] | None = None
+        self._allowed: dict[Key, set[str]] = {}
 
     def place(self) -> dict[str, Share]:
         """Compute the partitions that are missing; return who trains on which.
@@ -82,6 +82,7 @@ class Partitions:
         for key in list(keys):
             if key in self._futures:
                 self._futures.pop(key).release()
+                self._allowed.pop(key, None)
 
     def _compute(self) -> None:
         """Wait until all partitions are computed."""
@@ -102,12 +103,19 @@ class Partitions:
             elif time.monotonic() - since > PATIENCE:
                 raise self._give_up(silent)
             self._workers.wait(list(pending.values()))
-            alive = set(self._workers.alive)
-            is_stuck = self._allowed is not None and not alive & self._allowed
-            if alive and (is_stuck or set(self._workers.silent) - self._avoided):
-                # Partitions, or what they are made from, may be waiting for the other workers.
-                self._drop(pending)
+            stuck = self._find_stuck(pending)
+            if stuck:
+                self._drop(stuck)
                 self._submit_missing()
+
+    def _find_stuck(self, pending: Iterable[Key]) -> list[Key]:
+        """Return the partitions that would have to wait for workers that are lost."""
+        alive = set(self._workers.alive)
+        if not alive:
+            return []
+        if set(self._workers.silent) - self._avoided:
+            return list(pending)  # or what they are made from
+        return [key for key in pending if not alive & self._allowed.get(key, alive)]
 
     def _give_up(self, silent: Iterable[str]) -> PeersError:
         named = ", ".join(map(self._workers.explain, sorted(silent)))
@@ -124,10 +132,11 @@ class Partitions:
         make = delayed(make_part, pure=False, traverse=False)
         parts = [make(version, key[1], *self._sources[key]) for key in missing]
         self._avoided = set(self._workers.silent)
-        self._allowed = set(self._workers.alive) if self._avoided else None
-        if self._allowed:
+        if self._avoided:
             self._check_inputs(missing)
-            futures = client.get(*rename_tasks(parts), workers=list(self._allowed), sync=False)
+            alive = self._workers.alive
+            self._allowed |= {key: set(alive) for key in missing}
+            futures = client.get(*rename_tasks(parts), workers=alive, sync=False)
         else:
             futures = client.compute(parts)
         self._futures |= dict(zip(missing, futures, strict=True))
