@@ -27,8 +27,9 @@ from sumwise.dask.liveness import Workers
 from sumwise.dask.placement import PATIENCE, Partitions
 from sumwise.errors import PeersError
 from sumwise.estimators.forests.base_forest import BaseForest
-from sumwise.estimators.forests.ranges import divide, list_folds, list_numbers
+from sumwise.estimators.forests.ranges import list_folds, list_numbers
 from sumwise.training.callbacks import Callback, RoundState
+from sumwise.training.forest import divide
 from sumwise.training.progress import show_progress
 
 # Ranges of trees per thread of the cluster: fast workers take some of those of slow ones.
@@ -102,7 +103,7 @@ class _Tasks:
         self._wanted = wanted
         self._numbers = list_numbers(wanted.forest, wanted.start)
         n_threads = sum(about["nthreads"] for about in workers.present.values())
-        self._ranges = list(divide(self._numbers, _RANGES_PER_THREAD * max(1, n_threads)))
+        self._ranges = divide(self._numbers, _RANGES_PER_THREAD * max(1, n_threads))
         self._folds = list_folds(wanted.forest)
         self._tasks: dict[Hashable, _Task] = {}
         self._heard_at = time.monotonic()
