@@ -113,7 +113,7 @@ def test_a_member_that_fails_is_left_out_with_a_warning(monkeypatch):
     with pytest.warns(UserWarning, match="member 'linear' failed: ValueError: singular"):
         model = AutoEnsembleRegressor(**FEW).fit(X, y)
     assert "linear" not in model.named_estimators_
-    with pytest.raises(ValueError, match="member 'linear'.*singular"):
+    with pytest.raises(ValueError, match=r"member 'linear'.*singular"):
         AutoEnsembleRegressor(**{**FEW, "members": ["linear"]}).fit(X, y)
 
 
@@ -264,7 +264,7 @@ def test_categories_that_are_numbers_and_new_categories():
 
 
 def test_fitted_attributes(fitted):
-    model, X, y = fitted
+    model, X, _ = fitted
     assert model.weights_.sum() == pytest.approx(1.0)
     assert list(model.named_estimators_) == [bag.name for bag in model.estimators_]
     each = np.stack([bag.predict(X) for bag in model.estimators_])
@@ -348,7 +348,7 @@ def test_save_says_what_to_do(fitted, tmp_path):
 
 def test_other_rows_to_refit_must_fit(fitted):
     model, X, y = fitted
-    with pytest.raises(DataError, match="3 features.*expecting 4"):
+    with pytest.raises(DataError, match=r"3 features.*expecting 4"):
         model.refit(X[["a", "b", "c"]], y)
 
 

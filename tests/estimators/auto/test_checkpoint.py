@@ -60,7 +60,7 @@ def test_another_fit_is_refused(tmp_path, fingerprint, seed):
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(DataError, match="has files and no fit.json"):
+    with pytest.raises(DataError, match=r"has files and no fit\.json"):
         Checkpoint(tmp_path).find_seed(0)
 
 

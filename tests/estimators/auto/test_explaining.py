@@ -42,10 +42,10 @@ def test_forests_add_up_to_probabilities():
 def test_what_does_not_add_up_is_refused():
     X, y = make_classes()
     boosted = AutoEnsembleClassifier(members=["leaf_quick"], **FEW).fit(X, y)
-    with pytest.raises(ExplanationError, match="'leaf_quick'.*log odds"):
+    with pytest.raises(ExplanationError, match=r"'leaf_quick'.*log odds"):
         boosted.explain(X[:3])
     linear = AutoEnsembleClassifier(members=["linear"], **FEW).fit(X, y)
-    with pytest.raises(ExplanationError, match="'linear'.*not a model of sumwise"):
+    with pytest.raises(ExplanationError, match=r"'linear'.*not a model of sumwise"):
         linear.explain(X[:3])
     members = ["extra_trees", "forest"]
     stacked = AutoEnsembleClassifier(members=members, combination="stacking", **FEW).fit(X, y)

@@ -98,7 +98,7 @@ def test_the_first_member_is_finished_whatever_the_time(fake_fits):
     clock = FakeClock()
     search = make(limit=10.0, clock=clock)
     search.try_all(FEW)
-    assert [each.recipe.name for each in search.complete][0] == "leaf_quick"
+    assert search.complete[0].recipe.name == "leaf_quick"
     assert all(fit.was_cut for fit in search.complete[0].fits.values())
     assert clock.now <= 10.0
 
