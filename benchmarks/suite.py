@@ -214,12 +214,15 @@ def tabulate_ranks(
     names: Sequence[str],
     n_folds: int,
 ) -> Table:
-    """Return a line per contestant: mean rank, wins and losses against it, and times."""
+    """Return a line per contestant: mean rank, wins and losses against it, and training time.
+
+    Times are those of all threads: other work on the machine disturbs them least.
+    """
     matrix = np.array([[own[name] for name in names] for own in losses.values()])
     ranks = rankdata(matrix, axis=1).mean(axis=0)
     times = {
         name: [
-            sum(results[Key(name, source, fold)].seconds for fold in range(n_folds))
+            sum(results[Key(name, source, fold)].cpu_seconds for fold in range(n_folds))
             for source in losses
         ]
         for name in names
@@ -237,8 +240,8 @@ def tabulate_ranks(
         ratio = f"{statistics.median(speed):.2f}" if k else ""
         rows.append([name, f"{ranks[k]:.2f}", *cells, format_seconds(sum(times[name])), ratio])
     title = f"{len(losses)} data sets"
-    heads = ["", "mean rank", "won : lost", "median loss of ours", "Wilcoxon p", "training"]
-    return Table(title, [*heads, "our time / theirs"], rows)
+    heads = ["", "mean rank", "won : lost", "median loss of ours", "Wilcoxon p", "CPU time"]
+    return Table(title, [*heads, "ours / theirs"], rows)
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -46,7 +46,7 @@ def test_ranks_wins_and_gaps(tmp_path) -> None:
     ours, theirs = tabulate_ranks(losses, store.results, NAMES, 1).rows
     assert ours[:2] == ["ours", "1.33"]
     assert theirs[:4] == ["theirs", "1.67", "2 : 1", "-50.00 %"]
-    assert theirs[-1] == "1.00"
+    assert theirs[-2:] == ["9.00 s", "1.00"]
     gaps = [row[-1] for row in tabulate_sets(losses, NAMES).rows]
     assert gaps == ["-50.00 %", "-66.67 %", "+10.00 %"]
 

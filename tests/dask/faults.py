@@ -2,10 +2,13 @@
 
 import os
 import signal
+import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sumwise.dask.ranks import run_rank
 from sumwise.estimators.boosting.among_peers import fit_among_peers
 
 
@@ -33,7 +36,10 @@ class CountingPeers:
 
 
 def fit_with_fault(folder, rank, step, act, times, model, parts, peers, **options):
-    """Fit; before an exchange, one rank acts, up to a number of times in all attempts."""
+    """Fit; before an exchange, one rank acts, up to a number of times in all attempts.
+
+    If there are fewer ranks, it is the rank modulo their number.
+    """
 
     def maybe_act():
         done = len(list(Path(folder).glob("act-*")))
@@ -41,9 +47,19 @@ def fit_with_fault(folder, rank, step, act, times, model, parts, peers, **option
             (Path(folder) / f"act-{done}").write_text(str(os.getpid()))
             act()
 
-    if rank == peers.rank or peers.size == 1:
+    if peers.rank == rank % peers.size:
         peers = CountingPeers(peers, step, maybe_act)
     return fit_among_peers(model, parts, peers, **options)
+
+
+def act_before_start(folder, act, job, rank, *others):
+    """Run a rank; before that, one that is not the first acts, once."""
+    if rank > 0:
+        with suppress(FileExistsError), open(Path(folder) / "act-0", "x") as file:
+            file.write(str(os.getpid()))
+            file.flush()
+            act()
+    return run_rank(job, rank, *others)
 
 
 def failing(folder: Any, rank: int, step: int, act: Any, times: int = 1) -> Any:
@@ -62,3 +78,10 @@ stop = partial(send_signal, signal.SIGSTOP)
 def list_pids(folder: Any) -> list[int]:
     """Return the processes that have acted."""
     return [int(path.read_text()) for path in sorted(Path(folder).glob("act-*"))]
+
+
+def wait_until(is_true, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

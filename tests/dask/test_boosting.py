@@ -1,11 +1,13 @@
 import io
 import pickle
+from itertools import pairwise
 
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from dask import delayed
 from distributed import get_worker
 from hypothesis import HealthCheck, given, settings
@@ -40,6 +42,7 @@ def make_frame(n_rows, seed):
     return own
 
 
+OWN = {"client": None, "parallel": "data", "top_k": 20, "silence": 30.0}
 FRAME, VALID = make_frame(N_ROWS, 0), make_frame(80, 1)
 FEATURES = ["a", "b", "color"]
 
@@ -47,7 +50,7 @@ FEATURES = ["a", "b", "color"]
 def cut(frame, ends):
     """Return a Dask DataFrame whose partitions end at these rows; some may be empty."""
     bounds = [0, *ends, len(frame)]
-    parts = [frame[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    parts = [frame[begin:end] for begin, end in pairwise(bounds)]
     return dd.from_delayed([delayed(part) for part in parts], meta=frame[:0], verify_meta=False)
 
 
@@ -57,11 +60,12 @@ def save(model):
     return file.getvalue()
 
 
-def fit_both(kind, params, X, y, plain_X, plain_y, fit, plain_fit):
+def fit_both(kind, params, X, y, rows, target, fit, plain_fit):
     """Return the model of the cluster, after comparing its bytes with the plain one."""
     params = {"n_estimators": 5, "random_state": 4, **params}
     model = kind(**params).fit(X, y, **fit)
-    plain = PLAIN[kind](**params).fit(plain_X, plain_y, **plain_fit)
+    shared = {name: value for name, value in params.items() if name not in OWN}
+    plain = PLAIN[kind](**shared).fit(rows, target, **plain_fit)
     assert save(model.to_local()) == save(plain)
     return model, plain
 
@@ -79,6 +83,8 @@ SETTINGS = {
     ),
     "held out": (GradientBoostingClassifier, "label", {"early_stopping": True}, ()),
     "targets": (GradientBoostingRegressor, ["amount", "more"], {}, ()),
+    "feature": (GradientBoostingClassifier, "label", {"parallel": "feature"}, ()),
+    "voting": (GradientBoostingClassifier, "label", {"parallel": "voting", "top_k": 3}, ()),
 }
 COLUMNS = {"sample_weight": "weight", "init_score": "start", "groups": "group"}
 
@@ -242,8 +248,7 @@ def test_callbacks_are_called_on_a_worker(client):
 
 def test_parameters_are_those_of_the_plain_estimator():
     for kind, plain in PLAIN.items():
-        own = {"client": None, "parallel": "data", "silence": 30.0}
-        assert kind().get_params(deep=False) == {**plain().get_params(deep=False), **own}
+        assert kind().get_params(deep=False) == {**plain().get_params(deep=False), **OWN}
     model = GradientBoostingClassifier(sampler=Subsample(0.5), silence=3)
     assert repr(model) == "GradientBoostingClassifier(sampler=Subsample(rate=0.5), silence=3)"
     model.set_params(sampler__rate=0.25, l2=2.0, parallel="voting")
@@ -264,7 +269,10 @@ def test_clones_share_the_client_and_pickles_have_none(client):
     X = da.ones((20, 1), chunks=10).cumsum(axis=0)
     model = GradientBoostingRegressor(client=client, n_estimators=2, min_samples_leaf=2)
     model.fit(X, X[:, 0])
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.set_fit_request(sample_weight=True)
     again = clone(model)
+    assert again.get_metadata_routing().fit.requests["sample_weight"] is True
     assert again.client is client
     assert not hasattr(again, "ensemble_")
     known = pickle.loads(pickle.dumps(model))
@@ -277,7 +285,8 @@ def test_clones_share_the_client_and_pickles_have_none(client):
 
 BAD = {
     "memory": (FRAME[FEATURES], FRAME.label, {}, {}, DataError, "pass a Dask DataFrame"),
-    "parallel": (None, None, {"parallel": "all"}, {}, ParameterError, "'data', 'voting'"),
+    "parallel": (None, None, {"parallel": "all"}, {}, ParameterError, "data, voting"),
+    "top_k": (None, None, {"top_k": 0}, {}, ParameterError, "top_k=0 must be"),
     "silence": (None, None, {"silence": 0}, {}, ParameterError, "above 0"),
     "parameter": (None, None, {"splits": "exact"}, {}, ParameterError, "several processes"),
     "y_val": (None, None, {}, {"y_val": 1}, DataError, "belongs to X_val"),

@@ -87,7 +87,7 @@ def test_a_loaded_model_is_the_same(fit, growth, path, bytes_of):
     loaded = save_and_load(model, path)
     assert_same_model(loaded, model)
     assert bytes_of(loaded) == path.read_bytes()
-    assert loaded.get_params() == model.get_params()
+    assert loaded.get_params() == model.get_params() | model.resolved_params_
 
 
 def test_parameters_and_parts_are_saved(path):
@@ -99,7 +99,7 @@ def test_parameters_and_parts_are_saved(path):
         n_jobs=2,
     )
     loaded = save_and_load(model, path)
-    expected = {**model.get_params(deep=False), "n_jobs": None}
+    expected = model.get_params(deep=False) | model.resolved_params_ | {"n_jobs": None}
     assert loaded.get_params(deep=False) == expected
     assert np.array_equal(clone(loaded).fit(X, Y).predict(X), model.predict(X))
 

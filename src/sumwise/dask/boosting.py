@@ -1,24 +1,20 @@
 """Gradient boosting on a cluster of Dask."""
 
-import inspect
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy, deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from dask import is_dask_collection
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin, RegressorMixin
 
+from sumwise.dask.base import CLIENT, BaseDaskEstimator, make_init
 from sumwise.dask.clients import find_client
-from sumwise.dask.collections import Output, Sources, is_array, is_frame, list_partitions, map_rows
+from sumwise.dask.collections import Output, Sources, list_partitions
 from sumwise.dask.launch import START_TIMEOUT, train
 from sumwise.dask.ranks import Job
-from sumwise.dask.scores import score_rows
 from sumwise.docstrings import fill_docstring
-from sumwise.errors import DataError
 from sumwise.estimators.boosting.among_peers import check_peer_fit, fit_among_peers
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.classifier import GradientBoostingClassifier as PlainClassifier
@@ -27,29 +23,28 @@ from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
 from sumwise.estimators.boosting.regressor import GradientBoostingRegressor as PlainRegressor
 from sumwise.estimators.boosting.validation import is_given
 from sumwise.estimators.fitted_state import starting_anew
-from sumwise.estimators.input.parameters import (
-    NamedParametersMixin,
-    check_choice,
-    check_number,
-    extend_parameters,
-)
-from sumwise.export.files import Target
+from sumwise.estimators.input.parameters import check_number
+from sumwise.tree.parallel import Parallel
 
-_PARALLEL = ("data", "voting", "feature")
 _FLOAT = np.dtype(np.float64)
 
+_OWN = {"client": None, "parallel": "data", "top_k": 20, "silence": 30.0}
+
 _document = fill_docstring(
-    parameters="""
-client : distributed.Client or None, default=None
-    The client of the cluster; None for the default client. It is neither copied nor pickled with
-    the estimator.
+    parameters=CLIENT
+    + """
 parallel : {"data", "voting", "feature"}, default="data"
-    What workers exchange. "data": the histograms of all features, and the model has the same bytes
-    as a fit in one process. See ``docs/guide/scale.md`` for the others.
+    How workers share the work of growing a tree. "data": the histograms of all features are added
+    up, and the model has the same bytes as a fit in one process. "voting": only those of features
+    that the workers elect, which sends less if there are many features; the model is an
+    approximation, and depends on the placement of the rows. "feature": each worker gets all rows
+    and has a share of the features; the model is that of one process.
+top_k : int, default=20
+    With ``parallel="voting"``, how many features a worker votes for; twice as many are elected.
 silence : float, default=30.0
     Seconds without a sign of life after which a worker is lost. The fit then goes on without it,
-    once, with the rounds so far: what it has are computed again elsewhere. A worker whose process
-    has ended is noticed at once.
+    once, with the rounds so far; its partitions are computed again elsewhere. A worker whose
+    process has ended is noticed at once.
 **shared
     All parameters of the estimator of the same name in ``sumwise``. Those that need all rows in one
     process are refused. Callbacks are called, and progress is shown, by one of the workers: what
@@ -60,42 +55,14 @@ silence : float, default=30.0
 )
 
 
-def _make_init(plain: type) -> Callable[..., None]:
-    """Return the constructor of an estimator that has the parameters of a plain one, and its own.
-
-    scikit-learn reads them from the signature.
-    """
-    defaults = {
-        name: parameter.default for name, parameter in inspect.signature(plain).parameters.items()
-    }
-
-    @extend_parameters(plain)
-    def __init__(  # noqa: N807 - becomes a method
-        self: Any,
-        *,
-        client: Any = None,
-        parallel: str = "data",
-        silence: float = 30.0,
-        **shared: Any,
-    ) -> None:
-        self.client = client
-        self.parallel = parallel
-        self.silence = silence
-        for name, value in (defaults | shared).items():
-            setattr(self, name, value)
-
-    return __init__
-
-
-class BaseDaskBoosting(NamedParametersMixin, BaseEstimator):
-    """Shared by classifier and regressor: ``fit``, and what concerns scikit-learn."""
+class BaseDaskBoosting(BaseDaskEstimator):
+    """Shared by classifier and regressor: ``fit``."""
 
     _plain: ClassVar[type[BaseGradientBoosting]]
-    _own = ("client", "parallel", "silence")
-    _fitted_privately = ("_local",)
+    _own = tuple(_OWN)
 
-    client: Any
     parallel: str
+    top_k: int
     silence: float
 
     def fit(
@@ -149,7 +116,7 @@ class BaseDaskBoosting(NamedParametersMixin, BaseEstimator):
             another fit may continue (``init_model``), or None.
         """
         plain = self._make_plain()
-        check_choice(self, "parallel", _PARALLEL)
+        Parallel(self.parallel, self.top_k)  # checks them
         silence = check_number(self, "silence", 0.0, open_low=True)
         check_peer_fit(plain)
         name = f"sumwise.{self._plain.__name__}"
@@ -165,7 +132,7 @@ class BaseDaskBoosting(NamedParametersMixin, BaseEstimator):
             job = Job(
                 model=plain,
                 fit=fit_among_peers,
-                options={} if self.parallel == "data" else {"parallel": self.parallel},
+                options={"parallel": self.parallel, "top_k": self.top_k},
                 init_model=known,
                 token=secrets.token_bytes(32),
                 silence=silence,
@@ -192,82 +159,6 @@ class BaseDaskBoosting(NamedParametersMixin, BaseEstimator):
         # A generator of the user goes on as in a fit in this process.
         start.find_seed(self.random_state)
         return model, None if found is plain else found
-
-    def _make_plain(self) -> Any:
-        return self._plain(**self._list_plain())
-
-    def _list_plain(self) -> dict[str, Any]:
-        params = self.get_params(deep=False)
-        return {name: value for name, value in params.items() if name not in self._own}
-
-    # --- the fitted model ---
-
-    def to_local(self) -> Any:
-        """Return the fitted model as an estimator of ``sumwise``, which needs no cluster."""
-        check_is_fitted(self)
-        model = copy(self._local)
-        for name, value in self._list_plain().items():
-            setattr(model, name, value)
-        return model
-
-    def save(self, path: Target) -> None:
-        """Write the fitted model to a file; :func:`sumwise.load` returns an estimator of sumwise.
-
-        Parameters
-        ----------
-        path : str, path-like or binary file object
-        """
-        self.to_local().save(path)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a fitted attribute."""
-        if name.endswith("_") and not name.startswith("_") and "_local" in vars(self):
-            return getattr(self._local, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _apply(self, method: str, X: Any, output: Callable[[], Output], **options: Any) -> Any:
-        """Call a method of the plain estimator, lazily for a collection."""
-        model = self.to_local()
-        if not is_dask_collection(X):
-            return getattr(model, method)(X, **options)
-        if not (is_frame(X) or is_array(X)):
-            raise DataError(f"X is a {type(X).__name__}; pass a Dask DataFrame or a Dask Array")
-        # A task has one thread.
-        return map_rows(partial(_call, method, options), X, model.set_params(n_jobs=1), output())
-
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        model = self.to_local()
-        if not is_dask_collection(X):
-            return float(model.score(X, y, sample_weight))
-        parts = list_partitions(X, y, sample_weight)
-        with find_client(self.client, self) as client:
-            return score_rows(client, model.set_params(n_jobs=1), parts)
-
-    # --- scikit-learn ---
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_local" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        return self._make_plain().__sklearn_tags__()
-
-    def __sklearn_clone__(self) -> Self:
-        params = self.get_params(deep=False)
-        client = params.pop("client")
-        own = {name: clone(value, safe=False) for name, value in params.items()}
-        return type(self)(client=client, **own)
-
-    def __getstate__(self) -> Any:
-        return {**super().__getstate__(), "client": None}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, those of parts as ``sampler__rate=...``."""
-        own = {name: params.pop(name) for name in self._own if name in params}
-        super().set_params(**own)
-        plain = self._make_plain().set_params(**params)
-        for name, value in plain.get_params(deep=False).items():
-            setattr(self, name, value)
-        return self
 
 
 @_document
@@ -299,7 +190,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseDaskBoosting):
     """
 
     _plain = PlainClassifier
-    __init__ = _make_init(PlainClassifier)
+    __init__ = make_init(PlainClassifier, _OWN)
 
     def predict(self, X: Any, rounds: Any = None) -> Any:
         """Return the most probable class of each row.
@@ -399,7 +290,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseDaskBoosting):
     """
 
     _plain = PlainRegressor
-    __init__ = _make_init(PlainRegressor)
+    __init__ = make_init(PlainRegressor, _OWN)
 
     def predict(self, X: Any, rounds: Any = None, raw: bool = False) -> Any:
         """Return the predicted value of each row.
@@ -437,10 +328,6 @@ class GradientBoostingRegressor(RegressorMixin, BaseDaskBoosting):
         float
         """
         return self._score(X, y, sample_weight)
-
-
-def _call(method: str, options: dict[str, Any], model: Any, rows: Any) -> np.ndarray:
-    return getattr(model, method)(rows, **options)
 
 
 def _read_set(

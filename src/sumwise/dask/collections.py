@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from dask import array, delayed, is_dask_collection
 from dask.utils import is_arraylike, is_dataframe_like, is_series_like
+from distributed import futures_of
 
 from sumwise.errors import DataError
 
@@ -127,7 +128,8 @@ def _split(values: Any, name: str) -> Sequence[Any]:
         if values.ndim not in (1, 2):
             raise DataError(f"{name} has {values.ndim} dimensions; expected 1 or 2")
         whole = values if values.ndim == 1 else values.rechunk({1: -1})
-        return list(whole.to_delayed().ravel())
+        # Tasks that are merged would hide the inputs that are on workers already.
+        return list(whole.to_delayed(optimize_graph=not futures_of(values)).ravel())
     if is_dask_collection(values) and (is_dataframe_like(values) or is_series_like(values)):
         return list(values.to_delayed())
     raise DataError(

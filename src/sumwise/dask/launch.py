@@ -6,6 +6,7 @@ results, and watches the workers.
 """
 
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,18 +19,27 @@ from distributed import TimeoutError as DaskTimeoutError
 from sumwise.dask.collections import Sources
 from sumwise.dask.liveness import Workers
 from sumwise.dask.placement import Partitions, Share
-from sumwise.dask.ranks import Address, Job, Outcome, open_port, run_rank
+from sumwise.dask.ranks import (
+    Address,
+    Job,
+    Outcome,
+    find_addresses,
+    run_rank,
+    tell_addresses,
+)
 from sumwise.errors import PeersError
 
 # How often a fit goes on without the workers that it has lost.
 N_RETRIES = 1
-# Seconds until all ranks have opened a port, and until they are connected.
+# Seconds until all ranks have started, and until they are connected.
 START_TIMEOUT = 60.0
 
 # Ranks start before other tasks that wait for a thread of their worker.
 _PRIORITY = 1000
 # Seconds until a result is asked for once more, at first and at most.
 _SHORT, _LONG = 2.0, 60.0
+# Seconds between two looks at which ranks have started.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
 class _Loss(Exception):  # noqa: N818 - does not leave this module
@@ -79,6 +89,7 @@ def train(
 
 
 def _train_once(workers: Workers, job: Job, shares: Mapping[str, Share]) -> Any:
+    job = replace(job, name=uuid.uuid4().hex)
     ranks = _Ranks(workers, list(shares))
     try:
         ranks.start(job, list(shares.values()))
@@ -97,19 +108,16 @@ class _Ranks:
         self._futures: list[Future] = []
 
     def start(self, job: Job, shares: Sequence[Share]) -> None:
-        """Open a port for each rank, tell all ranks the addresses of all, and let them train."""
-        ports = [self._submit([address], open_port) for address in self._addresses]
-        self._wait_for_ports(ports, job.start_timeout)
-        opened: list[Address] = [
-            self._fetch(port, address).address
-            for port, address in zip(ports, self._addresses, strict=True)
-        ]
+        """Let all ranks start, and tell them the addresses of all."""
         # A model to continue may be large, which is nothing that the user should be told.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
             known = self._submit(self._addresses, _give, job)
         for rank, (address, share) in enumerate(zip(self._addresses, shares, strict=True)):
-            own = (known, rank, ports[rank], opened, share.parts, share.sets)
+            own = (known, rank, share.parts, share.sets)
             self._futures.append(self._submit([address], run_rank, *own))
+        found = self._find_addresses(job)
+        opened = [found[rank] for rank in range(len(self._futures))]
+        self._workers.call(self._addresses, tell_addresses, job.name, opened)
 
     def wait_for_model(self) -> Any:
         """Wait for all ranks; return the model, or raise the error of a rank."""
@@ -141,22 +149,30 @@ class _Ranks:
         self._kept.append(future)
         return future
 
-    def _wait_for_ports(self, ports: Sequence[Future], timeout: float) -> None:
-        """Wait until all workers have taken the first task."""
-        deadline = time.monotonic() + timeout
+    def _find_addresses(self, job: Job) -> dict[int, Address]:
+        """Wait until all ranks have started; return their addresses."""
+        found: dict[int, Address] = {}
+        deadline, pause = time.monotonic() + job.start_timeout, _SHORTEST_PAUSE
         while True:
-            for port, address in zip(ports, self._addresses, strict=True):
-                if port.status == "error":
-                    raise _fail(f"the worker {address} cannot open a port: {port.exception()}")
-                if port.status == "cancelled" or self._workers.is_lost(address):
-                    raise self._lose([address])
-            pending = [port for port in ports if port.status != "finished"]
-            if not pending:
-                return
+            missing = [a for rank, a in enumerate(self._addresses) if rank not in found]
+            for own in self._workers.call(missing, find_addresses, job.name).values():
+                found |= own
+            if len(found) == len(self._addresses):
+                return found
+            self._workers.look()
+            lost = [address for address in self._addresses if self._workers.is_lost(address)]
+            if lost:
+                raise self._lose(lost)
+            for future in self._kept:
+                if future.status == "error":
+                    raise future.exception()
+                if future.status == "cancelled":
+                    raise self._lose([])
             if time.monotonic() > deadline:
-                late = [a for a, p in zip(self._addresses, ports, strict=True) if p in pending]
-                raise self._refuse_late(late, timeout)
-            self._workers.wait(pending)
+                late = [a for rank, a in enumerate(self._addresses) if rank not in found]
+                raise self._refuse_late(late, job.start_timeout)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _fetch(self, future: Future, address: str) -> Any:
         """Return the result of a finished task; raise _Loss if it is lost."""

@@ -4,6 +4,7 @@ The scheduler removes a worker whose connection has ended, but believes in one t
 whose machine is unreachable, for minutes. A fit must not wait for those.
 """
 
+import asyncio
 import inspect
 import time
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,9 @@ from distributed import TimeoutError as DaskTimeoutError
 
 from sumwise.errors import PeersError
 
-# Seconds between two looks at the workers, at most.
-_PAUSE = 1.0
+# Seconds between two looks at the workers: longer if there are more than a hundred, but several
+# looks before a worker is lost.
+_PAUSE, _PAUSE_PER_WORKER, _LOOKS = 1.0, 0.01, 4
 # Seconds in which the scheduler has to answer; a large graph keeps it busy for some time.
 SCHEDULER_TIMEOUT = 300.0
 
@@ -33,7 +35,7 @@ class Workers:
     def __init__(self, client: Client, silence: float) -> None:
         self.client, self.silence = client, silence
         self.present: Mapping[str, Any] = {}
-        self._pause = min(_PAUSE, silence / 4)
+        self._pause = min(_PAUSE, silence / _LOOKS)
         # The last sign of life of each worker, and for how long it was the last.
         self._signs: dict[str, float] = {}
         self._quiet: dict[str, float] = {}
@@ -52,6 +54,8 @@ class Workers:
         found = self.ask(self.client.scheduler.identity, **self._options)
         self._looked_at = now
         self.present = found["workers"]
+        longest = max(_PAUSE, _PAUSE_PER_WORKER * len(self.present))
+        self._pause = min(longest, self.silence / _LOOKS)
         for address, about in self.present.items():
             sign = about["last_seen"]
             if self._signs.get(address) == sign:
@@ -94,6 +98,24 @@ class Workers:
                 raise
             reason = str(error) or f"no answer for {SCHEDULER_TIMEOUT:g} seconds"
             raise PeersError(f"the scheduler of Dask was lost: {reason}") from error
+
+    def call(self, addresses: Sequence[str], function: Any, *args: Any) -> dict[str, Any]:
+        """Return what a function returns on workers; those that do not answer soon are left out.
+
+        It runs beside their tasks, at once, and must take no time.
+        """
+
+        async def call_one(address: str) -> Any:
+            options = {"workers": [address], "on_error": "raise", "asynchronous": True}
+            found = await self.client.run(function, *args, **options)
+            return found[address]
+
+        async def call_all() -> list[Any]:
+            calls = [asyncio.wait_for(call_one(a), self._pause) for a in addresses]
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        found = zip(addresses, self.ask(call_all), strict=True)
+        return {own: result for own, result in found if not isinstance(result, BaseException)}
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until all futures are done, but not for long, and look at the workers."""

@@ -2,8 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from dask import delayed
 from distributed import Future, futures_of
@@ -11,10 +11,12 @@ from distributed import Future, futures_of
 from sumwise.dask.collections import Sources
 from sumwise.dask.liveness import Workers
 from sumwise.dask.ranks import make_part
+from sumwise.dask.renaming import rename_tasks
 from sumwise.errors import PeersError
 
-# Seconds to wait for a first worker: machines of a cloud take minutes to start.
-NO_WORKERS_TIMEOUT = 600.0
+# Seconds to wait for a first worker, because machines may have to be started; and for a partition
+# while some workers do not answer, although Dask removes those after five minutes.
+PATIENCE = 3600.0
 
 # The training rows among the sets of partitions.
 TRAIN = ""
@@ -33,8 +35,8 @@ class Partitions:
     """The partitions of all sets of a fit.
 
     Each is made by one task: so all columns of a partition are on one worker. Dask makes those of a
-    worker that has ended once more elsewhere. It does not know when a worker was stopped; then the
-    partitions are submitted again for the others.
+    worker that has ended once more elsewhere. It does not know that a worker does not answer any
+    more; then what that worker has, or was to compute, is submitted again for the others.
     """
 
     def __init__(
@@ -48,6 +50,10 @@ class Partitions:
             for number, own in enumerate(sources)
         }
         self._futures: dict[Key, Future] = {}
+        # Workers that did not answer when partitions were submitted last, and the workers that may
+        # compute a partition, if they are not all.
+        self._avoided: set[str] = set()
+        self._allowed: dict[Key, set[str]] = {}
 
     def place(self) -> dict[str, Share]:
         """Compute the partitions that are missing; return who trains on which.
@@ -60,56 +66,79 @@ class Partitions:
             lacking = [key for key, holders in has.items() if not holders]
             if not lacking:
                 return self._share_out(has)
-            # Held by workers that were stopped just now, or not held any more.
-            self._drop(key for key in lacking if self._futures[key].status == "finished")
+            # Their workers do not answer, or have ended just now.
+            self._drop(lacking)
+
+    def gather(self) -> list[Future]:
+        """Compute the training rows that are missing; return all, in the order of partitions."""
+        self.place()
+        return [self._futures[key] for key in self._sources if key[0] == TRAIN]
 
     def close(self) -> None:
         """Let Dask forget the partitions."""
-        self._drop(list(self._futures))
+        self._drop(self._sources)
 
-    def _drop(self, keys: Iterator[Key] | Sequence[Key]) -> None:
+    def _drop(self, keys: Iterable[Key]) -> None:
         for key in list(keys):
-            self._futures.pop(key).release()
+            if key in self._futures:
+                self._futures.pop(key).release()
+                self._allowed.pop(key, None)
 
     def _compute(self) -> None:
         """Wait until all partitions are computed."""
-        known_silent = set(self._workers.silent)
         self._submit_missing()
-        since = time.monotonic()
+        n_pending, since = len(self._sources), time.monotonic()
         while True:
-            pending = []
-            for key, future in self._futures.items():
+            pending = {
+                key: future for key, future in self._futures.items() if future.status != "finished"
+            }
+            for future in pending.values():
                 if future.status in ("error", "cancelled"):
                     raise _explain(future)
-                if future.status != "finished":
-                    pending.append(key)
             if not pending:
                 return
-            self._workers.wait([self._futures[key] for key in pending])
-            if self._workers.present:
-                since = time.monotonic()
-            elif time.monotonic() - since > NO_WORKERS_TIMEOUT:
-                raise PeersError(
-                    f"the cluster has had no workers for {NO_WORKERS_TIMEOUT:g} seconds"
-                )
-            if set(self._workers.silent) - known_silent:
-                # Partitions, or what they are made from, may be waiting for those workers.
-                known_silent = set(self._workers.silent)
-                self._drop(pending)
+            silent = self._workers.silent
+            if self._workers.present and (not silent or len(pending) < n_pending):
+                n_pending, since = len(pending), time.monotonic()
+            elif time.monotonic() - since > PATIENCE:
+                raise self._give_up(silent)
+            self._workers.wait(list(pending.values()))
+            stuck = self._find_stuck(pending)
+            if stuck:
+                self._drop(stuck)
                 self._submit_missing()
+
+    def _find_stuck(self, pending: Iterable[Key]) -> list[Key]:
+        """Return the partitions that would have to wait for workers that are lost."""
+        alive = set(self._workers.alive)
+        if not alive:
+            return []
+        if set(self._workers.silent) - self._avoided:
+            return list(pending)  # or what they are made from
+        return [key for key in pending if not alive & self._allowed.get(key, alive)]
+
+    def _give_up(self, silent: Iterable[str]) -> PeersError:
+        named = ", ".join(map(self._workers.explain, sorted(silent)))
+        reason = "the cluster has had no workers" if not silent else "Dask waits for"
+        return PeersError(
+            f"no partition was computed for {PATIENCE:g} seconds, because {reason} {named}".rstrip()
+        )
 
     def _submit_missing(self) -> None:
         missing = [key for key in self._sources if key not in self._futures]
         if not missing:
             return
-        is_restricted = bool(self._workers.silent)
-        if is_restricted:
-            self._check_inputs(missing)
         client, version = self._workers.client, sys.modules["sumwise"].__version__
         make = delayed(make_part, pure=False, traverse=False)
         parts = [make(version, key[1], *self._sources[key]) for key in missing]
-        options: dict[str, Any] = {"workers": self._workers.alive} if is_restricted else {}
-        futures = client.compute(parts, **options)
+        self._avoided = set(self._workers.silent)
+        if self._avoided:
+            self._check_inputs(missing)
+            alive = self._workers.alive
+            self._allowed |= {key: set(alive) for key in missing}
+            futures = client.get(*rename_tasks(parts), workers=alive, sync=False)
+        else:
+            futures = client.compute(parts)
         self._futures |= dict(zip(missing, futures, strict=True))
 
     def _check_inputs(self, missing: Sequence[Key]) -> None:

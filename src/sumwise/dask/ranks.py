@@ -1,16 +1,17 @@
-"""What runs on the workers: partitions are made, ports opened, and ranks train together.
+"""What runs on the workers: partitions are made, and ranks train together.
 
-All of it are Dask tasks. A rank trains in a thread of its own, outside the threads that the worker
-has for tasks: so it blocks no other task, and several fits run side by side.
+Both are Dask tasks. A rank takes a thread that the worker has for tasks, and gives the worker
+another one for it: so it blocks no other task, and several fits run side by side.
 """
 
 import sys
 import threading
-import weakref
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from distributed import Worker, get_worker, secede
@@ -55,7 +56,9 @@ class Job:
     silence : float
         Seconds without a sign of life after which a rank is lost.
     start_timeout : float
-        Seconds until all ranks have to be connected.
+        Seconds until all ranks have to be there, and until they have to be connected.
+    name : str
+        A name that only this attempt has.
     """
 
     model: Any
@@ -65,6 +68,7 @@ class Job:
     token: bytes
     silence: float
     start_timeout: float
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,38 +110,9 @@ def make_part(version: str, number: int, *columns: Any) -> Part:
     return Part(number, *Sources(*columns))
 
 
-class Port:
-    """The open port of a rank, which is closed when Dask forgets this result of a task.
-
-    So none is left open, even if the client is killed. Copies of it in other processes know the
-    address only.
-    """
-
-    def __init__(self, address: Address, listener: Listener | None = None) -> None:
-        self.address, self.listener = address, listener
-        if listener is not None:
-            weakref.finalize(self, listener.close)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Port, (self.address,)
-
-
-def open_port() -> Port:
-    """Open a port of the interface under which other workers know this one."""
-    address = get_worker().address
-    host = _LOCAL if address.startswith(_THREADS) else get_address_host(address)
-    try:
-        listener = Listener.open(host)
-    except OSError:  # the address is that of a gateway in front of this machine
-        listener = Listener.open(_ANYWHERE)
-    return Port((host, listener.address[1]), listener)
-
-
 def run_rank(
     job: Job,
     rank: int,
-    port: Port,
-    addresses: Sequence[Address],
     parts: Sequence[Part],
     sets: Mapping[str, Sequence[Part]],
 ) -> Outcome:
@@ -147,35 +122,88 @@ def run_rank(
     ----------
     job : Job
     rank : int
-    port : Port
-        Of this rank.
-    addresses : sequence of (str, int)
-        Of the ports of all ranks.
     parts : sequence of Part
         The partitions of this rank.
     sets : mapping from str to sequence of Part
         Its partitions of the validation sets, alike in names and order on all ranks.
     """
     worker = get_worker()
-    key = worker.get_current_task()
-    if port.listener is None or port.address != tuple(addresses[rank]):
-        restarted = f"the worker {worker.address} was restarted"
-        return Outcome(problem=restarted, have_met=False, has_lost=True)
+    find_reason = partial(_find_reason_to_end, worker, worker.get_current_task())
     secede()
     peers = None
     try:
-        peers = _connect(worker, job, rank, port.listener, addresses)
-        with (
-            peers,
-            _aborting_if_forgotten(worker, key, peers),
-            granting_cpus(worker.state.nthreads),
-        ):
+        with open_listener(worker.address) as listener:
+            addresses = _meet(job, rank, listener.address, find_reason)
+            peers = _connect(worker, job, rank, listener, addresses)
+        n_threads = worker.state.nthreads
+        with peers, _aborting(peers, find_reason), granting_cpus(n_threads):
             return Outcome(_fit(worker, job, parts, sets, peers))
     except PeersError as error:
         if peers is None:
             return Outcome(problem=str(error), have_met=False)
         rounds = getattr(error, "fitted", None)
         return Outcome(problem=str(error), has_lost=peers.lost is not None, rounds=rounds)
+
+
+# --- how ranks learn their addresses ---
+#
+# A rank that has started opens a port. The client asks its worker for the address, and tells all
+# ranks the addresses of all, by calls that need no thread of a worker.
+
+
+class _Meeting:
+    """A rank that waits for the addresses of the others."""
+
+    def __init__(self, own: Address) -> None:
+        self.own = own
+        self.addresses: Sequence[Address] = ()
+        self.is_over = threading.Event()
+
+
+# By the name of the fit and the rank; workers may be threads of one process.
+_meetings: dict[tuple[str, int], _Meeting] = {}
+
+
+def find_addresses(fit: str) -> dict[int, Address]:
+    """Return the addresses of the ranks of a fit that wait in this process."""
+    return {rank: own.own for (name, rank), own in list(_meetings.items()) if name == fit}
+
+
+def tell_addresses(fit: str, addresses: Sequence[Address]) -> None:
+    """Tell the ranks of a fit that wait in this process the addresses of all ranks."""
+    for (name, _), meeting in list(_meetings.items()):
+        if name == fit:
+            meeting.addresses = addresses
+            meeting.is_over.set()
+
+
+def _meet(
+    job: Job, rank: int, own: Address, find_reason: Callable[[], str | None]
+) -> Sequence[Address]:
+    """Wait for the addresses of all ranks."""
+    meeting = _meetings[job.name, rank] = _Meeting(own)
+    deadline = time.monotonic() + job.start_timeout
+    try:
+        while not meeting.is_over.wait(_PAUSE):
+            reason = find_reason()
+            if reason is None and time.monotonic() > deadline:
+                reason = f"the other ranks have not started within {job.start_timeout:g} seconds"
+            if reason is not None:
+                raise PeersError(reason)
+    finally:
+        del _meetings[job.name, rank]
+    return meeting.addresses
+
+
+def open_listener(worker_address: str) -> Listener:
+    """Open a port of the interface under which other workers know this one."""
+    is_thread = worker_address.startswith(_THREADS)
+    host = _LOCAL if is_thread else get_address_host(worker_address)
+    try:
+        return Listener.open(host)
+    except OSError:  # the address is that of a gateway in front of this machine
+        listener = Listener.open(_ANYWHERE)
+        return Listener(listener.socket, (host, listener.address[1]))
 
 
 def _connect(
@@ -188,7 +216,7 @@ def _connect(
     return SocketPeers.connect(
         rank,
         listener,
-        [(host, port) for host, port in addresses],
+        addresses,
         job.token,
         server_tls=server_tls,
         client_tls=client_tls,
@@ -225,16 +253,13 @@ def find_memory_limit(worker: Worker) -> int | None:
 
 
 @contextmanager
-def _aborting_if_forgotten(worker: Worker, key: Any, peers: SocketPeers) -> Iterator[None]:
-    """End the fit when nobody waits for this task any more, or when the worker is closed.
-
-    The client may have been interrupted or killed, or may have cancelled the fit.
-    """
+def _aborting(peers: SocketPeers, find_reason: Callable[[], str | None]) -> Iterator[None]:
+    """End the fit as soon as there is a reason to."""
     is_over = threading.Event()
 
     def watch() -> None:
         while not is_over.wait(_PAUSE):
-            reason = _find_reason_to_end(worker, key)
+            reason = find_reason()
             if reason is not None:
                 peers.abort(reason)
                 return
@@ -249,6 +274,10 @@ def _aborting_if_forgotten(worker: Worker, key: Any, peers: SocketPeers) -> Iter
 
 
 def _find_reason_to_end(worker: Worker, key: Any) -> str | None:
+    """Return why nobody waits for a task any more, or why its worker cannot complete it.
+
+    The client may have been interrupted or killed, or may have given up the fit.
+    """
     if worker.status.name in ("closing", "closed", "failed"):
         return f"the worker {worker.address} is closing"
     task = worker.state.tasks.get(key)

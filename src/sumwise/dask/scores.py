@@ -44,7 +44,7 @@ def score_rows(client: Client, model: Any, parts: Sequence[Sources]) -> float:
     """
     if is_classifier(model):
         measure: Any = _count_hits
-    elif model.ensemble_.link == "sorted":
+    elif hasattr(model, "ensemble_") and model.ensemble_.link == "sorted":
         measure = _predict
     else:
         measure = _measure_spread

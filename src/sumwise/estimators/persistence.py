@@ -110,6 +110,7 @@ class SavedModelMixin(NamedParametersMixin):
         if SavedModelMixin._by_name.get(type(self).__name__) is not type(self):
             raise TypeError(f"{type(self).__name__} is not a class of sumwise; use pickle")
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
+        params |= getattr(self, "_chosen", {})  # what fit has chosen, in place of "auto"
         if is_custom_loss(params.get("loss")) or getattr(self, "_custom_link", None) is not None:
             raise TypeError(
                 "a model file holds no code, so a loss or link of your own cannot be saved; use "

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -74,6 +74,14 @@ class GrownForest:
     forest: BinnedForest
     in_bag: np.ndarray
 
+    @classmethod
+    def join(cls, parts: "Sequence[GrownForest]") -> "GrownForest":
+        """Return the trees of all parts, in their order, as if they had grown together."""
+        if len(parts) == 1:
+            return parts[0]
+        forest = BinnedForest.join([part.forest for part in parts])
+        return cls(forest, np.concatenate([part.in_bag for part in parts]))
+
 
 def grow_forest(
     table: Table,
@@ -87,6 +95,7 @@ def grow_forest(
 ) -> GrownForest:
     """Grow trees on the rows of a table.
 
+    Trees grown in several ranges of numbers and joined equal those grown in one.
     ``sample_weight`` affects which rows are drawn; ``row_weight`` multiplies the weights of drawn
     rows (class weights). ``shown`` are called after each tree.
     """
@@ -116,6 +125,13 @@ def grow_forest(
 
     trees = grow_side_by_side(start_thread, plan.first, plan.last, team, shown)
     return GrownForest(BinnedForest.from_trees(trees, table.mapper), in_bag)
+
+
+def divide(numbers: range, n_parts: int) -> list[range]:
+    """Return at most ``n_parts`` ranges, which have about the same length and are not empty."""
+    n_parts = min(n_parts, len(numbers))
+    ends = [len(numbers) * k // n_parts for k in range(n_parts + 1)] if n_parts else []
+    return [numbers[first:last] for first, last in pairwise(ends)]
 
 
 def grow_side_by_side(

@@ -1,11 +1,13 @@
 """The binned tables that all trees of a forest share: one byte per value, or entries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix, find_ranges
+from sumwise.data.sizes import count_bytes
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse.binning import SparseBins, map_sparse
 from sumwise.kernels.forest.layout import N_BINS
@@ -60,6 +62,13 @@ class RowTable:
     @property
     def n_features(self) -> int:
         return int(self.bins.shape[1])
+
+    def __sizeof__(self) -> int:
+        return count_bytes(list(self.__getstate__().values()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what is derived from them is not pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @lazy
     def by_column(self) -> np.ndarray:
@@ -116,6 +125,13 @@ class EntryTable:
     @property
     def n_features(self) -> int:
         return self.entries.n_features
+
+    def __sizeof__(self) -> int:
+        return count_bytes(list(self.__getstate__().values()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what is derived from them is not pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @lazy
     def by_row(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

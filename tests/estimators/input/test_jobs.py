@@ -12,7 +12,13 @@ from threadpoolctl import threadpool_limits
 
 from sumwise.errors import ParameterError
 from sumwise.estimators.input import jobs
-from sumwise.estimators.input.jobs import STEPS_PER_THREAD, count_cpus, count_threads, start_team
+from sumwise.estimators.input.jobs import (
+    STEPS_PER_THREAD,
+    count_cpus,
+    count_threads,
+    granting_cpus,
+    start_team,
+)
 
 LARGE = 10**12
 SMALL = 2 * STEPS_PER_THREAD - 1
@@ -82,6 +88,15 @@ def test_the_lowest_limit_counts(monkeypatch):
     assert count_threads(None, LARGE) == 2
     assert count_threads(-1, LARGE) == 2
     assert count_threads(6, LARGE) == 2
+
+
+def test_granted_cpus_replace_limits_for_libraries(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    for granted, n_cpus in ((4, 4), (100, 8), (0, 1)):
+        with granting_cpus(granted):
+            assert count_cpus() == count_threads(None, LARGE) == n_cpus
+            assert count_threads(2, LARGE) == min(2, n_cpus)
+    assert count_cpus() == 1
 
 
 COUNTS = """

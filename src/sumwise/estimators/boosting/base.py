@@ -16,11 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from sumwise.data.batches.sources import is_source
 from sumwise.data.categories.target_statistics import TargetStatistics
 from sumwise.errors import DataError, ParameterError, PeersError
+from sumwise.estimators.boosting.automatic import PLAIN_VALUES, resolve_automatic, with_values
 from sumwise.estimators.boosting.base_score import check_base_score, find_base_score
 from sumwise.estimators.boosting.boosters import refuse_categories, resolve_booster
 from sumwise.estimators.boosting.categories import name_encoding_part
 from sumwise.estimators.boosting.constraints import read_directions
-from sumwise.estimators.boosting.continuing import Start, check_start, find_start
+from sumwise.estimators.boosting.continuing import (
+    Start,
+    check_chosen_rounds,
+    check_start,
+    find_start,
+)
 from sumwise.estimators.boosting.devices import open_devices
 from sumwise.estimators.boosting.encoding import encode_categories, find_encoding
 from sumwise.estimators.boosting.evaluation import VALIDATION, read_eval_sets
@@ -35,6 +41,7 @@ from sumwise.estimators.boosting.pipeline import (
     draws_held_out,
     find_watched,
     make_settings,
+    stops_early,
 )
 from sumwise.estimators.boosting.refitting import check_decay, check_loss, check_refittable
 from sumwise.estimators.boosting.rows import FitData, GivenRows, LabeledRows, as_array
@@ -78,6 +85,11 @@ def _share_seed(seed: int, *all_peers: Peers) -> int:
     return seed
 
 
+def _take_growth(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that :class:`GrowthSettings` has, too."""
+    return {name: value for name, value in chosen.items() if name != "n_estimators"}
+
+
 @contextmanager
 def _knowing_seed(seed: int) -> Iterator[None]:
     """Give the model that a lost peer leaves the seed of its fit, which goes on elsewhere."""
@@ -93,7 +105,7 @@ def _knowing_seed(seed: int) -> Iterator[None]:
 class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
     """Shared by classifier and regressor."""
 
-    _fitted_privately = ("_custom_link", "_encoder", "_seed", "_watched")
+    _fitted_privately = ("_chosen", "_custom_link", "_encoder", "_seed", "_watched")
     schema_: FeatureSchema
 
     @abstractmethod
@@ -342,11 +354,13 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         if encoding is not None:
             data = encode_categories(self, booster, data, encoding, start.encoder, seed, n_jobs)
             self._encoder = data.encoder
+        chosen = self._choose_automatic(data, task, start)
+        growth = replace(growth, **_take_growth(chosen))
         # The model keeps the loss without its rows. Scorers and callbacks need it while training.
         loss = task.loss
         self._custom_link = loss if isinstance(loss, CustomLoss) and loss.inverse_link else None
         check_support(self, data, loss, booster)
-        settings = make_settings(self, data, loss, growth, booster, seed)
+        settings = make_settings(with_values(self, chosen), data, loss, growth, booster, seed)
         settings = replace(settings, parallel=parallel)
         n_values = data.train.matrix.size
         n_steps, n_grown = _STEPS_PER_VALUE * n_values, None
@@ -377,6 +391,20 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         return self
 
     # --- steps of a fit ---
+
+    def _choose_automatic(self, data: FitData, task: Task, start: Start) -> dict[str, Any]:
+        """Choose the automatic parameters; a model to continue must have fewer rounds."""
+        stops = stops_early(self, data.sets)
+        self._chosen = resolve_automatic(self, data.rows.n_train, task.loss, stops)
+        if "n_estimators" in self._chosen:
+            check_chosen_rounds(self._chosen["n_estimators"], start)
+        return self._chosen
+
+    @property
+    def resolved_params_(self) -> dict[str, Any]:
+        """The parameters that may be "auto", with the values that ``fit`` used."""
+        check_is_fitted(self)
+        return {name: getattr(self, name) for name in PLAIN_VALUES} | getattr(self, "_chosen", {})
 
     def _make_start(self) -> Start:
         """Return what another fit needs to continue this model."""
@@ -457,7 +485,8 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         check_is_fitted(self)
         share = check_decay(decay)
         model = self._drop_calibration()
-        growth = model._check_parameters()
+        params = with_values(model, getattr(self, "_chosen", {}))
+        growth = params._check_parameters()
         directions = read_directions(model, model.schema_.n_categories > 0)
         ensemble = check_refittable(model.ensemble_, directions)
         matrix = model._check_input(X)
@@ -474,7 +503,7 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         settings = BoostingSettings(
             loss=loss,
             growth=growth,
-            rates=find_rates(model),
+            rates=find_rates(params),
             booster=resolve_booster(model),
             base_score=find_base_score(model, loss),
         )

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 
 from sumwise.data.categories.encoder import CategoryEncoder
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.automatic import is_auto
 from sumwise.estimators.boosting.boosters import resolve_booster
 from sumwise.estimators.input.features import FeatureSchema
 from sumwise.estimators.input.parameters import check_choice, check_integer
@@ -65,6 +66,8 @@ def find_start(model: "BaseGradientBoosting", init_model: Any) -> "BaseGradientB
         return _read_init_model(model, init_model)
     if not check_choice(model, "warm_start", (True, False)) or not hasattr(model, "ensemble_"):
         return None
+    if is_auto(model.n_estimators):
+        return model
     check_integer(model, "n_estimators", 1)
     if model.n_estimators < model.best_iteration_:
         raise ParameterError(
@@ -83,6 +86,8 @@ def _read_init_model(model: "BaseGradientBoosting", init_model: Any) -> "BaseGra
         )
     if not hasattr(start, "ensemble_"):
         raise DataError("init_model is not fitted; fit it first, or leave init_model out")
+    if is_auto(model.n_estimators):
+        return start  # type: ignore[return-value]
     check_integer(model, "n_estimators", 1)
     if model.n_estimators <= start.ensemble_.n_rounds:
         raise ParameterError(
@@ -90,6 +95,16 @@ def _read_init_model(model: "BaseGradientBoosting", init_model: Any) -> "BaseGra
             f"model, and init_model has {start.ensemble_.n_rounds} already; give a larger number"
         )
     return start  # type: ignore[return-value]
+
+
+def check_chosen_rounds(n_rounds: int, start: Start) -> None:
+    """Refuse to continue a model that has as many rounds as a fit would choose."""
+    n_past = 0 if start.past is None else start.past.ensemble.n_rounds
+    if n_past >= n_rounds:
+        raise ParameterError(
+            f"n_estimators='auto' means {n_rounds} rounds for these rows, and the model to "
+            f"continue has {n_past} already; give n_estimators, the total number of rounds"
+        )
 
 
 def check_start(

@@ -13,10 +13,17 @@ from sklearn.base import is_classifier
 from sumwise.data.frames.reading import read_array
 from sumwise.data.frames.selection import take_rows
 from sumwise.errors import DataError, ParameterError
+from sumwise.estimators.boosting.automatic import (
+    resolve_automatic,
+    with_plain_values,
+    with_values,
+)
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.boosters import resolve_booster, stops_by_oob
 from sumwise.estimators.boosting.evaluation import name_watched, resolve_metrics
+from sumwise.estimators.boosting.losses import make_class_loss, make_regression_loss
 from sumwise.estimators.boosting.pipeline import check_stopping
+from sumwise.estimators.boosting.tasks import count_targets
 from sumwise.estimators.calibrated.unseen import clone_uncalibrated
 from sumwise.estimators.combined.out_of_fold import Folds, find_splitter
 from sumwise.estimators.input.jobs import count_cpus
@@ -148,6 +155,13 @@ def cv(
     of_rows = {"groups": None if groups is None else np.asarray(groups)}
     folds = Folds.split(splitter, np.zeros((n_rows, 1)), labels, of_rows)
     data = _Rows(X, labels, sample_weight, init_score, of_rows["groups"])
+    if is_classifier(estimator):
+        loss = make_class_loss(estimator, np.unique(labels).size)
+    else:
+        loss = make_regression_loss(estimator, count_targets(labels))
+    chosen = resolve_automatic(estimator, n_rows, loss, bool(estimator.early_stopping))
+    if "n_estimators" in chosen:  # all folds have the same rounds
+        estimator = with_values(estimator, chosen)
     with show_progress(bool(estimator.verbose)) as shown:
         steps = _Steps(estimator, len(folds.train), shown, return_estimator)
         models = _fit_folds(estimator, data, folds, steps, return_train_score)
@@ -160,7 +174,7 @@ def _check_estimator(estimator: object) -> None:
             f"cv measures rounds of gradient boosting; a {type(estimator).__name__} has none: use "
             "cross_validate of scikit-learn"
         )
-    check_stopping(estimator)
+    check_stopping(with_plain_values(estimator))
     if stops_by_oob(estimator):
         raise ParameterError(
             "cv stops by the mean over the folds, and early_stopping='oob' by rows left out; "

@@ -2,16 +2,19 @@
 
 from sumwise.docstrings import fill_docstring
 
-_PARAMETERS = """n_estimators : int, default=100
-    Rounds of boosting. A round adds one tree, or one per class for more than two classes.
-learning_rate : float, callable or sequence of float, default=0.1
+_PARAMETERS = """n_estimators : int or "auto", default="auto"
+    Rounds of boosting. A round adds one tree, or one per class for more than two classes. "auto",
+    here and for ``learning_rate``, ``growth`` and ``min_samples_leaf``: if all four are "auto",
+    ``fit`` grows many symmetric trees, see ``docs/guide/defaults.md``; otherwise they are 100, 0.1,
+    "leaf" and 20. ``resolved_params_`` has the values.
+learning_rate : float, callable, sequence of float or "auto", default="auto"
     Factor on the values of each tree. A function of the round number, counted from 0, or a
     sequence of at least ``n_estimators`` rates makes it a schedule.
 base_score : float, array-like of shape (n_classes,) or None, default=None
     Prediction before the first round: a mean, the probability of the second of two classes, or
     one probability per class. None for the best constant. With a link of your own it is a raw
     score.
-growth : {"leaf", "depth", "symmetric"}, default="leaf"
+growth : {"auto", "leaf", "depth", "symmetric"}, default="auto"
     How trees grow: split the leaf with the largest gain next; split level by level; or use the
     same split for a whole level.
 max_leaves : int or None, default=None
@@ -19,7 +22,7 @@ max_leaves : int or None, default=None
 max_depth : int or None, default=None
     Maximum number of splits from the root to a leaf. None: no limit for leaf-wise growth;
     otherwise 6, or no limit if ``max_leaves`` is given. Symmetric trees have at most 16 levels.
-min_samples_leaf : int, default=20
+min_samples_leaf : int or "auto", default="auto"
     Minimum number of rows of a leaf. In symmetric trees, a node that its level's split would
     leave with fewer contributes no gain, and both children keep its value.
 min_child_weight : float, default=1e-3
@@ -135,7 +138,9 @@ verbose : bool, default=False
     Show rounds, scores and time left on standard error: a progress bar if the package rich is
     installed."""
 
-_ATTRIBUTES = """n_trees_ : int
+_ATTRIBUTES = """resolved_params_ : dict
+    The parameters that may be "auto", with the values that ``fit`` used. A model file has these.
+n_trees_ : int
     Number of trees; a tree for several targets counts as one per target.
 best_iteration_ : int
     Rounds in the model; with early stopping, the best number of rounds.

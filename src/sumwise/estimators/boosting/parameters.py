@@ -18,14 +18,14 @@ class BoostingParameters:
     """The constructor of gradient boosting; functions that resolve parameters take this type."""
 
     loss: Any = "auto"
-    n_estimators: int = 100
-    learning_rate: Any = 0.1
+    n_estimators: Any = "auto"
+    learning_rate: Any = "auto"
     base_score: Any = None
     # trees
-    growth: str = "leaf"
+    growth: str = "auto"
     max_leaves: int | None = None
     max_depth: int | None = None
-    min_samples_leaf: int = 20
+    min_samples_leaf: Any = "auto"
     min_child_weight: float = 1e-3
     min_gain: float = 0.0
     max_bins: Any = 255

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sumwise.errors import ParameterError
+from sumwise.estimators.boosting.automatic import with_plain_values
 from sumwise.estimators.boosting.base_score import find_base_score
 from sumwise.estimators.boosting.boosters import resolve_booster, resolve_sampler, stops_by_oob
 from sumwise.estimators.boosting.categories import find_native
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 def check_parameters(params: BoostingParameters) -> GrowthSettings:
     """Check all shared parameters before any data is read; return those of growth."""
+    params = with_plain_values(params)
     find_native(params)
     resolve_booster(params)
     resolve_sampler(params)

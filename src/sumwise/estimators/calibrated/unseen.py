@@ -1,6 +1,6 @@
 """Rows that the trees have not seen: which ones, and their predictions by cross-validation."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Protocol
 
@@ -76,21 +76,25 @@ def predict_unseen(
     folds : ndarray of int
         The fold of each row.
     """
-    found: np.ndarray | None = None
-    for train, test in _list_folds(folds):
-        with warn_nothing():  # the fit on all rows warns
-            own = fit_fold(train, test)
-        if found is None:
-            found = np.empty((folds.size, *own.shape[1:]))
-        found[test] = own
-    assert found is not None
-    return found
+    found = [predict_fold(fit_fold, folds, fold) for fold in range(int(folds.max()) + 1)]
+    return gather_folds(found, folds)
 
 
-def _list_folds(folds: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for k in range(int(folds.max()) + 1):
-        is_test = folds == k
-        yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
+def predict_fold(
+    fit_fold: Callable[[np.ndarray, np.ndarray], np.ndarray], folds: np.ndarray, fold: int
+) -> np.ndarray:
+    """Return the predictions of the rows of one fold; see :func:`predict_unseen`."""
+    is_test = folds == fold
+    with warn_nothing():  # the fit on all rows warns
+        return fit_fold(np.flatnonzero(~is_test), np.flatnonzero(is_test))
+
+
+def gather_folds(found: Sequence[np.ndarray], folds: np.ndarray) -> np.ndarray:
+    """Return the predictions of all rows in their order, from those of each fold."""
+    gathered = np.empty((folds.size, *found[0].shape[1:]))
+    for fold, own in enumerate(found):
+        gathered[folds == fold] = own
+    return gathered
 
 
 def draw_folds(

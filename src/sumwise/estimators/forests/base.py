@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.matrix import Matrix
 from sumwise.data.thresholds import MAX_BINS
 from sumwise.estimators.describing.models import describe_columns, describe_inputs, describe_trees
 from sumwise.estimators.explaining import PREDICTION, ExplainMixin, Question, attribute_model
@@ -158,8 +157,9 @@ class BaseTrees(ExplainMixin, CompilesMixin, SavedModelMixin, BaseEstimator):
         """Return the model to continue from, if there is one."""
         return None
 
-    def _count_steps(self, matrix: Matrix) -> int:
-        return _STEPS_PER_VALUE * matrix.shape[0] * matrix.shape[1]
+    def _count_steps(self, n_rows: int, n_features: int) -> int:
+        """Return the cost of a fit, in the steps of ``count_threads``."""
+        return _STEPS_PER_VALUE * n_rows * n_features
 
     def _check_parameters(self) -> None:
         check_choice(self, "criterion", self._criteria)

@@ -12,7 +12,6 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from sumwise.data.matrix import Matrix
 from sumwise.docstrings import document_rows
 from sumwise.errors import DataError, DataWarning, ParameterError
 from sumwise.estimators.forests.base import BaseTrees, copy_features
@@ -54,7 +53,13 @@ from sumwise.kernels.forest.one_output import Numbers
 from sumwise.kernels.runtime.threads import Team
 from sumwise.sampling import BayesianBootstrap, Bootstrap, Pasting, PoissonBootstrap, Resampler
 from sumwise.sampling.resample import list_drawn_rows
-from sumwise.training.forest import ForestPlan, Reweigher, draw_bags, draw_subspaces
+from sumwise.training.forest import (
+    ForestPlan,
+    GrownForest,
+    Reweigher,
+    draw_bags,
+    draw_subspaces,
+)
 from sumwise.tree.forest import ForestTree
 from sumwise.tree.forest_grower import ForestSettings, Table, Target
 from sumwise.tree.prune import estimate_by_rows, prune_by_rows, weigh_out_of_bag
@@ -181,8 +186,14 @@ class BaseForest(BaseCalibratedTrees):
         return resampler is not None and resampler.leaves_rows_out and not self._judges_trees()
 
     def _grow(self, train: TrainingSet, table: Table, team: Team) -> None:
+        plan = self._make_plan(train, table)
+        grown = train.grow(plan, table, team, bool(self.verbose))
+        self._take_trees(train, table, plan, grown, team)
+
+    def _make_plan(self, train: TrainingSet, table: Table) -> ForestPlan:
+        """Return the plan of all trees that are to be grown."""
         n_own = count_features(self, "max_features_per_tree", self.n_features_in_)
-        plan = replace(
+        return replace(
             train.make_plan(table, n_own, int(self.n_estimators)),
             resampler=self._resolve_resampler(table.n_rows, train.total_weight),
             tree_features=None
@@ -190,7 +201,11 @@ class BaseForest(BaseCalibratedTrees):
             else draw_subspaces(train.seed, n_own, self.n_features_in_),
             keep_bags=bool(self.oob_score) or self._learns_out_of_bag(),
         )
-        grown = train.grow(plan, table, team, bool(self.verbose))
+
+    def _take_trees(
+        self, train: TrainingSet, table: Table, plan: ForestPlan, grown: GrownForest, team: Team
+    ) -> None:
+        """Set the fitted attributes, given all trees; learn from their out-of-bag rows."""
         self.forest_ = grown.forest
         self._draws = _Draws(plan.resampler, train.seed, table.n_rows, train.weight)
         if self.oob_score:
@@ -282,7 +297,7 @@ class BaseForest(BaseCalibratedTrees):
         else:  # like the trees' values, neither shifted nor scaled
             numbers = encoded.astype(np.float64)
             target = Numbers(numbers) if numbers.ndim == 1 else Vectors(numbers)
-        with start_team(self.n_jobs, self._count_steps(matrix)) as team:
+        with start_team(self.n_jobs, self._count_steps(*matrix.shape)) as team:
             bins = self.forest_.mapper.map_to_rows(matrix, team)
             rows = OutOfBag(bins, target, is_class, in_bag, weight)
             if kind == "unbiased":
@@ -308,10 +323,10 @@ class BaseForest(BaseCalibratedTrees):
             )
         return in_bag
 
-    def _count_steps(self, matrix: Matrix) -> int:
-        n_drawn = count_features(self, "max_features", matrix.shape[1]) or matrix.shape[1]
-        in_trees = self.n_estimators * matrix.shape[0] * n_drawn * _LEVELS
-        return super()._count_steps(matrix) + in_trees
+    def _count_steps(self, n_rows: int, n_features: int) -> int:
+        n_drawn = count_features(self, "max_features", n_features) or n_features
+        in_trees = self.n_estimators * n_rows * n_drawn * _LEVELS
+        return super()._count_steps(n_rows, n_features) + in_trees
 
     @property
     def estimators_(self) -> list[Any]:

@@ -1,6 +1,7 @@
 """Calibrated forests: the spread of their trees, and learning from rows unseen by the trees."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +23,9 @@ from sumwise.estimators.calibrated.unseen import (
     clone_for_fold,
     count_folds,
     draw_folds,
+    gather_folds,
     needs_unseen,
-    predict_unseen,
+    predict_fold,
     refuse_missing_classes,
 )
 from sumwise.estimators.explaining import UNCALIBRATED
@@ -98,28 +100,42 @@ class BaseCalibratedTrees(BaseTrees):
         self._learn_from_unseen(values[rows], train.encoded[rows], own)
 
     def _finish_fit(self, X: Any, train: TrainingSet) -> None:
-        if needs_unseen(self) and not self._learns_out_of_bag():
-            self._learn_by_folds(X, train)
+        if self._learns_by_folds():
+            folds = self._draw_folds(train)
+            found = [self._predict_fold(X, train, folds, k) for k in range(int(folds.max()) + 1)]
+            self._learn_by_folds(train, folds, found)
 
-    def _learn_by_folds(self, X: Any, train: TrainingSet) -> None:
-        """Learn from out-of-fold predictions."""
-        weight, is_class = train.weight, is_classifier(self)
-        used = np.arange(len(train.y)) if weight is None else np.flatnonzero(weight)
-        encoded = train.encoded[used]
-        labels = encoded if is_class else None
-        folds = draw_folds(count_folds(self), used.size, labels, None, train.seed)
+    def _learns_by_folds(self) -> bool:
+        """Whether the forest learns from out-of-fold predictions."""
+        return needs_unseen(self) and not self._learns_out_of_bag()
+
+    def _draw_folds(self, train: TrainingSet) -> np.ndarray:
+        """Return the fold of each row that has weight."""
+        labels = train.encoded[train.used_rows] if is_classifier(self) else None
+        return draw_folds(count_folds(self), train.used_rows.size, labels, None, train.seed)
+
+    def _predict_fold(self, X: Any, train: TrainingSet, folds: np.ndarray, fold: int) -> np.ndarray:
+        """Fit a forest on the rows of all other folds; return its values for those of a fold."""
+        used = train.used_rows
 
         def fit_fold(learned: np.ndarray, test: np.ndarray) -> np.ndarray:
             member, rows = clone_for_fold(self), used[learned]
-            own = None if weight is None else weight[rows]
+            own = None if train.weight is None else train.weight[rows]
             member.fit(take_rows(X, rows), train.y[rows], own)
-            if is_class:
+            if is_classifier(self):
                 refuse_missing_classes(member.classes_, self.classes_)
             found: np.ndarray = member._predict_for_learning(take_rows(X, used[test]))
             return found
 
+        return predict_fold(fit_fold, folds, fold)
+
+    def _learn_by_folds(
+        self, train: TrainingSet, folds: np.ndarray, found: Sequence[np.ndarray]
+    ) -> None:
+        """Learn from what :meth:`_predict_fold` returned for each fold."""
+        used, weight = train.used_rows, train.weight
         own_weight = None if weight is None else weight[used]
-        self._learn_from_unseen(predict_unseen(fit_fold, folds), encoded, own_weight)
+        self._learn_from_unseen(gather_folds(found, folds), train.encoded[used], own_weight)
 
 
 class BaseCalibratedClassifier(CalibratedClassifierMixin, BaseTreeClassifier, BaseCalibratedTrees):
