@@ -153,9 +153,7 @@ def test_if_the_first_member_fails_the_next_one_is_the_first(fake_fits):
 
 def test_members_that_need_too_much_memory_are_left_out(monkeypatch):
     needs = {"leaf_quick": MemoryNeed(10, 50), "linear": MemoryNeed(60, 0)}
-    monkeypatch.setattr(
-        search_module, "estimate_memory", lambda recipe, *_: needs.get(recipe.name, MemoryNeed(1, 1))
-    )
+    monkeypatch.setattr(search_module, "estimate_memory", lambda recipe, *_: needs[recipe.name])
     search = make(memory=100)
     search.try_all(FEW[:2])
     assert reasons(search) == {"leaf_quick": "", "linear": MEMORY}
