@@ -3,7 +3,7 @@
 import pytest
 
 from sumwise.kernels.runtime.threads import Team
-from sumwise.training.forest import grow_side_by_side
+from sumwise.training.forest import divide, grow_side_by_side
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -30,3 +30,16 @@ def test_a_tree_that_fails_ends_the_others():
 
     with Team(2) as team, pytest.raises(RuntimeError, match="no tree"):
         grow_side_by_side(lambda: grow, 0, 1000, team)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "n_parts", "expected"),
+    [
+        (range(7), 3, [range(0, 2), range(2, 4), range(4, 7)]),
+        (range(5, 8), 9, [range(5, 6), range(6, 7), range(7, 8)]),
+        (range(4, 4), 3, []),
+        (range(3), 1, [range(3)]),
+    ],
+)
+def test_numbers_are_divided_evenly(numbers, n_parts, expected):
+    assert divide(numbers, n_parts) == expected

@@ -1,7 +1,6 @@
 """What runs on the workers when a forest is fitted: functions of nothing but their arguments."""
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from dask.utils import is_dataframe_like, is_index_like, is_series_like
 from distributed import get_worker
 from scipy.sparse import issparse, vstack  # type: ignore[import-untyped]
 
+from sumwise.data.sizes import count_bytes
 from sumwise.errors import DataError
 from sumwise.estimators.forests.base_forest import BaseForest
 from sumwise.estimators.forests.ranges import BinnedSet
@@ -108,7 +108,7 @@ def _join(parts: Sequence[Part], name: str) -> Any:
     if is_dataframe_like(first) or is_series_like(first) or is_index_like(first):
         from dask.dataframe.dispatch import concat  # unites categories, unlike pandas
 
-        return concat(values, ignore_index=True)
+        return concat(values)
     return np.concatenate(values)
 
 
@@ -116,19 +116,6 @@ def _count_rows(values: Any) -> int:
     return int(values.shape[0]) if hasattr(values, "shape") else len(values)
 
 
-# --- memory ---
-
-
-def _measure(value: Any) -> int:
-    """Return the bytes of all arrays in an object, for Dask's account of its memory."""
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, (list, tuple)):
-        return sum(map(_measure, value))
-    if is_dataclass(value):
-        return sum(_measure(getattr(value, field.name)) for field in fields(value))
-    return _measure(list(vars(value).values())) if isinstance(value, BaseForest) else 0
-
-
-for _kind in (Rows, GrownForest, Outcome):
-    sizeof.register(_kind, _measure)
+# Dask asks how large results are.
+sizeof.register(GrownForest, count_bytes)
+sizeof.register(Outcome, lambda outcome: count_bytes(list(vars(outcome.fitted).values())))

@@ -27,8 +27,9 @@ from sumwise.dask.liveness import Workers
 from sumwise.dask.placement import PATIENCE, Partitions
 from sumwise.errors import PeersError
 from sumwise.estimators.forests.base_forest import BaseForest
-from sumwise.estimators.forests.ranges import divide, list_folds, list_numbers
+from sumwise.estimators.forests.ranges import list_folds, list_numbers
 from sumwise.training.callbacks import Callback, RoundState
+from sumwise.training.forest import divide
 from sumwise.training.progress import show_progress
 
 # Ranges of trees per thread of the cluster: fast workers take some of those of slow ones.
@@ -102,7 +103,7 @@ class _Tasks:
         self._wanted = wanted
         self._numbers = list_numbers(wanted.forest, wanted.start)
         n_threads = sum(about["nthreads"] for about in workers.present.values())
-        self._ranges = list(divide(self._numbers, _RANGES_PER_THREAD * max(1, n_threads)))
+        self._ranges = divide(self._numbers, _RANGES_PER_THREAD * max(1, n_threads))
         self._folds = list_folds(wanted.forest)
         self._tasks: dict[Hashable, _Task] = {}
         self._heard_at = time.monotonic()
@@ -241,8 +242,8 @@ class _Tasks:
                 self._tasks[name] = _Task(kept, [key], others)
                 continue
             self._drop(name)
-            if name == _ROWS:  # silent workers may have some of these, too
-                self._partitions.close()
+            if name == _ROWS or name in self._folds:
+                self._partitions.close()  # silent workers may have some of them, too
 
 
 def _is_stuck(

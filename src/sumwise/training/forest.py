@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -125,6 +125,13 @@ def grow_forest(
 
     trees = grow_side_by_side(start_thread, plan.first, plan.last, team, shown)
     return GrownForest(BinnedForest.from_trees(trees, table.mapper), in_bag)
+
+
+def divide(numbers: range, n_parts: int) -> list[range]:
+    """Return at most ``n_parts`` ranges, which have about the same length and are not empty."""
+    n_parts = min(n_parts, len(numbers))
+    ends = [len(numbers) * k // n_parts for k in range(n_parts + 1)] if n_parts else []
+    return [numbers[first:last] for first, last in pairwise(ends)]
 
 
 def grow_side_by_side(

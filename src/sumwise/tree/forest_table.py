@@ -7,6 +7,7 @@ import numpy as np
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix, find_ranges
+from sumwise.data.sizes import count_bytes
 from sumwise.data.sparse import SparseMatrix
 from sumwise.data.sparse.binning import SparseBins, map_sparse
 from sumwise.kernels.forest.layout import N_BINS
@@ -61,6 +62,9 @@ class RowTable:
     @property
     def n_features(self) -> int:
         return int(self.bins.shape[1])
+
+    def __sizeof__(self) -> int:
+        return count_bytes(list(self.__getstate__().values()))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields alone: what is derived from them is not pickled."""
@@ -121,6 +125,9 @@ class EntryTable:
     @property
     def n_features(self) -> int:
         return self.entries.n_features
+
+    def __sizeof__(self) -> int:
+        return count_bytes(list(self.__getstate__().values()))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields alone: what is derived from them is not pickled."""

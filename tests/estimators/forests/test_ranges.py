@@ -24,7 +24,7 @@ from sumwise import (
 )
 from sumwise.errors import DataWarning
 from sumwise.estimators.forests.parameters import draw_seed
-from sumwise.estimators.forests.ranges import BinnedSet, divide, list_folds, list_numbers
+from sumwise.estimators.forests.ranges import BinnedSet, list_folds, list_numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore::sumwise.errors.DataWarning")
 N_ROWS, N_TREES = 150, 7
@@ -167,19 +167,6 @@ def test_few_rows_have_fewer_folds_than_are_asked_for():
     fitted = rows.join([rows.grow(range(3), 1)], found, 1)
     interval = forest.fit(X, y).predict_interval(X)
     np.testing.assert_array_equal(fitted.predict_interval(X), interval)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "n_parts", "expected"),
-    [
-        (range(7), 3, [range(0, 2), range(2, 4), range(4, 7)]),
-        (range(5, 8), 9, [range(5, 6), range(6, 7), range(7, 8)]),
-        (range(4, 4), 3, []),
-        (range(3), 1, [range(3)]),
-    ],
-)
-def test_numbers_are_divided_evenly(numbers, n_parts, expected):
-    assert list(divide(numbers, n_parts)) == expected
 
 
 def test_warnings_are_those_of_a_plain_fit():

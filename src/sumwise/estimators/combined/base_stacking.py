@@ -75,7 +75,9 @@ share_bins : "auto" or bool, default="auto"
     the members were fitted alone.
 n_jobs : int or None, default=None
     Jobs for members that do not share bins, as in joblib. Members that share bins are fitted side
-    by side on as many threads as the largest ``n_jobs`` among them, None for all CPUs.
+    by side on as many threads as the largest ``n_jobs`` among them, None for all CPUs. Within
+    ``joblib.parallel_config("dask")`` all members are fitted on the workers of the cluster; those
+    that share bins get the table, which is binned in this process.
 verbose : bool, default=False
     Whether to write a line to standard error for each fitted member. Members are then fitted one
     after another, the folds of a member side by side.""",

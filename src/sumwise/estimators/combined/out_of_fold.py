@@ -29,8 +29,9 @@ from sumwise.estimators.combined.shared_table import (
     describe_reading,
     fits_alone,
 )
-from sumwise.estimators.input.jobs import STEPS_PER_THREAD, count_threads
+from sumwise.estimators.input.jobs import STEPS_PER_THREAD, count_threads, uses_cluster
 from sumwise.estimators.members import fit_member, name_failure
+from sumwise.training.callbacks import Callback
 
 
 def find_splitter(cv: Any, y: np.ndarray, classifier: bool, keep_groups: bool = False) -> Any:
@@ -252,10 +253,22 @@ class _FoldFits:
         """Fit members on a shared table, side by side: threads wait less than within one fit."""
         tasks = [(k, fold_idx) for fold_idx in self._list_folds() for k in numbers]
         estimators = [self.members[k].estimator for k in numbers]
+        if uses_cluster(self.n_jobs) and not any(map(fits_alone, estimators)):
+            done = Parallel(n_jobs=self.n_jobs)(
+                delayed(_fit_on_table)(table, *self._describe_fit(k, fold_idx))
+                for k, fold_idx in tasks
+            )
+            self.results.update(zip(tasks, done, strict=True))
+            return
         n_threads = max(count_threads(each.n_jobs, _PLENTY) for each in estimators)
         n_beside = 1 if any(map(fits_alone, estimators)) else min(n_threads, len(tasks))
         stop = threading.Event()
-        fit = partial(self._fit_rows, table, max(1, n_threads // n_beside), stop)
+        n_own = max(1, n_threads // n_beside)
+
+        def fit(k: int, fold_idx: int | None) -> tuple[Any, Any]:
+            own = self._describe_fit(k, fold_idx)
+            return _fit_on_table(table, *own, n_own, lambda _: stop.is_set())
+
         if n_beside == 1:
             self.results.update((task, fit(*task)) for task in tasks)
             return
@@ -275,21 +288,15 @@ class _FoldFits:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _fit_rows(
-        self, table: SharedTable, n_jobs: int, stop: threading.Event, k: int, fold_idx: int | None
-    ) -> tuple[Any, Any]:
-        """Fit a clone on rows of a table; return it, if it is kept, and the fold's columns."""
-        member, groups = self.members[k], self.members[k].params.get("groups")
-        model: BaseGradientBoosting = clone(member.estimator)
-        all_rows = np.arange(self.folds.n_rows, dtype=np.uint32)
-        rows = all_rows if fold_idx is None else np.sort(self.folds.train[fold_idx])
-        with name_failure(member.label, model):
-            model._fit_rows(table, rows, groups, n_jobs, [lambda _: stop.is_set()])
+    def _describe_fit(
+        self, k: int, fold_idx: int | None
+    ) -> tuple[Member, np.ndarray, np.ndarray | None, Reader, bool]:
+        """Return what is fitted, on which rows, and which it predicts; None for none."""
         if fold_idx is None:
-            return model, None
-        test, keep = self.folds.test[fold_idx], self.keep_folds
-        output = table.predict(model, member.method, test, n_jobs, is_last=not keep)
-        return (model if keep else None), self.reader.arrange(member, model, output)
+            rows, test = np.arange(self.folds.n_rows, dtype=np.uint32), None
+        else:
+            rows, test = np.sort(self.folds.train[fold_idx]), self.folds.test[fold_idx]
+        return self.members[k], rows, test, self.reader, fold_idx is None or self.keep_folds
 
     def _list_folds(self) -> list[int | None]:
         return [*([None] if self.refit else []), *range(len(self.folds.test))]
@@ -360,6 +367,27 @@ def _fit_alone(
     with name_failure(member.label, estimator, "predict"):
         output = reader.predict(member, model, _take(estimator, X, test, train))
     return (model if keep else None), output
+
+
+def _fit_on_table(
+    table: SharedTable,
+    member: Member,
+    rows: np.ndarray,
+    test: np.ndarray | None,
+    reader: Reader,
+    keep: bool,
+    n_jobs: int | None = None,
+    stop: Callback | None = None,
+) -> tuple[Any, Any]:
+    """Fit a clone on rows of a table; return it, if it is kept, and the columns of other rows."""
+    model: BaseGradientBoosting = clone(member.estimator)
+    with name_failure(member.label, model):
+        groups = member.params.get("groups")
+        model._fit_rows(table, rows, groups, n_jobs, [] if stop is None else [stop])
+    if test is None:
+        return model, None
+    output = table.predict(model, member.method, test, n_jobs or model.n_jobs, is_last=not keep)
+    return (model if keep else None), reader.arrange(member, model, output)
 
 
 def _take(estimator: Any, X: Any, rows: np.ndarray, train: np.ndarray) -> Any:

@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 from sumwise.data.binned import BinnedData
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import ColumnMatrix
+from sumwise.data.sizes import count_bytes
 from sumwise.estimators.boosting.base import BaseGradientBoosting
 from sumwise.estimators.boosting.categories import find_native, find_statistics, resolve_encoding
 from sumwise.estimators.boosting.devices import is_on_device
@@ -72,6 +73,9 @@ class SharedTable:
     @property
     def n_rows(self) -> int:
         return len(self.y)
+
+    def __sizeof__(self) -> int:
+        return count_bytes([self.matrix, self.y, self.weight, self.data])
 
     @lazy
     def numbers(self) -> Any:

@@ -58,13 +58,18 @@ max_features : {{"sqrt", "log2"}}, int, float or None, default=None
     Features drawn in every node; a float is a share, None means all.
 {_TREE_PARAMETERS}"""
 
+_JOBS = "The model is bit-identical for any number."
+_FOREST_JOBS = f"""{_JOBS} Within
+    ``joblib.parallel_config("dask")`` the trees grow on the workers of the cluster, except with
+    ``n_jobs=1``."""
+
 _FOREST_PARAMETERS = f"""n_estimators : int, default=100
     Number of trees.
 bootstrap : bool, default={{bootstrap}}
     Whether each tree sees rows drawn with replacement, or all rows.
 max_features : {{"sqrt", "log2"}}, int, float or None, default={{max_features}}
     Features drawn in every node; a float is a share, None means all.
-{_TREE_PARAMETERS}
+{_TREE_PARAMETERS.replace(_JOBS, _FOREST_JOBS)}
 oob_score : bool, str or callable, default=False
     Whether to score the forest on out-of-bag rows: each row is predicted by the trees that have
     not seen it. True for the score of :meth:`score`; otherwise a metric, a function of (y_true,

@@ -5,14 +5,14 @@ numbers, and one joins the trees. The steps are those of ``fit``, which takes th
 so the forest has the same bytes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from sumwise.data.sizes import count_bytes
 from sumwise.estimators.calibrated.unseen import count_folds
 from sumwise.estimators.forests.base_forest import BaseForest
 from sumwise.estimators.forests.training_set import TrainingSet
@@ -60,6 +60,9 @@ class BinnedSet:
         assert isinstance(self.train.tree, BaseForest)
         return self.train.tree
 
+    def __sizeof__(self) -> int:
+        return count_bytes([self.train, self.table])
+
     def grow(self, numbers: range, n_threads: int) -> GrownForest:
         """Return the trees of some of the numbers of :func:`list_numbers`."""
         plan = self.forest._make_plan(self.train, self.table)
@@ -104,11 +107,3 @@ def list_numbers(forest: BaseForest, start: BaseForest | None) -> range:
 def list_folds(forest: BaseForest) -> range:
     """Return the numbers of the folds that a fit may need; there are fewer for a few rows."""
     return range(count_folds(forest) if forest._learns_by_folds() else 0)
-
-
-def divide(numbers: range, n_parts: int) -> Iterator[range]:
-    """Yield at most ``n_parts`` ranges, which have about the same length and are not empty."""
-    n_parts = min(n_parts, len(numbers))
-    ends = [len(numbers) * k // n_parts for k in range(n_parts + 1)] if n_parts else []
-    for first, last in pairwise(ends):
-        yield numbers[first:last]

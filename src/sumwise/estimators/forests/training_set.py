@@ -1,24 +1,35 @@
 """Rows that a tree or forest is trained on: read, checked, binned, and grown into trees."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
 
 from sumwise.data.binning import BinMapper
 from sumwise.data.matrix import Matrix
+from sumwise.data.sizes import count_bytes
 from sumwise.errors import DataError, ParameterError
 from sumwise.estimators.boosting.constraints import read_directions
 from sumwise.estimators.forests.parameters import count_features, count_rows, draw_seed
 from sumwise.estimators.forests.targets import ForestTarget, scale_weight
 from sumwise.estimators.input.features import read_training_data
+from sumwise.estimators.input.jobs import uses_cluster
 from sumwise.estimators.input.targets import check_sample_weight
 from sumwise.kernels.runtime.threads import Team
 from sumwise.lazy import lazy
 from sumwise.training.callbacks import Callback
-from sumwise.training.forest import ForestPlan, GrownForest, Reweigher, draw_bags, grow_forest
+from sumwise.training.forest import (
+    ForestPlan,
+    GrownForest,
+    Reweigher,
+    divide,
+    draw_bags,
+    grow_forest,
+)
 from sumwise.training.progress import show_progress
 from sumwise.tree.forest import BinnedForest, ForestTree
 from sumwise.tree.forest_grower import ForestSettings, Table
@@ -27,6 +38,10 @@ from sumwise.tree.prune import prune_cost_complexity
 
 if TYPE_CHECKING:
     from sumwise.estimators.forests.base import BaseTrees
+
+
+# Ranges of trees per job of a cluster: fast workers take some of those of slow ones.
+_RANGES_PER_JOB = 4
 
 
 @dataclass(frozen=True)
@@ -115,6 +130,9 @@ class TrainingSet:
             return np.arange(self.encoded.shape[0])
         return np.flatnonzero(self.weight)
 
+    def __sizeof__(self) -> int:
+        return count_bytes([getattr(self, field.name) for field in fields(self)])
+
     def forget_matrix(self) -> "TrainingSet":
         """Return the rows without the values of their features."""
         return replace(self, matrix=np.empty((self.matrix.shape[0], 0)))
@@ -201,10 +219,23 @@ class TrainingSet:
     ) -> GrownForest:
         """Return the trees of ``start`` and those of the plan, and the rows they have seen."""
         grown = []
-        if plan.first < plan.last:
+        if plan.last - plan.first > 1 and uses_cluster(self.tree.n_jobs):
+            grown = self._grow_by_jobs(plan, table)
+        elif plan.first < plan.last:
             with show_progress(is_shown) as shown:
                 grown.append(self.grow_range(plan, table, team, shown))
         return self.join_ranges(plan, table, grown)
+
+    def _grow_by_jobs(self, plan: ForestPlan, table: Table) -> list[GrownForest]:
+        """Return the same trees, grown in ranges by jobs of joblib, on the workers of a cluster."""
+        n_parts = _RANGES_PER_JOB * effective_n_jobs(self.tree.n_jobs)
+        train, bare = self.forget_matrix(), replace(plan, finish=None, reweigh=None)
+        grow = delayed(_grow_part)
+        ranges = divide(range(plan.first, plan.last), n_parts)
+        parts: list[GrownForest] = Parallel(n_jobs=self.tree.n_jobs)(
+            grow(train, table, bare, part, plan.finish is not None) for part in ranges
+        )
+        return parts
 
     def grow_range(
         self, plan: ForestPlan, table: Table, team: Team, shown: Sequence[Callback] = ()
@@ -226,3 +257,18 @@ class TrainingSet:
             old = replace(plan, first=0, last=plan.first)
             bags = draw_bags(old, table.n_rows, self.weight, self.row_weight)
         return GrownForest.join([GrownForest(self.start, bags), *grown])
+
+
+def _grow_part(
+    train: TrainingSet, table: Table, plan: ForestPlan, numbers: range, is_finished: bool
+) -> GrownForest:
+    """Return the trees of some numbers; ``plan`` lacks what ``train`` knows."""
+    plan = replace(
+        plan,
+        first=numbers.start,
+        last=numbers.stop,
+        reweigh=train.reweigh,
+        finish=partial(train._finish, table) if is_finished else None,
+    )
+    with Team(1) as team:
+        return train.grow_range(plan, table, team)

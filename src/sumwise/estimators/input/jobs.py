@@ -11,6 +11,7 @@ from math import isqrt
 from typing import Any
 
 import joblib
+from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from sumwise.errors import ParameterError
@@ -124,6 +125,25 @@ def count_cpus() -> int:
     for pool in _find_openmp_pools():
         count = min(count, pool.num_threads or count)
     return count
+
+
+def uses_cluster(n_jobs: int | None) -> bool:
+    """Whether jobs go to a cluster: in ``joblib.parallel_config("dask")``, except for one job.
+
+    Not within a task of the cluster, which is one of many already.
+    """
+    if n_jobs == 1 or "dask" not in BACKENDS:  # joblib adds it on first use
+        return False
+    backend, _ = get_active_backend()
+    if not isinstance(backend, BACKENDS["dask"]):
+        return False
+    from distributed import get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        return True
+    return False
 
 
 @cache

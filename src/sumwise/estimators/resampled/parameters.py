@@ -99,7 +99,9 @@ rows, and members grow side by side. ``n_jobs`` is then the number of threads, N
 ``estimators_`` are created on access."""
 
 _SHARED_BAGS = f"""{_TABLE_NOTE}
-This does not apply with ``perturb`` or ``bootstrap_features``, or to subclasses."""
+This does not apply with ``perturb`` or ``bootstrap_features``, or to subclasses. Within
+``joblib.parallel_config("dask")`` the table is sent to the workers of the cluster, and the members
+grow there, except with ``n_jobs=1``."""
 
 _CALIBRATE = """calibrate : {"isotonic", "logistic"} or None, default=None
     How probabilities are calibrated, on out-of-bag rows: by nondecreasing curves, or by logistic
