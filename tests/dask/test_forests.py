@@ -365,6 +365,29 @@ def test_two_workers_killed_while_trees_grow(healing, break_task, tmp_path):
     assert len(list_pids(tmp_path)) == 2
 
 
+def test_data_that_a_killed_worker_alone_had(healing, break_task):
+    break_task("bin_rows", kill)
+    part = delayed(healing.scatter(FRAME[["a", "b"]]))
+    X = dd.from_delayed([part], meta=FRAME[["a", "b"]][:0], verify_meta=False)
+    with pytest.raises(PeersError, match="alone had some of the data"):
+        on_dask.RandomForestRegressor(2).fit(X, X["a"])
+
+
+def set_allowed_failures(number, dask_scheduler):
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, number
+    return before
+
+
+def test_a_task_that_ends_its_worker(healing, break_task, tmp_path):
+    break_task("bin_rows", kill)
+    before = healing.run_on_scheduler(partial(set_allowed_failures, 0))
+    try:
+        with pytest.raises(PeersError, match="workers have ended again and again"):
+            check_fit()
+    finally:
+        healing.run_on_scheduler(partial(set_allowed_failures, before))
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_a_stopped_worker_does_not_change_the_forest(healing, break_task, tmp_path, step):
     break_task(step, stop)
