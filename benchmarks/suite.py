@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata, wilcoxon
 
-from benchmarks.contestants import CONTESTANTS, GROUPS
+from benchmarks.contestants import CONTESTANTS, GROUPS, Contestant
 from benchmarks.datasets import MissingDataError, read_frame
 from benchmarks.metrics import predict, score
 from benchmarks.report import (
@@ -138,14 +138,14 @@ class Store:
 
 
 def run_fold(
-    contestant: str, task: Task, X: Any, y: Any, train: Any, test: Any, n_jobs: int
+    fit: Contestant, task: Task, X: Any, y: Any, train: Any, test: Any, n_jobs: int
 ) -> Result:
     """Train on some rows and test on others."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         own = X.iloc[train].reset_index(drop=True), y[train]
         start, start_cpu = time.perf_counter(), time.process_time()
-        model = CONTESTANTS[contestant](task, *own, n_jobs)
+        model = fit(task, *own, n_jobs)
         seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
         metrics = score(task, y[test], predict(model, X.iloc[test].reset_index(drop=True), task))
     return Result(metrics, seconds, cpu)
@@ -176,7 +176,8 @@ def run(
         folds = list(split_folds(task, X, y, n_folds))
         for key in missing:
             print(f"{source} fold {key.fold}: {key.contestant}", file=sys.stderr, flush=True)
-            store.add(key, run_fold(key.contestant, task, X, y, *folds[key.fold], n_jobs))
+            fit = CONTESTANTS[key.contestant]
+            store.add(key, run_fold(fit, task, X, y, *folds[key.fold], n_jobs))
 
 
 # --- what the results say ---

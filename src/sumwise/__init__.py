@@ -27,6 +27,8 @@ from sumwise.training.callbacks import Callback, RoundState, Snapshot
 from sumwise.tree import LinearLeaves
 
 if TYPE_CHECKING:
+    from sumwise.estimators.auto.classifier import AutoEnsembleClassifier
+    from sumwise.estimators.auto.regressor import AutoEnsembleRegressor
     from sumwise.estimators.boosting.cross_validation import CVResult, cv
     from sumwise.estimators.combined.averaging import AveragingRegressor
     from sumwise.estimators.combined.bayesian import (
@@ -74,6 +76,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaBoostClassifier",
     "AdaBoostRegressor",
+    "AutoEnsembleClassifier",
+    "AutoEnsembleRegressor",
     "AveragingRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
@@ -147,6 +151,8 @@ __all__ = [
 _LATER = {
     "AdaBoostClassifier": "resampled.adaboost_classifier",
     "AdaBoostRegressor": "resampled.adaboost_regressor",
+    "AutoEnsembleClassifier": "auto.classifier",
+    "AutoEnsembleRegressor": "auto.regressor",
     "AveragingRegressor": "combined.averaging",
     "BaggingClassifier": "resampled.bagging",
     "BaggingRegressor": "resampled.bagging",

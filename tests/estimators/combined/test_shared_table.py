@@ -153,3 +153,25 @@ def test_what_is_frozen_is_not_fitted_on_a_shared_table():
     frozen = FrozenEstimator(GradientBoostingClassifier(n_estimators=2).fit(X, y))
     assert hasattr(frozen, "_fit_rows")
     assert not can_share(frozen, {})
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda m: repr(m)[16:])
+def test_losses_of_other_rows_are_measured(member):
+    """As those of validation sets of a fit on its own rows."""
+    X, y = make_table()
+    weight = np.random.RandomState(2).randint(1, 4, N_ROWS)
+    first, second = OTHERS[::3].astype(np.uint32), OTHERS[1::3].astype(np.uint32)
+    table = SharedTable.read(member, X, y, weight)
+    model = clone(member)._fit_rows(table, ROWS, measured={"first": first, "second": second})
+    sets = [(X[rows], y[rows]) for rows in (first, second)]
+    alone = clone(member).fit(
+        X[ROWS],
+        y[ROWS],
+        weight[ROWS],
+        eval_set=sets,
+        eval_names=["first", "second"],
+        eval_sample_weight=[weight[first], weight[second]],
+    )
+    np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+    for name in ("first_loss", "second_loss"):
+        np.testing.assert_allclose(model.history_[name], alone.history_[name])

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -292,11 +293,13 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
         groups: np.ndarray | None = None,
         n_jobs: int | None = None,
         callbacks: Sequence[Callback] = (),
+        measured: Mapping[str, np.ndarray] = MappingProxyType({}),
     ) -> Self:
         """Fit on some rows, in ascending order, of a table that is binned already.
 
         ``groups`` has an entry for every row of the table. ``n_jobs`` replaces the parameter;
-        ``callbacks`` are called after those of the user.
+        ``callbacks`` are called after those of the user. ``measured`` are sets of other rows, in
+        ascending order, whose loss is measured after each round: by name, as in ``history_``.
         """
         with starting_anew(self), ExitStack() as stack:
             growth = self._check_parameters()
@@ -312,7 +315,14 @@ class BaseGradientBoosting(BoostingParameters, BaseFittedBoosting):
             if own_weight is not None:
                 weight = np.zeros(table.n_rows)
                 weight[rows] = own_weight
-            train = LabeledRows(table.given, table.matrix, table.y, target, weight, None, rows)
+            for others in measured.values():
+                target[others] = task.encode(table.y[others], "y")
+                if weight is not None:
+                    others_weight = None if table.weight is None else table.weight[others]
+                    found = task.weigh(target[others], others_weight)
+                    weight[others] = 1.0 if found is None else found
+            known = (table.given, table.matrix, table.y, target, weight, None, rows)
+            train = LabeledRows(*known, measured=measured)
             shared = TrainingTable([table.matrix], table.data, table.mapper)
             options = (groups, devices, shared, n_jobs, callbacks)
             return self._train(train, [], task, growth, Start(), None, *options)

@@ -131,6 +131,8 @@ def make_evaluations(
         own = {n: _make_scorer(model, scorer, *taken, link) for n, scorer in scorers.items()}
         return EvaluatedRows(name, rows, own)
 
+    if data.train.measured:
+        return [evaluate(name, data.train, own, 0) for name, own in data.train.measured.items()]
     if not data.sets:
         return [evaluate(VALIDATION, data.train, valid, 0)] if data.rows.n_valid else []
     # The rows of the sets are numbered after those of X, one set after the other.

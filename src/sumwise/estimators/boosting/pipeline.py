@@ -5,6 +5,8 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sumwise.errors import ParameterError
 from sumwise.estimators.boosting.automatic import with_plain_values
 from sumwise.estimators.boosting.base_score import find_base_score
@@ -117,6 +119,10 @@ def collect_rows(
     """Choose training and validation rows; rows of weight zero are in neither."""
     if sets:
         rows = join_rows(train, sets)
+    elif train.measured:
+        rows = train.number(
+            train.find_rows(), np.unique(np.concatenate([*train.measured.values()]))
+        )
     elif holds_out(model, sets):
         rows = split_rows(model, train, task.classes is not None, groups, seed)
     else:

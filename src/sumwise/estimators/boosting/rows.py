@@ -1,7 +1,7 @@
 """The rows of a fit: sets with their targets, and all sets together as training numbers them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -48,6 +48,8 @@ class LabeledRows:
     init_score : ndarray of shape (n_outputs, n_rows) or None
     rows : ndarray or None
         Numbers of the rows to use, None for all.
+    measured : mapping of str to ndarray
+        Numbers of further rows, in sets that are only validated on, by name.
     name : str
         The name of a validation set in the history.
     shards : Shards or None
@@ -63,6 +65,7 @@ class LabeledRows:
     rows: np.ndarray | None = None
     name: str = ""
     shards: Shards | None = None
+    measured: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def label(
