@@ -5,6 +5,7 @@ among themselves, so that the scheduler has no part in training. This process on
 results, and watches the workers.
 """
 
+import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,10 @@ START_TIMEOUT = 60.0
 _PRIORITY = 1000
 # Seconds until a result is asked for once more, at first and at most.
 _SHORT, _LONG = 2.0, 60.0
+# A model to continue may be large, which is nothing that the user should be told. The setting is
+# that of the process: fits in several threads take turns.
+_NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 PB"}
+_LOCK = threading.Lock()
 # Seconds between two looks at which ranks have started.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
@@ -75,15 +80,17 @@ def train(
     """
     workers = Workers(client, job.silence)
     partitions = Partitions(workers, parts, sets or {})
+    rounds = None
     try:
         for n_left in range(N_RETRIES, -1, -1):
             try:
                 return _train_once(workers, job, partitions.place())
             except _Loss as loss:
                 if loss.rounds is not None:
-                    job = replace(job, init_model=loss.rounds)
+                    rounds = loss.rounds
+                    job = replace(job, init_model=rounds)
                 if n_left == 0:
-                    raise _fail(str(loss), loss.rounds) from None
+                    raise _fail(str(loss), rounds) from None
     finally:
         partitions.close()
 
@@ -109,15 +116,13 @@ class _Ranks:
 
     def start(self, job: Job, shares: Sequence[Share]) -> None:
         """Let all ranks start, and tell them the addresses of all."""
-        # A model to continue may be large, which is nothing that the user should be told.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
+        with _LOCK, dask.config.set(_NO_WARNING):
             known = self._submit(self._addresses, _give, job)
         for rank, (address, share) in enumerate(zip(self._addresses, shares, strict=True)):
             own = (known, rank, share.parts, share.sets)
             self._futures.append(self._submit([address], run_rank, *own))
         found = self._find_addresses(job)
-        opened = [found[rank] for rank in range(len(self._futures))]
-        self._workers.call(self._addresses, tell_addresses, job.name, opened)
+        self._tell_addresses(job, [found[rank] for rank in range(len(self._futures))])
 
     def wait_for_model(self) -> Any:
         """Wait for all ranks; return the model, or raise the error of a rank."""
@@ -173,6 +178,15 @@ class _Ranks:
                 raise self._refuse_late(late, job.start_timeout)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _tell_addresses(self, job: Job, opened: Sequence[Address]) -> None:
+        """Tell all ranks the addresses of all; those that do not hear it are lost, or late."""
+        untold = set(self._addresses)
+        deadline = time.monotonic() + job.start_timeout
+        while untold and time.monotonic() < deadline:
+            told = self._workers.call(list(untold), tell_addresses, job.name, opened)
+            self._workers.look()
+            untold -= {own for own in untold if own in told or self._workers.is_lost(own)}
 
     def _fetch(self, future: Future, address: str) -> Any:
         """Return the result of a finished task; raise _Loss if it is lost."""
