@@ -168,6 +168,7 @@ def test_predictions_are_lazy_for_collections(client):
     assert model.score(rows, FRAME.label) == plain.score(rows, FRAME.label)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_predictions_of_several_outputs(client):
     names, targets = ["a", "b"], ["label", "color"]
     frame = cut(FRAME, [100])
@@ -328,27 +329,6 @@ def check_fit(**options):
     np.testing.assert_array_equal(model.oob_decision_function_, plain.oob_decision_function_)
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_killed_worker_does_not_change_the_forest(healing, break_task, tmp_path, step):
-    break_task(step, kill)
-    check_fit()
-    assert len(list_pids(tmp_path)) == 1
-
-
-def test_two_killed_workers(healing, break_task, tmp_path):
-    break_task("grow_trees", kill, times=2)
-    check_fit()
-    assert len(list_pids(tmp_path)) == 2
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_stopped_worker_does_not_change_the_forest(healing, break_task, tmp_path, step):
-    break_task(step, stop)
-    check_fit(silence=1.5)
-    (pid,) = list_pids(tmp_path)
-    assert read_state(pid) == "T"  # the fit went on without it
-
-
 def test_tasks_that_fail_are_repeated(healing, break_task, tmp_path):
     break_task("grow_trees", fail, times=2)
     check_fit()
@@ -370,6 +350,50 @@ def test_a_cluster_without_workers(monkeypatch):
         pytest.raises(PeersError, match="because the cluster has had no workers"),
     ):
         check_fit(client=client)
+
+
+@pytest.mark.parametrize("step", ["bin_rows", "join_trees"])
+def test_a_killed_worker_does_not_change_the_forest(healing, break_task, tmp_path, step):
+    break_task(step, kill)
+    check_fit()
+    assert len(list_pids(tmp_path)) == 1
+
+
+def test_two_workers_killed_while_trees_grow(healing, break_task, tmp_path):
+    break_task("grow_trees", kill, times=2)
+    check_fit()
+    assert len(list_pids(tmp_path)) == 2
+
+
+def test_data_that_a_killed_worker_alone_had(healing, break_task):
+    break_task("bin_rows", kill)
+    part = delayed(healing.scatter(FRAME[["a", "b"]]))
+    X = dd.from_delayed([part], meta=FRAME[["a", "b"]][:0], verify_meta=False)
+    with pytest.raises(PeersError, match="alone had some of the data"):
+        on_dask.RandomForestRegressor(2).fit(X, X["a"])
+
+
+def set_allowed_failures(number, dask_scheduler):
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, number
+    return before
+
+
+def test_a_task_that_ends_its_worker(healing, break_task, tmp_path):
+    break_task("bin_rows", kill)
+    before = healing.run_on_scheduler(partial(set_allowed_failures, 0))
+    try:
+        with pytest.raises(PeersError, match="workers have ended again and again"):
+            check_fit()
+    finally:
+        healing.run_on_scheduler(partial(set_allowed_failures, before))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_stopped_worker_does_not_change_the_forest(healing, break_task, tmp_path, step):
+    break_task(step, stop)
+    check_fit(silence=1.5)
+    (pid,) = list_pids(tmp_path)
+    assert read_state(pid) == "T"  # the fit went on without it
 
 
 def read_state(pid):
