@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from sumwise.errors import TrainingError
@@ -43,8 +44,15 @@ def _try(work: Callable[[], Found]) -> tuple[Found | None, Exception | None]:
     try:
         return work(), None
     except Exception as error:
-        try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            return None, TrainingError(f"{type(error).__name__}: {error}")
-        return None, error
+        return None, _pack(error)
+
+
+def _pack(error: Exception) -> Exception:
+    """Return an error that can be sent: itself, a plain copy, or at least its text."""
+    copies = (lambda: error, lambda: type(error)(*error.args))
+    for copy in copies:
+        with suppress(Exception):
+            packed = copy()
+            pickle.loads(pickle.dumps(packed))
+            return packed
+    return TrainingError(f"{type(error).__name__}: {error}")
