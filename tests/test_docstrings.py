@@ -12,7 +12,7 @@ import pytest
 from matplotlib import pyplot
 
 import sumwise
-from sumwise import diversity, export, inspection, peers, plotting, theory
+from sumwise import dask, diversity, export, inspection, peers, plotting, theory
 from sumwise.docstrings import fill_docstring
 
 matplotlib.use("Agg")
@@ -24,7 +24,11 @@ THEORY = [
 ]
 PUBLIC = [
     *((sumwise, name) for name in sumwise.__all__ if not name.startswith("_")),
-    *((module, name) for module in (diversity, inspection, plotting) for name in module.__all__),
+    *(
+        (module, name)
+        for module in (dask, diversity, inspection, plotting)
+        for name in module.__all__
+    ),
     *((theory, name) for name in THEORY),
     (peers, "Alone"),
     *((export, name) for name in export.__all__ if not name.isupper()),
