@@ -178,7 +178,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseDaskBoosting):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from sumwise.dask import GradientBoostingClassifier
-    >>> client = Client(processes=False, n_workers=2, dashboard_address=None)
+    >>> client = Client(processes=False, n_workers=2, dashboard_address=":0")
     >>> X = da.random.default_rng(0).random((1000, 4), chunks=(250, -1))
     >>> y = (X[:, 0] > X[:, 1]).astype(int)
     >>> model = GradientBoostingClassifier(n_estimators=20).fit(X, y)
@@ -280,7 +280,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseDaskBoosting):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from sumwise.dask import GradientBoostingRegressor
-    >>> client = Client(processes=False, n_workers=2, dashboard_address=None)
+    >>> client = Client(processes=False, n_workers=2, dashboard_address=":0")
     >>> X = da.random.default_rng(0).random((1000, 4), chunks=(250, -1))
     >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, X[:, 0] * X[:, 1])
     >>> local = model.to_local()

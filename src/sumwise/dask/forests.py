@@ -247,7 +247,7 @@ class RandomForestClassifier(BaseDaskForestClassifier):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from sumwise.dask import RandomForestClassifier
-    >>> client = Client(processes=False, n_workers=2, dashboard_address=None)
+    >>> client = Client(processes=False, n_workers=2, dashboard_address=":0")
     >>> X = da.random.default_rng(0).random((1000, 4), chunks=(250, -1))
     >>> y = (X[:, 0] > X[:, 1]).astype(int)
     >>> forest = RandomForestClassifier(20, oob_score=True, random_state=0).fit(X, y)
@@ -283,7 +283,7 @@ class RandomForestRegressor(BaseDaskForestRegressor):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from sumwise.dask import RandomForestRegressor
-    >>> client = Client(processes=False, n_workers=2, dashboard_address=None)
+    >>> client = Client(processes=False, n_workers=2, dashboard_address=":0")
     >>> X = da.random.default_rng(0).random((1000, 4), chunks=(250, -1))
     >>> forest = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0] + X[:, 1])
     >>> bool(forest.score(X, X[:, 0] + X[:, 1]) > 0.9)
@@ -316,7 +316,7 @@ class ExtraTreesClassifier(BaseDaskForestClassifier):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from sumwise.dask import ExtraTreesClassifier
-    >>> client = Client(processes=False, n_workers=2, dashboard_address=None)
+    >>> client = Client(processes=False, n_workers=2, dashboard_address=":0")
     >>> X = da.random.default_rng(0).random((1000, 4), chunks=(250, -1))
     >>> y = (X[:, 0] > X[:, 1]).astype(int)
     >>> local = ExtraTreesClassifier(20, random_state=0).fit(X, y).to_local()
@@ -350,7 +350,7 @@ class ExtraTreesRegressor(BaseDaskForestRegressor):
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from sumwise.dask import ExtraTreesRegressor
-    >>> client = Client(processes=False, n_workers=2, dashboard_address=None)
+    >>> client = Client(processes=False, n_workers=2, dashboard_address=":0")
     >>> X = da.random.default_rng(0).random((1000, 4), chunks=(250, -1))
     >>> forest = ExtraTreesRegressor(20, random_state=0).fit(X, X[:, 0] + X[:, 1])
     >>> forest.predict(X)
