@@ -1,5 +1,8 @@
 """Errors are also what callers would expect to catch."""
 
+import subprocess
+import sys
+
 import pytest
 
 from sumwise import errors
@@ -36,3 +39,25 @@ def test_every_error_says_what_it_is_for():
     for name, kind in vars(errors).items():
         if isinstance(kind, type):
             assert kind.__doc__, name
+
+
+TRAVEL = """
+import pickle, sys
+from sumwise import errors
+if "tblib" in sys.argv:
+    import tblib.pickling_support
+    tblib.pickling_support.install()
+for kind in vars(errors).values():
+    if isinstance(kind, type) and issubclass(kind, errors.SumwiseError):
+        error = kind("what was wrong")
+        error.fitted = "so far"
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is kind and again.args == error.args and str(again) == str(error)
+        assert again.fitted == "so far"
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["tblib"]])
+def test_errors_travel_between_processes(arguments):
+    """Also where Dask has changed how exceptions are pickled, which it does for a whole process."""
+    subprocess.run([sys.executable, "-c", TRAVEL, *arguments], check=True, timeout=60)

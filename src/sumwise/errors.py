@@ -1,8 +1,14 @@
 """Exceptions and warnings. Each is also the built-in kind that callers would expect."""
 
+from typing import Any
+
 
 class SumwiseError(Exception):
     """Base of all errors raised on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Said here because tblib, which Dask installs, cannot guess it for errors of two kinds.
+        return type(self), self.args, self.__dict__
 
 
 class ParameterError(SumwiseError, ValueError):

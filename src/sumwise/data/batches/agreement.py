@@ -49,10 +49,18 @@ def _try(work: Callable[[], Found]) -> tuple[Found | None, Exception | None]:
 
 def _pack(error: Exception) -> Exception:
     """Return an error that can be sent: itself, a plain copy, or at least its text."""
-    copies = (lambda: error, lambda: type(error)(*error.args))
-    for copy in copies:
-        with suppress(Exception):
-            packed = copy()
-            pickle.loads(pickle.dumps(packed))
-            return packed
+    if _can_be_sent(error):
+        return error
+    with suppress(Exception):
+        copy = type(error)(*error.args)
+        if _can_be_sent(copy):
+            return copy
     return TrainingError(f"{type(error).__name__}: {error}")
+
+
+def _can_be_sent(error: Exception) -> bool:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return False
+    return True
