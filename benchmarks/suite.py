@@ -4,17 +4,20 @@ budgets.
 `python -m benchmarks.accuracy --suite` reads the data sets from the folder in the environment
 variable `SUMWISE_DATA`. The result of every fold is kept in a file as soon as it is known, so that
 an interrupted run continues where it was. Contestants take turns within a fold, so that the noise
-of the machine is shared. Scores are log loss and RMSE; a set counts by the mean over its folds.
+of the machine is shared. With `--processes`, several folds run at once. Scores are log loss and
+RMSE; a set counts by the mean over its folds.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import statistics
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -151,6 +154,42 @@ def run_fold(
     return Result(metrics, seconds, cpu)
 
 
+class Fold(NamedTuple):
+    """A fold of a data set, and the contestants whose results are missing."""
+
+    source: str
+    number: int
+    names: tuple[str, ...]
+
+
+def list_missing(
+    store: Store, names: Sequence[str], sources: Sequence[str], n_folds: int
+) -> Iterator[Fold]:
+    """List the folds that are not complete in the store."""
+    for source in sources:
+        for number in range(n_folds):
+            missing = [name for name in names if Key(name, source, number) not in store.results]
+            if missing:
+                yield Fold(source, number, tuple(missing))
+
+
+def run_contestants(
+    fold: Fold, n_folds: int, max_rows: int, n_jobs: int
+) -> Iterator[tuple[Key, Result]]:
+    """Yield the results of a fold, one contestant after the other."""
+    from benchmarks.accuracy import split_folds  # it offers this module, too
+
+    task = SETS[fold.source]
+    X, y = read_frame(fold.source, task, max_rows)
+    rows = list(split_folds(task, X, y, n_folds))[fold.number]
+    for name in fold.names:
+        print(f"{fold.source} fold {fold.number}: {name}", file=sys.stderr, flush=True)
+        yield (
+            Key(name, fold.source, fold.number),
+            run_fold(CONTESTANTS[name], task, X, y, *rows, n_jobs),
+        )
+
+
 def run(
     store: Store,
     names: Sequence[str],
@@ -158,26 +197,36 @@ def run(
     n_folds: int,
     max_rows: int,
     n_jobs: int,
+    n_processes: int = 1,
 ) -> Iterator[str]:
     """Add what is missing in the store; yield each data set that is not there."""
-    from benchmarks.accuracy import split_folds  # it offers this module, too
+    folds, found = [], {}
+    for fold in list_missing(store, names, sources, n_folds):
+        if fold.source not in found:
+            try:
+                X, _ = read_frame(fold.source, SETS[fold.source], max_rows)
+                found[fold.source] = X.size
+            except MissingDataError as error:
+                found[fold.source] = 0
+                yield f"{fold.source} SKIPPED: {error}"
+        if found[fold.source]:
+            folds.append(fold)
+    run_all = partial(run_contestants, n_folds=n_folds, max_rows=max_rows, n_jobs=n_jobs)
+    if n_processes == 1:
+        for fold in folds:
+            for key, result in run_all(fold):
+                store.add(key, result)
+        return
+    # The long ones first, so that no process is left alone with one of them in the end.
+    folds.sort(key=lambda fold: (SETS[fold.source] != "multiclass", -found[fold.source]))
+    with multiprocessing.get_context("spawn").Pool(n_processes) as pool:
+        for results in pool.imap_unordered(partial(_run_whole, run_all), folds):
+            for key, result in results:
+                store.add(key, result)
 
-    for source in sources:
-        keys = [Key(name, source, fold) for fold in range(n_folds) for name in names]
-        missing = [key for key in keys if key not in store.results]
-        if not missing:
-            continue
-        task = SETS[source]
-        try:
-            X, y = read_frame(source, task, max_rows)
-        except MissingDataError as error:
-            yield f"{source} SKIPPED: {error}"
-            continue
-        folds = list(split_folds(task, X, y, n_folds))
-        for key in missing:
-            print(f"{source} fold {key.fold}: {key.contestant}", file=sys.stderr, flush=True)
-            fit = CONTESTANTS[key.contestant]
-            store.add(key, run_fold(fit, task, X, y, *folds[key.fold], n_jobs))
+
+def _run_whole(run_all: Any, fold: Fold) -> list[tuple[Key, Result]]:
+    return list(run_all(fold))
 
 
 # --- what the results say ---
@@ -253,7 +302,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--fast", action="store_true", help="a subset of the data sets")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=MAX_ROWS, help="at most, per data set")
-    parser.add_argument("--jobs", type=int, default=count_cpus())
+    parser.add_argument("--jobs", type=int, default=count_cpus(), help="threads of a fit")
+    parser.add_argument("--processes", type=int, default=1, help="folds that run at once")
     parser.add_argument("--results", type=Path, default=Path("build/suite.jsonl"))
     add_outputs(parser)
     return parser.parse_args(arguments)
@@ -265,10 +315,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = list(parsed.contestants or GROUPS[parsed.group])
     sources = list(parsed.only or (FAST if parsed.fast else SETS))
     store = Store(parsed.results, f"{parsed.rows} rows, {parsed.folds} folds")
-    run_all = run(store, names, sources, parsed.folds, parsed.rows, parsed.jobs)
+    run_all = run(store, names, sources, parsed.folds, parsed.rows, parsed.jobs, parsed.processes)
     notes = [
-        f"at most {parsed.rows:,} rows, {parsed.folds} shuffled folds, {parsed.jobs} threads; "
-        "log loss or RMSE",
+        f"at most {parsed.rows:,} rows, {parsed.folds} shuffled folds, {parsed.jobs} threads, "
+        f"{parsed.processes} folds at once; log loss or RMSE",
         f"ours is {names[0]}; medians and tests are over data sets",
         *run_all,
         ", ".join(f"{key} {value}" for key, value in describe_machine().items()),
